@@ -20,7 +20,7 @@ export interface ApiRoute {
   /** Other media types of the answer, each with its schema. */
   otherAnswers?: Readonly<Record<string, z.ZodType>>;
   /** Headers that an answer may carry, each with what it says. */
-  headers: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string>>;
   /** Rejects with `invalid` when a parameter is not as its schema says; stops when the signal is aborted. */
   respond(url: URL, signal: AbortSignal, accept: string): Promise<ApiAnswer>;
 }
@@ -75,6 +75,17 @@ export function withParameter(url: URL, name: string, value: string | number): s
   return next.href;
 }
 
+/** The rows of one page, out of `limit + 1` that were asked for, and the address of the next page. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  { limit, url, parameter }: { limit: number; url: URL; parameter: string },
+  keyOf: (row: Row) => number,
+): { page: Row[]; next: string | null } {
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : undefined;
+  return { page, next: last === undefined ? null : withParameter(url, parameter, keyOf(last)) };
+}
+
 /** Parameters and fields that several routes have. */
 export const limitParameter = z.coerce
   .number()
@@ -88,9 +99,13 @@ export const flagParameter = z.enum(['true', 'false']).default('false');
 
 export const positionParameter = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-export const dateParameter = z
-  .string()
-  .refine((text) => parseDate(text) !== null, 'must be an ISO 8601 date, or date and time');
+/** A date, or date and time, read as microseconds since 1970. */
+export const dateParameter = z.string().transform((text, context) => {
+  const date = parseDate(text);
+  if (date !== null) return date.us;
+  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date, or date and time' });
+  return z.NEVER;
+});
 
 export const nextField = z
   .url()

@@ -4,16 +4,19 @@ import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { z } from 'zod';
+import { jsonSchemaOf } from '../domain/api-json.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
+import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage-report.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
-import type { Status } from '../domain/status.ts';
+import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
 import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata/request.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
-import type { ApiRoute } from './api-route.ts';
+import { type ApiRoute, apiRoute, dateParameter } from './api-route.ts';
 import {
   apiProblem,
   askedUrl,
@@ -37,7 +40,6 @@ import {
   type QueryLineOptions,
   queryLineDefaults,
 } from './query-line.ts';
-import { coverageRoute, statusRoute } from './status-route.ts';
 import { summariesRoute } from './summaries-route.ts';
 
 export interface ConsoleOptions extends GuardOptions {
@@ -67,8 +69,7 @@ const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 
 /** Builds the app. Nothing in it changes anything: GET and HEAD, and a POST that asks by list. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
-  const { products, notifications, summaries, completeness, nowUs, newRequestId } = options;
-  const { comparisonOff } = options;
+  const { products, notifications, summaries, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
   // Each is answered by a thread of its own: neither waits for the other.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
@@ -84,7 +85,8 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   addODataRoutes(app, { products, line: productLine, newRequestId });
 
-  app.get('/healthz', () => healthAnswer());
+  // That this answers says that the process lives and its event loop turns.
+  app.get('/healthz', () => new Response('ok'));
   app.get('/readyz', () => readyAnswer(options.readiness));
   app.get('/metrics', async (c) =>
     c.body(await options.metrics.scrape(options.status), 200, {
@@ -94,15 +96,9 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
-    {
-      route: productsRoute({ products, summaries, catalogueUrl: options.catalogueUrl }),
-      line: productLine,
-    },
+    { route: productsRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
-    {
-      route: coverageRoute({ completeness, products, comparisonOff, nowUs }),
-      line: notificationLine,
-    },
+    { route: coverageRoute(options), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
@@ -134,7 +130,10 @@ function addODataRoutes(
   }: Pick<ConsoleOptions, 'products' | 'newRequestId'> & { line: QueryLine },
 ): void {
   app.get(`${odataPath}/*`, (c) =>
-    line((signal) => answerOData(c, newRequestId(), { products, signal }), c.req.raw.signal),
+    line(
+      (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
+      c.req.raw.signal,
+    ),
   );
 
   app.post(
@@ -146,11 +145,64 @@ function addODataRoutes(
     async (c) => {
       const text = await c.req.text();
       return line(
-        (signal) => answerFilterList(c, text, newRequestId(), { products, signal }),
+        (signal) => answerFilterList(c, text, { products, requestId: newRequestId(), signal }),
         c.req.raw.signal,
       );
     },
   );
+}
+
+/** `/api/status`. */
+function statusRoute(status: () => Promise<Status>): ApiRoute {
+  return apiRoute({
+    path: '/api/status',
+    operationId: 'showStatus',
+    summary: 'Whether all is well',
+    description: 'How each part of this receiver stands, and what to do where it does not.',
+    query: z.strictObject({}),
+    answer: jsonSchemaOf(statusSchema),
+    respond: async () => ({ body: toStatusJson(await status()) }),
+  });
+}
+
+const dayUs = 86_400_000_000;
+
+const sinceDefaultUs = 7 * dayUs;
+
+const windowDaysMax = 100;
+
+const coverageQuery = z.strictObject({
+  since: dateParameter.optional().describe('Hours since, ISO 8601; seven days back by default.'),
+  until: dateParameter.optional().describe('Hours before this time; now by default.'),
+  subscription: z.string().optional(),
+});
+
+/** `/api/coverage`. */
+function coverageRoute(
+  parts: Pick<ConsoleOptions, 'completeness' | 'products' | 'comparisonOff' | 'nowUs'>,
+): ApiRoute {
+  return apiRoute({
+    path: '/api/coverage',
+    operationId: 'showCoverage',
+    summary: 'Whether all is here, hour by hour',
+    description: `Hours are those of the events at the catalogue. At most ${windowDaysMax} days at a time.`,
+    query: coverageQuery,
+    answer: jsonSchemaOf(coverageSchema),
+    respond: async ({ since, until, subscription }, _url, signal) => {
+      const nowUs = parts.nowUs();
+      const untilUs = Math.min(until ?? nowUs, nowUs);
+      const sinceUs = since ?? untilUs - sinceDefaultUs;
+      if (sinceUs >= untilUs || untilUs - sinceUs > windowDaysMax * dayUs) {
+        throw new AppError(
+          'invalid',
+          `since must lie before until and now, by ${windowDaysMax} days at the most.`,
+        );
+      }
+      const question = { sinceUs, untilUs, subscription, nowUs };
+      const report = await readCoverage(parts, question, signal);
+      return { body: toCoverageJson(report, parts.comparisonOff()) };
+    },
+  });
 }
 
 /** Each path with its method and what it answers with. */
@@ -232,20 +284,13 @@ function isFromAnotherPage({ headers: { host, origin, 'sec-fetch-site': site } }
  * Why no notification can be taken. writer: the thread that writes has ended, or does not answer. store: it
  * cannot write. certificate: there is none, or none that is valid now.
  */
-const unreadyReasons = ['writer', 'store', 'certificate'] as const;
-
-export type UnreadyReason = (typeof unreadyReasons)[number];
+export type UnreadyReason = 'writer' | 'store' | 'certificate';
 
 /** All that is in the way; nothing when notifications are taken. Never rejects. */
 export type Readiness = () => Promise<readonly UnreadyReason[]>;
 
-/** Paths that answer without the password: what they say is of no use to a stranger. */
+/** Paths that answer without the password: what they say is of no use to others. */
 const healthPaths: readonly string[] = ['/healthz', '/readyz'];
-
-/** That this answers says that the process lives and its event loop turns. */
-function healthAnswer(): Response {
-  return new Response('ok');
-}
 
 /** 200 `ready`, or 503 with the reasons, one a line. */
 async function readyAnswer(readiness: Readiness): Promise<Response> {

@@ -1,7 +1,6 @@
 /** `/api/notifications`: what was received, notification by notification. */
 import { z } from 'zod';
 import { timeField } from '../domain/api-json.ts';
-import { parseDate } from '../domain/dates.ts';
 import { toNotificationJson } from '../domain/json-rows.ts';
 import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
 import {
@@ -10,8 +9,8 @@ import {
   dateParameter,
   limitParameter,
   nextField,
+  pageOf,
   positionParameter,
-  withParameter,
 } from './api-route.ts';
 
 /** The fields of the command line's JSON rows, in their order. */
@@ -64,30 +63,23 @@ export function notificationsRoute(log: NotificationLog): ApiRoute {
       'By position, page by page. What arrives meanwhile neither shifts nor repeats what is to come.',
     query,
     answer: z.object({ notifications: z.array(notificationFields), next: nextField }),
-    headers: {},
     respond: async (asked, url, signal) => {
       const { event, since, until, after, before, limit, ...same } = asked;
       const found = log.find({
         ...same,
         events: event,
-        sinceUs: dateUs(since),
-        untilUs: dateUs(until),
+        sinceUs: since,
+        untilUs: until,
         afterPosition: after,
         beforePosition: before,
         limit: limit + 1,
       });
       const rows = await collect(found, signal);
-      const page = rows.slice(0, limit);
-      const last = rows.length > limit ? page.at(-1) : undefined;
-      const goOn = asked.order === 'oldest' ? 'after' : 'before';
-      const next = last === undefined ? null : withParameter(url, goOn, last.position);
+      const parameter = asked.order === 'oldest' ? 'after' : 'before';
+      const { page, next } = pageOf(rows, { limit, url, parameter }, ({ position }) => position);
       return { body: { notifications: page.map(toNotificationJson), next } };
     },
   });
-}
-
-function dateUs(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDate(text)?.us;
 }
 
 /** All of a stream, unless the signal ends it before. */

@@ -42,16 +42,21 @@ const countSuffix = /\/(?:\$|%24)count$/;
 
 export interface ODataSource {
   products: Products;
+  requestId: string;
   /** Ends the search for an answer. */
   signal: AbortSignal;
 }
 
+/** A query that was read, with what it is answered from. */
+interface Asked extends ODataSource {
+  entity: Entity;
+  options: QueryOptions;
+  url: URL;
+}
+
 /** Answers a GET of any path below `odataPath`. */
-export async function answerOData(
-  context: Context,
-  requestId: string,
-  source: ODataSource,
-): Promise<Response> {
+export async function answerOData(context: Context, source: ODataSource): Promise<Response> {
+  const { requestId } = source;
   const { path } = context.req;
   const resource = path.slice(odataPath.length);
   const collection = readAttributesPath(resource);
@@ -64,18 +69,18 @@ export async function answerOData(
   const url = askedUrl(context);
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
-  const asked: Asked = { entity, options, url, requestId };
-  if (isCount) return answerCount(asked, source);
-  return id === null ? answerList(asked, source) : answerOne(id, asked, source);
+  const asked: Asked = { ...source, entity, options, url };
+  if (isCount) return answerCount(asked);
+  return id === null ? answerList(asked) : answerOne(id, asked);
 }
 
 /** Answers a query by list, whose body is `text`. All named products fit on its first page. */
 export async function answerFilterList(
   context: Context,
   text: string,
-  requestId: string,
   source: ODataSource,
 ): Promise<Response> {
+  const { requestId } = source;
   const list = readFilterList(text);
   if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
   const url = askedUrl(context);
@@ -83,7 +88,7 @@ export async function answerFilterList(
   const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
   if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
   const options = { ...read.options, filter: withinList(list.filter, read.options.filter) };
-  return answerList({ entity, options, url, requestId }, source);
+  return answerList({ ...source, entity, options, url });
 }
 
 function answerAttributes(collection: string, requestId: string): Response {
@@ -95,25 +100,15 @@ function answerAttributes(collection: string, requestId: string): Response {
 }
 
 /** As OData 4.01 has it (part 2, 4.8); the catalogue does not document it, but clients call it. */
-async function answerCount(
-  { entity, options: { filter }, requestId }: Asked,
-  source: ODataSource,
-): Promise<Response> {
-  const { count, headers } = await readProductPage(source, { entity, filter, limit: 0 }, true);
+async function answerCount(asked: Asked): Promise<Response> {
+  const { entity, options, requestId } = asked;
+  const query = { entity, filter: options.filter, limit: 0 };
+  const { count, headers } = await readProductPage(asked, query, true);
   return new Response(String(count), { headers: { 'request-id': requestId, ...headers } });
 }
 
-interface Asked {
-  entity: Entity;
-  options: QueryOptions;
-  url: URL;
-  requestId: string;
-}
-
-async function answerList(
-  { entity, options, url, requestId }: Asked,
-  source: ODataSource,
-): Promise<Response> {
+async function answerList(asked: Asked): Promise<Response> {
+  const { entity, options, url, requestId } = asked;
   const { filter, orderby, top, skip, skiptoken } = options;
   const after = skiptoken === null ? undefined : readCursor(skiptoken);
   if (after === null) {
@@ -123,7 +118,7 @@ async function answerList(
   const order =
     orderby === null ? {} : { order: { by: orderby.field, direction: orderby.direction } };
   const query = { entity, filter, ...order, after, skip, limit: top } satisfies ProductQuery;
-  const page = await readProductPage(source, query, options.count);
+  const page = await readProductPage(asked, query, options.count);
   const body = listAnswer({
     entity,
     options,
@@ -140,18 +135,15 @@ function linkAfter(skiptoken: string, { top, skip, skiptoken: former }: QueryOpt
   return nextLink(url, isWithinSkip ? { skip: skip + top } : { skiptoken });
 }
 
-async function answerOne(
-  id: string,
-  { entity, options, requestId }: Asked,
-  source: ODataSource,
-): Promise<Response> {
+async function answerOne(id: string, asked: Asked): Promise<Response> {
+  const { entity, options, requestId } = asked;
   const byId: FilterTree = {
     node: 'comparison',
     field: 'Id',
     operator: 'eq',
     literal: { type: 'text', value: id },
   };
-  const page = await readProductPage(source, { entity, filter: byId, limit: 1 }, false);
+  const page = await readProductPage(asked, { entity, filter: byId, limit: 1 }, false);
   const [found] = page.found;
   if (found === undefined) {
     return odataRefusal({ status: 404, message: unknownProduct(id) }, requestId, page.headers);

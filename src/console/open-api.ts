@@ -43,7 +43,7 @@ export function openApiDocument(
 }
 
 function operationOf(route: ApiRoute): object {
-  const headers = Object.entries(route.headers).map(([name, description]) => [
+  const headers = Object.entries(route.headers ?? {}).map(([name, description]) => [
     name,
     { description, schema: { type: 'string' } },
   ]);

@@ -1,7 +1,6 @@
 /** `/api/summaries`: what was written about what arrived. */
 import { z } from 'zod';
 import { timeField } from '../domain/api-json.ts';
-import { parseDate } from '../domain/dates.ts';
 import {
   type SummaryReader,
   summaryKinds,
@@ -14,8 +13,8 @@ import {
   dateParameter,
   limitParameter,
   nextField,
+  pageOf,
   positionParameter,
-  withParameter,
 } from './api-route.ts';
 import { collect } from './notifications-route.ts';
 
@@ -78,25 +77,18 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
       'Newest first, page by page: texts about products and digests, and why one is missing or put off.',
     query,
     answer: z.object({ summaries: z.array(summaryFields), next: nextField }),
-    headers: {},
     respond: async ({ verified, since, until, before, limit, ...same }, url, signal) => {
       const found = summaries.find({
         ...same,
         verified: verified === undefined ? undefined : verified === 'true',
-        sinceUs: dateUs(since),
-        untilUs: dateUs(until),
+        sinceUs: since,
+        untilUs: until,
         beforeId: before,
         limit: limit + 1,
       });
       const rows = await collect(found, signal);
-      const page = rows.slice(0, limit);
-      const last = rows.length > limit ? page.at(-1) : undefined;
-      const next = last === undefined ? null : withParameter(url, 'before', last.id);
+      const { page, next } = pageOf(rows, { limit, url, parameter: 'before' }, ({ id }) => id);
       return { body: { summaries: page.map(toSummaryJson), next } };
     },
   });
-}
-
-function dateUs(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDate(text)?.us;
 }

@@ -1,13 +1,14 @@
 /** Checks one sink: its backlog and its dead letters. */
 
-import { hourUs } from '../domain/coverage.ts';
 import { type SinkCounts, sinkReader } from '../domain/sinks.ts';
+import { firstOf } from '../domain/streams.ts';
 import {
   type CheckResult,
   checkOf,
   countText,
   joinResults,
   lengthText,
+  minuteUs,
   momentText,
   quoted,
   type Situation,
@@ -29,8 +30,6 @@ export interface SinkView extends SinkCounts {
   isSetUp: boolean | null;
   unread: UnreadLog | null;
 }
-
-const minuteUs = 60_000_000;
 
 /** A wait that raises the alert, and the wait below which it is resolved. */
 const waitingUs = 15 * minuteUs;
@@ -120,8 +119,6 @@ const lastFailure = (error: string | null) =>
 /** Where each sink's cursor stands, and since when. */
 export type CursorMemory = Map<string, { position: number; sinceUs: number }>;
 
-const criticalUs = 6 * hourUs;
-
 const kinds = ['sink', 'sink-refused'] as const;
 
 /**
@@ -178,7 +175,7 @@ function notStarted(sink: string, fault: string, situation: Active): CheckResult
   const { alert, found } = checkOf('sink', sink, situation);
   const raisedAtUs = alert?.raisedAtUs ?? situation.nowUs;
   return found({
-    severity: situation.nowUs - raisedAtUs > criticalUs ? 'critical' : 'warning',
+    severity: severityOf(situation.nowUs - raisedAtUs),
     cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
     nextStep:
@@ -197,11 +194,8 @@ async function unreadLog(
   const before = cursors.get(sink);
   const sinceUs = before?.position === position ? Math.min(before.sinceUs, nowUs) : nowUs;
   cursors.set(sink, { position, sinceUs });
-  const rows = notifications.find({ afterPosition: position, order: 'oldest', limit: 1 });
-  for await (const { receivedAtUs } of rows) {
-    return { receivedAtUs, standsForUs: nowUs - sinceUs };
-  }
-  return null;
+  const first = await firstOf(notifications, { afterPosition: position });
+  return first && { receivedAtUs: first.receivedAtUs, standsForUs: nowUs - sinceUs };
 }
 
 function none(sink: string): SinkCounts {

@@ -24,7 +24,7 @@ const usualWeight = 1_000;
 const usualShareMax = 0.1;
 /** However uneven it was, so many lost events that were not to be expected are no chance. */
 const dispersionMax = 30;
-/** Each hour is checked anew, so the odds must be long; it is over when they are short again. */
+/** Each hour is checked again, so the odds must be long; it is over when they are short again. */
 const oddsMax = 1e-4;
 const oddsOverMin = 1e-2;
 

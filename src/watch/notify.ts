@@ -13,9 +13,7 @@ import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
-import type { Tell, WatchDeps } from './situation.ts';
-
-const minuteUs = 60_000_000;
+import { minuteUs, type Tell, type WatchDeps } from './situation.ts';
 
 /** After a failure, doubling. */
 const retryMinUs = minuteUs;
@@ -138,11 +136,11 @@ export function tellThrough(tellers: Readonly<Partial<Record<AlertChannel, Telle
 const unkeptId = 0;
 
 /** Nothing is remembered of it, and so its end is not told; while it lasts, it is told again. */
-const againUs = 3_600_000_000;
+const againUs = 60 * minuteUs;
 
 /**
  * Tells critical findings through every channel at once, each finding at most once an hour where it was taken, and
- * anew in the next round where it was not. `toldAtUs` remembers what was taken, by channel, kind and subject, for as
+ * again in the next round where it was not. `toldAtUs` remembers what was taken, by channel, kind and subject, for as
  * long as the program runs. Never rejects; waits for one attempt of each, and ends early with the signal.
  */
 export async function tellUnkept(
@@ -203,17 +201,19 @@ export function createUrlTeller(options: {
     const purpose = 'tell an alert';
     const answer = await client({ method: 'POST', url, headers: {}, body: message, purpose });
     if (answer.status >= 200 && answer.status <= 299) return;
-    const words = foreignText(hintOf(answer.text), {
-      secrets: secretsIn(url),
-      charactersMax: hintCharactersMax,
-    });
-    const said = words === '' ? '' : `, saying: ${words}`;
+    const said = saying(hintOf(answer.text), secretsIn(url));
     throw new AppError(
       'unavailable',
       `The service that alerts are told to (${new URL(url).host}) answered ${answer.status}${said}.`,
       { advice: `Check ${variable}.` },
     );
   };
+}
+
+/** What a channel said to a refusal, as the end of a sentence. */
+function saying(text: string, secrets: readonly string[]): string {
+  const words = foreignText(text, { secrets, charactersMax: hintCharactersMax });
+  return words === '' ? '' : `, saying: ${words}`;
 }
 
 /** Shorter parts of a path, such as `hooks`, are no secrets, and would garble the words. */
@@ -240,8 +240,7 @@ export function createCommandTeller(options: {
       throw cannotStart(error, variable);
     });
     if (exitCode === 0) return;
-    const words = foreignText(stderr, { secrets: [], charactersMax: hintCharactersMax });
-    const said = words === '' ? '' : `, saying: ${words}`;
+    const said = saying(stderr, []);
     const end = exitCode === null ? 'did not end in time' : `ended with ${exitCode}`;
     throw new AppError('unavailable', `The command that alerts are told to ${end}${said}.`, {
       advice: `Check ${variable}.`,
@@ -289,16 +288,12 @@ const nobody: Finding = {
 async function checkUrl(url: string, signal: AbortSignal): Promise<Finding> {
   const { host } = new URL(url);
   const fault = await reachHost(url, { ca: null, signal });
-  if (fault === null) {
-    const message = `${host} can be reached; \`earshot alerts --test\` sends it one.`;
-    return { check, state: 'pass', message };
-  }
-  return {
-    check,
-    state: 'fail',
-    message: `${host} cannot be reached: ${fault}.`,
-    advice: 'Correct EARSHOT_ALERT_URL, or let this machine through to it.',
-  };
+  return fault === null
+    ? passed(`${host} can be reached; \`earshot alerts --test\` sends it one.`)
+    : {
+        ...{ check, state: 'fail', message: `${host} cannot be reached: ${fault}.` },
+        advice: 'Correct EARSHOT_ALERT_URL, or let this machine through to it.',
+      };
 }
 
 function checkCommand(
@@ -306,15 +301,13 @@ function checkCommand(
   { findProgram }: Pick<AlertCheckOptions, 'findProgram'>,
 ): Finding {
   const fault = findProgram(program);
-  if (fault === null) {
-    const message = `${program} is there, and may be run; \`earshot alerts --test\` runs it.`;
-    return { check, state: 'pass', message };
-  }
-  return {
-    check,
-    state: 'fail',
-    message: `${program} cannot be run: ${fault}.`,
-    advice:
-      'Correct EARSHOT_ALERT_COMMAND, best with the whole path, or make the program executable.',
-  };
+  return fault === null
+    ? passed(`${program} is there, and may be run; \`earshot alerts --test\` runs it.`)
+    : {
+        ...{ check, state: 'fail', message: `${program} cannot be run: ${fault}.` },
+        advice:
+          'Correct EARSHOT_ALERT_COMMAND, best with the whole path, or make the program executable.',
+      };
 }
+
+const passed = (message: string): Finding => ({ check, state: 'pass', message });

@@ -16,8 +16,15 @@ import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
-import { type Arrivals, clipped, type Span, without } from './learn-rates.ts';
-import { type PushMemory, refreshPushMemory, rememberedUs } from './push-memory.ts';
+import {
+  type Arrivals,
+  clipped,
+  type PushMemory,
+  refreshPushMemory,
+  rememberedUs,
+  type Span,
+  without,
+} from './learn-rates.ts';
 
 export interface Situation {
   nowUs: number;
@@ -229,7 +236,7 @@ export function quoted(words: string): string {
   return words.replaceAll(marks, (mark) => harmless.get(mark) ?? '').replaceAll('://', ' : //');
 }
 
-const minuteUs = 60_000_000;
+export const minuteUs = 60_000_000;
 
 export const dayUs = 24 * hourUs;
 

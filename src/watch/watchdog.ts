@@ -1,6 +1,6 @@
 /** The watchdog beside a receiver: looks each minute, tells what it finds, and is never in the way. */
 import { type AlertKind, alertChannels } from '../domain/alerts.ts';
-import { errorFields, startJob } from '../domain/job.ts';
+import { errorFields, type Job, startJob } from '../domain/job.ts';
 import {
   checkLifetimes,
   checkMissing,
@@ -11,8 +11,8 @@ import {
 import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
 import { checkAllSilence, checkLostPushes } from './check-silence.ts';
 import { type CursorMemory, checkSinks } from './check-sinks.ts';
+import { createPushMemory, type PushMemory } from './learn-rates.ts';
 import { deliverDue, tellUnkept } from './notify.ts';
-import { createPushMemory, type PushMemory } from './push-memory.ts';
 import {
   type CheckResult,
   checkOf,
@@ -37,15 +37,11 @@ const usual: WatchTiming = { firstMs: 30_000, intervalMs: 60_000, tellEveryMs: 1
 /** What is under way when the program ends can be cut anywhere: it is done again, or told again. */
 const stopGraceMs = 3_000;
 
-export interface Watchdog {
-  stop(): Promise<void>;
-}
-
 /**
  * Starts looking, and telling: each channel by itself, so that one that hangs holds up nobody. Whatever fails
  * is logged, and tried again in the next round.
  */
-export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}): Watchdog {
+export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}): Job {
   const { firstMs, intervalMs, tellEveryMs } = { ...usual, ...timing };
   const memory = createWatchMemory();
   const jobs = [

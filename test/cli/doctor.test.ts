@@ -1,27 +1,45 @@
 /** `earshot doctor`: from nothing at all to a subscription that delivers. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runSteps, type Step } from '../../src/cli/doctor/steps.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import type { Finding } from '../../src/domain/finding.ts';
+import {
+  demoProject,
+  type InferenceSettingsInput,
+  otherProject,
+} from '../../src/sandbox/inference/inference-settings.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openDoctorWorld, type PrintedFinding, secrets } from './doctor-world.ts';
+import { registration } from '../watch/watch-world.ts';
+import { account, asPerson, endpointPair } from './account-world.ts';
+import { openDoctorWorld, type PrintedFinding } from './doctor-world.ts';
 import { runCommand } from './fake-io.ts';
 
 const noNetwork: typeof fetch = () => Promise.reject(new Error('no network'));
+
+const onlyThisMachine: typeof fetch = (input, init) => {
+  const { hostname } = new URL(input instanceof Request ? input.url : input);
+  return hostname === '127.0.0.1' ? fetch(input, init) : noNetwork(input);
+};
+
+/** Runs the doctor where nothing else is set up. */
+async function findingsWith(env: Record<string, string>, workingDir = temporaryDirectory()) {
+  const { code, out } = await runCommand(['doctor', '--json'], {
+    env: { EARSHOT_DATA_DIR: join(workingDir, 'data'), ...env },
+    workingDir,
+    fetch: onlyThisMachine,
+  });
+  const findings: PrintedFinding[] = JSON.parse(out);
+  return { code, findings };
+}
 
 const stateOf = (findings: PrintedFinding[], check: string) =>
   findings.filter((finding) => finding.check === check).map(({ state }) => state);
 
 describe('the doctor before anything is set up', () => {
-  async function findingsWith(env: Record<string, string>, workingDir = temporaryDirectory()) {
-    const { code, out } = await runCommand(['doctor', '--json'], {
-      env: { EARSHOT_DATA_DIR: join(workingDir, 'data'), ...env },
-      workingDir,
-      fetch: noNetwork,
-    });
-    const findings: PrintedFinding[] = JSON.parse(out);
-    return { code, findings };
-  }
-
   it('says what is missing, makes nothing, and exits 1', async () => {
     const folder = temporaryDirectory();
     const { code, findings } = await findingsWith({}, folder);
@@ -148,9 +166,14 @@ describe('the doctor before anything is set up', () => {
   });
 });
 
+const otherCredentials = {
+  EARSHOT_ENDPOINT_USERNAME: 'earshot-first',
+  EARSHOT_ENDPOINT_PASSWORD: 'another-word',
+};
+
 describe('the doctor beside a receiver and a catalogue', () => {
   it('finds nothing wrong once a subscription is registered', async () => {
-    const { doctor, earshot, env } = await openDoctorWorld();
+    const { doctor, earshot } = await openDoctorWorld();
     const registered = await earshot(['register', '--event', 'created', '--yes']);
     expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
     const { code, findings } = await doctor();
@@ -188,22 +211,21 @@ describe('the doctor beside a receiver and a catalogue', () => {
       '1 of 2 running, 1 of 10 in all.',
     );
     const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
-    for (const secret of Object.values(secrets)) expect(text).not.toContain(secret);
-    expect(text).not.toContain(env.EARSHOT_ACCOUNT_PASSWORD);
+    for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);
   });
 
   it('leaves nothing in the log of the receiver, unless it has other credentials', async () => {
-    const { doctor, receiverLog } = await openDoctorWorld();
+    const { doctor, complaints } = await openDoctorWorld();
     const { findings } = await doctor();
     expect(stateOf(findings, 'login required')).toEqual(['pass']);
-    expect(receiverLog).toEqual([]);
-    await doctor({ EARSHOT_ENDPOINT_PASSWORD: 'another-word' });
-    expect(receiverLog).toContain('wrong or no credentials');
+    expect(complaints()).toEqual([]);
+    await doctor(otherCredentials);
+    expect(complaints().join()).toContain('wrong or no credentials');
   });
 
   it('says that the receiver does not run', async () => {
-    const { doctor, stopReceiver } = await openDoctorWorld();
-    await stopReceiver();
+    const { doctor, receiver } = await openDoctorWorld();
+    await receiver.close();
     const { code, findings } = await doctor();
     expect(code).toBe(1);
     expect(findings.find(({ check }) => check === 'port')).toMatchObject({
@@ -219,7 +241,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   it('says that the receiver has other credentials, and that the account is not let in', async () => {
     const { doctor } = await openDoctorWorld();
     const { findings } = await doctor({
-      EARSHOT_ENDPOINT_PASSWORD: 'another-word',
+      ...otherCredentials,
       EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
     });
     expect(findings.find(({ check }) => check === 'endpoint login')).toMatchObject({
@@ -241,26 +263,364 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('says that a subscription was paused by hand', async () => {
-    const { doctor, earshot, sandbox } = await openDoctorWorld();
-    await earshot(['register', '--event', 'created', '--yes']);
-    const [subscription] = sandbox.subscriptions();
-    const form = { grant_type: 'password', client_id: 'cdse-public', username: 'me' };
-    const body = new URLSearchParams({ ...form, password: secrets.account });
-    const answer = await fetch(sandbox.tokenUrl, { method: 'POST', body });
-    const token = (await answer.json()) as { access_token: string };
-    await fetch(`${sandbox.catalogueUrl}/odata/v1/Subscriptions(${subscription?.id})`, {
-      method: 'PATCH',
-      headers: {
-        Authorization: `Bearer ${token.access_token}`,
-        'Content-Type': 'application/json',
-      },
-      body: JSON.stringify({ Status: 'paused' }),
-    });
-    const { code, findings } = await doctor();
+    const world = await openDoctorWorld();
+    await world.earshot(['register', '--event', 'created', '--yes']);
+    const [subscription] = world.sandbox.subscriptions();
+    expect(await asPerson(world, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
+    const { code, findings } = await world.doctor();
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'subscription default')).toMatchObject({
       state: 'warn',
       message: expect.stringContaining('paused at the catalogue'),
     });
+  });
+});
+
+/** The findings about what goes out. */
+async function outgoing(folder: string, env: Record<string, string> = {}) {
+  const { findings } = await findingsWith(env, folder);
+  return findings.filter(({ check }) => /^(sink|alerts|filters|configuration)/.test(check));
+}
+
+function withSinks(sinks: string): string {
+  const folder = temporaryDirectory();
+  writeFileSync(
+    join(folder, 'earshot.config.ts'),
+    `export default { subscriptions: {}, sinks: ${sinks} };\n`,
+  );
+  return folder;
+}
+
+describe('the doctor on sinks and alerts', () => {
+  it('finds programs by their path and on PATH, and says why one cannot be run', async () => {
+    const folder = withSinks(
+      "{ a: { command: ['act'] }, b: { command: ['./act'] }, c: { command: ['gone'] }, d: { command: ['./text'] } }",
+    );
+    writeFileSync(join(folder, 'act'), '#!/bin/sh\n');
+    chmodSync(join(folder, 'act'), 0o700);
+    writeFileSync(join(folder, 'text'), '');
+    const env = { PATH: `/nonexistent:${folder}`, EARSHOT_ALERT_COMMAND: 'act --urgent' };
+    const findings = await outgoing(folder, env);
+    const shown = findings.map(({ check, state }) => `${state} ${check}`);
+    expect(shown.slice(-5)).toEqual([
+      'pass sink a',
+      'pass sink b',
+      'fail sink c',
+      'fail sink d',
+      'pass alerts',
+    ]);
+    const messages = findings.map(({ message }) => message);
+    expect(messages).toContain('gone cannot be run: there is none of this name on the PATH.');
+    expect(messages).toContain(
+      './text cannot be run: the user that runs earshot may not execute it.',
+    );
+  });
+
+  it('tells faults of the file as a whole with the configuration, and looks no further', async () => {
+    const folder = withSinks("{ bus: { webhook: 'https://example.org/', timeoutSeconds: 0 } }");
+    const findings = await outgoing(folder, { EARSHOT_ALERT_URL: 'ftp://secret-part/' });
+    const faults = findings.filter(({ check }) => check === 'configuration');
+    const texts = faults.map(({ message, advice }) => `${message} ${advice}`);
+    expect(texts.filter((text) => text.includes('sinks.bus.timeoutSeconds'))).toEqual([
+      expect.stringContaining('earshot.config.ts'),
+    ]);
+    expect(texts.filter((text) => text.includes('EARSHOT_ALERT_URL'))).toHaveLength(1);
+    expect(texts.join()).not.toContain('secret-part');
+    for (const name of ['sinks', 'alerts']) {
+      expect(findings.find(({ check }) => check === name)).toMatchObject({ state: 'skipped' });
+    }
+  });
+
+  it('warns of a filter of a sink that can match nothing', async () => {
+    const folder = withSinks(
+      `{ bus: { command: ['sh'], filter: "Collection/Name eq 'SENTINEL2'" } }`,
+    );
+    const warned = (await outgoing(folder)).filter(({ check }) => check === 'filters');
+    expect(warned).toMatchObject([
+      {
+        state: 'warn',
+        message: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/),
+        advice: expect.stringContaining('decides what is handed over'),
+      },
+    ]);
+  });
+
+  it('looks at sound sinks beside faulty ones, which fail with all their problems', async () => {
+    const odd = `a: { webhook: 'https://a.example', secretFile: 'gone', ca: 'gone' },
+      c: { command: ['sh'], filter: 'Naem' }`;
+    const ofSinks = async (sinks: string) =>
+      (await outgoing(withSinks(sinks), { PATH: '/usr/bin:/bin' }))
+        .filter(({ check }) => check.startsWith('sink'))
+        .map(({ check, state, message, advice }) => `${state} ${check}: ${message} ${advice}`);
+    const faults = [
+      expect.stringMatching(/^fail sink a: sinks\.a\.secretFile: ./),
+      expect.stringMatching(/^fail sink a: sinks\.a\.ca: ./),
+      expect.stringMatching(/^fail sink c: sinks\.c\.filter: .* Fix it in /s),
+    ];
+    expect(await ofSinks(`{ ${odd}, b: { command: ['sh'] } }`)).toEqual([
+      expect.stringMatching(/^pass sink b: /),
+      ...faults,
+    ]);
+    expect(await ofSinks(`{ ${odd} }`)).toEqual(faults);
+  });
+
+  it('warns of a sink that wants a subscription that nobody knows', async () => {
+    const folder = withSinks(`{ bus: { command: ['sh'], subscriptions: ['alsp', 'nile'] } }`);
+    const path = join(folder, 'earshot.config.ts');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('{}', '{ alps: {} }'));
+    const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
+    await store.administration.commit({ save: registration({ name: 'nile' }) });
+    await store.administration.commit({ forget: 'nile' });
+    await store.close();
+    const warned = (await outgoing(folder)).filter(({ check }) => check === 'filters');
+    expect(warned).toEqual([
+      {
+        check: 'filters',
+        state: 'warn',
+        message: 'sinks.bus.subscriptions: there is no subscription alsp.',
+        advice:
+          'Did you mean alps? Known are: alps, nile. Nothing is handed over for it until there is one.',
+      },
+    ]);
+  });
+});
+
+/** The findings of these checks. */
+async function findingsOf(
+  checks: readonly string[],
+  env: Record<string, string>,
+  workingDir?: string,
+) {
+  const { findings } = await findingsWith(env, workingDir);
+  return findings.filter(({ check }) => checks.includes(check));
+}
+
+const inference = ['inference key', 'inference model'];
+
+async function settingsAt(knobs: InferenceSettingsInput = {}) {
+  const sandbox = await startSandbox({ now: Date.now, inference: knobs });
+  onTestFinished(() => sandbox.close());
+  const env = {
+    EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
+    EARSHOT_INFERENCE_API_KEY: demoProject.key,
+    EARSHOT_INFERENCE_MODEL: demoProject.models[0],
+  };
+  return { env, sandbox };
+}
+
+describe('the doctor, where no model is configured,', () => {
+  it('skips it, as summaries are nobody’s duty', async () => {
+    expect(await findingsOf(inference, {})).toEqual([
+      {
+        check: 'inference key',
+        state: 'skipped',
+        message: 'No model is configured, and no rule asks for texts.',
+        advice: null,
+      },
+    ]);
+  });
+
+  it('says what texts are made of where a rule asks for them', async () => {
+    const warned = {
+      check: 'inference key',
+      state: 'warn',
+      message: expect.stringContaining('made of the facts alone'),
+      advice: expect.stringMatching(/EARSHOT_INFERENCE_API_KEY.*EARSHOT_INFERENCE_MODEL/),
+    };
+    expect(await findingsOf(inference, { EARSHOT_SUMMARY: 'digest' })).toEqual([warned]);
+    const folder = temporaryDirectory();
+    writeFileSync(
+      join(folder, 'earshot.config.ts'),
+      "export default { subscriptions: { alps: { summary: 'each' } } };\n",
+    );
+    expect(await findingsOf(inference, {}, folder)).toEqual([warned]);
+    const endpoint = { EARSHOT_ENDPOINT_USERNAME: 'a', EARSHOT_ENDPOINT_PASSWORD: 'long-enough' };
+    const indexless = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_INDEX: 'off' };
+    expect(await findingsOf(['configuration'], indexless, folder)).toMatchObject([
+      { state: 'fail', message: expect.stringMatching(/asks for summaries.*EARSHOT_INDEX is off/) },
+    ]);
+  });
+});
+
+describe('the doctor, where a model is configured,', () => {
+  it('finds key and model right, without asking for a text', async () => {
+    const { env, sandbox } = await settingsAt();
+    expect(await findingsOf(inference, env)).toMatchObject([
+      { check: 'inference key', state: 'pass', advice: null },
+      { check: 'inference model', state: 'pass', advice: null },
+    ]);
+    expect(sandbox.inference.totals().outcomes).toEqual({ listed: 1 });
+  });
+
+  it('tells a wrong key, a model of another project, and a service that is not there', async () => {
+    const { env } = await settingsAt();
+    const wrong = await findingsOf(inference, { ...env, EARSHOT_INFERENCE_API_KEY: 'mistyped' });
+    expect(wrong).toMatchObject([
+      { state: 'fail', advice: expect.stringContaining('EARSHOT_INFERENCE_API_KEY') },
+      { state: 'skipped' },
+    ]);
+    expect(JSON.stringify(wrong)).not.toContain('mistyped');
+    const other = { ...env, EARSHOT_INFERENCE_API_KEY: otherProject.key };
+    expect(await findingsOf(inference, other)).toMatchObject([
+      { state: 'pass' },
+      { state: 'fail', advice: expect.stringContaining(otherProject.models[0]) },
+    ]);
+    const away = { ...env, EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' };
+    expect(await findingsOf(inference, away)).toMatchObject([
+      { state: 'fail', message: expect.stringContaining('127.0.0.1:9') },
+      { state: 'skipped' },
+    ]);
+  });
+
+  it('asks a service that lists no models for one word', async () => {
+    const { env, sandbox } = await settingsAt({ modelsListed: false });
+    expect(await findingsOf(inference, env)).toMatchObject([{ state: 'pass' }, { state: 'pass' }]);
+    expect(sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
+  });
+});
+
+describe('the doctor, where the settings of summaries have faults,', () => {
+  it('tells them with the configuration, and looks no further', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(
+      join(folder, 'earshot.config.ts'),
+      `export default { subscriptions: { alps: { summary: { each: { filter: "Naem eq 'x'" } } } } };\n`,
+    );
+    const env = { EARSHOT_INFERENCE_API_KEY: 'a-key', EARSHOT_SUMMARY_TOKENS_PER_DAY: 'many' };
+    const findings = await findingsOf(['configuration', ...inference], env, folder);
+    const texts = findings.map(({ state, message, advice }) => `${state} ${message} ${advice}`);
+    for (const words of [
+      /^fail EARSHOT_INFERENCE_API_KEY is set, but no model is/,
+      /^fail EARSHOT_SUMMARY_TOKENS_PER_DAY: must be a whole number/,
+      /^fail subscriptions\.alps\.summary\.each\.filter: [\s\S]*Naem.*[\s\S]*Fix it in earshot\.config\.ts\.$/,
+      /^skipped Not checked, as "configuration" failed/,
+    ]) {
+      expect(texts.filter((text) => words.test(text))).toHaveLength(1);
+    }
+    expect(texts.join()).not.toContain('a-key');
+    const { out } = await runCommand(['doctor'], {
+      env: { ...env, EARSHOT_DATA_DIR: join(folder, 'data') },
+      workingDir: folder,
+      fetch: () => Promise.reject(new Error('no network')),
+    });
+    expect(out).toMatch(/\n {33}Naem eq 'x'\n {33}\^{4}\n/);
+  });
+
+  it('warns of a filter that a rule has and that can match nothing, on a terminal in its width', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(
+      join(folder, 'earshot.config.ts'),
+      `export default { subscriptions: { alps: { summary: { each: { filter: "Collection/Name eq 'SENTINEL2'" } } } } };\n`,
+    );
+    const found = await findingsOf(['configuration', 'filters'], {}, folder);
+    const warned = found.filter(({ state }) => state === 'warn');
+    expect(warned).toMatchObject([
+      {
+        check: 'filters',
+        message: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter: .*SENTINEL2/),
+        advice: expect.stringMatching(/SENTINEL-2.* It stands in earshot\.config\.ts/),
+      },
+    ]);
+    expect(found.filter(({ check }) => check === 'filters')).toHaveLength(1);
+    const { out } = await runCommand(['doctor'], {
+      env: { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' },
+      workingDir: folder,
+      fetch: () => Promise.reject(new Error('no network')),
+      isTTY: true,
+      columns: 90,
+    });
+    const indent = ' '.repeat(31);
+    expect(out).toContain(`  filters               subscriptions.alps.summary.each.filter:`);
+    const wrapped = out.split('\n').filter((line) => line.startsWith(indent));
+    expect(wrapped.length).toBeGreaterThan(5);
+    expect(Math.max(...wrapped.map((line) => line.length))).toBeLessThanOrEqual(90);
+  });
+});
+
+const running = new AbortController().signal;
+
+/** A step that finds things in these states. */
+function step(name: string, needs: string[], ...states: Finding['state'][]): Step {
+  return {
+    name,
+    needs,
+    run: async () => states.map((state) => ({ check: name, state, message: state })),
+  };
+}
+
+async function statesOf(steps: Step[]) {
+  const findings: Finding[] = [];
+  for await (const finding of runSteps(steps, running)) findings.push(finding);
+  return findings.map(({ check, state, message }) => [check, state, message]);
+}
+
+describe('a step', () => {
+  it('runs after what it needs has passed or warned, in order, with all its findings', async () => {
+    const steps = [
+      step('one', [], 'pass', 'warn'),
+      step('two', ['one']),
+      step('three', ['one', 'two'], 'pass'),
+    ];
+    expect(await statesOf(steps)).toEqual([
+      ['one', 'pass', 'pass'],
+      ['one', 'warn', 'warn'],
+      ['three', 'pass', 'pass'],
+    ]);
+  });
+
+  it('is skipped after a failure, with the first cause named all along the chain', async () => {
+    const steps = [
+      step('one', [], 'pass', 'fail'),
+      step('two', ['one'], 'pass'),
+      step('three', ['two'], 'pass'),
+      step('four', [], 'pass'),
+    ];
+    const because = 'Not checked, as "one" failed.';
+    expect(await statesOf(steps)).toEqual([
+      ['one', 'pass', 'pass'],
+      ['one', 'fail', 'fail'],
+      ['two', 'skipped', because],
+      ['three', 'skipped', because],
+      ['four', 'pass', 'pass'],
+    ]);
+  });
+
+  it('is skipped after one that skipped itself', async () => {
+    expect(await statesOf([step('one', [], 'skipped'), step('two', ['one'], 'pass')])).toEqual([
+      ['one', 'skipped', 'skipped'],
+      ['two', 'skipped', 'Not checked, as "one" was skipped.'],
+    ]);
+  });
+
+  it.each([
+    [
+      'at once',
+      () => {
+        throw new AppError('unavailable', 'No way.', { advice: 'Try again.' });
+      },
+    ],
+    [
+      'later',
+      () => Promise.reject(new AppError('unavailable', 'No way.', { advice: 'Try again.' })),
+    ],
+  ])('that throws %s is a failure, and the others go on', async (_when, run) => {
+    const findings: Finding[] = [];
+    const steps = [{ name: 'one', needs: [], run }, step('two', [], 'pass')];
+    for await (const finding of runSteps(steps, running)) findings.push(finding);
+    expect(findings).toEqual([
+      { check: 'one', state: 'fail', message: 'No way.', advice: 'Try again.' },
+      { check: 'two', state: 'pass', message: 'pass' },
+    ]);
+  });
+
+  it('does not begin when the program is asked to end', async () => {
+    const stopping = new AbortController();
+    const seen: string[] = [];
+    const steps = [step('one', [], 'pass'), step('two', [], 'pass')];
+    for await (const { check } of runSteps(steps, stopping.signal)) {
+      seen.push(check);
+      stopping.abort();
+    }
+    expect(seen).toEqual(['one']);
   });
 });

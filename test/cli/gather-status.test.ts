@@ -8,7 +8,9 @@ import {
 import { AppError } from '../../src/domain/app-error.ts';
 import { hourUs } from '../../src/domain/coverage.ts';
 import type { Store } from '../../src/store/store.ts';
+import { claim, enqueued, productJob } from '../contract/summary-jobs.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { beginUs, covered, dayUs, registration } from '../watch/watch-world.ts';
 
@@ -197,18 +199,32 @@ describe('the facts of a store', () => {
 
   it('tell of summaries without counting what was made', async () => {
     const { store, sources } = await openSources();
-    const job = (n: number) => ({
-      ...{ kind: 'product' as const, subject: `p${n}`, productId: `p${n}`, productName: null },
-      ...{ subscription: 'alps', position: n, scope: null, dueAtUs: nowUs + n },
-    });
-    const jobs = [job(1), job(2), job(3)];
-    const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs: nowUs });
-    const [id = 0] = ids;
+    const jobs = [1, 2, 3].map((n) => productJob(n, { dueAtUs: nowUs + n - 2 }));
+    const [first, second] = await enqueued(store.summaries, jobs, { atUs: nowUs });
+    if (first === undefined || second === undefined) throw new Error('There are no jobs.');
     const result = { outcome: 'failed' as const, error: 'no', template: null };
-    const failed = { job: { id, revision: 1 }, request: null, result, nowUs };
-    await store.summaries.settle(failed);
+    await store.summaries.settle({ job: first, request: null, result, nowUs });
+    await claim(store.summaries, second, { nowUs, tokens: 100 });
     expect((await gatherStatus(sources)).summaries).toEqual({
-      ...{ mode: 'off', waiting: 2, failed: 1, nextDueAtUs: nowUs + 2, requests: 0, tokens: 0 },
+      ...{ mode: 'off', waiting: 2, failed: 1, nextDueAtUs: nowUs + 1, requests: 1, tokens: 100 },
+    });
+  });
+
+  it('tell of backups, alerts, and how far the log was pruned', async () => {
+    const { store, sources } = await openSources();
+    await push(store, nowUs - 3 * dayUs, nowUs - hourUs);
+    await pruneBefore(store, nowUs - 2 * dayUs);
+    const run = { file: '/backups/a.db', startedAtUs: nowUs - 9, endedAtUs: nowUs - 5 };
+    const made = { ...run, bytes: 12_345, lastPosition: 1, error: null };
+    const failed = { ...run, endedAtUs: nowUs - 1, bytes: null, lastPosition: null, error: 'no' };
+    for (const one of [made, failed]) await store.backups.recordBackup(one);
+    const finding = { kind: 'disk', subject: '', severity: 'warning', cause: 'x' } as const;
+    const findings = [{ ...finding, evidence: [], nextStep: 'y' }];
+    await store.alerts.settleFindings({ checked: [], findings, channels: [], atUs: nowUs });
+    expect(await gatherStatus(sources)).toMatchObject({
+      log: { pruned: { receivedBeforeUs: nowUs - 3 * dayUs + 1 } },
+      backups: { made, failed, everyHours: null },
+      alerts: [{ ...finding, raisedAtUs: nowUs, resolvedAtUs: null }],
     });
   });
 });
@@ -261,7 +277,7 @@ describe('a part that fails', () => {
 });
 
 describe('a status that is asked for again and again', () => {
-  it('is gathered once for all who ask at a time, and anew after five seconds', async () => {
+  it('is gathered once for all who ask at a time, and again after five seconds', async () => {
     const { sources } = await openSources();
     let [now, gathered] = [nowUs, 0];
     const receiver = async () => {

@@ -1,6 +1,7 @@
 /** What a running receiver counts and times: each is caused, collected and compared. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
+import { sinkReader } from '../../src/domain/sinks.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { openServed } from './served-world.ts';
 
@@ -80,4 +81,88 @@ it('tells how late created products were told of, by their own dates', async () 
   expect(sum).toBeGreaterThan(4_089);
   expect(sum).toBeLessThan(4_120);
   expect(value(`${delay}_count`, { subscription: '(none)' })).toBe(1);
+});
+
+const hourUs = 3_600_000_000;
+const dayUs = 24 * hourUs;
+
+/** With a status that is gathered again for each scrape. */
+async function open() {
+  const world = await openServed({ index: true });
+  const scrape = () => {
+    world.passUs(6_000_000);
+    return world.scrape();
+  };
+  const push = async (...bodies: unknown[]) => {
+    for (const body of bodies) await world.post('/notifications/alps', JSON.stringify(body));
+  };
+  const seconds = () => world.nowUs() / 1_000_000;
+  return { ...world, scrape, push, seconds };
+}
+
+/** Within so many seconds. */
+const near = (expected: number, value: number | undefined, within = 30) => {
+  expect(Math.abs((value ?? Number.NaN) - expected)).toBeLessThan(within);
+};
+
+describe('a running receiver', () => {
+  it('shows its log, its index, its quarantine, its readers and its disk', async () => {
+    const { scrape, push, seconds, store } = await open();
+    const before = await scrape();
+    expect(before.value('earshot_last_notification_timestamp_seconds')).toBeUndefined();
+    expect(before.value('earshot_log_first_received_timestamp_seconds')).toBeUndefined();
+    expect(before.value('earshot_log_last_position')).toBe(0);
+    expect(before.value('earshot_quarantined_bodies')).toBe(0);
+    await store.moveCursor(sinkReader('orders'), 0, 1);
+    await push(...Array.from({ length: 20 }, (_, i) => notification(i)), {});
+    const { value } = await scrape();
+    near(seconds(), value('earshot_last_notification_timestamp_seconds'));
+    near(seconds(), value('earshot_log_first_received_timestamp_seconds'));
+    expect(value('earshot_log_last_position')).toBe(20);
+    expect(value('earshot_quarantined_bodies')).toBe(1);
+    expect(value('earshot_log_used_bytes')).toBeGreaterThan(4_096);
+    expect(value('earshot_log_free_bytes')).toBeGreaterThanOrEqual(0);
+    expect(value('earshot_log_wal_bytes')).toBeGreaterThan(
+      before.value('earshot_log_wal_bytes') ?? 0,
+    );
+    const reader = { reader: 'sink orders', kind: 'sink' };
+    expect(value('earshot_reader_behind_notifications', reader)).toBe(20);
+    near(7, value('earshot_reader_behind_seconds', reader));
+    const index = { reader: 'product index', kind: 'index' };
+    const indexed = async () =>
+      (await scrape()).value('earshot_reader_behind_notifications', index);
+    await expect.poll(indexed, { timeout: 10_000 }).toBe(0);
+    expect((await scrape()).value('earshot_index_bytes')).toBeGreaterThan(4_096);
+    const free = value('earshot_disk_free_bytes') ?? 0;
+    expect(free).toBeGreaterThan(0);
+    expect(value('earshot_disk_size_bytes')).toBeGreaterThan(free);
+    expect(value('earshot_disk_reserve_bytes')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('shows that it refuses, and takes again', async () => {
+    const { scrape, breakStore, repairStore } = await open();
+    const { value } = await scrape();
+    expect(value('earshot_refusing')).toBe(0);
+    expect(value('earshot_queue_bytes')).toBe(0);
+    expect(value('earshot_queue_bytes_max')).toBe(64 * 2 ** 20);
+    expect(value('earshot_status_level', { part: 'receiver' })).toBe(0);
+    breakStore();
+    const refusing = await scrape();
+    expect(refusing.value('earshot_refusing')).toBe(1);
+    expect(refusing.value('earshot_status_level', { part: 'receiver' })).toBe(2);
+    repairStore();
+    await expect.poll(async () => (await scrape()).value('earshot_refusing')).toBe(0);
+  });
+
+  it('shows its certificate', async () => {
+    const { scrape, seconds, passUs } = await open();
+    const left = async () => (await scrape()).value('earshot_certificate_left_days');
+    const { value } = await scrape();
+    near(seconds() + 30 * 86_400, value('earshot_certificate_not_after_timestamp_seconds'));
+    near(30 * 86_400 + 3_600, value('earshot_certificate_lifetime_seconds'));
+    expect(value('earshot_certificate_renewal_succeeded')).toBeUndefined();
+    near(30, await left(), 0.01);
+    passUs(31 * dayUs);
+    near(-1, await left(), 0.01);
+  });
 });

@@ -1,4 +1,5 @@
 /** The comparison inside a receiver: one kind's trouble holds up no other, and clocks may differ. */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -16,10 +17,9 @@ import { startCatalogue } from '../admin/reconcile/listing-world.ts';
 import { hour, minute, t0 } from '../admin/reconcile/reconcile-world.ts';
 import type { Answer } from '../http/answering-server.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
+import { recordingLog } from './recording-log.ts';
 
 const nowUs = t0 + 5 * hour + 50 * minute;
-
-type Told = Record<string, unknown> & { level: string; message: string };
 
 interface WorldOptions {
   /** By the word in the subscription's filter; an empty list where there is none. */
@@ -57,15 +57,7 @@ async function openWorld({ answers = {}, spoilt, aheadUs = 0, sinceUs = t0 }: Wo
       save: registration(name, filter, sinceUs + notificationDelayUs),
     });
   }
-  const told: Told[] = [];
-  const tell = (level: string) => (fields: object, message: string) =>
-    void told.push({ ...fields, level, message });
-  const log = {
-    debug: tell('debug'),
-    info: tell('info'),
-    warn: tell('warn'),
-    error: tell('error'),
-  };
+  const { log, lines } = recordingLog();
   const env = {
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_CATALOGUE_URL: catalogue.url,
@@ -85,7 +77,8 @@ async function openWorld({ answers = {}, spoilt, aheadUs = 0, sinceUs = t0 }: Wo
     fetch: dated,
   };
   const parts = { store, products, log };
-  const warnings = () => told.filter(({ level }) => level === 'warn' || level === 'error');
+  const told = () => lines.map(({ fields, ...line }) => ({ ...fields, ...line }));
+  const warnings = () => told().filter(({ level }) => level === 'warn' || level === 'error');
   const coverage = () => store.completeness.coverage({ sinceUs: 0, untilUs: 2 * nowUs });
   return { store, dataDir, asked, parts, config, io, stopping, told, warnings, coverage };
 }
@@ -206,7 +199,7 @@ describe('a round', () => {
     const world = await openWorld({ sinceUs });
     const round = roundsOf(world);
     await round();
-    const infos = world.told.filter(({ level }) => level === 'info');
+    const infos = world.told().filter(({ level }) => level === 'info');
     expect(infos).toHaveLength(2 * 4);
     const walk = {
       ...{ subscription: 'a', event: 'created', hours: 245 },
@@ -223,7 +216,7 @@ describe('a round', () => {
     });
     const short = await openWorld();
     await roundsOf(short)();
-    expect(short.told.filter(({ level }) => level === 'info')).toEqual([]);
+    expect(short.told().filter(({ level }) => level === 'info')).toEqual([]);
   });
 
   it('tells at debug level that the catalogue is asked again', async () => {
@@ -235,7 +228,7 @@ describe('a round', () => {
     };
     const world = await openWorld({ answers: { "'A') and PublicationDate": busy } });
     expect(await roundsOf(world)()).toBe('all');
-    const asked = world.told.filter(({ message }) => message === 'the catalogue is asked again');
+    const asked = world.told().filter(({ message }) => message === 'the catalogue is asked again');
     expect(asked).toMatchObject([
       { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
     ]);

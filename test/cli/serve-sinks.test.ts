@@ -1,16 +1,16 @@
 /** Sinks inside a receiver: what log and watchdog are told of those that cannot be started, or wait in vain. */
+
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serveSinks } from '../../src/cli/start/sinks.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
-import type { LogLine } from '../helpers/order-at-stub.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { registration } from '../watch/watch-world.ts';
+import { recordingLog } from './recording-log.ts';
 
-const silent = () => undefined;
 const file = (sinks: string, subscriptions = '{}') =>
   `export default { subscriptions: ${subscriptions}, sinks: ${sinks} };\n`;
 
@@ -25,18 +25,16 @@ function writeConfig(text: string): string {
 /** With this `earshot.config.ts`, if any; `prepare` is given the data directory. */
 async function serve(
   config: string | null,
-  prepare: (dataDir: string, store: Opened['store']) => unknown = silent,
+  prepare: (dataDir: string, store: Opened['store']) => unknown = () => undefined,
 ) {
   const { store, dataDir } = await openSqliteStore();
   await prepare(dataDir, store);
   const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
-  const lines: LogLine[] = [];
-  const note = (level: string) => (fields: object, message: string) =>
-    void lines.push({ level, message, fields: { ...fields } });
-  const log = { debug: silent, info: note('info'), warn: note('warn'), error: note('error') };
+  const { log, lines: all } = recordingLog();
   const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
   const served = await serveSinks({ store }, { dataDir }, log, io);
   onTestFinished(() => served.stop());
+  const lines = () => all.filter(({ level }) => level !== 'debug');
   return { ...served, lines, store, dataDir };
 }
 
@@ -46,7 +44,7 @@ describe('the sinks of a receiver', () => {
     expect(none.handingOver()).toEqual({ names: [], faults: new Map(), fault: null });
     const { handingOver, lines } = await serve(file("{ act: { command: ['true'] } }"));
     expect(handingOver()).toEqual({ names: ['act'], faults: new Map(), fault: null });
-    await expect.poll(() => lines).toMatchObject([{ level: 'info' }]);
+    await expect.poll(lines).toMatchObject([{ level: 'info' }]);
   });
 
   it('that the file names wrongly are a fault with its reason, and not known', async () => {
@@ -79,14 +77,14 @@ describe('the sinks of a receiver', () => {
       ['odd', expect.stringMatching(/^sinks\.odd\.filter: error/)],
     ]);
     await expect.poll(() => store.cursor('sink:act')).toBe(2);
-    expect(lines.filter(({ level }) => level !== 'info')).toMatchObject(
+    expect(lines().filter(({ level }) => level !== 'info')).toMatchObject(
       ['hook', 'odd'].map((sink) => ({
         level: 'error',
         message: 'no delivery to this sink until earshot.config.ts is fixed',
         fields: { sink, details: [faults?.get(sink)] },
       })),
     );
-    expect(lines.find(({ level }) => level === 'info')?.fields).toEqual({ sinks: ['act'] });
+    expect(lines().find(({ level }) => level === 'info')?.fields).toEqual({ sinks: ['act'] });
     // What these have stays as it is.
     expect(await store.cursor('sink:hook')).toBe(1);
     expect(await store.cursor('sink:odd')).toBeNull();
@@ -112,7 +110,7 @@ describe('the sinks of a receiver', () => {
         await administration.commit({ forget: 'oder' });
       },
     );
-    const warnings = lines.filter(({ level }) => level === 'warn');
+    const warnings = lines().filter(({ level }) => level === 'warn');
     expect(warnings.map(({ fields }) => fields.reason)).toEqual([
       'sinks.act.subscriptions: there is no subscription nlie. Did you mean nile? Known are: alps, nile, oder.',
     ]);

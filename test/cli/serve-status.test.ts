@@ -1,12 +1,22 @@
 /** The status of a receiver that serves: whether it takes notifications, and what it is told of the rest. */
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { serveStatus } from '../../src/cli/start/status.ts';
+import { createReadiness } from '../../src/cli/start/console.ts';
+import { serveStatus } from '../../src/cli/start/serve.ts';
+import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import type { UnreadyReason } from '../../src/console/app.ts';
 import { AppError } from '../../src/domain/app-error.ts';
+import { openAcmeFolder, stateFor, withState } from '../../src/tls/acme/state.ts';
+import { notification } from '../helpers/deliveries.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { nowUs } from './fake-io.ts';
+import { silentLog } from './recording-log.ts';
+import { openServed } from './served-world.ts';
 
-async function openServed(reasons: readonly UnreadyReason[]) {
+async function openStatus(reasons: readonly UnreadyReason[]) {
   const { store, dataDir } = await openSqliteStore();
   const broken = {
     ...store,
@@ -17,16 +27,10 @@ async function openServed(reasons: readonly UnreadyReason[]) {
     ...{ listen: { host: '127.0.0.1', port: 0 }, publicUrl: undefined, logLevel: 'warn' as const },
     ...{ credentials: { source: 'variables' as const, pairs: [] }, diskReserveBytes: undefined },
   };
-  const log = {
-    debug: () => undefined,
-    info: () => undefined,
-    warn: () => undefined,
-    error: () => undefined,
-  };
   let now = nowUs;
   const served = serveStatus(
     config,
-    { store: broken, readiness: async () => reasons, log },
+    { store: broken, readiness: async () => reasons, log: silentLog },
     { nowUs: () => now },
   );
   return {
@@ -38,8 +42,8 @@ async function openServed(reasons: readonly UnreadyReason[]) {
 }
 
 describe('a receiver that serves', () => {
-  it('takes notifications, since it began, with nothing beside it unless told', async () => {
-    const { status, tellBeside, pass } = await openServed([]);
+  it('takes notifications, since it began, with nothing beside it by default', async () => {
+    const { status, tellBeside, pass } = await openStatus([]);
     pass(60_000_000);
     expect(await status()).toMatchObject({
       ...{ version: 'unknown', sinks: [], behindProxy: true, failures: [] },
@@ -71,12 +75,94 @@ describe('a receiver that serves', () => {
     ['writer', 'The thread that writes does not answer.'],
     ['certificate', 'There is no certificate that is valid now.'],
   ])('that is not ready for its %s says so', async (reason, words) => {
-    const { status } = await openServed([reason]);
+    const { status } = await openStatus([reason]);
     const { receiver, parts } = await status();
     expect(receiver).toMatchObject({ refusing: words });
     expect(parts[0]).toMatchObject({
       level: 'critical',
       text: `Notifications cannot be taken: ${words}`,
     });
+  });
+});
+
+const dayUs = 86_400_000_000;
+const ready = { status: 200, text: 'ready' };
+
+describe('a running receiver', () => {
+  it('is not ready while the store cannot write, and ready again when it can', async () => {
+    const { ask, passUs, breakStore, repairStore } = await openServed();
+    breakStore();
+    passUs(10_000_000);
+    expect(await ask('/readyz')).toEqual({ status: 503, text: 'store' });
+    expect(await ask('/healthz')).toMatchObject({ status: 200 });
+    repairStore();
+    await expect.poll(() => ask('/readyz')).toEqual(ready);
+  });
+
+  it('is not ready without its writer, however fresh the last commit is', async () => {
+    const { ask, post, store } = await openServed();
+    const body = JSON.stringify(notification(1));
+    expect(await post('/notifications/alps', body)).toBe(200);
+    await store.close();
+    expect(await ask('/readyz')).toEqual({ status: 503, text: 'writer' });
+  });
+
+  it('is not ready before its certificate begins, and once it has ended', async () => {
+    const { ask, passUs } = await openServed();
+    passUs(-dayUs);
+    expect(await ask('/readyz')).toEqual({ status: 503, text: 'certificate' });
+    passUs(dayUs);
+    expect(await ask('/readyz')).toEqual(ready);
+    passUs(31 * dayUs);
+    expect(await ask('/readyz')).toEqual({ status: 503, text: 'certificate' });
+  });
+});
+
+describe('readiness', () => {
+  const writable = { checkWritable: async () => undefined, isWriterRunning: () => true };
+  const valid = { notBefore: new Date(0), notAfter: new Date(10_000) };
+  const nowUs = () => 5_000_000;
+
+  it('names a writer that does not answer, and everything else that is wrong', async () => {
+    const store = { ...writable, checkWritable: () => new Promise<never>(() => undefined) };
+    const certificate = { served: () => null };
+    const readiness = createReadiness({ store, certificate, nowUs, timeoutMs: 20 });
+    expect(await readiness()).toEqual(['writer', 'certificate']);
+  });
+
+  it('asks for no certificate where there is plain HTTP', async () => {
+    const served = (certificate: typeof valid | null | undefined) =>
+      createReadiness({ store: writable, certificate: { served: () => certificate }, nowUs })();
+    expect(await served(undefined)).toEqual([]);
+    expect(await served(valid)).toEqual([]);
+    expect(await served(null)).toEqual(['certificate']);
+  });
+});
+
+const order = { directoryUrl: 'https://authority.example/dir', host: 'earshot.example.org' };
+const atUs = 1_795_000_000_000_000;
+
+it('tells how the tries for a first certificate end', async () => {
+  const dataDir = temporaryDirectory();
+  mkdirSync(join(dataDir, 'acme'), { mode: 0o700 });
+  const tls = {
+    ...({ kind: 'acme', ...order, email: undefined, challenge: 'http-01' } as const),
+    ...{ httpListen: { host: '127.0.0.1', port: 1 }, extraCaPem: undefined, eab: undefined },
+  };
+  const intake = { checkWritable: async () => undefined };
+  const { certificate } = watchProbes({ dataDir, tls }, intake, { nowUs: () => atUs });
+  const untried = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
+  expect(await certificate()).toEqual({ notAfterUs: null, lifetimeUs: null, ...untried });
+  const folder = openAcmeFolder(dataDir);
+  const failed = {
+    ...stateFor(order, null),
+    ...{ failures: 1, lastAttemptAtUs: atUs },
+    lastFailure: { atUs, message: 'No such name.', isProof: true },
+  };
+  await folder.writeState(withState(failed, null));
+  expect(await certificate()).toMatchObject({
+    notAfterUs: null,
+    lastAttemptAtUs: atUs,
+    lastFailure: 'No such name.',
   });
 });

@@ -1,6 +1,6 @@
 /** The parts put together: what only the composition can get wrong. */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -9,11 +9,7 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startCommand } from './fake-io.ts';
-
-interface Line {
-  level: string;
-  message: string;
-}
+import { recordingLog } from './recording-log.ts';
 
 async function startServing(tuning: ServeTuning, notAfterMs?: number) {
   const folder = temporaryDirectory();
@@ -26,15 +22,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     writeFileSync(files.key, pair.keyPem);
   };
   await renew();
-  const lines: Line[] = [];
-  const note = (level: string) => (_fields: object, message: string) =>
-    void lines.push({ level, message });
-  const log = {
-    debug: note('debug'),
-    info: note('info'),
-    warn: note('warn'),
-    error: note('error'),
-  };
+  const { log, lines } = recordingLog();
   const config = {
     listen: { host: '127.0.0.1', port: 0 },
     publicUrl: 'https://elsewhere.example',
@@ -66,7 +54,9 @@ describe('a receiver that is put together', () => {
     const { lines, files, renew, servedSerial } = await startServing({ certificateWatchMs: 20 });
     const first = await servedSerial();
     writeFileSync(files.key, 'broken');
-    const complaint = { level: 'error', message: expect.stringContaining('serving the old one') };
+    const complaint = expect.objectContaining({
+      ...{ level: 'error', message: expect.stringContaining('serving the old one') },
+    });
     await vi.waitFor(() => expect(lines).toContainEqual(complaint), { timeout: 5_000 });
     expect(await servedSerial()).toBe(first);
     await renew();
@@ -131,4 +121,45 @@ describe('earshot start', () => {
     expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
     expect(err).not.toContain('secret');
   });
+});
+
+it('start warns in its log of a secret that every user may read, and of a file that they may change', async () => {
+  const workingDir = temporaryDirectory();
+  const password = join(workingDir, 'password');
+  const config = join(workingDir, 'earshot.config.ts');
+  writeFileSync(password, 'hunter2-not-to-be-told\n');
+  writeFileSync(config, 'export default { subscriptions: {} };\n');
+  chmodSync(password, 0o644);
+  chmodSync(config, 0o666);
+  const starting = startCommand(['start'], {
+    workingDir,
+    env: {
+      EARSHOT_TLS: 'off',
+      EARSHOT_LISTEN: '127.0.0.1:0',
+      EARSHOT_CONSOLE_LISTEN: 'off',
+      EARSHOT_DATA_DIR: join(workingDir, 'data'),
+      EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+      EARSHOT_ENDPOINT_PASSWORD_FILE: password,
+    },
+  });
+  starting.stop();
+  const { err } = await starting.ended;
+  const lines = err
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const told = lines.filter(({ msg }) => msg.startsWith('Every user of this machine'));
+  expect(told).toMatchObject([
+    {
+      level: 'warn',
+      msg: `Every user of this machine may read or change ${password}.`,
+      advice: `Run: chmod o= ${password}`,
+    },
+    {
+      level: 'warn',
+      msg: `Every user of this machine may change ${config}.`,
+      advice: `Run: chmod o-w ${config}`,
+    },
+  ]);
+  expect(err).not.toContain('hunter2');
 });

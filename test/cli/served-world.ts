@@ -1,4 +1,5 @@
 /** A receiver as `start` composes it, with both listeners, a clock that a test may move, and its metrics. */
+
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -9,9 +10,8 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 import { readScrape } from '../console/metric-samples.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { silentLog } from './recording-log.ts';
 
-const silent = () => undefined;
-const log = { debug: silent, info: silent, warn: silent, error: silent };
 const loopback = { host: '127.0.0.1', port: 0 };
 
 /** Closed when the test is over. */
@@ -38,7 +38,7 @@ export async function openServed({ index = false } = {}) {
       index,
       logLevel: 'info',
     },
-    log,
+    silentLog,
     { nowUs, newId: randomUUID, random: Math.random },
   );
   onTestFinished(() => receiver.close());
@@ -66,7 +66,7 @@ export async function openServed({ index = false } = {}) {
       rmSync(dataDir, { recursive: true });
       writeFileSync(dataDir, '');
     },
-    mendStore: () => rmSync(dataDir),
+    repairStore: () => rmSync(dataDir),
     nowUs,
     passUs: (us: number) => {
       aheadUs += us;

@@ -15,7 +15,7 @@ import { lasting } from './status-facts.ts';
 
 const password = 'a:secret';
 
-/** A data directory with one subscription and two notifications; nobody listens unless told. */
+/** A data directory with one subscription and two notifications; nobody listens by default. */
 async function openWorld(port?: number) {
   const world = await filledWorld(numbered(1, 2));
   await withStore(world.dataDir, async ({ administration, completeness }) => {

@@ -1,4 +1,5 @@
 /** What systemd hears of the service, by its own tool and a socket such as it listens on. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -6,9 +7,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSystemdNotices } from '../../src/cli/systemd.ts';
-import type { Logger } from '../../src/domain/ports.ts';
 import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { recordingLog } from './recording-log.ts';
 
 /** Node cannot listen on unix datagram sockets; Perl, which is part of every Debian, can. */
 const listener = `
@@ -32,16 +33,10 @@ async function startServiceManager(): Promise<{ socket: string; heard(): string[
   return { socket, heard: () => heard().filter((line) => line !== 'BARRIER=1') };
 }
 
-function recordingLog(): { log: Logger; errors: string[] } {
-  const errors: string[] = [];
-  const none = () => undefined;
-  const error = (_fields: object, message: string) => void errors.push(message);
-  return { log: { debug: none, info: none, warn: none, error }, errors };
-}
-
 /** Ends with the test, also when the test fails. */
 function startNotices(env: Record<string, string>, checkWritable = async () => {}) {
-  const { log, errors } = recordingLog();
+  const { log, at } = recordingLog();
+  const errors = () => at('error').map(({ message }) => message);
   const PATH = process.env.PATH ?? '';
   const notices = startSystemdNotices({ env: { PATH, ...env }, store: { checkWritable }, log });
   onTestFinished(() => notices.stop());
@@ -73,7 +68,7 @@ describe.runIf(canHear)('systemd', () => {
     await expect.poll(begins).toEqual(['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'WATCHDOG=1']);
     stop();
     await expect.poll(heard).toContain('STOPPING=1');
-    expect(errors).toEqual([]);
+    expect(errors()).toEqual([]);
   });
 
   it('gets one also while the disk is full, as a new start would not make room', async () => {
@@ -97,8 +92,8 @@ describe.runIf(canHear)('systemd', () => {
       return answer === undefined ? gate : answer();
     };
     const { errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, checkWritable);
-    await expect.poll(() => errors.length).toBeGreaterThan(3);
-    expect(errors[0]).toMatch(/^the store does not answer/);
+    await expect.poll(() => errors().length).toBeGreaterThan(3);
+    expect(errors()[0]).toMatch(/^the store does not answer/);
     await expect.poll(heard).toEqual(['READY=1']);
     allowed();
     await expect.poll(heard).toContain('WATCHDOG=1');
@@ -143,10 +138,10 @@ describe('the tool that tells systemd', () => {
       NOTIFY_SOCKET: '/run/asked',
       WATCHDOG_USEC: '20000',
     });
-    await expect.poll(() => errors).toHaveLength(1);
-    expect(errors[0]).toMatch(/^systemd could not be told/);
+    await expect.poll(errors).toHaveLength(1);
+    expect(errors()[0]).toMatch(/^systemd could not be told/);
     stop();
     await setImmediate();
-    expect(errors).toHaveLength(1);
+    expect(errors()).toHaveLength(1);
   });
 });

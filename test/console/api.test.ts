@@ -1,35 +1,34 @@
-/** `/api/notifications` and `/api/products`, as a program uses them. */
+/** The routes of `/api`, as a program uses them. */
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../src/domain/app-error.ts';
+import { type Definition, type HourCoverage, hourUs } from '../../src/domain/coverage.ts';
 import { notificationFields } from '../../src/domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
+import { summaryFields } from '../../src/domain/summaries.ts';
 import {
   type Answer,
+  createMemoryCompleteness,
   createMemoryLog,
   follow,
   generatedProducts,
+  notificationRow,
   openConsole,
+  openFilled,
+  summaryRow,
 } from './console-world.ts';
+import { sampleStatus } from './status-sample.ts';
 
-const rows = Array.from(
-  { length: 25 },
-  (_, i): NotificationRow => ({
-    position: i + 1,
-    ackId: i % 2 === 0 ? `ack-${i}` : null,
-    productId: `product-${i}`,
-    productName: null,
-    event: 'created',
-    subscription: 'alps',
-    subscriptionId: null,
-    notificationDateUs: i % 3 === 0 ? null : 1_777_777_777_777_777,
-    receivedAtUs: 1_777_777_777_000_001,
-    source: 'push',
-    timesSeen: 1,
-    lastSeenAtUs: 1_777_777_777_000_001,
-    bodyIndex: 0,
-  }),
+const rows = Array.from({ length: 25 }, (_, i) =>
+  notificationRow(i + 1, { ackId: i % 2 === 0 ? `ack-${i}` : null }),
 );
 
-const nextOf = (json: Answer['json']) => json.next;
+/** The time of the listener's clock. */
+const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
+const startUs = Date.UTC(2026, 4, 1) * 1000;
+
+const summaryRows = rows.map((_, i) => summaryRow(i + 1, { requestedAtUs: startUs + i * hourUs }));
+
+const nextOf = ({ next }: Answer['json']) => next;
 
 describe('/api/notifications', () => {
   it('gives the fields of the command line’s rows, in its form', async () => {
@@ -97,42 +96,16 @@ describe('/api/notifications', () => {
       },
     ]);
   });
-
-  it.each([
-    'limit=0',
-    'limit=1001',
-    'limit=ten',
-    'since=yesterday',
-    'order=up',
-    'limt=3',
-    'name=a&name=b',
-    'after=-1',
-    'source=x',
-  ])('refuses %s, and names it', async (search) => {
-    const world = await openConsole();
-    const { status, json, headers } = await world.get(`/api/notifications?${search}`);
-    expect(status).toBe(400);
-    expect(headers['content-type']).toBe('application/problem+json');
-    expect(json.errors.join()).toContain(search.split('=')[0]);
-  });
 });
 
 describe('/api/products', () => {
-  async function openFilled() {
-    const world = await openConsole();
-    const { products, deleted } = generatedProducts(30);
-    world.products.add('Products', ...products);
-    world.products.add('DeletedProducts', ...deleted.slice(0, 4));
-    return { ...world, published: products };
-  }
-
   const namesIn = (answers: readonly Answer[]) =>
     answers.flatMap(({ json }) =>
       json.products.map(({ productName }: { productName: string }) => productName),
     );
 
   it('gives every match once, newest first, by its links', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const filter = encodeURIComponent("contains(Name,'S')");
     const answers = await follow(
       world,
@@ -145,14 +118,14 @@ describe('/api/products', () => {
   });
 
   it('orders by a date, either way', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const search = 'orderby=PublicationDate&direction=asc&limit=20';
     const answers = await follow(world, `/api/products?${search}`, nextOf);
     expect(namesIn(answers)).toEqual(world.published.map(({ Name }) => Name));
   });
 
   it('refuses an order that only the others have, and says which there are', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const refused = [
       ['orderby=DeletionDate', /^orderby: .*received.*PublicationDate, ModificationDate$/],
       ['deleted=true&orderby=PublicationDate', /^orderby: .*received.*DeletionDate$/],
@@ -169,7 +142,7 @@ describe('/api/products', () => {
   });
 
   it('has the record when asked, and the deleted ones', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const plain = await world.get('/api/products?limit=1');
     expect(plain.json.products[0]).not.toHaveProperty('record');
     expect(plain.json).not.toHaveProperty('count');
@@ -185,7 +158,7 @@ describe('/api/products', () => {
   });
 
   it('chooses by a box, together with a filter', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const within = ({ json }: Answer) =>
       json.products.map(({ productId }: { productId: string }) => productId);
     const ring = '-60 -40,100 -40,100 70,-60 70,-60 -40';
@@ -204,7 +177,7 @@ describe('/api/products', () => {
   });
 
   it('warns of a box that looks like latitude first, and refuses one that is none', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const { headers } = await world.get('/api/products?bbox=48,6,45,11');
     expect(headers['earshot-warning']).toContain('If latitudes come first here, use 6,45,11,48.');
     expect((await world.get('/api/products?bbox=6,45,11,48')).headers).not.toHaveProperty(
@@ -221,7 +194,7 @@ describe('/api/products', () => {
     ['?format=geojson&', {}],
     ['?', { Accept: 'application/geo+json' }],
   ])('gives features with footprint, S3 path and download URL: %s', async (search, headers) => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const path = `/api/products${search}limit=7&count=true`;
     const pages: Answer[] = [];
     for (let next = path; next !== null && pages.length < 9; ) {
@@ -247,31 +220,351 @@ describe('/api/products', () => {
   });
 
   it('has no download URL for what is deleted', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const { json } = await world.get('/api/products?deleted=true&format=geojson&limit=1');
     expect(json.features[0].properties).toMatchObject({ downloadUrl: null, s3Path: null });
   });
 
   it('gives JSON where the parameter says so, whatever is accepted', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const headers = { Accept: 'application/geo+json' };
     const { json } = await world.get('/api/products?format=json&limit=1', { headers });
     expect(json.products).toHaveLength(1);
   });
 
   it('refuses a filter as the command line does: the place, and what to try', async () => {
-    const world = await openFilled();
+    const world = await openFilled(30, 4);
     const filter = encodeURIComponent("Naem eq 'x'");
     const { status, json } = await world.get(`/api/products?filter=${filter}`);
     expect(status).toBe(400);
     expect(json.errors.join('\n')).toMatch(/Naem eq 'x'\n\s*\^+/);
   });
+});
 
-  it.each(['cursor=x', 'deleted=yes', 'orderby=Name', 'limit=5000', '$filter=x', '__proto__=x'])(
-    'refuses %s',
-    async (search) => {
-      const world = await openConsole();
-      expect(await world.get(`/api/products?${search}`)).toMatchObject({ status: 400 });
+async function openWith(summaries: typeof summaryRows) {
+  const world = await openConsole();
+  world.summaries.rows = summaries;
+  return world;
+}
+
+const idsIn = ({ json }: Answer) => json.summaries.map(({ id }: { id: number }) => id);
+
+describe('/api/summaries', () => {
+  it('gives the fields of the command line’s rows, in its order and form', async () => {
+    const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
+    const world = await openWith([
+      summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
+      summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: startUs }),
+    ]);
+    const { json } = await world.get('/api/summaries');
+    expect(json.next).toBe(null);
+    expect(Object.keys(json.summaries[0])).toEqual(summaryFields);
+    expect(json.summaries[0]).toMatchObject({
+      text: null,
+      model: null,
+      verified: null,
+      createdAt: null,
+      error: 'Why.',
+      nextTryAt: '2026-05-01T00:00:00.000000Z',
+    });
+    expect(json.summaries[1]).toEqual({
+      kind: 'product',
+      productId: 'product-1',
+      productName: 'S2A',
+      text: 'Of 7 bands.',
+      model: 'a/b',
+      verified: false,
+      createdAt: '2026-05-01T00:00:00.000001Z',
+      error: null,
+      id: 1,
+      state: 'done',
+      subscription: 'alps',
+      doubts: ['7'],
+      attempts: 0,
+      requestedAt: '2026-05-01T00:00:00.000000Z',
+      nextTryAt: null,
+      receivedFrom: null,
+      receivedUntil: null,
+      collection: null,
+      area: null,
+      filter: null,
+    });
+  });
+
+  it('gives every row once, newest first, by its links', async () => {
+    const world = await openWith(summaryRows);
+    const answers = await follow(world, '/api/summaries?limit=10&state=done', nextOf);
+    expect(answers.flatMap(idsIn)).toEqual(summaryRows.map(({ id }) => id).toReversed());
+    expect(answers).toHaveLength(3);
+    // A page that is just full is the last one.
+    expect((await world.get('/api/summaries?limit=25')).json.next).toBe(null);
+  });
+
+  it.each([
+    ['kind=digest', [21]],
+    ['state=failed', [22]],
+    ['verified=false', [23]],
+    ['verified=true&limit=2', [25, 24]],
+    ['productId=product-7', [7]],
+    ['subscription=sea', [24]],
+    ['since=2026-05-01T03:00:00Z&until=2026-05-01T05:00:00Z', [5, 4]],
+    ['since=2026-05-02', [25]],
+    ['before=3', [2, 1]],
+    ['before=1', []],
+  ])('with %s gives %j', async (search, ids) => {
+    const text = { text: 't', model: 'm', verified: false, doubts: [], createdAtUs: 0 };
+    const changed: Record<number, Parameters<typeof summaryRow>[1]> = {
+      21: { kind: 'digest' },
+      22: { state: 'failed' },
+      23: { text },
+      24: { subscription: 'sea' },
+    };
+    const world = await openWith(summaryRows.map((row) => ({ ...row, ...changed[row.id] })));
+    expect(idsIn(await world.get(`/api/summaries?${search}`))).toEqual(ids);
+  });
+
+  it('gives texts as they are, as JSON that no browser takes for a page', async () => {
+    const text = '<script>alert(1)</script>\u001b[2J\u202e';
+    const kept = { text, model: 'a/b', verified: true, doubts: [], createdAtUs: 0 };
+    const world = await openWith([summaryRow(1, { text: kept, error: text, productName: text })]);
+    const { json, headers } = await world.get('/api/summaries');
+    expect(json.summaries[0]).toMatchObject({ text, error: text, productName: text });
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['x-content-type-options']).toBe('nosniff');
+  });
+});
+
+describe('/api/products?summary=true', () => {
+  it('has the text beside each product, null where there is none', async () => {
+    const world = await openConsole();
+    const { products, deleted } = generatedProducts(3);
+    world.products.add('Products', ...products);
+    world.products.add('DeletedProducts', ...deleted.slice(0, 1));
+    const plain = await world.get('/api/products');
+    expect(plain.json.products[0]).not.toHaveProperty('summary');
+    world.summaries.rows = [
+      summaryRow(1, { productId: products[0]?.Id ?? '' }),
+      summaryRow(2, { productId: products[1]?.Id ?? '', state: 'waiting', text: null }),
+    ];
+    const { json } = await world.get('/api/products?summary=true&direction=asc');
+    const text = {
+      text: 'A text.',
+      model: 'a/b',
+      verified: true,
+      createdAt: '2026-05-01T00:00:00.000000Z',
+    };
+    const summaries = json.products.map(({ summary }: { summary: unknown }) => summary);
+    expect(summaries).toEqual([text, null, null]);
+    const gone = await world.get('/api/products?summary=true&deleted=true');
+    expect(gone.json.products).toMatchObject([{ productId: products[0]?.Id, summary: text }]);
+  });
+});
+
+const definitions: Definition[] = ['alps', 'sea'].map((subscription) => {
+  return { subscription, fromUs: nowUs - 3 * hourUs, events: ['created'], filter: '' };
+});
+
+function compared(subscription: string, hoursAgo: number, pushed: number, missing: number) {
+  const counts = { expected: pushed + missing, pushed, late: 0, recovered: 0, missing };
+  const about = { comparedAtUs: nowUs, event: 'created' } as const;
+  return { subscription, hourUs: nowUs - hoursAgo * hourUs, ...about, ...counts };
+}
+
+const hours: HourCoverage[] = [compared('alps', 2, 5, 0), compared('alps', 1, 3, 1)];
+
+async function openCompared() {
+  const world = await openConsole({
+    completeness: createMemoryCompleteness({ definitions, hours }),
+  });
+  const delay = { count: 8, p50Ms: 1_500, p90Ms: 2_000, p99Ms: 3_000, maxMs: 4_000 };
+  world.products.late = [
+    {
+      subscription: 'alps',
+      sensingToPublication: delay,
+      publicationToNotification: delay,
+      notificationToReceipt: null,
     },
-  );
+  ];
+  return world;
+}
+
+describe('/api/coverage', () => {
+  it('tells of each subscription and hour, and how late things were', async () => {
+    const { get } = await openCompared();
+    const { status, json } = await get(
+      '/api/coverage?since=2026-05-02T08:30:00Z&subscription=alps',
+    );
+    expect(status).toBe(200);
+    const none = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
+    const hour = (at: number, state: string, counts: object = {}) => ({
+      ...{ hour: `2026-05-02T${String(at).padStart(2, '0')}:00:00.000000Z`, state },
+      ...{ ...none, ...counts },
+    });
+    const delay = { count: 8, p50: 1.5, p90: 2, p99: 3, max: 4 };
+    expect(json).toEqual({
+      since: '2026-05-02T08:00:00.000000Z',
+      until: '2026-05-02T12:00:00.000000Z',
+      missing: 1,
+      comparison: { automatic: true, reason: null },
+      subscriptions: [
+        {
+          subscription: 'alps',
+          ...{ ...none, expected: 9, pushed: 8, missing: 1 },
+          ...{ comparedHours: 2, unknownHours: 1, complete: 8 / 9, told: 8 / 9 },
+          ...{ state: 'partly-compared', pendingHours: 0 },
+          nextComparison: '2026-05-02T10:30:00.000000Z',
+          hours: [
+            hour(8, 'outside'),
+            hour(9, 'unknown'),
+            hour(10, 'pushed', { expected: 5, pushed: 5 }),
+            hour(11, 'missing', { expected: 4, pushed: 3, missing: 1 }),
+          ],
+          delays: {
+            sensingToPublication: delay,
+            publicationToNotification: delay,
+            notificationToReceipt: null,
+          },
+        },
+      ],
+    });
+  });
+
+  it('tells of the last seven days, of all subscriptions, by default', async () => {
+    const { get } = await openCompared();
+    const { json } = await get('/api/coverage');
+    expect(json).toMatchObject({
+      since: '2026-04-25T12:00:00.000000Z',
+      until: '2026-05-02T12:00:00.000000Z',
+      missing: 1,
+      comparison: { automatic: true, reason: null },
+      subscriptions: [
+        { subscription: 'alps' },
+        { subscription: 'sea', complete: null, told: null, delays: null },
+      ],
+    });
+    expect(json.subscriptions[1].hours).toHaveLength(7 * 24);
+  });
+
+  it('is empty where nothing was registered, and has no delays without an index', async () => {
+    const empty = await openConsole();
+    expect((await empty.get('/api/coverage')).json).toMatchObject({
+      missing: 0,
+      subscriptions: [],
+    });
+    const world = await openCompared();
+    world.products.failure = new AppError('unavailable', 'There is no product index yet.');
+    const { status, json } = await world.get('/api/coverage');
+    expect(status).toBe(200);
+    expect(json.subscriptions[0]).toMatchObject({ expected: 9, delays: null });
+  });
+
+  it('says of a failure of its own that it is one', async () => {
+    const world = await openCompared();
+    world.products.failure = new Error('broken');
+    expect(await world.get('/api/coverage')).toMatchObject({ status: 500 });
+  });
+
+  it.each([
+    ['since=2026-05-02&until=2026-05-01', 'since must lie before until'],
+    ['since=2026-05-02T12:00:00Z', 'since must lie before until'],
+    ['since=2027-01-01', 'since must lie before until'],
+    ['since=2026-01-01', '100 days'],
+    ['since=yesterday', 'since'],
+    ['days=7', 'days'],
+  ])('refuses %s', async (search, words) => {
+    const { get } = await openCompared();
+    const { status, text } = await get(`/api/coverage?${search}`);
+    expect(status).toBe(400);
+    expect(text).toContain(words);
+  });
+});
+
+describe('a parameter that cannot be used', () => {
+  it.each([
+    'notifications?limit=0',
+    'notifications?limit=1001',
+    'notifications?limit=ten',
+    'notifications?since=yesterday',
+    'notifications?order=up',
+    'notifications?limt=3',
+    'notifications?name=a&name=b',
+    'notifications?after=-1',
+    'notifications?source=x',
+    'summaries?limit=0',
+    'summaries?limit=1001',
+    'summaries?kind=area',
+    'summaries?state=open',
+    'summaries?verified=1',
+    'summaries?since=yesterday',
+    'summaries?until=25',
+    'summaries?before=x',
+    'summaries?stat=done',
+    'summaries?kind=digest&kind=product',
+    'products?deleted=yes',
+    'products?orderby=Name',
+    'products?limit=5000',
+    'products?$filter=x',
+    'products?__proto__=x',
+    'products?summary=yes',
+  ])('is refused by name: %s', async (target) => {
+    const { get } = await openConsole();
+    const { status, json, headers } = await get(`/api/${target}`);
+    expect(status).toBe(400);
+    expect(headers['content-type']).toBe('application/problem+json');
+    expect(json.errors.join()).toContain(/\?(.*?)=/.exec(target)?.[1]);
+  });
+
+  it('is refused: a cursor that is not ours', async () => {
+    const { get } = await openConsole();
+    expect(await get('/api/products?cursor=x')).toMatchObject({ status: 400 });
+  });
+});
+
+describe('/api/status', () => {
+  it('tells of facts and judgement, with times in ISO 8601', async () => {
+    const { get } = await openConsole({ status: async () => sampleStatus(true) });
+    const { status, json, headers } = await get('/api/status');
+    expect({ status, kept: headers['cache-control'] }).toEqual({ status: 200, kept: 'no-store' });
+    expect(json).toMatchObject({
+      ...{ at: '2026-05-02T13:00:00.000000Z', version: '0.2.0', well: false },
+      failures: [{ part: 'disk', reason: 'It does not say.' }],
+      receiver: { refusing: 'The disk is full.', queue: { bytes: 1_001, bytesMax: 2_001 } },
+      log: { usedBytes: 3_001, lastPosition: 6_001, pruned: { position: 9 } },
+      certificate: { lifetimeSeconds: 90 * 86_400 + 0.000001 },
+      coverage: [{ subscription: 'alps', missing: 19 }],
+      readers: [{ name: 'product index', of: 'index', behind: 1_001 }, { of: 'sink' }],
+      backups: { made: { bytes: 25_001 }, failed: { error: 'There is no room.' }, everyHours: 25 },
+      alerts: [{ kind: 'disk', severity: 'warning', nextStep: 'Make room.' }],
+    });
+    expect(json.parts).toContainEqual({
+      ...{ part: 'disk', level: 'critical', text: 'All is well.', nextStep: null },
+    });
+  });
+
+  it('is well when every part is, or is not in use', async () => {
+    const { get } = await openConsole();
+    expect((await get('/api/status')).json.well).toBe(true);
+  });
+
+  it('takes no parameters, and no other method', async () => {
+    const { get } = await openConsole();
+    expect(await get('/api/status?part=disk')).toMatchObject({ status: 400 });
+    expect(await get('/api/status', { method: 'POST' })).toMatchObject({ status: 405 });
+  });
+
+  it('does not wait in the line of those who ask the log', async () => {
+    const hanging = Promise.withResolvers<never>();
+    const completeness = {
+      definitions: () => hanging.promise,
+      coverage: () => hanging.promise,
+    };
+    const world = await openConsole({
+      completeness: { ...createMemoryCompleteness(), ...completeness },
+      limits: { atOnceMax: 1, waitingMax: 1 },
+    });
+    const waiting = world.get('/api/coverage').catch(() => null);
+    expect((await world.get('/api/status')).status).toBe(200);
+    hanging.reject(new Error('enough'));
+    await waiting;
+  });
 });

@@ -4,12 +4,27 @@ import { Agent, request } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { type ConsoleOptions, createConsoleApp } from '../../src/console/app.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
+import type { CompletenessReader, Definition, HourCoverage } from '../../src/domain/coverage.ts';
+import { parseDate } from '../../src/domain/dates.ts';
+import type { Entity } from '../../src/domain/filter-tree.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
+import {
+  defaultOrderOf,
+  type FoundProduct,
+  type IndexState,
+  type ProductKey,
+  type ProductQuery,
+  type ProductRow,
+  type Products,
+  type PushedEvent,
+  type SubscriptionDelays,
+} from '../../src/domain/products.ts';
+import type { SummaryReader, SummaryRow } from '../../src/domain/summaries.ts';
+import { compileFilter } from '../../src/filter/evaluate.ts';
+import { productView } from '../../src/filter/product-view.ts';
 import { startListener } from '../../src/http/listener.ts';
+import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
-import { createMemoryCompleteness } from './memory-completeness.ts';
-import { createMemoryProducts } from './memory-products.ts';
-import { createMemorySummaries } from './memory-summaries.ts';
 import { sampleStatus } from './status-sample.ts';
 
 export interface Answer {
@@ -27,7 +42,7 @@ export interface Sent {
 }
 
 const silent = () => undefined;
-const log = { debug: silent, info: silent, warn: silent, error: silent };
+export const log = { debug: silent, info: silent, warn: silent, error: silent };
 
 /** Starts it; closed when the test is over. */
 export async function openConsole(options: Partial<ConsoleOptions> & { host?: string } = {}) {
@@ -66,6 +81,45 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   /** Asks for a path, or for a whole URL out of an answer. */
   const get = (target: string, sent: Sent = {}) => exchange(new URL(target, origin), agent, sent);
   return { products, summaries, origin, port, get, routes: app.routes };
+}
+
+/** Some products, published and deleted, in the index of the listener. */
+export async function openFilled(count = 45, deletedCount = count) {
+  const world = await openConsole();
+  const { products: published, deleted } = generatedProducts(count);
+  world.products.add('Products', ...published);
+  world.products.add('DeletedProducts', ...deleted.slice(0, deletedCount));
+  return { ...world, published };
+}
+
+/** Lets in the user `earshot` with the password `a: word`. */
+export function openWithPassword() {
+  const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
+  const gate = { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' };
+  return openConsole({ letIn: createGate(gate, silent) });
+}
+
+/** A notification of `alps` without dates or names. */
+export function notificationRow(
+  position: number,
+  changes: Partial<NotificationRow> = {},
+): NotificationRow {
+  return {
+    position,
+    ackId: null,
+    productId: `product-${position - 1}`,
+    productName: null,
+    event: 'created',
+    subscription: 'alps',
+    subscriptionId: null,
+    notificationDateUs: 1_777_777_777_777_777,
+    receivedAtUs: 1_777_777_777_000_001,
+    source: 'push',
+    timesSeen: 1,
+    lastSeenAtUs: 1_777_777_777_000_001,
+    bodyIndex: 0,
+    ...changes,
+  };
 }
 
 export type Console = Awaited<ReturnType<typeof openConsole>>;
@@ -147,4 +201,213 @@ export async function follow(
     next = linkOf(answer.json);
   }
   return answers;
+}
+
+export function createMemoryCompleteness(
+  known: { definitions?: Definition[]; hours?: HourCoverage[]; wholeSinceUs?: number } = {},
+): CompletenessReader {
+  const { definitions = [], hours = [], wholeSinceUs = 0 } = known;
+  return {
+    recoveredEvents: async () => [],
+    definitions: async () => definitions,
+    uptimes: async () => [],
+    coverage: async ({ sinceUs, untilUs, subscription }) =>
+      hours.filter(
+        (one) =>
+          one.hourUs >= sinceUs &&
+          one.hourUs < untilUs &&
+          (subscription === undefined || one.subscription === subscription),
+      ),
+    arrivals: async () => [],
+    wholeSinceUs: async () => wholeSinceUs,
+  };
+}
+
+type ProductRecord = FoundProduct['record'];
+
+export interface MemoryProducts extends Products {
+  add(entity: Entity, ...records: ProductRecord[]): void;
+  state: IndexState;
+  /** What pushes told, by subscription, and how late it was. */
+  events: Map<string, PushedEvent[]>;
+  late: SubscriptionDelays[];
+  /** Set to make every call fail with it. */
+  failure: Error | null;
+}
+
+export function createMemoryProducts(): MemoryProducts {
+  const found: Record<Entity, FoundProduct[]> = { Products: [], DeletedProducts: [] };
+  let position = 0;
+  const memory: MemoryProducts = {
+    state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
+    events: new Map(),
+    late: [],
+    failure: null,
+    add: (entity, ...records) => {
+      for (const record of records) {
+        position += 1;
+        found[entity].push({ row: rowOf(record, position), record });
+      }
+      memory.state.indexedPosition = position;
+      memory.state.lastPosition = position;
+    },
+    async *find(query) {
+      if (memory.failure) throw memory.failure;
+      const { skip = 0, limit = Number.POSITIVE_INFINITY } = query;
+      const rest = matching(found[query.entity], query.filter).filter(isAfter(query));
+      yield* rest.sort(comparison(query)).slice(skip, skip + limit);
+    },
+    count: async ({ entity, filter }) => {
+      if (memory.failure) throw memory.failure;
+      return matching(found[entity], filter).length;
+    },
+    keyOf,
+    explain: () => Promise.reject(new Error('nobody asks')),
+    indexState: async () => {
+      if (memory.failure) throw memory.failure;
+      return { ...memory.state };
+    },
+    indexedPosition: async () => memory.state.indexedPosition,
+    pushedEvents: async ({ subscription, productIds }) => {
+      if (memory.failure) throw memory.failure;
+      const asked = new Map(productIds.map((id) => [id.toLowerCase(), id]));
+      return (memory.events.get(subscription) ?? []).flatMap((event) => {
+        const productId = asked.get(event.productId.toLowerCase());
+        return productId === undefined ? [] : [{ ...event, productId }];
+      });
+    },
+    delays: async ({ subscription }) => {
+      if (memory.failure) throw memory.failure;
+      return memory.late.filter(
+        (one) => subscription === undefined || one.subscription === subscription,
+      );
+    },
+  };
+  return memory;
+}
+
+function matching(all: readonly FoundProduct[], filter: ProductQuery['filter']): FoundProduct[] {
+  const matches = filter === null ? () => true : compileFilter(filter);
+  return all.filter(({ record }) => matches(productView(record)));
+}
+
+function keyOf(row: ProductRow, { entity, order }: Pick<ProductQuery, 'entity' | 'order'>) {
+  const by = order?.by ?? defaultOrderOf(entity).by;
+  const values = {
+    received: row.position,
+    'ContentDate/Start': row.sensingStartUs,
+    'ContentDate/End': row.sensingEndUs,
+    PublicationDate: row.publicationUs,
+    ModificationDate: row.modificationUs,
+    DeletionDate: row.deletionUs,
+  };
+  return { value: values[by], position: row.position };
+}
+
+function compareKeys(a: ProductKey, b: ProductKey): number {
+  const [first, second] = [a.value ?? -Infinity, b.value ?? -Infinity];
+  return first === second ? a.position - b.position : first - second;
+}
+
+function comparison(query: ProductQuery) {
+  const sign = query.order?.direction === 'asc' ? 1 : -1;
+  return (a: FoundProduct, b: FoundProduct) =>
+    sign * compareKeys(keyOf(a.row, query), keyOf(b.row, query));
+}
+
+function isAfter(query: ProductQuery) {
+  const sign = query.order?.direction === 'asc' ? 1 : -1;
+  const { after } = query;
+  return ({ row }: FoundProduct) =>
+    after === undefined || sign * compareKeys(keyOf(row, query), after) > 0;
+}
+
+function rowOf(record: ProductRecord, position: number): ProductRow {
+  const text = (value: unknown) => (typeof value === 'string' ? value : null);
+  const dateUs = (value: unknown) => parseDate(text(value) ?? '')?.us ?? null;
+  const { Start, End } = Object(record.ContentDate);
+  return {
+    position,
+    productId: String(record.Id),
+    productName: text(record.Name),
+    collection: null,
+    platform: null,
+    productType: null,
+    processingLevel: null,
+    sensingStartUs: dateUs(Start),
+    sensingEndUs: dateUs(End),
+    publicationUs: dateUs(record.PublicationDate),
+    modificationUs: dateUs(record.ModificationDate),
+    sizeBytes: Number(record.ContentLength ?? 0),
+    online: record.Online === true,
+    cloudCoverPercent: 12.5,
+    orbitNumber: null,
+    relativeOrbitNumber: null,
+    orbitDirection: null,
+    tile: null,
+    processingBaseline: null,
+    receivedAtUs: 1_700_000_000_000_000 + position,
+    deletionUs: dateUs(record.DeletionDate),
+    deletionCause: text(record.DeletionCause),
+  };
+}
+
+export interface MemorySummaries extends SummaryReader {
+  rows: SummaryRow[];
+}
+
+/** One of the products with a verified text of a model, asked for on 1 May 2026. */
+export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): SummaryRow {
+  const atUs = Date.UTC(2026, 4, 1) * 1000;
+  return {
+    id,
+    kind: 'product',
+    productId: `product-${id}`,
+    productName: null,
+    subscription: 'alps',
+    scope: null,
+    state: 'done',
+    text: { text: 'A text.', model: 'a/b', verified: true, doubts: [], createdAtUs: atUs },
+    attempts: 0,
+    requestedAtUs: atUs,
+    nextTryAtUs: null,
+    error: null,
+    ...changes,
+  };
+}
+
+export function createMemorySummaries(): MemorySummaries {
+  const nobodyAsks = () => Promise.reject(new Error('nobody asks'));
+  const memory: MemorySummaries = {
+    rows: [],
+    async *find(query) {
+      const { kind, state, productId, subscription, verified, beforeId, limit } = query;
+      const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
+      const wanted = memory.rows.filter(
+        (row) =>
+          (kind === undefined || row.kind === kind) &&
+          (state === undefined || row.state === state) &&
+          (productId === undefined || row.productId === productId) &&
+          (subscription === undefined || row.subscription === subscription) &&
+          (verified === undefined || row.text?.verified === verified) &&
+          (beforeId === undefined || row.id < beforeId) &&
+          row.requestedAtUs >= sinceUs &&
+          row.requestedAtUs < untilUs,
+      );
+      yield* wanted.toSorted((a, b) => b.id - a.id).slice(0, limit);
+    },
+    textsOf: async (ids) =>
+      new Map(
+        memory.rows.flatMap(({ productId, text }) =>
+          productId !== null && text !== null && ids.includes(productId) ? [[productId, text]] : [],
+        ),
+      ),
+    due: nobodyAsks,
+    nextDueAtUs: nobodyAsks,
+    known: nobodyAsks,
+    spending: nobodyAsks,
+    counts: nobodyAsks,
+    backlog: nobodyAsks,
+  };
+  return memory;
 }

@@ -7,13 +7,11 @@ import {
   statusMetrics,
 } from '../../src/console/metrics/metric-table.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
-import type { Status } from '../../src/domain/status.ts';
-import { openConsole } from './console-world.ts';
+import { alertKinds } from '../../src/domain/alerts.ts';
+import { type Status, statusParts } from '../../src/domain/status.ts';
+import { log, openConsole } from './console-world.ts';
 import { type MetricSample, readScrape } from './metric-samples.ts';
 import { emptyStatus, sampleStatus } from './status-sample.ts';
-
-const silent = () => undefined;
-const log = { debug: silent, info: silent, warn: silent, error: silent };
 
 async function open(first: Status = sampleStatus()) {
   const metrics = createMetrics(log);
@@ -89,6 +87,15 @@ describe('a scrape', () => {
     expect(names).not.toContain('earshot_certificate_left_days');
     expect(names).not.toContain('earshot_backup_succeeded');
     expect(samples.filter(({ name, value }) => /^earshot/.test(name) && !(value >= 0))).toEqual([]);
+  });
+
+  it('claims nothing of a subscription before its first comparison', async () => {
+    const status = sampleStatus();
+    const coverage = status.coverage.map((one) => ({ ...one, state: 'not-compared' as const }));
+    const { scrape } = await open({ ...status, coverage });
+    const { types, samples } = await scrape();
+    expect(types.has('earshot_coverage_events')).toBe(true);
+    expect(samples.filter(({ name }) => name === 'earshot_coverage_events')).toEqual([]);
   });
 
   it('measures the process', async () => {
@@ -184,7 +191,7 @@ describe('what is counted', () => {
 
 describe('a scrape when it cannot be found out how the receiver stands', () => {
   const late = { statusTimeoutMs: 30 };
-  const never = () => new Promise<never>(silent);
+  const never = () => new Promise<never>(() => undefined);
   const failing = () => Promise.reject(new Error('no such table'));
 
   it.each([
@@ -217,4 +224,74 @@ describe('a scrape when it cannot be found out how the receiver stands', () => {
     await metrics.scrape(status);
     expect(asked).toBe(2);
   });
+});
+
+/** Of `sampleStatus`, in the order of the table. */
+const expected = `
+earshot_refusing 0
+earshot_queue_bytes 1000
+earshot_queue_bytes_max 2000
+earshot_last_notification_timestamp_seconds 1777719600
+earshot_subscription_state{subscription="alps",state="running"} 1
+earshot_subscription_state{subscription="alps",state="paused"} 0
+earshot_subscription_state{subscription="alps",state="unfinished"} 0
+earshot_subscription_state{subscription="alps",state="absent"} 0
+earshot_subscription_state{subscription="andes",state="running"} 0
+earshot_subscription_state{subscription="andes",state="paused"} 0
+earshot_subscription_state{subscription="andes",state="unfinished"} 1
+earshot_subscription_state{subscription="andes",state="absent"} 0
+earshot_subscription_last_delivery_timestamp_seconds{subscription="alps"} 1777716000
+earshot_subscription_pause_timestamp_seconds{subscription="alps"} 1778587200
+earshot_subscription_cancellation_timestamp_seconds{subscription="alps"} 1782907200
+earshot_coverage_events{subscription="alps",kind="expected"} 17
+earshot_coverage_events{subscription="alps",kind="missing"} 18
+earshot_coverage_events{subscription="alps",kind="recovered"} 19
+earshot_coverage_events{subscription="alps",kind="late"} 20
+earshot_coverage_unknown_hours{subscription="alps"} 21
+earshot_certificate_not_after_timestamp_seconds 1779451200
+earshot_certificate_left_days 20
+earshot_certificate_lifetime_seconds 7776000
+earshot_certificate_renewal_attempt_timestamp_seconds 1777712400
+earshot_certificate_renewal_succeeded 1
+earshot_log_used_bytes 3000
+earshot_log_free_bytes 4000
+earshot_log_wal_bytes 5000
+earshot_index_bytes 7000
+earshot_log_last_position 6000
+earshot_log_first_received_timestamp_seconds 1775131200
+earshot_prune_horizon_timestamp_seconds 1774267200
+earshot_quarantined_bodies 8
+earshot_disk_free_bytes 22000
+earshot_disk_size_bytes 23000
+earshot_disk_reserve_bytes 24000
+earshot_backup_success_timestamp_seconds 1777636800
+earshot_backup_succeeded 1
+earshot_backup_bytes 25000
+earshot_backup_interval_seconds 86400
+earshot_reader_behind_notifications{reader="product index",kind="index"} 1000
+earshot_reader_behind_notifications{reader="sink orders",kind="sink"} 0
+earshot_reader_behind_seconds{reader="product index",kind="index"} 600
+earshot_reader_behind_seconds{reader="sink orders",kind="sink"} 0
+earshot_summaries{state="waiting"} 11
+earshot_summaries{state="failed"} 13
+earshot_inference_requests_last_day 12
+earshot_inference_tokens_last_day 14
+earshot_sink_items{sink="orders",state="waiting"} 15
+earshot_sink_items{sink="orders",state="dead"} 16
+earshot_sink_oldest_waiting_seconds{sink="orders"} 1800
+earshot_sink_faulty{sink="orders"} 0
+${[
+  ...statusParts.map((part) => `earshot_status_level{part="${part}"} 0`),
+  ...statusParts.map((part) => `earshot_status_known{part="${part}"} 1`),
+  ...alertKinds.map((kind) => `earshot_alerts{kind="${kind}"} 0`),
+].join('\n')}
+earshot_build_info{version="0.1.0",node="${process.versions.node}"} 1
+`;
+
+it('each figure of the status is handed out under its name, in its unit', async () => {
+  const { get } = await openConsole();
+  const { text } = await get('/metrics');
+  const names = statusMetrics.map(({ name }) => name);
+  const lines = text.split('\n').filter((line) => names.some((n) => line.split(/[{ ]/)[0] === n));
+  expect(lines.join('\n')).toBe(expected.trim());
 });

@@ -1,19 +1,13 @@
 /** Queries as public clients of the catalogue send them, over real sockets. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { type Answer, follow, generatedProducts, openConsole } from './console-world.ts';
+import { type Answer, follow, openConsole, openFilled, type Sent } from './console-world.ts';
 
 const parts = ['Attributes', 'Assets', 'Locations'];
-
-async function openFilled(count = 45) {
-  const world = await openConsole();
-  const published = generatedProducts(count);
-  world.products.add('Products', ...published.products);
-  world.products.add('DeletedProducts', ...published.deleted);
-  return { ...world, published: published.products };
-}
 
 function idsOf(answers: readonly Answer[]): string[] {
   return answers.flatMap(({ json }) => json.value.map(({ Id }: { Id: string }) => Id));
@@ -218,5 +212,305 @@ describe('the index', () => {
     expect(problem).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(problem.json).toMatchObject({ status: 503, detail: expect.stringMatching(/later/) });
     expect(answer.text + problem.text).not.toContain('secret');
+  });
+});
+
+const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
+const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
+const recordings = missing
+  ? []
+  : readdirSync(new URL('errors/', fixtures)).filter((name) =>
+      /^products-\d{3}-\d+\.json$/.test(name),
+    );
+
+const idForm = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
+const withoutIds = (text: string) => text.replaceAll(idForm, '<id>');
+
+/** The id in the header must be the one in the body, where the body has one. */
+function expectOneId({ json, headers }: Answer) {
+  expect(headers['request-id']).toMatch(idForm);
+  if (!Array.isArray(json.detail)) expect(json.detail.request_id).toBe(headers['request-id']);
+}
+
+async function refusalOf(search: string, entity = 'Products') {
+  const world = await openConsole();
+  const answer = await world.get(`/odata/v1/${entity}?${search}`);
+  expectOneId(answer);
+  return { status: answer.status, detail: answer.json.detail };
+}
+
+describe('a refusal of the catalogue is repeated', () => {
+  it('by as many tests as there are recordings', (context) => {
+    if (missing) context.skip(missing);
+    expect(recordings.length).toBeGreaterThanOrEqual(7);
+  });
+
+  it.each(recordings)('as in %s', async (name) => {
+    const { request, response } = JSON.parse(
+      readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),
+    );
+    const world = await openConsole();
+    const { pathname, search } = new URL(request.uri);
+    const answer = await world.get(pathname + search);
+    expect(answer.status).toBe(response.status.code);
+    expect(withoutIds(answer.text)).toBe(withoutIds(JSON.stringify(response.body)));
+    expect(answer.headers['content-type']).toBe(response.headers['Content-Type']);
+    expect(String(Buffer.byteLength(answer.text))).toBe(response.headers['Content-Length']);
+    expectOneId(answer);
+  });
+});
+
+describe('a query is refused', () => {
+  it.each([
+    ['$filter=foo%20eq%20%27bar%27', /^Invalid field: .*foo.*\(at character 1 of \$filter\)/],
+    ['$filter=Online%20and%20DeletionDate%20gt%202024-01-01', /^Invalid /],
+    ['$filter=DeletionDate%20gt%202024-01-01', /^Invalid field: /],
+    ['$filter=Name%20eq%20S2A', /^Invalid value: .*\(at character 9 of \$filter\)/],
+    ['$filter=Name%20eq', /^Invalid value: /],
+    [`$filter=${'('.repeat(3000)}`, /^Invalid value: /],
+    ['filter=Online%20eq%20true', /^Invalid option: filter\. Did you mean \$filter\?/],
+    ['$fliter=Online%20eq%20true', /^Invalid option: \$fliter\. Did you mean \$filter\?/],
+    ['top=5', /Did you mean \$top\?/],
+    ['$orderby=Name', /^Invalid value: Invalid field name in the order by clause/],
+    ['$orderby=PublicationDate%20down', /order by clause/],
+    ['$orderby=PublicationDate%20asc,ContentDate/Start%20asc', /order by clause/],
+    ['$orderby=DeletionDate', /order by clause/],
+    ['$orderby=PublicationDate%20constructor', /order by clause/],
+    ['$orderby=PublicationDate%20__proto__', /order by clause/],
+    ['$orderby=constructor', /order by clause/],
+    ['$select=constructor', /^Invalid field in select: constructor$/],
+    ['$expand=__proto__', /^Expand parameter only accepts/],
+    ['$filter=constructor%20eq%201', /^Invalid field: /],
+    ['$select=Id,Attributes', /^Invalid field in select: Attributes$/],
+    ['$expand=attributes', /^Expand parameter only accepts/],
+    ['$filter=&$filter=Online', /^Invalid value: \$filter is given more than once\.$/],
+  ])('with 400 and the reason for %s', async (search, message) => {
+    const { status, detail } = await refusalOf(search.slice(0, 8_000));
+    expect(status).toBe(400);
+    expect(detail.message).toMatch(message);
+  });
+
+  it('with 422 and all that is wrong with its numbers', async () => {
+    const { status, detail } = await refusalOf('$top=ten&$skip=&$count=maybe');
+    expect(status).toBe(422);
+    expect(
+      detail.map(({ type, loc, input }: Record<string, unknown>) => [type, loc, input]),
+    ).toEqual([
+      ['int_parsing', ['query', '$top'], 'ten'],
+      ['int_parsing', ['query', '$skip'], ''],
+      ['bool_parsing', ['query', '$count'], 'maybe'],
+    ]);
+  });
+
+  it('by what its own entity knows', async () => {
+    const deleted = 'DeletedProducts';
+    expect((await refusalOf('$orderby=PublicationDate', deleted)).status).toBe(400);
+    expect((await refusalOf('$select=Online', deleted)).detail.message).toBe(
+      'Invalid field in select: Online',
+    );
+  });
+
+  it('with nothing but the known words where the path leads nowhere', async () => {
+    const world = await openConsole();
+    for (const path of [
+      'Product',
+      "Products('x')",
+      'Products(x)/$value',
+      'Products/',
+      '$metadata',
+      '',
+      '../v2/Products',
+    ]) {
+      const { status, text, headers } = await world.get(`/odata/v1/${path}`);
+      expect({ status, text }).toEqual({ status: 404, text: '{"detail":"Invalid odata path"}' });
+      expect(headers['request-id']).toMatch(idForm);
+    }
+  });
+});
+
+describe('a query is answered', () => {
+  it.each([
+    '$top=1000&$skip=10000',
+    '$count=True',
+    '$count=0',
+    '$filter=',
+    '$filter=%20',
+    '$orderby=',
+    '$orderby=contentdate/start',
+    '$orderby=ModificationDate%20DESC',
+    '$select=',
+    '$select=*',
+    '$expand=',
+    '$format=json',
+    'unknown=1',
+  ])('for %s', async (search) => {
+    const world = await openConsole();
+    expect(await world.get(`/odata/v1/Products?${search}`)).toMatchObject({ status: 200 });
+  });
+});
+
+const path = '/odata/v1/Products/OData.CSC.FilterList';
+
+async function openListed() {
+  const world = await openFilled(45, 0);
+  const post = (body: unknown, search = '', sent: Sent = {}) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    return world.get(path + search, { method: 'POST', body: text, ...sent });
+  };
+  return { ...world, post, names: world.published.map(({ Name }) => Name) };
+}
+
+const listOf = (...names: unknown[]) => ({ FilterProducts: names.map((Name) => ({ Name })) });
+const namesOf = (json: { value: { Name: string }[] }) => json.value.map(({ Name }) => Name);
+
+describe('a query by list', () => {
+  it('answers with the named products in the form of a list, all of them at once', async () => {
+    const { post, names, get } = await openListed();
+    const wanted = names.slice(3, 33);
+    const { status, headers, json } = await post(listOf(...wanted, 'xxxxxxxx.06.tar'));
+    expect(status).toBe(200);
+    expect(headers['request-id']).toMatch(/^[\da-f-]{36}$/);
+    expect(Object.keys(json)).toEqual(['@odata.context', 'value']);
+    expect(namesOf(json).toSorted()).toEqual(wanted.toSorted());
+    const [first] = json.value;
+    const one = await get(`/odata/v1/Products(${first.Id})`);
+    expect(first).toEqual({ ...one.json, '@odata.context': undefined });
+  });
+
+  it('takes the options of a list of products', async () => {
+    const { post, names, origin } = await openListed();
+    const body = listOf(...names.slice(0, 10));
+    const options = new URLSearchParams({
+      $select: 'Name',
+      $expand: 'Attributes',
+      $count: 'true',
+      $top: '4',
+      $skip: '2',
+      $orderby: 'PublicationDate asc',
+      $filter: 'PublicationDate ge 2026-05-01T00:00:01Z',
+    });
+    const { json } = await post(body, `?${options}`);
+    expect(json['@odata.context']).toBe('$metadata#Products(Name,Attributes())');
+    expect(json['@odata.count']).toBe(9);
+    expect(namesOf(json)).toEqual(names.slice(3, 7));
+    expect(json.value[0].Attributes.length).toBeGreaterThan(5);
+    expect(json['@odata.nextLink']).toMatch(`${origin}${path}?`);
+    expect(json['@odata.nextLink']).toContain('%24skip=6');
+    const next = await post(body, new URL(json['@odata.nextLink']).search);
+    expect(namesOf(next.json)).toEqual(names.slice(7, 10));
+  });
+
+  it('reads the body whatever the Content-Type, and ignores what it does not know', async () => {
+    const { post, names } = await openListed();
+    const body = { FilterProducts: [{ Name: names[0], Id: 'x' }], Note: 1 };
+    const { json } = await post(body, '', { headers: { 'content-type': 'text/plain' } });
+    expect(namesOf(json)).toEqual([names[0]]);
+  });
+
+  it.each<[string, string | object, (string | number)[]]>([
+    ['no JSON', '{"FilterProducts":', ['body']],
+    ['no list', {}, ['body', 'FilterProducts']],
+    ['an empty list', { FilterProducts: [] }, ['body', 'FilterProducts']],
+    ['another member', { FilterProducts: [{ Id: 'x' }] }, ['body', 'FilterProducts', 0, 'Name']],
+    ['a name that is no text', listOf('a', 5), ['body', 'FilterProducts', 1, 'Name']],
+    ['an empty name', listOf(''), ['body', 'FilterProducts', 0, 'Name']],
+    ['more than 1,000 names', listOf(...Array(1_001).fill('a')), ['body', 'FilterProducts']],
+  ])('is refused with 422 and the place for %s', async (_title, body, loc) => {
+    const { post } = await openListed();
+    const { status, json } = await post(body);
+    expect(status).toBe(422);
+    expect(json.detail).toHaveLength(1);
+    expect(json.detail[0]).toMatchObject({
+      type: expect.any(String),
+      loc,
+      msg: expect.any(String),
+    });
+  });
+
+  it('takes 1,000 names of 100 characters, and refuses a body over 256 KiB with 413', async () => {
+    const { post, names } = await openListed();
+    const many = Array.from({ length: 999 }, (_, i) => String(i).padEnd(100, '_'));
+    expect(namesOf((await post(listOf(...many, names[7]))).json)).toEqual([names[7]]);
+    const { status, json } = await post(`{"FilterProducts":[],"x":"${'x'.repeat(256 * 1024)}"}`);
+    expect(status).toBe(413);
+    expect(json.detail.message).toMatch(/262144 bytes/);
+  });
+
+  it.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
+    'that breaks off half-way, after %s, is no failure of ours',
+    async (header) => {
+      const lines: string[] = [];
+      const note = (level: string) => (_: object, message: string) =>
+        void lines.push(`${level}: ${message}`);
+      const log = {
+        debug: note('debug'),
+        info: note('info'),
+        warn: note('warn'),
+        error: note('error'),
+      };
+      const { port } = await openConsole({ log });
+      const socket = connect(port, '127.0.0.1');
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n5\r\n{"Fil\r\n`,
+        () => socket.destroy(),
+      );
+      await expect.poll(() => lines, { timeout: 5_000 }).toEqual(['debug: query refused']);
+    },
+  );
+
+  it('is refused with 413 in chunks as well', async () => {
+    const { port } = await openConsole();
+    const socket = connect(port, '127.0.0.1');
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    socket.write(chunk.repeat(5));
+    socket.end('0\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
+  });
+
+  it('is a POST, and all else is not; options are refused as of any list', async () => {
+    const { get, post } = await openListed();
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
+      expect(await get(path, { method })).toMatchObject({
+        status: 405,
+        headers: { allow: 'POST' },
+      });
+    }
+    const other = await get('/odata/v1/Products', { method: 'POST', body: '{}' });
+    expect(other).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+    const { status, json } = await post(listOf('a'), '?$select=foo');
+    expect([status, json.detail.message]).toEqual([400, 'Invalid field in select: foo']);
+  });
+});
+
+describe('the attributes of a collection', () => {
+  it('are names and kinds, in the form of the catalogue', async () => {
+    const { get } = await openConsole();
+    const { status, json, headers } = await get('/odata/v1/Attributes(SENTINEL-1)');
+    expect(status).toBe(200);
+    expect(headers['request-id']).toMatch(/^[\da-f-]{36}$/);
+    expect(json).toContainEqual({ Name: 'relativeOrbitNumber', ValueType: 'Integer' });
+    expect(json).toContainEqual({ Name: 'processingDate', ValueType: 'DateTimeOffset' });
+    expect(json).not.toContainEqual(expect.objectContaining({ Name: 'cloudCover' }));
+  });
+
+  it('are those recorded of the catalogue', async (context) => {
+    if (missing) context.skip(missing);
+    const file = new URL('attributes/attributes-SENTINEL-1.json', fixtures);
+    const recorded: { Name: string }[] = JSON.parse(readFileSync(file, 'utf8'));
+    const byName = (a: { Name: string }, b: { Name: string }) => (a.Name < b.Name ? -1 : 1);
+    const { get } = await openConsole();
+    const { json } = await get('/odata/v1/Attributes(SENTINEL-1)');
+    expect(json.toSorted(byName)).toEqual(recorded.toSorted(byName));
+  });
+
+  it('are 404 for a collection that publishes none, in any form of its name', async () => {
+    const { get } = await openConsole();
+    for (const name of ['SENTINEL-9', 'sentinel-1', 'constructor', 'CCM']) {
+      const { status, json } = await get(`/odata/v1/Attributes(${name})`);
+      expect(status).toBe(404);
+      expect(json.detail.message).toBe(`No attributes of the collection ${name} are known.`);
+    }
+    expect((await get('/odata/v1/Attributes()')).json).toEqual({ detail: 'Invalid odata path' });
   });
 });

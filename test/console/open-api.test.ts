@@ -2,28 +2,19 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { hourUs } from '../../src/domain/coverage.ts';
-import { type Console, createMemoryLog, generatedProducts, openConsole } from './console-world.ts';
-import { createMemoryCompleteness } from './memory-completeness.ts';
-import { memoryRow } from './memory-summaries.ts';
-import { sampleStatus } from './status-sample.ts';
+import {
+  type Console,
+  createMemoryCompleteness,
+  createMemoryLog,
+  generatedProducts,
+  notificationRow,
+  openConsole,
+  summaryRow,
+} from './console-world.ts';
+import { emptyStatus, sampleStatus } from './status-sample.ts';
 
-async function openFilled() {
-  const row = {
-    position: 7,
-    ackId: 'a',
-    productId: 'p',
-    productName: 'n',
-    event: 'created',
-    subscription: null,
-    subscriptionId: null,
-    notificationDateUs: 1,
-    receivedAtUs: 2,
-    source: 'push',
-    timesSeen: 1,
-    lastSeenAtUs: 2,
-    bodyIndex: 0,
-  };
-  const notifications = createMemoryLog([row, { ...row, position: 8 }]);
+async function openWithAll() {
+  const notifications = createMemoryLog([notificationRow(7), notificationRow(8)]);
   const fromUs = Date.UTC(2026, 4, 2) * 1000;
   const definition = { subscription: 'alps', fromUs, events: ['created' as const], filter: '' };
   const counts = { expected: 1, pushed: 1, late: 0, recovered: 0, missing: 0 };
@@ -49,9 +40,9 @@ async function openFilled() {
   world.products.state.lastPosition += 1;
   const scope = { fromUs: 1, untilUs: 2, subscription: null, collection: 'c', filter: null };
   world.summaries.rows = [
-    memoryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
-    memoryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: 3 }),
-    memoryRow(3, { kind: 'digest', productId: null, scope: { ...scope, area: 'a' } }),
+    summaryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
+    summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: 3 }),
+    summaryRow(3, { kind: 'digest', productId: null, scope: { ...scope, area: 'a' } }),
   ];
   return world;
 }
@@ -104,7 +95,7 @@ async function readDocument({ get }: Console) {
 
 describe('the OpenAPI document', () => {
   it('is one of version 3.1, with each route, each under a name of its own', async () => {
-    const { json, operations } = await readDocument(await openFilled());
+    const { json, operations } = await readDocument(await openWithAll());
     expect(json.openapi).toBe('3.1.0');
     expect(json.info).toMatchObject({ title: 'earshot', version: expect.any(String) });
     expect(json).not.toHaveProperty('security');
@@ -125,7 +116,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('names parameters that are taken, and values that are refused, and no others are', async () => {
-    const world = await openFilled();
+    const world = await openWithAll();
     const { operations } = await readDocument(world);
     for (const { path, operation } of operations) {
       for (const parameter of operation.parameters) {
@@ -143,7 +134,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('tells the types, limits and defaults of parameters', async () => {
-    const { operations } = await readDocument(await openFilled());
+    const { operations } = await readDocument(await openWithAll());
     const schemas = Object.fromEntries(
       operations.flatMap(({ operation }) =>
         operation.parameters.map(({ name, schema }) => [name, schema]),
@@ -159,7 +150,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('tells of each order which products have it', async () => {
-    const world = await openFilled();
+    const world = await openWithAll();
     const { operations } = await readDocument(world);
     const parameters = operations.flatMap(({ operation }) => operation.parameters);
     const orderby = parameters.find(({ name }) => name === 'orderby');
@@ -177,7 +168,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes answers as they are: every field, of its type, and none that is not told', async () => {
-    const world = await openFilled();
+    const world = await openWithAll();
     const { operations } = await readDocument(world);
     const searches = [
       ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
@@ -198,8 +189,18 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('describes the status of a receiver of which nothing is known', async () => {
+    const world = await openConsole({ status: async () => emptyStatus() });
+    const { json } = await readDocument(world);
+    const answer = json.paths['/api/status'].get.responses[200].content['application/json'];
+    const schema = z.fromJSONSchema(answer.schema);
+    const status = (await world.get('/api/status')).json;
+    expect(schema.safeParse(status).error).toBeUndefined();
+    expect(schema.safeParse({ ...status, at: 'now' }).success).toBe(false);
+  });
+
   it('describes GeoJSON as it is', async () => {
-    const world = await openFilled();
+    const world = await openWithAll();
     const { operations } = await readDocument(world);
     const products = operations.find(({ path }) => path === '/api/products');
     const answer = products?.operation.responses[200]?.content['application/geo+json'];
@@ -220,7 +221,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes problems as they are', async () => {
-    const world = await openFilled();
+    const world = await openWithAll();
     const { json } = await readDocument(world);
     const schema = json.components.schemas.Problem;
     for (const [path, status] of [
@@ -237,7 +238,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('names the headers that answers carry', async () => {
-    const world = await openFilled();
+    const world = await openWithAll();
     const { operations } = await readDocument(world);
     const products = operations.find(({ path }) => path === '/api/products');
     const names = Object.keys(products?.operation.responses[200]?.headers ?? {});

@@ -4,8 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createQueryLine, queryLineDefaults } from '../../src/console/query-line.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Products } from '../../src/domain/products.ts';
-import { type Console, generatedProducts, openConsole } from './console-world.ts';
-import { createMemoryProducts } from './memory-products.ts';
+import {
+  type Console,
+  createMemoryProducts,
+  generatedProducts,
+  openConsole,
+} from './console-world.ts';
 
 const slowPaths = [
   '/api/products?filter=Online%20eq%20false',

@@ -8,12 +8,9 @@ import type { Config } from '../../src/config/config.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { generatedProducts } from './console-world.ts';
 
-const pair = {
-  username: 'catalogue',
-  password: 'open sesame',
-  catalogueUrl: 'https://catalogue.test',
-};
+const pair = { username: 'catalogue', password: 'open sesame' };
 const loopback = { host: '127.0.0.1', port: 0 };
+const open = { listen: loopback, password: undefined, catalogueUrl: 'https://catalogue.test' };
 
 async function start(consoleConfig: NonNullable<Config['console']> | null) {
   const errors: object[] = [];
@@ -57,11 +54,7 @@ async function start(consoleConfig: NonNullable<Config['console']> | null) {
 
 describe('a receiver with a private listener', () => {
   it('answers what it has received: in the log at once, in the index soon after', async () => {
-    const receiver = await start({
-      listen: loopback,
-      password: undefined,
-      catalogueUrl: 'https://catalogue.test',
-    });
+    const receiver = await start(open);
     const { products } = generatedProducts(5);
     for (const product of products) expect(await receiver.post(product)).toBe(200);
     const ask = async (path: string) =>
@@ -81,11 +74,7 @@ describe('a receiver with a private listener', () => {
   });
 
   it('asks for its password', async () => {
-    const receiver = await start({
-      listen: loopback,
-      password: 'a word',
-      catalogueUrl: 'https://catalogue.test',
-    });
+    const receiver = await start({ ...open, password: 'a word' });
     const ask = async (words: string) => {
       const headers = { authorization: `Basic ${btoa(words)}` };
       return (await fetch(`${receiver.consoleUrl}/api/openapi.json`, { headers })).status;
@@ -98,11 +87,7 @@ describe('a receiver with a private listener', () => {
     await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
-    const receiver = await start({
-      listen: { host: '127.0.0.1', port },
-      password: undefined,
-      catalogueUrl: 'https://catalogue.test',
-    });
+    const receiver = await start({ ...open, listen: { host: '127.0.0.1', port } });
     expect(receiver.consoleUrl).toBeNull();
     expect(receiver.errors).toEqual([
       { reason: expect.stringMatching(/another program uses this port.*EARSHOT_CONSOLE_LISTEN/) },

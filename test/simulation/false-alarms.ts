@@ -3,8 +3,12 @@ import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/domain/coverage.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { silenceOdds } from '../../src/watch/check-silence.ts';
-import { type Arrivals, type LearnedRates, learnRates } from '../../src/watch/learn-rates.ts';
-import { rememberedUs } from '../../src/watch/push-memory.ts';
+import {
+  type Arrivals,
+  type LearnedRates,
+  learnRates,
+  rememberedUs,
+} from '../../src/watch/learn-rates.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Of one kind. Hours from the stop to the alarm; null where it was not noticed within 90 days. */

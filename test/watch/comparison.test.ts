@@ -82,60 +82,53 @@ describe('lost pushes', () => {
   const lossy = { pushed: 7, recovered: 3 };
 
   it('are an alert when there are more than usual, which ends a day after they do', async () => {
-    const { live, look, lasting, store } = await openWorld();
-    await live({ toUs: hour(50), pushedAtUs: [] });
+    const { live, look, store } = await openWorld();
+    await live(hour(50));
     await store.completeness.saveCoverage(ordinary);
-    await look();
-    expect(await lasting()).toEqual([]);
-    await live({ toUs: hour(56), pushedAtUs: [] });
+    expect(await look()).toEqual([]);
+    await live(hour(56));
     await store.completeness.saveCoverage(hours(48, 54).map((at) => covered(at, lossy)));
-    await look();
-    const [alert] = await lasting();
+    const [alert] = await look();
     expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', severity: 'warning' });
     expect(alert?.cause).toContain('18 of 240 events came by no push');
     expect(alert?.evidence[0]).toContain('0.1 % is taken for usual');
     // Three lossy hours are left in the day: too few to raise it, too many to end it.
-    await live({ toUs: hour(77), pushedAtUs: [] });
+    await live(hour(77));
     await store.completeness.saveCoverage(hours(54, 75).map((at) => covered(at)));
-    await look();
-    expect(await lasting()).toHaveLength(1);
-    await live({ toUs: hour(80), pushedAtUs: [] });
+    expect(await look()).toHaveLength(1);
+    await live(hour(80));
     await store.completeness.saveCoverage(hours(75, 78).map((at) => covered(at)));
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('of a time in which we were down ourselves are none', async () => {
-    const { live, look, lasting, store, setNow } = await openWorld();
-    await live({ toUs: hour(40), pushedAtUs: [] });
+    const { live, look, store, setNow } = await openWorld();
+    await live(hour(40));
     await store.completeness.markUp({ fromUs: hour(46), toUs: hour(56) });
     setNow(hour(56));
     const recovered = hours(40, 46).map((at) => covered(at, { pushed: 0, recovered: 10 }));
     const later = hours(46, 54).map((at) => covered(at));
     await store.completeness.saveCoverage([...ordinary, ...recovered, ...later]);
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('are none when the catalogue pushes an hour late, and an alert when it does not push', async () => {
-    const { live, look, lasting, store } = await openWorld();
-    await live({ toUs: hour(50), pushedAtUs: [] });
+    const { live, look, store } = await openWorld();
+    await live(hour(50));
     const late = hours(0, 48).map((at) => covered(at, { pushed: 5, late: 5 }));
     // Compared half an hour after its end: what comes later was fetched by then.
     const newest = covered(48, { pushed: 5, recovered: 5, comparedAtUs: hour(49.5) });
     await store.completeness.saveCoverage([...late, newest]);
     await look();
-    await live({ toUs: hour(50) + 9 * minuteUs, pushedAtUs: [] });
-    await look();
-    expect(await lasting()).toEqual([]);
-    await live({ toUs: hour(50) + 10 * minuteUs, pushedAtUs: [] });
-    await look();
-    expect(await lasting()).toMatchObject([{ kind: 'lost-pushes' }]);
+    await live(hour(50) + 9 * minuteUs);
+    expect(await look()).toEqual([]);
+    await live(hour(50) + 10 * minuteUs);
+    expect(await look()).toMatchObject([{ kind: 'lost-pushes' }]);
   });
 
   it('are noticed where there are few events, by looking further back', async () => {
-    const { live, look, lasting, store } = await openWorld();
-    await live({ toUs: hour(20 * 24), pushedAtUs: [] });
+    const { live, look, store } = await openWorld();
+    await live(hour(20 * 24));
     const none = { expected: 0, pushed: 0 };
     const one = (at: number) =>
       at > 12 * 24
@@ -143,8 +136,7 @@ describe('lost pushes', () => {
         : { expected: 1, pushed: 1, recovered: 0 };
     const known = hours(0, 20 * 24 - 2).map((at) => covered(at, at % 72 === 0 ? one(at) : none));
     await store.completeness.saveCoverage(known);
-    await look();
-    const [alert] = await lasting();
+    const [alert] = await look();
     expect(alert?.cause).toContain('2 of 5 events came by no push');
   });
 });
@@ -154,22 +146,20 @@ describe('missing events', () => {
     const { live, look, lasting, store } = await openWorld();
     const missing = (comparedAtUs: number, count = 1) =>
       store.completeness.saveCoverage([covered(7, { pushed: 9, missing: count, comparedAtUs })]);
-    await live({ toUs: hour(30), pushedAtUs: [] });
+    await live(hour(30));
     await missing(hour(30));
     await look();
-    await live({ toUs: hour(30) + 59 * minuteUs, pushedAtUs: [] });
-    await look();
-    expect(await lasting()).toEqual([]);
+    await live(hour(30) + 59 * minuteUs);
+    expect(await look()).toEqual([]);
     await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
     await look();
     // Looked for again and again, and never fetched.
     for (const minute of [60, 90, 119]) {
-      await live({ toUs: hour(30) + minute * minuteUs, pushedAtUs: [] });
+      await live(hour(30) + minute * minuteUs);
       await missing(hour(30) + minute * minuteUs);
-      await look();
-      expect(await lasting()).toEqual([]);
+      expect(await look()).toEqual([]);
     }
-    await live({ toUs: hour(32), pushedAtUs: [] });
+    await live(hour(32));
     await missing(hour(32), 1_234);
     await look();
     const cause = expect.stringContaining('1,234 events of the subscription alps are not in');
@@ -177,71 +167,63 @@ describe('missing events', () => {
   });
 
   it('are an alert with the command that fetches them, until they are there', async () => {
-    const { live, look, lasting, store } = await openWorld();
-    await live({ toUs: hour(30), pushedAtUs: [] });
+    const { live, look, store } = await openWorld();
+    await live(hour(30));
     const lost = covered(7, { pushed: 9, missing: 1 });
     await store.completeness.saveCoverage([...hours(0, 28).map((at) => covered(at)), lost]);
-    await look();
-    const [alert] = await lasting();
+    const [alert] = await look();
     expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
     expect(alert?.nextStep).toMatch(
       /`earshot reconcile --since \S+T07:00Z --until \S+T08:00Z --subscription alps`/,
     );
     await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('of longer ago are noticed, and found to be there, within the hour', async () => {
-    const { live, look, lasting, store } = await openWorld();
-    await live({ toUs: hour(20 * 24), pushedAtUs: [] });
-    await look();
+    const { live, look, store } = await openWorld();
+    await live(hour(20 * 24));
+    const lookFor = async (rounds: number) => {
+      for (let round = 0; round < rounds; round += 1) await look();
+    };
+    await lookFor(1);
     await store.completeness.saveCoverage([covered(7, { pushed: 9, missing: 1 })]);
-    for (let round = 0; round < 60; round += 1) await look();
-    expect(await lasting()).toMatchObject([{ kind: 'missing' }]);
+    await lookFor(59);
+    expect(await look()).toMatchObject([{ kind: 'missing' }]);
     await store.completeness.saveCoverage([covered(7)]);
-    for (let round = 0; round < 60; round += 1) await look();
-    expect(await lasting()).toEqual([]);
+    await lookFor(59);
+    expect(await look()).toEqual([]);
   });
 });
 
 describe('unknown hours', () => {
   it('are an alert when they stay so for long, which ends when nearly all are known', async () => {
-    const { live, look, lasting, store } = await openWorld({ reconcile: true });
+    const { live, look, store } = await openWorld({ reconcile: true });
     const compare = (from: number, to: number) =>
       store.completeness.saveCoverage(hours(from, to).map((at) => covered(at)));
     await compare(0, 10);
-    await live({ toUs: hour(17) + 29 * minuteUs, pushedAtUs: [] });
-    await look();
-    expect(await lasting()).toEqual([]);
-    await live({ toUs: hour(17) + 30 * minuteUs, pushedAtUs: [] });
-    await look();
-    const [alert] = await lasting();
+    await live(hour(17) + 29 * minuteUs);
+    expect(await look()).toEqual([]);
+    await live(hour(17) + 30 * minuteUs);
+    const [alert] = await look();
     expect(alert).toMatchObject({ kind: 'unknown', subject: 'alps', severity: 'warning' });
     expect(alert?.cause).toContain('1 hours have not been compared');
     await compare(10, 13);
-    await look();
-    expect(await lasting()).toHaveLength(1);
+    expect(await look()).toHaveLength(1);
     await compare(13, 16);
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('are none while earshot has just begun to catch up, or does not compare', async () => {
     const off = await openWorld();
-    await off.live({ toUs: hour(100), pushedAtUs: [] });
-    await off.look();
-    expect(await off.lasting()).toEqual([]);
+    await off.live(hour(100));
+    expect(await off.look()).toEqual([]);
     const behind = await openWorld({ reconcile: true });
-    await behind.live({ toUs: hour(1), pushedAtUs: [] });
+    await behind.live(hour(1));
     const upUs = beginUs + 10 * dayUs;
     await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + hourUs });
-    behind.setNow(upUs + hourUs);
-    await behind.look();
-    expect(await behind.lasting()).toEqual([]);
+    expect(await behind.lookAt(upUs + hourUs)).toEqual([]);
     await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + 7 * hourUs });
-    behind.setNow(upUs + 7 * hourUs);
-    await behind.look();
-    expect(await behind.lasting()).toMatchObject([{ kind: 'unknown' }]);
+    expect(await behind.lookAt(upUs + 7 * hourUs)).toMatchObject([{ kind: 'unknown' }]);
   });
 });

@@ -4,8 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { silenceOdds } from '../../src/watch/check-silence.ts';
 import { learnRates, type PushHistory, without } from '../../src/watch/learn-rates.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { pruneBefore } from '../store/pruning/prune-to.ts';
 import {
   beginUs,
+  covered,
   dayUs,
   hourUs,
   minuteUs,
@@ -134,41 +136,36 @@ describe('spans', () => {
 
 describe('an alert of silence', () => {
   const weeks = 14 * 24;
-  const hourly = { toUs: hour(weeks), pushedAtUs: moments(0, weeks) };
+  const hourly = [hour(weeks), moments(0, weeks)] as const;
 
   it('is raised once, told with figures and a next step, and ends with the next push', async () => {
-    const { live, look, lasting, setNow, store } = await openWorld();
-    await live(hourly);
+    const { live, look, store, lookAt } = await openWorld();
+    await live(...hourly);
+    expect(await look()).toEqual([]);
+    await live(hour(weeks + 12));
     await look();
-    expect(await lasting()).toEqual([]);
-    await live({ toUs: hour(weeks + 12), pushedAtUs: [] });
-    await look();
-    await look();
-    const [alert, ...others] = await lasting();
+    const [alert, ...others] = await look();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: 'alps', severity: 'critical' });
     expect(alert?.cause).toContain('has brought nothing for 13 h');
     expect(alert?.evidence.join(' ')).toMatch(/Some 1[23] were to be expected/);
     expect(alert?.nextStep).toContain('`earshot doctor`');
-    await live({ toUs: hour(weeks + 13), pushedAtUs: [hour(weeks + 12) + minuteUs] });
-    await look();
-    expect(await lasting()).toEqual([]);
-    setNow(hour(weeks + 13) + minuteUs);
-    await look();
+    await live(hour(weeks + 13), [hour(weeks + 12) + minuteUs]);
+    expect(await look()).toEqual([]);
+    await lookAt(hour(weeks + 13) + minuteUs);
     const all = await store.alerts.alerts({ all: true, limit: 9 });
     expect(all).toHaveLength(1);
   });
 
-  it('is neither raised anew nor resolved by a restart', async () => {
+  it('is neither raised again nor resolved by a restart', async () => {
     const world = await openWorld();
-    await world.live(hourly);
-    await world.live({ toUs: hour(weeks + 12), pushedAtUs: [] });
-    await world.look();
-    const before = await world.lasting();
+    await world.live(...hourly);
+    await world.live(hour(weeks + 12));
+    const before = await world.look();
     await world.restart();
     await world.look();
     // So long after the last push that all of what was learned is forgotten.
-    await world.live({ toUs: hour(weeks) + 92 * dayUs, pushedAtUs: [] });
+    await world.live(hour(weeks) + 92 * dayUs);
     await world.restart();
     await world.look();
     expect(before).toHaveLength(1);
@@ -177,35 +174,29 @@ describe('an alert of silence', () => {
   });
 
   it('is not raised for a time in which we were down, or in which nothing was sent', async () => {
-    const { live, look, lasting, store, setNow } = await openWorld();
-    await live(hourly);
+    const { live, store, lookAt } = await openWorld();
+    await live(...hourly);
     const downUntilUs = hour(weeks + 48);
     await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + hourUs });
-    setNow(downUntilUs + hourUs);
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await lookAt(downUntilUs + hourUs)).toEqual([]);
     const openGap = { subscription: 'alps', events: ['created'], filter: '', reason: 'It paused.' };
     await store.administration.commit({ openGap: { ...openGap, fromUs: downUntilUs + hourUs } });
     await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + dayUs });
-    setNow(downUntilUs + dayUs);
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await lookAt(downUntilUs + dayUs)).toEqual([]);
   });
 
   it('is over when the subscription is no longer to run, or is given up', async () => {
-    const { live, look, lasting, store } = await openWorld();
-    await live(hourly);
-    await live({ toUs: hour(weeks + 12), pushedAtUs: [] });
-    await look();
-    expect(await lasting()).toHaveLength(1);
+    const { live, look, store } = await openWorld();
+    await live(...hourly);
+    await live(hour(weeks + 12));
+    expect(await look()).toHaveLength(1);
     await store.administration.commit({ forget: 'alps' });
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('of most of several subscriptions is told once, with their names', async () => {
     const names = ['alps', 'andes', 'atlas', 'altai'];
-    const { live, look, lasting, store } = await openWorld(
+    const { live, look, store } = await openWorld(
       {},
       names.map((name) => registration({ name })),
     );
@@ -216,11 +207,10 @@ describe('an alert of silence', () => {
           return store.accept(delivery(made, { subscription: name, receivedAtUs }));
         }),
       );
-    await live(hourly);
+    await live(...hourly);
     for (const name of names.slice(1)) await push(name, moments(0, weeks));
-    await live({ toUs: hour(weeks + 12), pushedAtUs: [] });
-    await look();
-    const [alert, ...others] = await lasting();
+    await live(hour(weeks + 12));
+    const [alert, ...others] = await look();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: '', severity: 'critical' });
     expect(alert?.cause).toContain('4 of 4 subscriptions have fallen silent');
@@ -228,17 +218,48 @@ describe('an alert of silence', () => {
     // Two of four are no longer most of them: each speaks for itself.
     await push('alps', [hour(weeks + 12)]);
     await push('andes', [hour(weeks + 12)]);
-    await live({ toUs: hour(weeks + 12) + minuteUs, pushedAtUs: [] });
-    await look();
-    expect((await lasting()).map(({ subject }) => subject).sort()).toEqual(['altai', 'atlas']);
+    await live(hour(weeks + 12) + minuteUs);
+    expect((await look()).map(({ subject }) => subject).sort()).toEqual(['altai', 'atlas']);
   });
 
   it('is not judged while the subscription does not run', async () => {
     const paused = registration({ pausedSeenAtUs: hour(weeks), heldBy: 'command' });
-    const { live, look, lasting } = await openWorld({}, [paused]);
-    await live(hourly);
-    await live({ toUs: hour(weeks + 48), pushedAtUs: [] });
-    await look();
-    expect(await lasting()).toEqual([]);
+    const { live, look } = await openWorld({}, [paused]);
+    await live(...hourly);
+    await live(hour(weeks + 48));
+    expect(await look()).toEqual([]);
   });
+});
+
+const weeks = 14 * 24;
+
+it('does not teach that silence is usual, nor is it taken for one', async () => {
+  const world = await openWorld();
+  const { store, live } = world;
+  await live(hour(weeks), moments(0, weeks));
+  // The four days that are left are not enough to learn from.
+  await pruneBefore(store, hour(weeks - 4 * 24));
+  await world.restart();
+  await live(hour(weeks + 12));
+  expect(await world.look()).toEqual([]);
+});
+
+it('is learned from no more, while what is left still is', async () => {
+  const world = await openWorld();
+  await world.live(hour(weeks), moments(0, weeks));
+  await pruneBefore(world.store, hour(weeks - 9 * 24));
+  await world.restart();
+  await world.live(hour(weeks + 12));
+  const [alert] = await world.look();
+  expect(alert).toMatchObject({ kind: 'silence' });
+  expect(alert?.evidence.join(' ')).toContain('learned from 9 days of watching');
+});
+
+it('ends alerts of what is missing or unknown there', async () => {
+  const { live, look, store } = await openWorld({ reconcile: true });
+  await live(hour(20), moments(0, 20));
+  await store.completeness.saveCoverage([covered(2, { pushed: 8, missing: 2 }), covered(19)]);
+  expect((await look()).map(({ kind }) => kind).toSorted()).toEqual(['missing', 'unknown']);
+  await pruneBefore(store, hour(18));
+  expect(await look()).toEqual([]);
 });

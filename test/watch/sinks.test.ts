@@ -8,22 +8,21 @@ import { beginUs, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
 /** Four notifications in the log, and a sink `bus` that wants the first two of them. */
 async function openSinks(handingOver: HandingOver = { names: ['bus'], fault: null }) {
   const opened = await openWorld({ handingOver: () => handingOver });
-  const { store, setNow, look, lasting } = opened;
+  const { store, lookAt } = opened;
   for (const number of [1, 2, 3, 4]) {
     await store.accept(delivery(notification(number), { receivedAtUs: beginUs }));
   }
-  const queue = (upTo: number, productIds: readonly string[]) => {
+  const queue = (upTo: number, productIds: readonly string[], sink = 'bus') => {
     const items = productIds.map((productId, i) => ({ position: i + 1, productId }));
-    const from = { sink: 'bus', replayId: null, after: 0, upTo };
+    const from = { sink, replayId: null, after: 0, upTo };
     return store.sinks.enqueue({ ...from, items, atUs: beginUs });
   };
   const due = () => store.sinks.due({ sink: 'bus', nowUs: beginUs + dayUs, limit: 9 });
   const settle = async (outcomeOf: (id: number) => Parameters<typeof store.sinks.settle>[0][0]) =>
     store.sinks.settle((await due()).map(({ id }: SinkItem) => outcomeOf(id)));
   const at = async (minutes: number) => {
-    setNow(beginUs + minutes * minuteUs);
-    await look();
-    return (await lasting()).map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
+    const alerts = await lookAt(beginUs + minutes * minuteUs);
+    return alerts.map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
   };
   return { ...opened, handingOver, queue, settle, at };
 }
@@ -170,4 +169,40 @@ describe('a sink that is no longer set up', () => {
     );
     expect(alert?.nextStep).toContain('`earshot sinks drop bus --all`');
   });
+});
+
+const reason = 'sinks.bus.secretFile: /etc/earshot/gone cannot be read (ENOENT).';
+
+it('is told at once under its name, grows critical, hides its dead letters not, and is over when it is sound', async () => {
+  const handingOver: HandingOver = {
+    names: ['act', 'bus'],
+    faults: new Map([['bus', reason]]),
+    fault: null,
+  };
+  const { queue, settle, at, lasting } = await openSinks(handingOver);
+  await queue(4, [], 'act');
+  await queue(4, ['product-1']);
+  await settle(refused);
+  expect((await at(1)).toSorted()).toEqual(['sink bus warning', 'sink-refused bus warning']);
+  const alert = (await lasting()).find(({ kind }) => kind === 'sink');
+  expect(alert?.cause).toBe('Nothing is delivered to the sink bus.');
+  expect(alert?.evidence[0]).toBe(reason);
+  expect(await at(1 + 361)).toContain('sink bus critical');
+  handingOver.faults = new Map();
+  expect(await at(363)).toEqual(['sink-refused bus warning']);
+});
+
+it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
+  const handingOver: HandingOver = { names: ['act'], fault: null, rejected: reason };
+  const { look } = await openWorld({ handingOver: () => handingOver });
+  expect(await look()).toMatchObject([
+    {
+      kind: 'sink',
+      subject: '',
+      cause: 'The current earshot.config.ts is rejected.',
+      evidence: [reason, expect.stringContaining('continues with the last valid version')],
+    },
+  ]);
+  handingOver.rejected = null;
+  expect(await look()).toEqual([]);
 });

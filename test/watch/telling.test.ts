@@ -1,19 +1,39 @@
 /** Telling alerts: what a URL and a command are given, and that nothing is lost when they fail or hang. */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import type { RunProgram } from '../../src/host/run-program.ts';
 import { answerBytesMax } from '../../src/http/bounded-fetch.ts';
+import { openStore } from '../../src/store/store.ts';
 import { alertMessage } from '../../src/watch/alert-message.ts';
 import {
+  checkAlerts,
   createCommandTeller,
   createUrlTeller,
   deliverDue,
   tellThrough,
 } from '../../src/watch/notify.ts';
+import { quoted } from '../../src/watch/situation.ts';
 import { startWatchdog } from '../../src/watch/watchdog.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
-import { beginUs, dayUs, hourUs, minuteUs, openWorld, type TestWorld } from './watch-world.ts';
+import { startHook } from '../sinks/hook-server.ts';
+import {
+  beginUs,
+  dayUs,
+  hourUs,
+  minuteUs,
+  openWorld,
+  quiet,
+  type TestWorld,
+} from './watch-world.ts';
 
 const { signal } = new AbortController();
 
@@ -263,9 +283,8 @@ describe('the watchdog', () => {
     const opened = await openWorld({
       channels: ['url', 'command'],
       probes: {
-        certificate: async () => null,
+        ...quiet,
         disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40, reserveBytes: 0 }),
-        intake: async () => null,
       },
       tell: (channel, { kind }) => {
         if (channel === 'url') return new Promise(() => undefined);
@@ -284,5 +303,181 @@ describe('the watchdog', () => {
     await vi.waitFor(async () => expect(await opened.lasting()).toEqual([]));
     await vi.waitFor(() => expect(told).toEqual(['disk', 'disk']));
     await watchdog.stop();
+  });
+});
+
+const gib = 2 ** 30;
+const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
+const full = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
+
+/** A disk that is full, and a store that takes no alert. */
+async function openFull(parts: Parameters<typeof openWorld>[0] = {}) {
+  const opened = await openWorld({ probes: { ...quiet, disk: low }, ...parts });
+  opened.world.alerts = { ...opened.world.alerts, settleFindings: full };
+  return opened;
+}
+
+describe('an alert that cannot be kept', () => {
+  it('is told once an hour, when it is critical', async () => {
+    const { world, look, told, logged, lookAt } = await openFull();
+    await look();
+    await look();
+    expect(told).toMatchObject([{ kind: 'disk', severity: 'critical', change: 'raised' }]);
+    await lookAt(beginUs + hourUs);
+    expect(told).toHaveLength(2);
+    expect(new Set(told.map(({ id }) => id)).size).toBe(2);
+    expect(logged).toContainEqual(
+      expect.objectContaining({ fields: { reason: 'The disk is full.' } }),
+    );
+    // Nor can it be read.
+    world.alerts = { ...world.alerts, alerts: full };
+    await lookAt(beginUs + 2 * hourUs);
+    await vi.waitFor(() => expect(told).toHaveLength(3));
+  });
+
+  it('is told again in the next round through a channel that did not take it, and that one alone', async () => {
+    let isDown = true;
+    const tried: string[] = [];
+    const { look, setNow, lookAt } = await openFull({
+      channels: ['url', 'command'],
+      tell: async (channel) => {
+        tried.push(channel);
+        if (channel === 'url' && isDown) throw new AppError('unavailable', 'It answered 500.');
+      },
+    });
+    await look();
+    setNow(beginUs + minuteUs);
+    isDown = false;
+    await look();
+    await lookAt(beginUs + 2 * minuteUs);
+    expect(tried).toEqual(['url', 'command', 'url']);
+  });
+
+  it('is told again when the clock was set back since', async () => {
+    const { told, lookAt } = await openFull();
+    await lookAt(beginUs + dayUs);
+    await lookAt(beginUs);
+    expect(told).toHaveLength(2);
+  });
+
+  it('is left when the program ends', async () => {
+    const begun: AbortSignal[] = [];
+    const { world, logged } = await openFull({
+      tell: (_channel, _message, signal) => {
+        begun.push(signal);
+        return delay(600_000, undefined, { signal });
+      },
+    });
+    const watchdog = startWatchdog(world, { firstMs: 1 });
+    onTestFinished(() => watchdog.stop());
+    await vi.waitFor(() => expect(begun).toHaveLength(1));
+    await watchdog.stop();
+    expect(begun.map(({ aborted }) => aborted)).toEqual([true]);
+    await delay(0);
+    expect(logged.map(({ message }) => message)).not.toContain('an alert could not be told');
+  });
+});
+
+describe('words that others wrote', () => {
+  it('have no marks of markup, and no address that a chat would link', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'[](a)`*_~| :/é_-') }), (words) => {
+        expect(quoted(words)).not.toMatch(/[[\]`*~|]|:\/\/|(^|[^a-zé])_|_($|[^a-zé])/);
+      }),
+    );
+  });
+
+  it('stay readable', () => {
+    expect(quoted('500: [reset](https://evil.example/p) **now** `x` _y_')).toBe(
+      "500: (reset)(https : //evil.example/p) ∗∗now∗∗ 'x' ‗y‗",
+    );
+    const plain = 'it answered 500 (UND_ERR_SOCKET): S2A_MSIL2A is not known, 3 > 2.';
+    expect(quoted(plain)).toBe(plain);
+  });
+});
+
+const options = {
+  alertUrl: null,
+  alertCommand: null,
+  findProgram: (program: string) => (program === 'tell' ? null : 'it is no file'),
+  signal: new AbortController().signal,
+};
+
+describe('the check of alerts', () => {
+  it('warns where nobody is told', async () => {
+    expect(await checkAlerts(options)).toMatchObject([
+      { state: 'warn', advice: expect.stringMatching(/EARSHOT_ALERT_URL.*EARSHOT_ALERT_COMMAND/) },
+    ]);
+  });
+
+  it('looks at each channel, posts nothing, and keeps the address to itself', async () => {
+    const hook = await startHook();
+    const alertUrl = `${hook.url}/secret-part`;
+    const both = await checkAlerts({ ...options, alertUrl, alertCommand: ['tell', '--urgent'] });
+    expect(both).toMatchObject([{ state: 'pass' }, { state: 'pass' }]);
+    expect(hook.received).toEqual([]);
+    expect(JSON.stringify(both)).not.toContain('secret-part');
+  });
+
+  it('says what cannot be reached, or run', async () => {
+    const alertUrl = `http://127.0.0.1:${await freePort()}/secret-part`;
+    const both = await checkAlerts({ ...options, alertUrl, alertCommand: ['./gone'] });
+    expect(both).toMatchObject([
+      { state: 'fail', message: expect.stringContaining('ECONNREFUSED') },
+      { state: 'fail', message: './gone cannot be run: it is no file.' },
+    ]);
+    expect(JSON.stringify(both)).not.toContain('secret-part');
+  });
+
+  it('ends at once when it is to end', async () => {
+    const signal = AbortSignal.abort();
+    const [finding] = await checkAlerts({ ...options, alertUrl: 'http://127.0.0.1:9/', signal });
+    expect(finding).toMatchObject({ state: 'fail', message: expect.stringContaining('was ended') });
+  });
+});
+
+function start(dataDir: string, url: string): ChildProcess {
+  const file = join(import.meta.dirname, 'alert-kill-child.ts');
+  const child = fork(file, [dataDir, url], { execArgv: [] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  expect(await ended).toEqual([null, 'SIGKILL']);
+}
+
+describe('an alert', () => {
+  it('is told by the next program, whether the first was killed before it told it or while', async () => {
+    const dataDir = temporaryDirectory();
+    // The first telling arrives, and is not answered in time to be noted.
+    const chat = await startServer(['hang', { status: 204 }]);
+    const first = start(dataDir, chat.url);
+    await once(first, 'message');
+    await killed(first);
+    expect(chat.requests).toEqual([]);
+
+    const second = start(dataDir, chat.url);
+    await once(second, 'message');
+    second.send('tell');
+    await vi.waitFor(() => expect(chat.requests).toHaveLength(1), { timeout: 10_000 });
+    await killed(second);
+
+    const third = start(dataDir, chat.url);
+    await once(third, 'message');
+    third.send('tell');
+    await vi.waitFor(() => expect(chat.requests).toHaveLength(2), { timeout: 10_000 });
+    const store = await openStore({ dataDir, nowUs: () => 0 });
+    onTestFinished(() => store.close());
+    const nowUs = Date.now() * 1_000;
+    await vi.waitFor(async () => expect(await store.alerts.untold(nowUs)).toEqual([]));
+    await killed(third);
+
+    const [one, other] = chat.requests.map(({ body }) => JSON.parse(body));
+    expect(one).toMatchObject({ kind: 'disk', change: 'raised', alert: 1 });
+    expect(other.id).toBe(one.id);
+    expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
   });
 });

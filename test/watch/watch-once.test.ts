@@ -3,15 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { Probes } from '../../src/watch/situation.ts';
+import type { BackupRun } from '../../src/domain/backups.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { beginUs, dayUs, hourUs, minuteUs, openWorld, registration } from './watch-world.ts';
+import { beginUs, dayUs, hourUs, minuteUs, openWorld, quiet, registration } from './watch-world.ts';
 
-const quiet: Probes = {
-  certificate: async () => null,
-  disk: async () => null,
-  intake: async () => null,
-};
 const gib = 2 ** 30;
 
 /** What a probe says next. */
@@ -29,26 +24,21 @@ describe('a certificate', () => {
 
   it('near its end is an alert, critical two days before, over when it is renewed', async () => {
     const { probe, ask } = saying(certificate(15.1));
-    const { look, lasting, told, store } = await openWorld({
+    const { look, told, store } = await openWorld({
       probes: { ...quiet, certificate: ask },
     });
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
     probe.said = certificate(14.9);
-    await look();
-    const [alert] = await lasting();
+    const [alert] = await look();
     expect(alert).toMatchObject({ kind: 'certificate', subject: '', severity: 'warning' });
     expect(alert?.cause).toContain('ends in 14 days');
     expect(alert?.evidence[1]).toContain('The authority answered 500.');
     probe.said = certificate(15.1);
-    await look();
-    expect(await lasting()).toHaveLength(1);
+    expect(await look()).toHaveLength(1);
     probe.said = certificate(1.9);
-    await look();
-    expect(await lasting()).toMatchObject([{ severity: 'critical' }]);
+    expect(await look()).toMatchObject([{ severity: 'critical' }]);
     probe.said = certificate(90);
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
     expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
     expect(told).toEqual([]);
   });
@@ -62,9 +52,8 @@ describe('a certificate', () => {
     ['that has ended', -1, 90, 'critical'],
   ])('%s is judged by its lifetime', async (_name, leftDays, lifetimeDays, severity) => {
     const { ask } = saying(certificate(leftDays, lifetimeDays));
-    const { look, lasting } = await openWorld({ probes: { ...quiet, certificate: ask } });
-    await look();
-    expect((await lasting()).map((alert) => alert.severity)).toEqual(
+    const { look } = await openWorld({ probes: { ...quiet, certificate: ask } });
+    expect((await look()).map((alert) => alert.severity)).toEqual(
       severity === null ? [] : [severity],
     );
   });
@@ -77,11 +66,10 @@ describe('a disk', () => {
       totalBytes: 100 * gib,
       reserveBytes: 0.3 * gib,
     });
-    const { look, lasting } = await openWorld({ probes: { ...quiet, disk: ask } });
+    const { look } = await openWorld({ probes: { ...quiet, disk: ask } });
     const severities = async (freeGib: number) => {
       probe.said = { ...probe.said, freeBytes: freeGib * gib };
-      await look();
-      return (await lasting()).map(({ severity }) => severity);
+      return (await look()).map(({ severity }) => severity);
     };
     expect(await severities(5.1)).toEqual([]);
     expect(await severities(4.9)).toEqual(['warning']);
@@ -103,9 +91,8 @@ describe('a disk', () => {
   ])('is judged by its size: %s %s', async (_state, _name, total, free, reserve, expected) => {
     const said = { freeBytes: free * gib, totalBytes: total * gib, reserveBytes: reserve * gib };
     const { ask } = saying(said);
-    const { look, lasting } = await openWorld({ probes: { ...quiet, disk: ask } });
-    await look();
-    expect((await lasting()).map(({ severity }) => severity)).toEqual(expected);
+    const { look } = await openWorld({ probes: { ...quiet, disk: ask } });
+    expect((await look()).map(({ severity }) => severity)).toEqual(expected);
   });
 
   it('whose file system has no size cannot be judged', async () => {
@@ -122,12 +109,13 @@ describe('a disk', () => {
 describe('intake that refuses', () => {
   it('is an alert from the second look on, and over after five minutes without a refusal', async () => {
     const { probe, ask } = saying<string | null>('The disk is full.');
-    const { look, lasting, setNow } = await openWorld({ probes: { ...quiet, intake: ask } });
+    const { lookAt } = await openWorld({ probes: { ...quiet, intake: ask } });
     const refusals = async (minutes: number, said: string | null) => {
       probe.said = said;
-      setNow(beginUs + minutes * minuteUs);
-      await look();
-      return (await lasting()).map(({ kind, evidence }) => [kind, ...evidence]);
+      return (await lookAt(beginUs + minutes * minuteUs)).map(({ kind, evidence }) => [
+        kind,
+        ...evidence,
+      ]);
     };
     expect(await refusals(0, 'The queue is full.')).toEqual([]);
     expect(await refusals(1, null)).toEqual([]);
@@ -143,37 +131,29 @@ describe('intake that refuses', () => {
 describe('a subscription', () => {
   it('that does not run, though it should, is an alert after ten minutes', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { look, lasting, setNow, store } = await openWorld({}, [paused]);
-    await look();
-    expect(await lasting()).toEqual([]);
-    setNow(beginUs + 10 * minuteUs);
-    await look();
-    expect(await lasting()).toMatchObject([{ kind: 'not-running', severity: 'critical' }]);
+    const { look, store, lookAt } = await openWorld({}, [paused]);
+    expect(await look()).toEqual([]);
+    expect(await lookAt(beginUs + 10 * minuteUs)).toMatchObject([
+      { kind: 'not-running', severity: 'critical' },
+    ]);
     await store.administration.commit({ save: registration() });
-    await look();
-    expect(await lasting()).toEqual([]);
+    expect(await look()).toEqual([]);
   });
 
   it('that maintenance resumes by itself is given the time of its round', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { look, lasting, setNow } = await openWorld({ maintenance: true }, [paused]);
-    setNow(beginUs + 6 * hourUs);
-    await look();
-    expect(await lasting()).toEqual([]);
-    setNow(beginUs + 7 * hourUs);
-    await look();
-    expect(await lasting()).toMatchObject([{ kind: 'not-running' }]);
+    const { lookAt } = await openWorld({ maintenance: true }, [paused]);
+    expect(await lookAt(beginUs + 6 * hourUs)).toEqual([]);
+    expect(await lookAt(beginUs + 7 * hourUs)).toMatchObject([{ kind: 'not-running' }]);
   });
 
   it('that was paused while we were down is given the time of the first rounds', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { look, lasting, setNow, store } = await openWorld({ maintenance: true }, [paused]);
+    const { store, lookAt } = await openWorld({ maintenance: true }, [paused]);
     const upUs = beginUs + 3 * dayUs;
     const at = async (minutes: number) => {
       await store.completeness.markUp({ fromUs: upUs, toUs: upUs + minutes * minuteUs });
-      setNow(upUs + minutes * minuteUs);
-      await look();
-      return (await lasting()).map(({ kind }) => kind);
+      return (await lookAt(upUs + minutes * minuteUs)).map(({ kind }) => kind);
     };
     expect(await at(0.5)).toEqual([]);
     expect(await at(29)).toEqual([]);
@@ -187,16 +167,14 @@ describe('a subscription', () => {
       registration({ heldBy: 'command', pausedSeenAtUs: beginUs }),
     ],
   ])('%s is none', async (_name, one) => {
-    const { look, lasting, setNow } = await openWorld({}, [one]);
-    setNow(beginUs + dayUs);
-    await look();
-    expect(await lasting()).toEqual([]);
+    const { lookAt } = await openWorld({}, [one]);
+    expect(await lookAt(beginUs + dayUs)).toEqual([]);
   });
 
   it('that the catalogue will pause or delete is an alert in time, from its last delivery on', async () => {
     const asked: (number | null)[] = [];
     const ahead = { pausesAtUs: beginUs + 15 * dayUs, cancelsAtUs: beginUs + 31 * dayUs };
-    const { look, lasting, setNow, store } = await openWorld({
+    const { look, lasting, store, lookAt } = await openWorld({
       lifetimes: ({ lastDeliveryAtUs }) => {
         asked.push(lastDeliveryAtUs);
         return ahead;
@@ -209,23 +187,17 @@ describe('a subscription', () => {
     await look();
     expect(asked).toEqual([beginUs - dayUs]);
     expect(await lasting()).toEqual([]);
-    setNow(beginUs + 2 * dayUs);
-    await look();
-    expect((await lasting()).map(({ kind, severity }) => `${kind} ${severity}`).sort()).toEqual([
-      'auto-pause warning',
-      'cancellation warning',
-    ]);
-    setNow(beginUs + 13 * dayUs);
-    await look();
-    expect(await lasting()).toContainEqual(
+    expect(
+      (await lookAt(beginUs + 2 * dayUs)).map(({ kind, severity }) => `${kind} ${severity}`).sort(),
+    ).toEqual(['auto-pause warning', 'cancellation warning']);
+    expect(await lookAt(beginUs + 13 * dayUs)).toContainEqual(
       expect.objectContaining({ kind: 'auto-pause', severity: 'critical' }),
     );
     // Over when a day more is left than where it began.
     const left = async (pauseDays: number, cancelDays: number) => {
       ahead.pausesAtUs = beginUs + (13 + pauseDays) * dayUs;
       ahead.cancelsAtUs = beginUs + (13 + cancelDays) * dayUs;
-      await look();
-      return (await lasting()).map(({ kind }) => kind).sort();
+      return (await look()).map(({ kind }) => kind).sort();
     };
     expect(await left(15, 31)).toEqual(['auto-pause', 'cancellation']);
     expect(await left(15.1, 31)).toEqual(['cancellation']);
@@ -238,15 +210,14 @@ describe('a look', () => {
   const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
 
   it('leaves an alert as it is when its probe cannot look, and goes on with the others', async () => {
-    const { world, look, lasting, logged } = await openWorld({ probes: { ...quiet, disk: low } });
+    const { world, look, logged } = await openWorld({ probes: { ...quiet, disk: low } });
     await look();
     world.probes = {
       ...quiet,
       disk: () => Promise.reject(new AppError('unavailable', 'It cannot be asked.')),
       certificate: async () => ({ notAfterUs: beginUs, lifetimeUs: dayUs, lastFailure: null }),
     };
-    await look();
-    expect((await lasting()).map(({ kind }) => kind).sort()).toEqual(['certificate', 'disk']);
+    expect((await look()).map(({ kind }) => kind).sort()).toEqual(['certificate', 'disk']);
     expect(logged).toContainEqual(
       expect.objectContaining({
         level: 'warn',
@@ -254,13 +225,12 @@ describe('a look', () => {
       }),
     );
     world.probes = { ...quiet, disk: async () => null };
-    await look();
-    expect((await lasting()).map(({ kind }) => kind)).toEqual(['disk']);
+    expect((await look()).map(({ kind }) => kind)).toEqual(['disk']);
   });
 
   it('does not wait for a probe that hangs', async () => {
     const pauses: number[] = [];
-    const { look, lasting } = await openWorld({
+    const { look } = await openWorld({
       probes: { ...quiet, certificate: () => new Promise(() => undefined), disk: low },
       pause: async (ms, signal) => {
         pauses.push(ms);
@@ -268,8 +238,66 @@ describe('a look', () => {
         for (let turn = 0; turn < 50 && !signal.aborted; turn += 1) await nextTurn();
       },
     });
-    await look();
-    expect(await lasting()).toMatchObject([{ kind: 'disk', severity: 'critical' }]);
+    expect(await look()).toMatchObject([{ kind: 'disk', severity: 'critical' }]);
     expect(pauses).toContain(20_000);
   });
+});
+
+const made = (hour: number): BackupRun => ({
+  file: '/mnt/backups/earshot-20261119T000000Z.db',
+  startedAtUs: beginUs + hour * hourUs,
+  endedAtUs: beginUs + hour * hourUs + 60e6,
+  bytes: 4_096,
+  lastPosition: 7,
+  error: null,
+});
+
+const failed = (hour: number): BackupRun => ({
+  ...made(hour),
+  bytes: null,
+  lastPosition: null,
+  error: 'The disk of /mnt/backups is full (ENOSPC).',
+});
+
+/** Up since the beginning, until this hour. */
+async function lastingAt(world: Awaited<ReturnType<typeof openWorld>>, hour: number) {
+  await world.live(beginUs + hour * hourUs);
+  return world.look();
+}
+
+it('is raised when the last backup is older than two intervals, and over with the next', async () => {
+  const world = await openWorld({ backupEveryHours: 24 }, []);
+  await world.store.backups.recordBackup(made(0));
+  expect(await lastingAt(world, 48)).toEqual([]);
+  await world.store.backups.recordBackup(failed(40));
+  expect(await lastingAt(world, 49)).toEqual([
+    expect.objectContaining({
+      kind: 'backup',
+      severity: 'warning',
+      cause: 'The last backup is 2 days old, though one is to be made every 24 h.',
+      evidence: [
+        expect.stringContaining('/mnt/backups/earshot-20261119T000000Z.db'),
+        expect.stringContaining('The disk of /mnt/backups is full (ENOSPC).'),
+      ],
+    }),
+  ]);
+  await world.store.backups.recordBackup(made(49));
+  expect(await lastingAt(world, 50)).toEqual([]);
+});
+
+it('is raised for none at all, once there was time for the first', async () => {
+  const world = await openWorld({ backupEveryHours: 24 }, []);
+  expect(await lastingAt(world, 0.9)).toEqual([]);
+  const [alert] = await lastingAt(world, 1.1);
+  expect(alert).toMatchObject({ kind: 'backup', evidence: ['None was ever made.'] });
+});
+
+it('is none where nobody wants backups, or the wish is taken back', async () => {
+  const world = await openWorld({ backupEveryHours: null }, []);
+  await world.store.backups.recordBackup(made(0));
+  expect(await lastingAt(world, 500)).toEqual([]);
+  world.world.backupEveryHours = 24;
+  expect(await lastingAt(world, 501)).toHaveLength(1);
+  world.world.backupEveryHours = null;
+  expect(await lastingAt(world, 502)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import type { Alert } from '../../src/domain/alerts.ts';
 import type { HourCoverage } from '../../src/domain/coverage.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AlertMessage } from '../../src/watch/alert-message.ts';
-import type { WatchDeps } from '../../src/watch/situation.ts';
+import type { Probes, WatchDeps } from '../../src/watch/situation.ts';
 import { createWatchMemory, watchOnce } from '../../src/watch/watchdog.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -46,6 +46,13 @@ export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourC
   ...fields,
 });
 
+/** Probes that find nothing to check. */
+export const quiet: Probes = {
+  certificate: async () => null,
+  disk: async () => null,
+  intake: async () => null,
+};
+
 export interface TestWorld {
   world: WatchDeps;
   store: Store;
@@ -53,15 +60,16 @@ export interface TestWorld {
   told: AlertMessage[];
   logged: { level: string; message: string; fields: object }[];
   setNow(us: number): void;
-  /** Looks once, with a memory that stays until `restart`. */
-  look(): Promise<void>;
+  /** Looks once, with a memory that stays until `restart`, and gives the active alerts. */
+  look(): Promise<Alert[]>;
+  lookAt(us: number): Promise<Alert[]>;
   restart(): Promise<void>;
   lasting(): Promise<Alert[]>;
   /** Up without a break since the beginning, and one push at the start of each of the hours. */
-  live(hours: { toUs: number; pushedAtUs: readonly number[] }): Promise<void>;
+  live(toUs: number, pushedAtUs?: readonly number[]): Promise<void>;
 }
 
-/** One subscription, registered at the beginning of time unless told otherwise. */
+/** One subscription, registered at the beginning of time by default. */
 export async function openWorld(
   parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],
@@ -76,11 +84,7 @@ export async function openWorld(
     void logged.push({ level, message, fields });
   const world: WatchDeps = {
     ...portsOf(store),
-    probes: {
-      certificate: async () => null,
-      disk: async () => null,
-      intake: async () => null,
-    },
+    probes: quiet,
     lifetimes: () => null,
     handingOver: () => ({ names: null, fault: null }),
     channels: ['url'],
@@ -96,6 +100,11 @@ export async function openWorld(
   };
   let memory = createWatchMemory();
   let number = 0;
+  const lasting = () => store.alerts.alerts({ all: false, limit: 99 });
+  const look = async () => {
+    await watchOnce(world, memory);
+    return lasting();
+  };
   return {
     world,
     get store() {
@@ -106,14 +115,18 @@ export async function openWorld(
     setNow: (us) => {
       nowUs = us;
     },
-    look: () => watchOnce(world, memory),
+    look,
+    lookAt: (us) => {
+      nowUs = us;
+      return look();
+    },
     restart: async () => {
       store = await opened.reopen();
       Object.assign(world, portsOf(store));
       memory = createWatchMemory();
     },
-    lasting: () => store.alerts.alerts({ all: false, limit: 99 }),
-    live: async ({ toUs, pushedAtUs }) => {
+    lasting,
+    live: async (toUs, pushedAtUs = []) => {
       await store.completeness.markUp({ fromUs: beginUs, toUs });
       await Promise.all(
         pushedAtUs.map((receivedAtUs) => {

@@ -1,13 +1,13 @@
 /** `earshot setup`: from nothing to a registered subscription, with questions or flags. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { defineCommand } from '../command.ts';
 import { addSubscriptionFlags } from '../register-filter.ts';
-import type { ReadFlag, SetupFlags } from '../setup/questions.ts';
+import { addQuestionFlags, type ReadFlag, type SetupFlags } from '../setup/questions.ts';
 
 export const setupCommand = defineCommand('setup', {
   description: 'Ask for the settings, write .env, start the receiver, and register a subscription.',
   flags: (command) =>
-    addSubscriptionFlags(addReceiverFlags(command))
+    addSubscriptionFlags(addQuestionFlags(command))
       .option('--sandbox', 'a trial without an account, in a folder of its own')
       .option('--dir <folder>', 'with --sandbox: that folder (default: sandbox-trial)')
       .option('--dry-run', 'print the file and the steps, change nothing')
@@ -35,33 +35,11 @@ Examples:
     --account-password-file ./account-password --collection S2 --area alps.geojson --yes
   $ earshot setup --host earshot.example.org --tls off --dry-run`,
   run: async ({ command, ...io }, flags: SetupFlags) => {
-    const version = command.parent?.version() ?? 'unknown';
-    const context = { version, readFlag: reader(command) };
+    const context = { version: io.version, readFlag: reader(command) };
     if (flags.sandbox) await (await import('../setup/trial.ts')).runTrial(io, flags, context);
     else await (await import('../setup/run-setup.ts')).runSetup(io, flags, context);
   },
 });
-
-function addReceiverFlags(command: Command): Command {
-  return command
-    .option('--host <name>', 'public host name, with :port unless it is 443')
-    .addOption(
-      new Option('--tls <how>', 'who has the certificate (default: acme)').choices([
-        'acme',
-        'files',
-        'off',
-      ]),
-    )
-    .option('--cert <file>', 'with --tls files: certificate and chain')
-    .option('--key <file>', 'with --tls files: private key')
-    .option('--listen <host:port>', 'public listener (default: the port of --host)')
-    .option('--trusted-proxies <addresses>', 'with --tls off (default: 127.0.0.1)')
-    .option('--email <address>', 'with --tls acme: contact address')
-    .option('--agree', "with --tls acme: you agree to the authority's terms of service")
-    .option('--account-username <name>', 'your account at the catalogue')
-    .option('--account-password-file <file>', 'a file with its password')
-    .option('--account-totp-file <file>', 'a file with its shared secret, for two-factor login');
-}
 
 /** The questions check an answer as the flag of the same name does. */
 function reader(command: Command): ReadFlag {

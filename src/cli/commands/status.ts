@@ -64,8 +64,7 @@ Examples:
   $ earshot status
   $ earshot status --check > /dev/null || mail -s "earshot is not well" me@example.com
   $ earshot status --json | jq '.parts[] | select(.nextStep != null)'`,
-  run: ({ command, ...io }, flags: StatusFlags) =>
-    showStatus(io, { ...flags, version: command.parent?.version() ?? 'unknown' }),
+  run: (io, flags: StatusFlags) => showStatus(io, { ...flags, version: io.version }),
 });
 
 interface StatusFlags {
@@ -248,18 +247,16 @@ export function printStatus(status: Status, io: Pick<Io, 'stdout' | 'env'>): str
   const { isTTY, columns = columnsMax } = io.stdout;
   const width = { isTTY, columns: Math.min(columns, columnsMax) };
   const paint = painter(io, io.stdout);
+  const wrapped = (text: string, margin = indent) =>
+    wrapText(asCalled(printable(text), io), margin, width);
   const { style: headStyle } = looks[worstFirst(status)[0]?.level ?? 'well'];
-  const head = wrapText(asCalled(printable(headline(status)), io), '', width);
+  const head = wrapped(headline(status), '').map((line) => paint(headStyle, line));
   const lines = status.parts.flatMap(({ part, level, text, nextStep }) => {
     const { mark, style } = looks[level];
-    const words = wrapText(asCalled(printable(text), io), indent, width);
-    const [first = '', ...more] = words;
+    const [first = '', ...more] = wrapped(text);
     const label = paint(style, `${mark} ${part.padEnd(nameWidth)}`);
-    const next =
-      nextStep === null
-        ? []
-        : wrapText(asCalled(printable(`Next: ${nextStep}`), io), indent, width);
+    const next = nextStep === null ? [] : wrapped(`Next: ${nextStep}`);
     return [`${label}  ${first.slice(indent.length)}`, ...more, ...next];
   });
-  return `${[...head.map((line) => paint(headStyle, line)), '', ...lines].join('\n')}\n`;
+  return `${[...head, '', ...lines].join('\n')}\n`;
 }

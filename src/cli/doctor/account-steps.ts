@@ -29,21 +29,19 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { checkSubscriptionFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
-import type { DoctorSettings, Step } from './steps.ts';
+import { type DoctorSettings, needsOf, type Step } from './steps.ts';
 
 /** Repetitions included: somebody sits and waits. */
 const catalogueTimeoutMs = 30_000;
 
 export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
   const { account: config, publicUrl = '', inFile = null } = settings;
-  // A configuration that cannot be read has failed as a check, so nothing below runs then.
-  const readable = config === undefined ? ['configuration'] : [];
   const entry = config?.account ? enter(config, config.account, io) : null;
   let listed: readonly CatalogueSubscription[] = [];
   return [
     {
       name: 'token',
-      needs: readable,
+      needs: needsOf(config),
       run: async () => (entry === null ? [noAccount] : checkToken(entry)),
     },
     {
@@ -113,12 +111,10 @@ async function readKnown(dataDir: string) {
 type Filtered = Pick<DesiredSubscription, 'name' | 'events' | 'filter'>;
 
 export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSettings): Step[] {
-  // A file that cannot be read has failed as a check.
-  const needs = inFile === undefined ? ['configuration'] : [];
   return [
     {
       name: check,
-      needs: [...needs, 'data directory'],
+      needs: [...needsOf(inFile), 'data directory'],
       run: async () => {
         const { registrations, everRegistered } = await readKnown(dataDir);
         const names = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];

@@ -33,7 +33,7 @@ import { acmeSecretFileNames } from '../../tls/acme/state.ts';
 import { checkCertificateFiles } from '../../tls/certificate.ts';
 import { checkAlerts } from '../../watch/notify.ts';
 import type { Io } from '../io.ts';
-import { checkConfiguration, type DoctorSettings, fixInFile, type Step } from './steps.ts';
+import { checkConfiguration, type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
 
 export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const { nowUs } = io;
@@ -79,7 +79,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
     },
     {
       name: 'endpoint login',
-      needs: pairs === undefined ? ['configuration', 'certificate'] : ['certificate'],
+      needs: [...needsOf(pairs), 'certificate'],
       run: async () => (pairs?.length ? checkLogin({ endpoint, pairs, probe }) : [noCredentials]),
     },
     {
@@ -111,13 +111,12 @@ const noCredentials: Finding = {
 /** The names of the steps are the same for every kind of certificate, so that others can need them. */
 function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
   const { serve, publicUrl } = settings;
-  const needs = serve === undefined ? ['configuration'] : [];
   if (serve?.tls.kind === 'acme') return acmeSteps(serve.tls, settings, io);
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   return [
     {
       name: 'certificate files',
-      needs,
+      needs: needsOf(serve),
       run: async () =>
         serve?.tls.kind === 'files'
           ? checkCertificateFiles({ files: serve.tls, host, nowUs: io.nowUs })
@@ -176,12 +175,10 @@ const timeoutMs = 30_000;
 
 /** The step also tells of the check `inference model`. */
 export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io): Step[] {
-  // What cannot be read has failed as a check.
-  const isReadable = summary !== undefined && summaryRules !== undefined;
   return [
     {
       name: 'inference key',
-      needs: isReadable ? [] : ['configuration'],
+      needs: needsOf(summary && summaryRules),
       run: async () => {
         if (summary?.inference) {
           const { url: baseUrl, apiKey, model } = summary.inference;
@@ -237,12 +234,10 @@ export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
   const { sinks, faultySinks, watch, inFile } = settings;
   const findProgram = createFindProgram(io);
   const { signal } = io;
-  // What cannot be read has failed as a check.
-  const needs = (readable: unknown) => (readable === undefined ? ['configuration'] : []);
   return [
     {
       name: 'sinks',
-      needs: needs(sinks),
+      needs: needsOf(sinks),
       run: async (): Promise<Finding[]> => {
         const faults = faultySinks.flatMap(({ name, problems }) =>
           problems.map(
@@ -264,7 +259,7 @@ export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
     },
     {
       name: 'alerts',
-      needs: needs(watch),
+      needs: needsOf(watch),
       run: async () => (watch === undefined ? [] : checkAlerts({ ...watch, findProgram, signal })),
     },
   ];

@@ -31,6 +31,9 @@ export interface Step {
   run: Check;
 }
 
+/** Of a step for settings that could not be read: that has failed as a check of its own. */
+export const needsOf = (setting: unknown) => (setting === undefined ? ['configuration'] : []);
+
 /** Why a step did not come through: the first of the chain that did not. */
 interface Cause {
   name: string;

@@ -1,6 +1,6 @@
 /** The questions of `earshot setup`: each has a flag and a variable, and is asked until the answer can be used. */
 import { resolve } from 'node:path';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type VariableName, variables } from '../../config/variables.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Io } from '../io.ts';
@@ -10,9 +10,10 @@ import { conditionFlagsOf, type SubscriptionFlags } from '../register-filter.ts'
 type Settings = Record<string, string>;
 
 interface Question {
-  /** The flag's name in `SetupFlags`, and how it is written. */
-  flag: keyof SetupFlags;
+  /** The flag as it is written, and its line in the help. */
   usage: string;
+  help: string;
+  choices?: readonly string[];
   ask: string;
   variable: VariableName;
   /** Where the flag names a file that holds the answer: the variable is then `…_FILE`. */
@@ -21,8 +22,8 @@ interface Question {
   when?: (settings: Settings) => boolean;
   /** What an empty answer means. */
   fallback?: (settings: Settings) => string | undefined;
-  /** Throws commander's InvalidArgumentError. */
-  read: (text: string, workingDir: string) => string;
+  /** By default, what the variable may hold. Throws commander's InvalidArgumentError. */
+  read?: (text: string, workingDir: string) => string;
 }
 
 const triesMax = 5;
@@ -34,66 +35,63 @@ const usesTls = (kind: string) => (settings: Settings) => settings.EARSHOT_TLS =
 /** In the order in which they are asked. */
 const questions: readonly Question[] = [
   {
-    flag: 'host',
     usage: '--host <name>',
+    help: 'public host name, with :port unless it is 443',
     ask: 'Public host name, such as earshot.example.org (with :port unless it is 443)',
     variable: 'EARSHOT_PUBLIC_URL',
     read: (text) =>
       textFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`, true),
   },
   {
-    flag: 'tls',
     usage: '--tls <how>',
+    help: 'who has the certificate (default: acme)',
+    choices: ['acme', 'files', 'off'],
     ask: 'HTTPS certificate: acme (automatic, ports 443 and 80), files, or off (behind a proxy)',
     variable: 'EARSHOT_TLS',
     fallback: () => 'acme',
-    read: (text) => textFor('EARSHOT_TLS', text),
   },
   {
-    flag: 'cert',
     usage: '--cert <file>',
+    help: 'with --tls files: certificate and chain',
     ask: 'File with the certificate and its chain (PEM)',
     variable: 'EARSHOT_TLS_CERT',
     when: usesTls('files'),
-    read: (text, workingDir) => resolve(workingDir, text),
+    read: pathIn,
   },
   {
-    flag: 'key',
     usage: '--key <file>',
+    help: 'with --tls files: private key',
     ask: 'File with its private key (PEM)',
     variable: 'EARSHOT_TLS_KEY',
     when: usesTls('files'),
-    read: (text, workingDir) => resolve(workingDir, text),
+    read: pathIn,
   },
   {
-    flag: 'listen',
     usage: '--listen <host:port>',
+    help: 'public listener (default: the port of --host)',
     ask: 'Address and port of the public listener',
     variable: 'EARSHOT_LISTEN',
     fallback: listenFallback,
-    read: (text) => textFor('EARSHOT_LISTEN', text),
   },
   {
-    flag: 'trustedProxies',
     usage: '--trusted-proxies <addresses>',
+    help: 'with --tls off (default: 127.0.0.1)',
     ask: 'Addresses of the proxy in front',
     variable: 'EARSHOT_TRUSTED_PROXIES',
     when: usesTls('off'),
     fallback: () => '127.0.0.1',
-    read: (text) => textFor('EARSHOT_TRUSTED_PROXIES', text),
   },
   {
-    flag: 'email',
     usage: '--email <address>',
+    help: 'with --tls acme: contact address',
     ask: 'Contact e-mail for the certificate authority (empty: none)',
     variable: 'EARSHOT_ACME_EMAIL',
     optional: true,
     when: usesTls('acme'),
-    read: (text) => textFor('EARSHOT_ACME_EMAIL', text),
   },
   {
-    flag: 'agree',
     usage: '--agree',
+    help: "with --tls acme: you agree to the authority's terms of service",
     ask: "Do you agree to the authority's terms (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
     variable: 'EARSHOT_ACME_AGREE',
     when: usesTls('acme'),
@@ -105,33 +103,38 @@ const questions: readonly Question[] = [
     },
   },
   {
-    flag: 'accountUsername',
     usage: '--account-username <name>',
+    help: 'your account at the catalogue',
     ask: 'User name of your account at the catalogue (dataspace.copernicus.eu)',
     variable: 'EARSHOT_ACCOUNT_USERNAME',
     when: hasAccount,
-    read: (text) => textFor('EARSHOT_ACCOUNT_USERNAME', text),
   },
   {
-    flag: 'accountPasswordFile',
     usage: '--account-password-file <file>',
+    help: 'a file with its password',
     ask: 'Its password (not shown)',
     variable: 'EARSHOT_ACCOUNT_PASSWORD',
     inFile: true,
     when: hasAccount,
-    read: (text) => textFor('EARSHOT_ACCOUNT_PASSWORD', text),
   },
   {
-    flag: 'accountTotpFile',
     usage: '--account-totp-file <file>',
+    help: 'a file with its shared secret, for two-factor login',
     ask: 'Shared secret of your authenticator app (not shown; empty: no two-factor login)',
     variable: 'EARSHOT_ACCOUNT_TOTP',
     inFile: true,
     optional: true,
     when: hasAccount,
-    read: (text) => textFor('EARSHOT_ACCOUNT_TOTP', text),
   },
 ];
+
+/** Adds the flag of each question. */
+export function addQuestionFlags(command: Command): Command {
+  return questions.reduce((all, { usage, help, choices }) => {
+    const option = new Option(usage, help);
+    return all.addOption(choices === undefined ? option : option.choices([...choices]));
+  }, command);
+}
 
 /**
  * Fills `settings` from flags, from what is set already, and from answers. Returns the missing flags, one line
@@ -166,12 +169,12 @@ export async function askSettings(
 
 /** True for a question that a flag has answered. The text of a flag is checked as an answer is. */
 function takeFlag(
-  { flag, usage, variable: name, inFile, read }: Question,
+  { usage, variable: name, inFile, read = readerOf(name) }: Question,
   flags: SetupFlags,
   settings: Settings,
   workingDir: string,
 ): boolean {
-  const text = flags[flag];
+  const text = flags[new Option(usage).attributeName() as keyof SetupFlags];
   if (text === undefined) return false;
   if (inFile) {
     settings[`${name}_FILE`] = resolve(workingDir, String(text));
@@ -190,7 +193,7 @@ function takeFlag(
 /** Null without a terminal; undefined where the answer is empty and may be. */
 function askOne(
   io: Pick<Io, 'ask' | 'stderr' | 'workingDir'>,
-  { ask, inFile: hidden = false, optional = false, read }: Question,
+  { ask, variable, inFile: hidden = false, optional = false, read = readerOf(variable) }: Question,
   present: string | undefined,
   fallback: string | undefined,
 ): Promise<string | null | undefined> {
@@ -237,6 +240,13 @@ function textFor(name: VariableName, text: string, normalised = false): string {
     issue.code === 'invalid_value' ? `use ${issue.values.join(', ')}` : issue.message,
   );
   throw new InvalidArgumentError(`It cannot be used: ${messages.join('; ')}.`);
+}
+
+/** The text of an answer, if the variable may hold it. */
+const readerOf = (name: VariableName) => (text: string) => textFor(name, text);
+
+function pathIn(text: string, workingDir: string): string {
+  return resolve(workingDir, text);
 }
 
 function listenFallback({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Settings): string {

@@ -1,13 +1,13 @@
 /** Opens the private listener beside the receiver; intake never depends on it. */
 import type { Config, ServeConfig } from '../../config/config.ts';
-import { createConsoleApp, type Readiness, type UnreadyReason } from '../../console/app.ts';
-import type { Metrics } from '../../console/metrics/metrics.ts';
+import {
+  type ConsoleOptions,
+  createConsoleApp,
+  type Readiness,
+  type UnreadyReason,
+} from '../../console/app.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import type { CompletenessReader } from '../../domain/coverage.ts';
-import type { Logger, NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
-import type { Status } from '../../domain/status.ts';
-import type { SummaryReader } from '../../domain/summaries.ts';
 import { type Listener, startListener } from '../../http/listener.ts';
 import { hostInUrl } from '../../http/network-address.ts';
 import { problemResponse } from '../../http/problem.ts';
@@ -28,30 +28,25 @@ const connectionsMax = 50;
 /** An answer of a thousand records may need this long to be handed over when the program ends. */
 const graceMs = 2_000;
 
-interface ServedConsole {
-  /** Such as `http://127.0.0.1:8080`; null where it could not be opened. */
-  url: string | null;
-  close(): Promise<void>;
-}
+type ConsoleParts = Pick<
+  ConsoleOptions,
+  | 'products'
+  | 'notifications'
+  | 'summaries'
+  | 'completeness'
+  | 'status'
+  | 'comparisonOff'
+  | 'metrics'
+  | 'readiness'
+  | 'log'
+>;
 
-interface ConsoleParts {
-  products: Products;
-  notifications: NotificationLog;
-  summaries: SummaryReader;
-  completeness: CompletenessReader;
-  status: () => Promise<Status>;
-  comparisonOff: () => string | null;
-  metrics: Pick<Metrics, 'scrape'>;
-  readiness: Readiness;
-  log: Logger;
-}
-
-/** A port that cannot be opened is told to the log, and all else goes on. */
-async function serveConsole(
+/** Null for a port that cannot be opened: that is logged, and all else continues. */
+async function openConsole(
   config: NonNullable<Config['console']>,
   { log, ...parts }: ConsoleParts,
   { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
-): Promise<ServedConsole> {
+): Promise<Listener | null> {
   const { listen, password, catalogueUrl } = config;
   const checkCredentials =
     password === undefined ? null : createCredentialCheck([{ username, password }]);
@@ -65,7 +60,7 @@ async function serveConsole(
     listenHost: listen.host,
     letIn: checkCredentials && createGate({ ...gate, checkCredentials }, () => undefined),
   });
-  const opened = await startListener({
+  return startListener({
     fetch: app.fetch,
     listen,
     listenVariable: 'EARSHOT_CONSOLE_LISTEN',
@@ -80,12 +75,6 @@ async function serveConsole(
     );
     return null;
   });
-  if (opened === null) return { url: null, close: async () => undefined };
-  return { url: urlOf(opened), close: () => opened.close(graceMs) };
-}
-
-function urlOf({ address: { host, port } }: Listener): string {
-  return `http://${hostInUrl(host)}:${port}`;
 }
 
 interface ServedQueries {
@@ -95,7 +84,7 @@ interface ServedQueries {
   close(): Promise<void>;
 }
 
-/** What fails here is told to the log: intake goes on without it. */
+/** What fails here is logged: intake continues without it. */
 export async function serveQueries(
   { dataDir, diskReserveBytes, console, index }: ServeConfig,
   asked: Omit<ConsoleParts, 'products'>,
@@ -109,10 +98,12 @@ export async function serveQueries(
   }
   const products = openProducts(dataDir);
   closers.add(() => products.close());
-  const parts = { ...asked, products };
-  const served = console === null ? null : await serveConsole(console, parts, io);
-  if (served !== null) closers.add(() => served.close());
-  return { products, consoleUrl: served?.url ?? null, close: closers.closeAll };
+  const opened = console && (await openConsole(console, { ...asked, products }, io));
+  if (opened === null) return { products, consoleUrl: null, close: closers.closeAll };
+  closers.add(() => opened.close(graceMs));
+  const { host, port } = opened.address;
+  const consoleUrl = `http://${hostInUrl(host)}:${port}`;
+  return { products, consoleUrl, close: closers.closeAll };
 }
 
 /** A disk that is this slow for one small commit keeps senders waiting for too long. */

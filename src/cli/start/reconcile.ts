@@ -1,7 +1,7 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { horizonUs, hourUs, secondLookUs, settlingUs, type Uptime } from '../../domain/coverage.ts';
+import { horizonUs, hourUs, secondLookUs, settlingUs } from '../../domain/coverage.ts';
 import { hourOf } from '../../domain/coverage-report.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
@@ -153,18 +153,18 @@ function shortDate(us: number): string {
   return formatDateUs(us).replace(/\.0+Z$/, 'Z');
 }
 
-function byKind({ earlyLooks, tasks, secondLooks }: DueTasks): KindRound[] {
-  const key = ({ subscription, event }: KindRound['kind']) => `${subscription} ${event}`;
-  const kinds = new Map(
-    [...earlyLooks, ...tasks, ...secondLooks].map(({ subscription, event }) => {
-      const kind = { subscription, event };
-      return [key(kind), kind];
-    }),
-  );
-  return [...kinds.values()].map((kind) => {
-    const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === key(kind));
-    const due = { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) };
-    return createKindRound(kind, due);
+function byKind(due: DueTasks): KindRound[] {
+  const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
+  const all = [...due.earlyLooks, ...due.tasks, ...due.secondLooks];
+  return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
+    if (first === undefined) return [];
+    const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
+    const { subscription, event } = first;
+    const { earlyLooks, tasks, secondLooks } = due;
+    return createKindRound(
+      { subscription, event },
+      { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) },
+    );
   });
 }
 
@@ -193,12 +193,11 @@ async function whatIsDue(
   // A push of the last hour is dated by our own clock, which may be behind.
   const wholeSinceUs = wholeUs + Math.max(0, aheadUs);
   const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs, wholeSinceUs };
-  const shifted = uptimes.map((one) => shift(one, aheadUs));
+  const shifted = uptimes.map(({ fromUs, toUs }) => ({
+    fromUs: fromUs + aheadUs,
+    toUs: toUs + aheadUs,
+  }));
   return dueTasks({ definitions, registrations, coverage, uptimes: shifted, gaps, ...times });
-}
-
-function shift({ fromUs, toUs }: Uptime, byUs: number): Uptime {
-  return { fromUs: fromUs + byUs, toUs: toUs + byUs };
 }
 
 async function compare(
@@ -269,27 +268,15 @@ interface RoundPart {
   coverage: boolean;
 }
 
-interface KindRound {
-  kind: Pick<ReconcileTask, 'subscription' | 'event'>;
-  /** What comes next; null when nothing is left. */
-  next(): RoundPart | null;
-  done(): void;
-  /** Passes over the hour that the next part was stuck in: all before `reachedUs` had been compared. */
-  failed(reachedUs: number): void;
-  failures(): number;
-  /** Whether anything was compared. */
-  hasProgress(): boolean;
-  /** Whether all early looks were taken. */
-  hasLooked(): boolean;
-  /** What was passed over or never tried, oldest first. */
-  left(): TimeWindow[];
-}
+type Kind = Pick<ReconcileTask, 'subscription' | 'event'>;
+
+type KindRound = ReturnType<typeof createKindRound>;
 
 /**
  * The hour that fails is left to the next round. Where even the first hour of a part fails, more hours are
  * passed over, twice as many each time. Its being asked for alone keeps one hour from spoiling those before it.
  */
-function createKindRound(kind: KindRound['kind'], due: DueTasks): KindRound {
+function createKindRound(kind: Kind, due: DueTasks) {
   const { earlyLooks, tasks, secondLooks } = due;
   const parts = [partOf(earlyLooks, false), partOf(tasks, true), partOf(secondLooks, true)].filter(
     (part) => part.tasks.length > 0,
@@ -300,6 +287,7 @@ function createKindRound(kind: KindRound['kind'], due: DueTasks): KindRound {
   let hasProgress = false;
   let missesLook = false;
 
+  /** Passes over the hour that the next part was stuck in: all before `reachedUs` had been compared. */
   function failed(reachedUs: number) {
     const [part] = parts;
     const [first] = part?.tasks ?? [];
@@ -324,6 +312,7 @@ function createKindRound(kind: KindRound['kind'], due: DueTasks): KindRound {
 
   return {
     kind,
+    /** What comes next; null when nothing is left. */
     next: () => parts[0] ?? null,
     done: () => {
       parts.shift();
@@ -332,9 +321,12 @@ function createKindRound(kind: KindRound['kind'], due: DueTasks): KindRound {
     },
     failed,
     failures: () => failures,
+    /** Whether anything was compared. */
     hasProgress: () => hasProgress,
+    /** Whether all early looks were taken. */
     hasLooked: () => !missesLook && parts.every(({ coverage }) => coverage),
-    left: () => mergeWindows([...skipped, ...parts.flatMap((part) => part.tasks)]),
+    /** What was passed over or never tried, oldest first. */
+    left: (): TimeWindow[] => mergeWindows([...skipped, ...parts.flatMap((part) => part.tasks)]),
   };
 }
 

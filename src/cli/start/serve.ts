@@ -1,6 +1,7 @@
 /** Composes the receiver: store, index, certificate, listeners; and takes it apart again in reverse. */
 import type { ServeConfig } from '../../config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../../config/endpoint-credentials.ts';
+import type { ConsoleOptions, Readiness, UnreadyReason } from '../../console/app.ts';
 import { createMetrics } from '../../console/metrics/metrics.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -14,11 +15,11 @@ import { createCredentialCheck, type GateOptions } from '../../receiver/basic-au
 import { openStore, type Store } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
-import type { Beside } from '../status/gather-status.ts';
+import { type Beside, createStatus } from '../status/gather-status.ts';
 import { type CertificateTuning, openServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
-import { serveStatus } from './status.ts';
+import { watchProbes } from './watch-probes.ts';
 
 /** Time for requests in hand when the program ends. */
 const graceMs = 10_000;
@@ -119,7 +120,7 @@ function unreadable(log: Logger, newId: () => string): (error: unknown) => Respo
 
 type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
 
-/** The pairs that are accepted: those of the variables for good, those of the file as it changes. */
+/** The pairs that are accepted: those of the variables permanently, those of the file as it changes. */
 function startCredentials(
   { credentials: { source, pairs: current }, dataDir }: ServeConfig,
   log: Logger,
@@ -169,4 +170,51 @@ function successorsOf(
 
 function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
   return `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
+}
+
+/** Of a receiver by itself, as the demo has it. */
+const nothingBeside: Beside = {
+  version: 'unknown',
+  handingOver: () => ({ names: [], fault: null }),
+  summaryMode: async () => 'off',
+  backupEveryHours: null,
+  comparisonOff: 'This receiver does not compare.',
+};
+
+/** What `/readyz` says in a word; of the store, its own words say more. */
+const refusals = {
+  writer: 'The thread that writes does not answer.',
+  certificate: 'There is no certificate that is valid now.',
+} as const satisfies Partial<Record<UnreadyReason, string>>;
+
+/** The status of a receiver that serves, and how its background jobs are set, once they have started. */
+export function serveStatus(
+  config: ServeConfig,
+  { store, readiness, log }: { store: Store; readiness: Readiness; log: Logger },
+  { nowUs, pid }: Pick<Io, 'nowUs'> & Partial<Pick<Io, 'pid'>>,
+): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'tellBeside'> {
+  const { dataDir, index, tls } = config;
+  const startedAtUs = nowUs();
+  const probes = watchProbes(config, store, { nowUs });
+  let beside = nothingBeside;
+  const refusing = async (): Promise<string | null> => {
+    const [reason] = await readiness();
+    if (reason === undefined) return null;
+    return reason === 'store' ? probes.intake() : refusals[reason];
+  };
+  const status = createStatus({
+    ...{ store, dataDir, index, probes, nowUs, log },
+    behindProxy: tls.kind === 'off',
+    receiver: async () => ({
+      ...{ startedAtUs, pid: pid ?? null, refusing: await refusing(), queue: store.queue() },
+    }),
+    beside: () => beside,
+  });
+  return {
+    status,
+    comparisonOff: () => beside.comparisonOff,
+    tellBeside: (now) => {
+      beside = now;
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { lifetimeOf } from '../../admin/review.ts';
 import type { Registration } from '../../domain/account.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage-report.ts';
-import type { Logger, NotificationQuery } from '../../domain/ports.ts';
+import type { Logger } from '../../domain/ports.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import type {
   CertificateStatus,
@@ -20,6 +20,7 @@ import type {
   SubscriptionStatus,
   SummaryStatus,
 } from '../../domain/status.ts';
+import { firstOf } from '../../domain/streams.ts';
 import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -72,7 +73,7 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
   };
   const handingOver = beside().handingOver();
   // All are read at the same time; none rejects.
-  const reads = {
+  const found = await together({
     receiver: of('receiver', sources.receiver),
     log: of('log', () => logFacts(sources, atUs)),
     subscriptions: of('subscriptions', () => subscriptionFacts(store, atUs)),
@@ -87,27 +88,32 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
       everyHours: beside().backupEveryHours,
     })),
     alerts: of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
-  };
-  await Promise.all(Object.values(reads));
+  });
   const rejectedConfig = handingOver.rejected ?? null;
   const facts: StatusFacts = {
-    ...{ atUs, version: beside().version, behindProxy, rejectedConfig },
+    ...found,
+    ...{ atUs, behindProxy, rejectedConfig, version: beside().version },
+    comparisonOff: beside().comparisonOff,
     // The fault of the file is one finding: the rules of summaries cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
-    receiver: await reads.receiver,
-    log: await reads.log,
-    subscriptions: (await reads.subscriptions) ?? [],
-    certificate: await reads.certificate,
-    coverage: (await reads.coverage) ?? [],
-    comparisonOff: beside().comparisonOff,
-    readers: (await reads.readers) ?? [],
-    sinks: (await reads.sinks) ?? [],
-    summaries: await reads.summaries,
-    disk: await reads.disk,
-    backups: await reads.backups,
-    alerts: (await reads.alerts) ?? [],
+    subscriptions: found.subscriptions ?? [],
+    coverage: found.coverage ?? [],
+    readers: found.readers ?? [],
+    sinks: found.sinks ?? [],
+    alerts: found.alerts ?? [],
   };
   return { ...facts, parts: evaluateStatus(facts) };
+}
+
+/** What each of the promises resolves with, under its name. */
+async function together<Values extends object>(
+  promises: {
+    [Name in keyof Values]: Promise<Values[Name]>;
+  },
+): Promise<Values> {
+  const names = Object.keys(promises) as (keyof Values)[];
+  const values = await Promise.all(names.map((name) => promises[name]));
+  return Object.fromEntries(names.map((name, i) => [name, values[i]])) as Values;
 }
 
 async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
@@ -217,9 +223,8 @@ async function readerFacts({
   const facts = readers.map(async (reader) => {
     const { position: afterPosition } = reader;
     const behind = Math.max(0, lastPosition - afterPosition);
-    const first = { afterPosition, order: 'oldest', limit: 1 } as const;
-    const unreadSinceUs = behind === 0 ? null : await receivedAtUs(store, first);
-    return { ...reader, behind, unreadSinceUs };
+    const first = behind === 0 ? null : await firstOf(store, { afterPosition });
+    return { ...reader, behind, unreadSinceUs: first?.receivedAtUs ?? null };
   });
   return Promise.all(facts);
 }
@@ -275,15 +280,6 @@ async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | nul
   return null;
 }
 
-/** When the first row of a query was received; null when there is none. */
-async function receivedAtUs(
-  { find }: Pick<Store, 'find'>,
-  query: NotificationQuery,
-): Promise<number | null> {
-  for await (const row of find(query)) return row.receivedAtUs;
-  return null;
-}
-
 async function indexSize(dataDir: string): Promise<number> {
   const file = currentProductFile(dataDir);
   if (file === null) return 0;
@@ -315,18 +311,7 @@ export interface Beside {
 }
 
 export interface StatusSources {
-  store: Pick<
-    StoreReader,
-    | 'find'
-    | 'heldCount'
-    | 'administration'
-    | 'completeness'
-    | 'summaries'
-    | 'alerts'
-    | 'sinks'
-    | 'backups'
-    | 'pruning'
-  >;
+  store: StoreReader;
   dataDir: string;
   /** Whether a proxy speaks HTTPS. */
   behindProxy: boolean;

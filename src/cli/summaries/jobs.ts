@@ -1,6 +1,7 @@
 /** What the rules ask for: noted as jobs, or, for a look without consequences, only found. */
 
 import { AppError } from '../../domain/app-error.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
@@ -24,7 +25,6 @@ import {
 } from '../../summary/worker/summary-context.ts';
 import { readFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
-import { minuteOf } from './rows.ts';
 
 /** Reads the log to its end, as a receiver would. */
 export async function collectAll(
@@ -152,7 +152,7 @@ async function digestsOf(
   const spans = [...complete];
   if (current !== null) {
     const untilUs = Math.floor(nowUs / minuteUs) * minuteUs;
-    const lasts = `The ${window} from ${minuteOf(current.fromUs)} UTC on still lasts`;
+    const lasts = `The ${window} from ${shortDateUs(current.fromUs)} UTC on still lasts`;
     if (await holdsAny(complete, tree, flags, sources)) {
       if (since !== undefined) tell(`${lasts}, and is left out.`);
     } else if (untilUs > current.fromUs) {

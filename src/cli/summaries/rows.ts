@@ -1,7 +1,7 @@
 /** Looks up one summary by the id that people are shown. */
 
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
-import { formatDateUs } from '../../domain/dates.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import type { NewSummaryJob, SummaryReader, SummaryRow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import type { Store } from '../../store/store.ts';
@@ -26,18 +26,13 @@ type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' 
 export function subjectName({ productId, productName, subscription, scope }: Subject): string {
   if (scope === null) return printable(productName ?? productId ?? '');
   const { fromUs, untilUs, area, collection, filter } = scope;
-  const span = `${minuteOf(fromUs)} to ${minuteOf(untilUs)} UTC`;
+  const span = `${shortDateUs(fromUs)} to ${shortDateUs(untilUs)} UTC`;
   const all = subscription === null ? 'all subscriptions' : subscription;
   const of = all || 'notifications to no name';
   // An area is the user's own word for its filter.
   const which = filter === null ? null : `products that match ${filter}`;
   const part = area ?? (collection === noCollection ? 'no known collection' : collection) ?? which;
   return printable(`digest of ${of}, ${span}${part === null ? '' : `, ${part}`}`);
-}
-
-/** `2026-11-20 06:00`, UTC. */
-export function minuteOf(us: number): string {
-  return formatDateUs(us).slice(0, 16).replace('T', ' ');
 }
 
 /** Ends with an empty line; fits the output. `mark` stands behind the name, painted already; `reason` below the text. */

@@ -1,5 +1,6 @@
 /** Tells a person, or a program, what became of each summary and what is left, or what would be sent. */
 import { AppError } from '../../domain/app-error.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import {
   budgetLimits,
   type NewSummaryJob,
@@ -17,8 +18,8 @@ import { prepare } from '../../summary/worker/prepare.ts';
 import type { WorkEnd } from '../../summary/worker/run-summaries.ts';
 import type { SummaryContext } from '../../summary/worker/summary-context.ts';
 import type { Io } from '../io.ts';
-import { createProgressLine, painter, writeForeign, writeOut } from '../output.ts';
-import { minuteOf, rowById, subjectName, textLines } from './rows.ts';
+import { counted, createProgressLine, painter, whole, writeForeign, writeOut } from '../output.ts';
+import { rowById, subjectName, textLines } from './rows.ts';
 
 export type WorkReport = ReturnType<typeof createWorkReport>;
 
@@ -174,7 +175,7 @@ async function waitingWords(
 ): Promise<string[]> {
   const wait = `${waiting.size} ${waiting.size === 1 ? 'waits' : 'wait'}`;
   if (workEnd.end === 'budget') {
-    const until = `${minuteOf(workEnd.untilUs)} UTC`;
+    const until = `${shortDateUs(workEnd.untilUs)} UTC`;
     const { words, frees } = spentWords(workEnd.limit, context.budget, until);
     return [
       `${wait}: ${words}.`,
@@ -191,7 +192,7 @@ async function waitingWords(
   return [
     ...[...new Set(reasons)].slice(0, reasonsMax),
     isLater
-      ? `${wait}; next retry ${minuteOf(nextUs)} UTC, by ${whoGoesOn}, or by \`earshot summarize\`.`
+      ? `${wait}; next retry ${shortDateUs(nextUs)} UTC, by ${whoGoesOn}, or by \`earshot summarize\`.`
       : `${wait}.`,
   ];
 }
@@ -221,13 +222,8 @@ function spentWords(
   const { of, variable } = budgetLimits[limit];
   const allowed = budget[limit];
   if (allowed === 0) return { words: `nothing is ever sent while ${variable} is 0`, frees: false };
-  const which = `${grouped(allowed)} ${of} (${variable})`;
+  const which = `${whole(allowed)} ${of} (${variable})`;
   return { words: `the budget of ${which} is spent until ${until}`, frees: true };
-}
-
-/** `500,000`. */
-export function grouped(count: number): string {
-  return count.toLocaleString('en-US');
 }
 
 /** Stands in for a model where none is configured. */
@@ -255,7 +251,7 @@ export async function showRequests(
     const line = JSON.stringify({ kind, productId, productName, tokens, request });
     const text = json
       ? `${line}\n`
-      : `# ${subjectName(job)}: about ${grouped(tokens)} tokens\n${JSON.stringify(request, null, 2)}\n`;
+      : `# ${subjectName(job)}: about ${whole(tokens)} tokens\n${JSON.stringify(request, null, 2)}\n`;
     await writeForeign(stdout, text);
   }
   stderr.write(`${totalsLine(total, context)}\n`);
@@ -279,10 +275,10 @@ function totalsLine(
 ): string {
   const { requestsPerHour, requestsPerDay, tokensPerDay } = budget;
   return [
-    `${grouped(requests)} request${requests === 1 ? '' : 's'}, about ${grouped(tokens)} tokens.`,
+    `${counted(requests, 'request')}, about ${whole(tokens)} tokens.`,
     ...(known > 0 ? [`${known} more answered already.`] : []),
     ...(unknown > 0 ? [`${unknown} with nothing to tell.`] : []),
-    `Allowed are ${grouped(requestsPerHour)} requests an hour, ${grouped(requestsPerDay)} a day, and ${grouped(tokensPerDay)} tokens a day.`,
+    `Allowed are ${whole(requestsPerHour)} requests an hour, ${whole(requestsPerDay)} a day, and ${whole(tokensPerDay)} tokens a day.`,
     model === null
       ? 'No model is configured, so none would be sent: the texts would be made of the facts alone.'
       : 'Nothing was sent.',

@@ -1,20 +1,23 @@
 /** Every metric that a scrape may bring, in the order of the page about them. */
 import {
   backupMetrics,
+  certificateMetrics,
   coverageMetrics,
   diskMetrics,
-  programMetrics,
-  readerMetrics,
-  sinkMetrics,
-  summaryMetrics,
-} from './beside-status-metrics.ts';
-import {
-  certificateMetrics,
   intakeMetrics,
   logMetrics,
+  type MetricRow,
+  programMetrics,
+  readerMetrics,
+  type StatusMetric,
+  sinkMetrics,
   subscriptionMetrics,
-} from './intake-status-metrics.ts';
-import { type MetricRow, type StatusMetric, subscriptionNames } from './metric-row.ts';
+  summaryMetrics,
+} from './status-metrics.ts';
+
+/** Labels of subscriptions: names that nobody registered have a bounded number of rows. */
+const subscriptionNames =
+  'its name in the path; `(none)` for the path without a name; `(other)` for names beyond 50 that are not registered';
 
 /** Whether the rest was to be had: said by each scrape of itself. */
 export const availability: MetricRow = {
@@ -150,10 +153,7 @@ export const processMetrics: readonly MetricRow[] = [
 ];
 
 /** Rows under the headings of the page. */
-const metricGroups: readonly {
-  title: string;
-  rows: readonly (MetricRow | StatusMetric)[];
-}[] = [
+const metricGroups: readonly { title: string; rows: readonly (MetricRow | StatusMetric)[] }[] = [
   { title: 'What comes in', rows: [...Object.values(observedMetrics), ...intakeMetrics] },
   { title: 'Subscriptions', rows: subscriptionMetrics },
   { title: 'Completeness', rows: coverageMetrics },

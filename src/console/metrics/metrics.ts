@@ -3,7 +3,6 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { errorText } from '../../domain/app-error.ts';
 import type { CommitFacts, Logger, Receipt } from '../../domain/ports.ts';
 import type { Status } from '../../domain/status.ts';
-import type { MetricRow, Sample, Value } from './metric-row.ts';
 import {
   availability,
   notificationOutcomes,
@@ -13,6 +12,7 @@ import {
   requestOutcomes,
   statusMetrics,
 } from './metric-table.ts';
+import type { MetricRow, Sample, Value } from './status-metrics.ts';
 
 /** Prometheus by itself gives up after 10 s. */
 const statusTimeoutMs = 8_000;
@@ -32,8 +32,8 @@ export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit'> {
 export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metrics {
   const registry = new Registry();
   const { observe, noteCommit, register, settle } = createObservation(registry);
-  const gauges = statusMetrics.map((row) => ({ row, gauge: gaugeOf(row, registry) }));
-  const available = gaugeOf(availability, registry);
+  const gauges = statusMetrics.map((row) => ({ row, gauge: new Gauge(options(row, registry)) }));
+  const available = new Gauge(options(availability, registry));
   let isProcessMeasured = false;
 
   async function render(statusNow: () => Promise<Status>): Promise<string> {
@@ -62,10 +62,6 @@ export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metric
       return rendering;
     },
   };
-}
-
-function gaugeOf({ name, meaning, labels }: MetricRow, registry: Registry): Gauge {
-  return new Gauge({ name, help: meaning, labelNames: Object.keys(labels), registers: [registry] });
 }
 
 /** What was there before and is not known any more is gone. */
@@ -115,18 +111,12 @@ interface Observation {
 
 /** Counting through the client costs half a microsecond each time, so what comes with every request is kept here. */
 function createObservation(registry: Registry): Observation {
-  const registers = [registry];
-  const requestTotal = new Counter({ ...options(observedMetrics.requests), registers });
-  const notificationTotal = new Counter({ ...options(observedMetrics.notifications), registers });
-  const commitSeconds = new Histogram({ ...options(observedMetrics.commitSeconds), registers });
-  const commitDeliveries = new Histogram({
-    ...options(observedMetrics.commitDeliveries),
-    registers,
-  });
-  const publicationSeconds = new Histogram({
-    ...options(observedMetrics.publicationSeconds),
-    registers,
-  });
+  const of = (name: keyof typeof observedMetrics) => options(observedMetrics[name], registry);
+  const requestTotal = new Counter(of('requests'));
+  const notificationTotal = new Counter(of('notifications'));
+  const commitSeconds = new Histogram(of('commitSeconds'));
+  const commitDeliveries = new Histogram(of('commitDeliveries'));
+  const publicationSeconds = new Histogram(of('publicationSeconds'));
   const labels = createSubscriptionLabels();
   const requests = new Map<RequestOutcome, number>(requestOutcomes.map((one) => [one, 0]));
   const notifications = new Map<string, NotificationCounts>();
@@ -173,13 +163,9 @@ function addReceipt(counts: NotificationCounts, receipt: Receipt): void {
 }
 
 /** A row of the table as the client takes it. */
-function options({ name, meaning, labels, buckets }: MetricRow) {
-  return {
-    name,
-    help: meaning,
-    labelNames: Object.keys(labels),
-    ...(buckets === undefined ? {} : { buckets: [...buckets] }),
-  };
+function options({ name, meaning: help, labels, buckets }: MetricRow, registry: Registry) {
+  const common = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+  return buckets === undefined ? common : { ...common, buckets: [...buckets] };
 }
 
 /** No subscription can be called so. */

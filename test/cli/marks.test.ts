@@ -1,18 +1,20 @@
 /** Marks of deliveries: on their way to the store soon, never often, never lost, never in the way. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startDeliveryMarks } from '../../src/cli/start/marks.ts';
+import { startDeliveryMarks, startUptimeMarks } from '../../src/cli/start/marks.ts';
 import type { DeliveryMark } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
+import { openStore } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { recordingLog, silentLog } from './recording-log.ts';
 
 /** Marks on a clock of the test's own, before a store that keeps what it is given, or fails. */
-function startMarks() {
+function startRecorded() {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const clock = { us: 1_000 };
   const calls: (readonly DeliveryMark[])[] = [];
   const store: { answer: () => Promise<void> } = { answer: () => Promise.resolve() };
-  const logged: { level: string; fields: object }[] = [];
-  const at = (level: string) => (fields: object) => void logged.push({ level, fields });
+  const { log, lines: logged } = recordingLog();
   const marks = startDeliveryMarks({
     administration: {
       markDeliveries: (given) => {
@@ -21,7 +23,7 @@ function startMarks() {
       },
     },
     nowUs: () => clock.us,
-    log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+    log,
   });
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   return { marks, calls, clock, store, logged, pass };
@@ -31,7 +33,7 @@ const failing = () => Promise.reject(new AppError('unavailable', 'The disk is fu
 
 describe('delivery marks', () => {
   it('reach the store within two seconds, the last time of each pair, and once', async () => {
-    const { marks, calls, clock, pass } = startMarks();
+    const { marks, calls, clock, pass } = startRecorded();
     marks.note('alps', 'old');
     clock.us = 2_000;
     marks.note('alps', 'new');
@@ -52,7 +54,7 @@ describe('delivery marks', () => {
   });
 
   it('bother the store at most every two seconds, and not at all when nothing came', async () => {
-    const { marks, calls, pass } = startMarks();
+    const { marks, calls, pass } = startRecorded();
     await pass(10_000);
     expect(calls).toEqual([]);
     for (let ms = 0; ms < 10_000; ms += 10) {
@@ -63,7 +65,7 @@ describe('delivery marks', () => {
   });
 
   it('are kept at the end, and none after it', async () => {
-    const { marks, calls, pass } = startMarks();
+    const { marks, calls, pass } = startRecorded();
     marks.note('alps', 'user');
     await marks.stop();
     expect(calls).toMatchObject([[{ subscription: 'alps', username: 'user' }]]);
@@ -73,7 +75,7 @@ describe('delivery marks', () => {
   });
 
   it('wait for the store at the end, and do not overtake one another', async () => {
-    const { marks, calls, store, pass } = startMarks();
+    const { marks, calls, store, pass } = startRecorded();
     const { promise, resolve } = Promise.withResolvers<void>();
     store.answer = () => promise;
     marks.note('alps', 'user');
@@ -95,7 +97,7 @@ describe('delivery marks', () => {
 
 describe('a store that fails', () => {
   it('loses no mark, nor a newer time to an older one', async () => {
-    const { marks, calls, clock, store, pass } = startMarks();
+    const { marks, calls, clock, store, pass } = startRecorded();
     const { promise, reject } = Promise.withResolvers<void>();
     store.answer = () => promise;
     marks.note('alps', 'user');
@@ -117,7 +119,7 @@ describe('a store that fails', () => {
   });
 
   it('disturbs nobody: notes go on, the end is reached, and only debug tells', async () => {
-    const { marks, calls, store, logged, pass } = startMarks();
+    const { marks, calls, store, logged, pass } = startRecorded();
     store.answer = failing;
     marks.note('alps', 'user');
     await pass(6_000);
@@ -126,12 +128,14 @@ describe('a store that fails', () => {
     await expect(marks.stop()).resolves.toBeUndefined();
     expect(calls[3]).toHaveLength(2);
     expect(logged).toEqual(
-      calls.map(() => ({ level: 'debug', fields: { reason: 'The disk is full.' } })),
+      calls.map(() =>
+        expect.objectContaining({ level: 'debug', fields: { reason: 'The disk is full.' } }),
+      ),
     );
   });
 
   it('does not let invented names fill the memory', async () => {
-    const { marks, calls, store, pass } = startMarks();
+    const { marks, calls, store, pass } = startRecorded();
     store.answer = failing;
     for (let round = 0; round < 3; round += 1) {
       for (let i = 0; i < 1_500; i += 1) marks.note(`name-${round}-${i}`, 'user');
@@ -150,4 +154,101 @@ describe('a store that fails', () => {
     await pass(2_000);
     expect(calls.at(-1)).toMatchObject([{ subscription: 'alps' }]);
   });
+});
+
+const minuteUs = 60_000_000;
+
+async function startUptime() {
+  const clock = { us: Date.UTC(2026, 4, 2, 12) * 1_000 };
+  const { completeness, close } = await openStore({
+    dataDir: temporaryDirectory(),
+    nowUs: () => clock.us,
+  });
+  onTestFinished(() => close());
+  const { markUp } = completeness;
+  let refused = 0;
+  /** Marks are refused, as by a disk that is full, until it is called again. */
+  const refuse = (isRefused: boolean) => {
+    completeness.markUp = isRefused
+      ? async () => {
+          refused += 1;
+          throw new AppError('unavailable', 'The disk is full.');
+        }
+      : markUp;
+  };
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const marks = startUptimeMarks({ completeness, nowUs: () => clock.us, log: silentLog });
+  const uptimes = async () =>
+    (await completeness.uptimes(0)).map(({ fromUs, toUs }) => [fromUs, toUs]);
+  /** The clock, and a minute of the timer. */
+  const minute = async (minutes = 1) => {
+    const before = JSON.stringify(await uptimes());
+    clock.us += minutes * minuteUs;
+    vi.advanceTimersByTime(60_000);
+    await expect.poll(async () => JSON.stringify(await uptimes())).not.toBe(before);
+  };
+  await expect.poll(uptimes).toHaveLength(1);
+  return { clock, marks, uptimes, minute, refuse, refused: () => refused };
+}
+
+it('is told each minute and at the end, as one time while nothing came between', async () => {
+  const { clock, marks, uptimes, minute } = await startUptime();
+  const beganUs = clock.us;
+  expect(await uptimes()).toEqual([[beganUs, beganUs]]);
+  await minute();
+  await minute(2);
+  expect(await uptimes()).toEqual([[beganUs, beganUs + 3 * minuteUs]]);
+  clock.us += minuteUs / 2;
+  await marks.stop();
+  expect(await uptimes()).toEqual([[beganUs, beganUs + 3.5 * minuteUs]]);
+});
+
+it('begins again when the machine has slept', async () => {
+  const { clock, marks, uptimes, minute } = await startUptime();
+  const beganUs = clock.us;
+  await minute();
+  await minute(240);
+  await minute();
+  const wokeUs = beganUs + 241 * minuteUs;
+  const slept = [
+    [beganUs, beganUs + minuteUs],
+    [wokeUs, wokeUs + minuteUs],
+  ];
+  expect(await uptimes()).toEqual(slept);
+  await marks.stop();
+  expect(await uptimes()).toEqual(slept);
+});
+
+it('begins again when the clock is set back', async () => {
+  const { clock, marks, uptimes, minute } = await startUptime();
+  const beganUs = clock.us;
+  await minute(2);
+  clock.us -= 32 * minuteUs;
+  await minute(1);
+  await minute(1);
+  await marks.stop();
+  const backUs = beganUs - 29 * minuteUs;
+  expect(await uptimes()).toEqual([
+    [backUs, backUs + minuteUs],
+    [beganUs, beganUs + 2 * minuteUs],
+  ]);
+});
+
+it('begins again when marks were refused: nothing else was taken either', async () => {
+  const { clock, uptimes, minute, refuse, refused } = await startUptime();
+  const beganUs = clock.us;
+  await minute();
+  refuse(true);
+  clock.us += minuteUs;
+  vi.advanceTimersByTime(60_000);
+  await expect.poll(refused).toBe(1);
+  refuse(false);
+  await minute();
+  await minute();
+  const againUs = beganUs + 3 * minuteUs;
+  expect(await uptimes()).toEqual([
+    [beganUs, beganUs + minuteUs],
+    [againUs, againUs + minuteUs],
+  ]);
 });

@@ -1,25 +1,12 @@
 /** Who is answered by the private listener, and who is not. */
 import { describe, expect, it } from 'vitest';
-import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
-import { type Answer, createMemoryLog, openConsole } from './console-world.ts';
+import type { UnreadyReason } from '../../src/console/app.ts';
+import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-world.ts';
 
 const paths = [
   ...['/odata/v1/Products', '/api/products', '/api/notifications', '/api/summaries'],
   '/api/openapi.json',
 ];
-const silent = () => undefined;
-const log = { debug: silent, info: silent, warn: silent, error: silent };
-
-function openWithPassword() {
-  const pair = { username: 'earshot', password: 'a: word' };
-  const checkCredentials = createCredentialCheck([pair]);
-  const letIn = createGate(
-    { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' },
-    silent,
-  );
-  return openConsole({ letIn });
-}
-
 /** Below `/odata` the catalogue's form, with the id in a header; problem JSON elsewhere. */
 function expectFormOf(path: string, { json, headers }: Answer) {
   const isOData = path.startsWith('/odata');
@@ -171,7 +158,7 @@ describe('every request', () => {
 });
 
 describe('a query that takes too long', () => {
-  const never = new Promise<never>(silent);
+  const never = new Promise<never>(() => undefined);
   const hanging = {
     ...createMemoryLog([]),
     find: () => ({ [Symbol.asyncIterator]: () => ({ next: () => never }) }),
@@ -207,4 +194,95 @@ describe('a query that takes too long', () => {
     expect(statuses.toSorted()).toEqual([200, 200, 503]);
     expect(asked).toBe(2);
   });
+});
+
+describe('whether the receiver is well', () => {
+  it('says that the program lives, and that it is ready', async () => {
+    const { get } = await openConsole();
+    expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
+    expect(await get('/readyz')).toMatchObject({ status: 200, text: 'ready' });
+  });
+
+  it('is 503 with every reason while it is not ready; alive all the same', async () => {
+    const reasons: UnreadyReason[] = ['store', 'certificate'];
+    const { get } = await openConsole({ readiness: async () => reasons });
+    expect(await get('/readyz')).toMatchObject({ status: 503, text: 'store\ncertificate' });
+    expect(await get('/healthz')).toMatchObject({ status: 200 });
+  });
+
+  it('answers HEAD with the same status and no body', async () => {
+    const { get } = await openConsole({ readiness: async () => ['writer'] });
+    const head = async (path: string) => (await get(path, { method: 'HEAD' })).status;
+    expect([await head('/healthz'), await head('/readyz'), await head('/metrics')]).toEqual([
+      200, 503, 200,
+    ]);
+    expect((await get('/metrics', { method: 'HEAD' })).text).toBe('');
+    expect(await get('/readyz', { method: 'POST' })).toMatchObject({ status: 405 });
+  });
+
+  it('says so without the password as well, under any name; metrics want it', async () => {
+    const { get } = await openWithPassword();
+    const headers = { host: 'earshot.example.org' };
+    expect(await get('/healthz', { headers })).toMatchObject({ status: 200, text: 'ok' });
+    expect(await get('/readyz', { headers })).toMatchObject({ status: 200, text: 'ready' });
+    expect(await get('/metrics', { headers })).toMatchObject({ status: 401 });
+    const authorization = `Basic ${btoa('earshot:a: word')}`;
+    expect(await get('/metrics', { headers: { authorization } })).toMatchObject({ status: 200 });
+    for (const path of ['/healthz/', '/healthz/x', '/readyz%2f', '/HEALTHZ']) {
+      expect(await get(path, { headers })).toMatchObject({ status: 401 });
+    }
+  });
+
+  it('refuses names that lead here by a trick, and pages of other sites, there as everywhere', async () => {
+    const { get } = await openConsole();
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      const tricked = { host: 'evil.example' };
+      expect(await get(path, { headers: tricked })).toMatchObject({ status: 403 });
+      const page = { 'sec-fetch-site': 'cross-site' };
+      expect(await get(path, { headers: page })).toMatchObject({ status: 403 });
+    }
+  });
+});
+
+interface Listed {
+  method: string;
+  path: string;
+  summary: string;
+}
+
+it('lists the routes of the app, all of them and no others', async () => {
+  const { get, routes } = await openConsole();
+  const { status, json } = await get('/');
+  expect(status).toBe(200);
+  expect((await get('/api')).json).toEqual(json);
+  const listed: Listed[] = json.paths;
+  const named = listed.map(({ method, path }) => `${method} ${path}`);
+  expect(new Set(named).size).toBe(named.length);
+  // Middleware counts as a route for all methods; below /odata one handler reads the paths.
+  const own = routes
+    .filter(({ method, path }) => method !== 'ALL' && !path.endsWith('*'))
+    .map(({ method, path }) => `${method} ${path}`);
+  const inOData = named.filter((name) => / \/odata\//.test(name));
+  expect([...new Set([...own, ...inOData])].toSorted()).toEqual(named.toSorted());
+  expect(inOData.length).toBeGreaterThanOrEqual(6);
+});
+
+it('lists only paths that answer, each with what it is', async () => {
+  const { get } = await openConsole();
+  const { paths } = (await get('/')).json as { paths: Listed[] };
+  for (const { method, path, summary } of paths) {
+    expect(summary).toMatch(/^[A-Z].*[^.]$/);
+    const target = path.replace('<collection>', 'SENTINEL-1').replace('<Id>', 'an-id');
+    const body = method === 'POST' ? { body: '{"FilterProducts":[{"Name":"x"}]}' } : {};
+    const { status, text } = await get(target, { method, ...body });
+    // A product that is not there is known by its own message.
+    expect(status === 200 || text.includes('Product with id an-id'), `${path}: ${text}`).toBe(true);
+  }
+});
+
+it('names the list where a path leads nowhere', async () => {
+  const { get } = await openConsole();
+  const { status, json } = await get('/nowhere');
+  expect(status).toBe(404);
+  expect(json.detail).toBe('There is nothing at this path. GET / lists all paths.');
 });

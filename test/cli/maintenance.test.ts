@@ -1,0 +1,275 @@
+/** What a round of maintenance reads at its moment: files that are broken, and repaired, and changed. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { MaintenanceResult } from '../../src/admin/maintain.ts';
+import { isDigestOf } from '../../src/admin/plan-context.ts';
+import { maintenanceRound, startMaintenance } from '../../src/cli/start/maintenance.ts';
+import { loadAccountConfig } from '../../src/config/config.ts';
+import {
+  credentialsFileName,
+  writeCredentialsFile,
+} from '../../src/config/endpoint-credentials.ts';
+import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
+import { AppError, errorText } from '../../src/domain/app-error.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { openStore } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type AccountWorld, endpointPair, openAccountWorld } from './account-world.ts';
+import { startCommand } from './fake-io.ts';
+import { recordingLog } from './recording-log.ts';
+
+const secret = 'a-secret-not-to-be-told';
+const io = {
+  signal: new AbortController().signal,
+  random: () => 0.5,
+  newSecret: () => 'salt',
+  readFile: () => '',
+};
+
+/** A store without any registration, and an account that nobody may ask. */
+async function openQuietWorld({ withCredentials = true } = {}) {
+  const folder = temporaryDirectory();
+  const dataDir = join(folder, 'data');
+  const store = await openStore({ dataDir, nowUs: () => 0 });
+  onTestFinished(() => store.close());
+  if (withCredentials) await writeCredentialsFile(dataDir, [{ username: 'u', password: secret }]);
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_PUBLIC_URL: 'https://earshot.example.org',
+    EARSHOT_ACCOUNT_USERNAME: 'me',
+    EARSHOT_ACCOUNT_PASSWORD: 'password',
+  };
+  const config = loadAccountConfig({ env, readFile: () => '' });
+  const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
+  const world = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
+  const round = () => maintenanceRound(config, store, world);
+  return { folder, dataDir, asked, round, takeLock: createTakeLock(dataDir) };
+}
+
+describe('a round', () => {
+  it('asks nobody anything while nothing is registered', async () => {
+    const { round, asked } = await openQuietWorld();
+    expect(await round()).toEqual([]);
+    expect(asked).not.toHaveBeenCalled();
+  });
+
+  it.each<[string, (world: { folder: string; dataDir: string }) => void, RegExp]>([
+    [
+      'credentials that are broken',
+      ({ dataDir }) => writeFileSync(join(dataDir, credentialsFileName), `{"${secret}`),
+      /not as earshot wrote it/,
+    ],
+    [
+      'a broken earshot.config.ts',
+      ({ folder }) => writeFileSync(join(folder, subscriptionsFileName), 'export default 1;'),
+      /has faults/,
+    ],
+  ])(
+    'is refused for %s, leaves the lock free, and goes well when they are whole',
+    async (_title, harm, reason) => {
+      const { folder, dataDir, round } = await openQuietWorld();
+      harm({ folder, dataDir });
+      const error = await round().catch((refusal: unknown) => refusal);
+      expect(error).toMatchObject({
+        code: 'configuration',
+        text: expect.stringMatching(reason),
+      });
+      expect(String(error)).not.toContain(secret);
+      await writeCredentialsFile(dataDir, [{ username: 'u', password: secret }]);
+      const config = 'export default { subscriptions: {} };';
+      writeFileSync(join(folder, subscriptionsFileName), config);
+      expect(await round()).toEqual([]);
+    },
+  );
+
+  it('says what to do when there are no credentials', async () => {
+    const { round, takeLock } = await openQuietWorld({ withCredentials: false });
+    await expect(round()).rejects.toMatchObject({
+      text: expect.stringMatching(/no endpoint credentials.*credentials create/),
+    });
+    (await takeLock('subscriptions', { waitMs: 0 }))();
+  });
+});
+
+describe('maintenance beside a receiver', () => {
+  it('recreates a deleted subscription with the credentials of that moment, over its store', async () => {
+    const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
+      await openAccountWorld();
+    expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);
+    const config = loadAccountConfig({ env, readFile: () => '' });
+    const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
+    await writeCredentialsFile(dataDir, [endpointPair, next]);
+    await vi.waitFor(() => expect(log.join()).toContain('endpoint credentials changed'), {
+      timeout: 10_000,
+    });
+    passDays(366);
+    expect(sandbox.subscriptions()).toEqual([]);
+    const { log: recorded, lines } = recordingLog();
+    const nowUs = () => Math.trunc(sandbox.clock.now()) * 1000;
+    const readFile = (path: string) => readFileSync(path, 'utf8');
+    const world = { ...io, nowUs, fetch, workingDir: folder, readFile };
+    const loop = startMaintenance({
+      round: () => maintenanceRound(config, receiver.store, world),
+      log: recorded,
+      random: () => 0.5,
+      timing: { firstMs: 0 },
+    });
+    onTestFinished(() => loop.stop());
+    await vi.waitFor(() => expect(lines.length).toBeGreaterThan(0), { timeout: 15_000 });
+    expect(lines).toContainEqual({
+      ...{ level: 'info', message: 'maintenance acted' },
+      fields: expect.objectContaining({ did: 'recreate' }),
+    });
+    expect(sandbox.subscriptions()).toMatchObject([{ status: 'running' }]);
+    const [registration] = await receiver.store.administration.registrations();
+    expect(isDigestOf(registration?.credentialsDigest ?? null, next)).toBe(true);
+    expect(JSON.stringify(lines)).not.toContain('endpoint-password');
+  });
+});
+
+const quiet: MaintenanceResult = {
+  name: 'alps',
+  status: 'running',
+  did: null,
+  notes: [],
+  news: false,
+  failure: null,
+};
+
+/** Repeats a round, early after a failure alone. */
+function startLoop(round: () => Promise<MaintenanceResult[]>) {
+  const { log, lines } = recordingLog();
+  const tried = vi.fn(round);
+  const { stop } = startMaintenance({
+    round: tried,
+    log,
+    random: () => 0.5,
+    timing: { firstMs: 0, intervalMs: 3_600_000, retryMs: 10 },
+  });
+  onTestFinished(stop);
+  /** The log, when it has so many lines. */
+  const logged = async (count: number) => {
+    await vi.waitFor(() => expect(lines.length).toBeGreaterThanOrEqual(count), { timeout: 15_000 });
+    return lines;
+  };
+  return { stop, logged, tried };
+}
+
+it('repeats a round early when one of the subscriptions failed', async () => {
+  const failed = { ...quiet, name: 'sea', failure: 'There is no room.' };
+  const { tried } = startLoop(async () => [quiet, failed, quiet]);
+  await vi.waitFor(() => expect(tried.mock.calls.length).toBeGreaterThan(2), { timeout: 15_000 });
+});
+
+it('does not wait for ever for a round in progress', async () => {
+  const { stop, tried } = startLoop(() => new Promise(() => undefined));
+  await vi.waitFor(() => expect(tried).toHaveBeenCalled());
+  const beforeMs = performance.now();
+  await stop();
+  expect(performance.now() - beforeMs).toBeLessThan(10_000);
+});
+
+it('logs the reason of a round that failed', async () => {
+  const refusal = new AppError('configuration', 'The file has faults.', {
+    details: ['subscriptions.Alps: use small letters'],
+  });
+  const { logged } = startLoop(() => Promise.reject(refusal));
+  expect((await logged(1))[0]).toEqual({
+    level: 'error',
+    fields: { reason: errorText(refusal), details: refusal.details },
+    message: 'maintenance failed; it is tried again, and intake goes on',
+  });
+});
+
+it('makes no alarm of another program at work, and retries soon', async () => {
+  const conflict = new AppError('conflict', 'Another earshot program is at work.');
+  const { logged } = startLoop(() => Promise.reject(conflict));
+  expect((await logged(2))[1]).toEqual({
+    level: 'info',
+    fields: { reason: errorText(conflict) },
+    message: 'maintenance waits for another command',
+  });
+});
+
+it('tells what was done, what could not be done, and notes that are news', async () => {
+  const notes = [
+    { code: 'a', message: 'It is paused.' },
+    { code: 'b', message: 'Its filter changed.' },
+  ];
+  const { logged } = startLoop(async () => [
+    quiet,
+    { ...quiet, name: 'ice', status: 'paused', did: 'resume' },
+    { ...quiet, name: 'sea', status: 'gone', failure: 'There is no room.' },
+    { ...quiet, name: 'old', status: 'paused', notes, news: true },
+    { ...quiet, name: 'older', notes, news: false },
+  ]);
+  const old = { subscription: 'old', status: 'paused' };
+  expect((await logged(4)).slice(0, 4)).toEqual([
+    {
+      level: 'info',
+      fields: { subscription: 'ice', status: 'paused', did: 'resume' },
+      message: 'maintenance acted',
+    },
+    {
+      level: 'error',
+      fields: { subscription: 'sea', status: 'gone', reason: 'There is no room.' },
+      message: 'maintenance could not act',
+    },
+    { level: 'warn', fields: { ...old, note: 'It is paused.' }, message: 'maintenance reports' },
+    {
+      level: 'warn',
+      fields: { ...old, note: 'Its filter changed.' },
+      message: 'maintenance reports',
+    },
+  ]);
+});
+
+function roundOf({ env, sandbox, folder, receiver }: AccountWorld) {
+  const readFile = (path: string) => readFileSync(path, 'utf8');
+  const config = loadAccountConfig({ env, readFile });
+  const io = {
+    nowUs: () => Math.trunc(sandbox.clock.now()) * 1000,
+    random: () => 0.5,
+    signal: new AbortController().signal,
+    newSecret: () => 'a-secret',
+    fetch,
+    readFile,
+    workingDir: folder,
+  };
+  return () => maintenanceRound(config, receiver.store, io);
+}
+
+describe('a round beside a running receiver', () => {
+  it('resumes what the catalogue has paused, with the credentials of that moment', async () => {
+    const world = await openAccountWorld();
+    const round = roundOf(world);
+    expect(await world.run(['register', '--event', 'created', '--yes'])).toMatchObject({ code: 0 });
+    const rotated = await world.run(['credentials', 'rotate', '--wait', '1']);
+    expect(rotated, rotated.err).toMatchObject({ code: 0 });
+    world.passDays(366);
+    expect(await round()).toMatchObject([{ name: 'default', status: 'gone', did: 'recreate' }]);
+    // Recreated with the new credentials: nothing is left for register to do.
+    expect(await world.run(['register', '--check'])).toMatchObject({ code: 0 });
+  });
+
+  it('gives way to a command that holds the account', async () => {
+    const world = await openAccountWorld();
+    const release = await createTakeLock(world.dataDir)('subscriptions', { waitMs: 0 });
+    await expect(roundOf(world)()).rejects.toMatchObject({ code: 'conflict' });
+    release();
+    expect(await roundOf(world)()).toEqual([]);
+  });
+});
+
+describe('earshot start', () => {
+  it('says that maintenance is off, and what it lacks, without an account', async () => {
+    const world = await openAccountWorld();
+    const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...env } = world.env;
+    const start = startCommand(['start'], { env, workingDir: world.folder });
+    await expect.poll(start.err).toContain('maintenance of the subscriptions is off');
+    expect(start.err()).toContain('EARSHOT_ACCOUNT_USERNAME');
+    start.stop();
+    expect(await start.ended).toMatchObject({ code: 0 });
+  });
+});

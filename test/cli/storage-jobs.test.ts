@@ -1,0 +1,239 @@
+/** Backups that the receiver makes by itself, with a clock that the test moves. */
+
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startBackups, startPruning } from '../../src/cli/start/storage-jobs.ts';
+import { formatDateUs, shortDateUs } from '../../src/domain/dates.ts';
+import type { Keep } from '../../src/domain/pruning.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openFilled } from '../store/backups/backup-world.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
+import { nowUs as beginUs } from './fake-io.ts';
+import { recordingLog } from './recording-log.ts';
+
+const hourUs = 3_600_000_000;
+const times = { firstMs: 1, intervalMs: 5, retryMs: 5, retryMsMax: 20 };
+const nameAt = (hour: number) =>
+  `earshot-${new Date((beginUs + hour * hourUs) / 1_000).toISOString().replaceAll(/[-:]|\.000/g, '')}.db`;
+
+async function openBackups(keep = 7) {
+  const { folder, dataDir, store } = await openFilled(5);
+  const to = join(folder, 'made', 'by-itself');
+  let nowUs = beginUs;
+  const { log, at: messages } = recordingLog();
+  const config = { dataDir, folder: to, everyHours: 24, keep, version: 'test' };
+  const start = () => {
+    const io = { nowUs: () => nowUs, random: () => 0.5 };
+    const running = startBackups({ store, log }, config, io, times);
+    onTestFinished(() => running.stop());
+    return running;
+  };
+  const names = () => {
+    try {
+      return readdirSync(to).toSorted();
+    } catch {
+      return [];
+    }
+  };
+  const setHour = (hour: number) => {
+    nowUs = beginUs + hour * hourUs;
+  };
+  return { dataDir, store, to, start, names, messages, setHour };
+}
+
+const soon = { timeout: 15_000 };
+
+it('is made at once where there is none, and then whenever one is due, over a restart too', async () => {
+  const { store, start, names, messages, setHour } = await openBackups();
+  const running = start();
+  await expect.poll(names, soon).toEqual([nameAt(0)]);
+  await expect.poll(() => messages('info').length, soon).toBe(2);
+  const { made } = await store.backups.lastBackups();
+  expect(made).toMatchObject({ startedAtUs: beginUs, lastPosition: 5, error: null });
+  setHour(23.9);
+  await running.stop();
+  const lookedAt = vi.spyOn(store.backups, 'lastBackups');
+  start();
+  // It has looked, and looked again.
+  await expect.poll(() => lookedAt.mock.calls.length, soon).toBeGreaterThan(3);
+  expect(names()).toEqual([nameAt(0)]);
+  setHour(24);
+  await expect.poll(names, soon).toEqual([nameAt(0), nameAt(24)]);
+});
+
+it('leaves as many as are to be kept, and what is not its own', async () => {
+  const { to, start, names, setHour } = await openBackups(2);
+  mkdirSync(to, { recursive: true, mode: 0o700 });
+  for (const name of ['mine.db', 'earshot.db', nameAt(-48)]) writeFileSync(join(to, name), 'x');
+  // Somebody makes one by hand meanwhile.
+  const byHand = `${nameAt(-1)}.part`;
+  writeFileSync(join(to, byHand), 'x');
+  start();
+  const others = [byHand, 'earshot.db', 'mine.db'];
+  await expect.poll(names, soon).toEqual([nameAt(-48), byHand, nameAt(0), 'earshot.db', 'mine.db']);
+  setHour(24);
+  await expect.poll(names, soon).toEqual([byHand, nameAt(0), nameAt(24), ...others.slice(1)]);
+});
+
+it('tries again after a failure, removes nothing before it has succeeded, and remembers both', async () => {
+  const { store, dataDir, start, names, messages, setHour } = await openBackups(1);
+  start();
+  await expect.poll(names, soon).toEqual([nameAt(0)]);
+  await expect.poll(() => messages('info').length, soon).toBe(2);
+  const secret = join(dataDir, 'endpoint-credentials.json');
+  chmodSync(secret, 0o644);
+  setHour(24);
+  await expect.poll(() => messages('error').length, soon).toBeGreaterThan(1);
+  expect(names()).toContain(nameAt(0));
+  const { made, failed } = await store.backups.lastBackups();
+  expect(made?.startedAtUs).toBe(beginUs);
+  expect(failed).toMatchObject({ startedAtUs: beginUs + 24 * hourUs, bytes: null });
+  expect(failed?.error).toContain('chmod 600');
+  chmodSync(secret, 0o600);
+  await expect.poll(names, soon).toEqual([nameAt(24)]);
+});
+
+it('waits for a backup that somebody makes by hand', async () => {
+  const { dataDir, start, names, messages } = await openBackups();
+  const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+  start();
+  await expect.poll(() => messages('info').length, soon).toBeGreaterThan(2);
+  expect(messages('error')).toEqual([]);
+  expect(names()).toEqual([]);
+  release();
+  await expect.poll(names, soon).toEqual([nameAt(0)]);
+});
+
+it('ends with the receiver, and leaves nothing half done', async () => {
+  const { start, names } = await openBackups();
+  await start().stop();
+  expect(names().filter((name) => name.includes('part'))).toEqual([]);
+});
+
+const dayUs = 86_400_000_000;
+const newestUs = 1_795_000_000_000_000;
+
+/** One notification a day, the last one now; rounds follow each other at once. */
+async function openKeeping(keep: Partial<Keep>, { clockUs = newestUs, days = 30 } = {}) {
+  const { store, dataDir } = await openSqliteStore();
+  for (let day = days; day >= 0; day -= 1) {
+    const receivedAtUs = newestUs - day * dayUs;
+    const NotificationDate = formatDateUs(receivedAtUs);
+    const Padding = `${Math.random()}`.repeat(50);
+    const body = notification(day, { NotificationDate, Padding });
+    await store.accept(delivery(body, { receivedAtUs }));
+  }
+  const { log, lines: logged, at } = recordingLog();
+  const start = () => {
+    const pruning = startPruning(
+      { store, log },
+      { dataDir, keep: { ageUs: null, bytes: null, ...keep } },
+      { nowUs: () => clockUs, random: () => 0.5 },
+      { firstMs: 1, intervalMs: 20, retryMs: 20 },
+    );
+    onTestFinished(() => pruning.stop());
+    return pruning;
+  };
+  const left = async () => (await collect(store.find({}))).length;
+  const messages = (level: string) => at(level).map(({ message }) => message);
+  return { store, dataDir, start, left, logged, messages };
+}
+
+describe('a receiver that is told what to keep', () => {
+  it('removes what is older once it has begun, and says so', async () => {
+    const { start, left, logged, messages } = await openKeeping({ ageUs: 10 * dayUs });
+    start();
+    await expect.poll(() => messages('info')).toHaveLength(2);
+    expect(logged[0]).toEqual({
+      level: 'info',
+      fields: { keep: '10d' },
+      message: 'what of the log is beyond that is removed once a day',
+    });
+    expect(logged.find(({ message }) => message === 'the log was pruned')?.fields).toMatchObject({
+      notifications: 20,
+      quarantined: 0,
+      since: formatDateUs(newestUs - 10 * dayUs),
+    });
+    expect(await left()).toBe(11);
+    await expect.poll(() => messages('debug').length).toBeGreaterThan(1);
+    expect([await left(), messages('warn'), messages('error')]).toEqual([11, [], []]);
+  });
+
+  it('counts age from the newest notification, whatever its clock says', async () => {
+    const ahead = await openKeeping({ ageUs: 10 * dayUs }, { clockUs: newestUs + 3_650 * dayUs });
+    ahead.start();
+    await expect.poll(() => ahead.messages('debug').length).toBeGreaterThan(0);
+    expect(await ahead.left()).toBe(11);
+    const behind = await openKeeping({ ageUs: 10 * dayUs }, { clockUs: newestUs - 3_650 * dayUs });
+    behind.start();
+    await expect.poll(() => behind.messages('debug').length).toBeGreaterThan(1);
+    expect(await behind.left()).toBe(31);
+  });
+
+  it('removes nothing for one that came while its clock was ahead', async () => {
+    const clockUs = newestUs + 3_650 * dayUs;
+    const { store, start, left, messages } = await openKeeping({ ageUs: 40 * dayUs }, { clockUs });
+    const NotificationDate = formatDateUs(newestUs);
+    await store.accept(delivery(notification(99, { NotificationDate }), { receivedAtUs: clockUs }));
+    start();
+    await expect.poll(() => messages('debug').length).toBeGreaterThan(0);
+    expect(await left()).toBe(32);
+  });
+
+  it('removes no notification for what the quarantine takes up', async () => {
+    const { store, start, left, messages } = await openKeeping({ bytes: 2 * 2 ** 20 });
+    for (let held = 0; held < 8; held += 1) {
+      await store.accept(
+        delivery(randomBytes(2 ** 19).toString('latin1'), { receivedAtUs: newestUs }),
+      );
+    }
+    expect((await store.pruning.logSize()).usedBytes).toBeGreaterThan(4 * 2 ** 20);
+    start();
+    await expect.poll(() => messages('debug').length).toBeGreaterThan(0);
+    expect(await left()).toBe(31);
+  });
+
+  it('tells who keeps it from going as far as it should', async () => {
+    const { store, start, left, logged } = await openKeeping({ ageUs: 10 * dayUs });
+    await store.moveCursor('downloads', 5, newestUs);
+    start();
+    const warnings = () => logged.filter(({ level }) => level === 'warn');
+    await expect.poll(warnings).not.toEqual([]);
+    expect(warnings()[0]?.fields).toEqual({
+      heldBy: [`reader downloads, at position 5 since ${shortDateUs(newestUs)}`],
+    });
+    expect(await left()).toBe(31 - 4);
+  });
+
+  it('waits while a command prunes, and ends at once when it is stopped', async () => {
+    const { dataDir, start, left, messages } = await openKeeping({ ageUs: 10 * dayUs });
+    const release = await createTakeLock(dataDir)('prune', { waitMs: 0 });
+    const pruning = start();
+    await expect.poll(() => messages('info')).toHaveLength(1);
+    expect(await left()).toBe(31);
+    release();
+    await expect.poll(left).toBe(11);
+    await pruning.stop();
+    expect(messages('error')).toEqual([]);
+  });
+});
+
+it('is started by `earshot start` where EARSHOT_KEEP is set, and nowhere else', async () => {
+  const world = await createReceiverWorld(temporaryDirectory());
+  const told = 'is removed once a day';
+  const kept = await world.start({ EARSHOT_KEEP: '365d,50GB' });
+  await expect.poll(kept.log).toContain(told);
+  expect(kept.log()).toContain('"keep":"365d, 46 GiB"');
+  kept.child.kill('SIGTERM');
+  await new Promise((resolve) => kept.child.once('exit', resolve));
+  const all = await world.start();
+  // What works beside is started before the end is.
+  all.child.kill('SIGTERM');
+  await new Promise((resolve) => all.child.once('exit', resolve));
+  expect(all.log()).not.toContain(told);
+}, 60_000);

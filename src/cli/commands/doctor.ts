@@ -5,13 +5,6 @@ import { type Finding, findingStates } from '../../domain/finding.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand } from '../command.ts';
-import { accountSteps, filterSteps } from '../doctor/account-steps.ts';
-import {
-  endpointSteps,
-  handOverSteps,
-  inferenceSteps,
-  machineSteps,
-} from '../doctor/endpoint-steps.ts';
 import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
@@ -70,14 +63,17 @@ export async function runDoctor(
   io: Io,
   { json, beforeStart = false }: { json?: true; beforeStart?: boolean },
 ): Promise<void> {
+  // The checks load nearly every part: not for `--help`.
+  const account = await import('../doctor/account-steps.ts');
+  const endpoint = await import('../doctor/endpoint-steps.ts');
   const settings = await readDoctorSettings(io);
   const all = [
-    ...machineSteps(settings, io),
-    ...filterSteps(settings),
-    ...endpointSteps(settings, io),
-    ...accountSteps(settings, io),
-    ...inferenceSteps(settings, io),
-    ...handOverSteps(settings, io),
+    ...endpoint.machineSteps(settings, io),
+    ...account.filterSteps(settings),
+    ...endpoint.endpointSteps(settings, io),
+    ...account.accountSteps(settings, io),
+    ...endpoint.inferenceSteps(settings, io),
+    ...endpoint.handOverSteps(settings, io),
   ];
   const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };

@@ -12,10 +12,11 @@ import { createControlApp } from './control.ts';
 import { createDeliverer } from './delivery/deliverer.ts';
 import { createDeliveryRecord } from './delivery/delivery-record.ts';
 import { createDispatcher, createRecipients } from './delivery/dispatcher.ts';
-import { createFaultSettings } from './delivery/faults.ts';
+import { faultsSchema } from './delivery/faults.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
 import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
-import { createInferenceKnobs } from './inference/inference-settings.ts';
+import { inferenceSettingsSchema } from './inference/inference-settings.ts';
+import { createKnobs } from './knobs.ts';
 import { type ListenAddress, type LocalServer, startLocalServer } from './local-server.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/record.ts';
@@ -29,8 +30,9 @@ import {
   checkSandboxOptions,
   type SandboxOptions,
 } from './sandbox-options.ts';
-import { createRequestLog, createServiceApp } from './services/catalogue.ts';
+import { createServiceApp, type LoggedRequest } from './services/catalogue.ts';
 import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
+import { createRequestLog } from './services/service-answer.ts';
 import { createServiceKnobs } from './services/service-settings.ts';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
@@ -138,7 +140,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
   const record = createDeliveryRecord();
   const dispatcher = createDispatcher({ ...options, deliverer, record, clock, signal });
   const state = {
-    faults: createFaultSettings(options.faults),
+    faults: createKnobs(faultsSchema, options.faults, 'The faults were'),
     holdings: createHoldings({ heldMax: options.heldMax, now: clock.now }),
     ledger: createEventLedger(options.eventsMax),
   };
@@ -165,10 +167,10 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     deliverer,
     record,
     publisher,
-    requests: createRequestLog(),
+    requests: createRequestLog<LoggedRequest>(),
     inference: {
       projects: options.inferenceProjects,
-      knobs: createInferenceKnobs(options.inference),
+      knobs: createKnobs(inferenceSettingsSchema, options.inference, 'The inference service was'),
       record: createInferenceRecord(),
       seed: seed ^ seeds.inference,
     },

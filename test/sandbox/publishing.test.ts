@@ -3,11 +3,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
 import { createSandboxClock } from '../../src/sandbox/clock.ts';
 import type { Dispatcher, Recipient } from '../../src/sandbox/delivery/dispatcher.ts';
-import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
+import { faultsSchema, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
   type BuiltNotification,
   createNotificationBuilder,
 } from '../../src/sandbox/delivery/notification.ts';
+import { createKnobs } from '../../src/sandbox/knobs.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
@@ -39,7 +40,7 @@ function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
     dispatcher,
     clock,
     random: createRandom(seed),
-    faults: createFaultSettings(noFaults),
+    faults: createKnobs(faultsSchema, noFaults, 'The faults were'),
     ratePerSecond: 1,
     modifiedShare: 0,
     deletedShare: 0,

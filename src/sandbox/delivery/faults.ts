@@ -1,5 +1,6 @@
 /** The faults the sandbox can play on deliveries: their rates, three mixes, and the plan for a notification. */
 import { z } from 'zod';
+import type { Knobs } from '../knobs.ts';
 import type { Random } from '../random.ts';
 
 const rate = z.number().min(0).max(1).default(0);
@@ -80,20 +81,8 @@ export const demoFaults: Faults = Object.freeze({
   lost: 0.03,
 });
 
-/** The rates in force, which may change while the sandbox runs. */
-export type FaultSettings = ReturnType<typeof createFaultSettings>;
-
-export function createFaultSettings(initial: Faults) {
-  let faults = initial;
-  return {
-    current: () => faults,
-    /** Sets the rates that are named and keeps the others; returns all. */
-    change: (rates: Partial<Faults>): Faults => {
-      faults = Object.freeze({ ...faults, ...rates });
-      return faults;
-    },
-  };
-}
+/** The rates in force. */
+export type FaultKnobs = Knobs<typeof faultsSchema>;
 
 /** Number of attempts to deliver a notification: one, and three retries. */
 const attemptsMax = 4;

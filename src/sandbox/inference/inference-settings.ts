@@ -1,6 +1,6 @@
 /** The knobs of the inference service, what the specification leaves open and its faults, and its projects. */
 import { z } from 'zod';
-import { createKnobs, numberForEach } from '../knobs.ts';
+import { type Knobs, numberForEach } from '../knobs.ts';
 
 const errorStatus = z.int().min(400).max(599);
 
@@ -59,13 +59,7 @@ export const inferenceSettingsSchema = z.strictObject({
 export type InferenceSettings = Readonly<z.output<typeof inferenceSettingsSchema>>;
 export type InferenceSettingsInput = z.input<typeof inferenceSettingsSchema>;
 
-export type InferenceKnobs = ReturnType<typeof createInferenceKnobs>;
-
-export function createInferenceKnobs(initial: InferenceSettings) {
-  const byFault = ['faults', 'next'] as const;
-  const name = 'The inference service was';
-  return createKnobs(inferenceSettingsSchema, initial, { byFault, name });
-}
+export type InferenceKnobs = Knobs<typeof inferenceSettingsSchema>;
 
 const projectSchema = z.strictObject({
   name: z.string().min(1),

@@ -1,6 +1,6 @@
 /** What happens to products step by step: the catalogue shows it, the ledger notes it, subscriptions are notified. */
 import type { Dispatcher, Recipient, RecipientsOf } from '../delivery/dispatcher.ts';
-import { type FaultSettings, planContent, planDelivery, planShape } from '../delivery/faults.ts';
+import { type FaultKnobs, planContent, planDelivery, planShape } from '../delivery/faults.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import type { ProductGenerator } from '../products/product-generator.ts';
 import type { CatalogueProduct } from '../products/record.ts';
@@ -23,7 +23,7 @@ export interface PublicationOptions {
   readonly ledger?: Pick<EventLedger, 'note'>;
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly random: Random;
-  readonly faults: Pick<FaultSettings, 'current'>;
+  readonly faults: Pick<FaultKnobs, 'current'>;
   /** Shares of the products, 0 to 1, that are modified and deleted later. */
   readonly modifiedShare: number;
   readonly deletedShare: number;

@@ -1,7 +1,7 @@
 /** What a sandbox can be told, checked once. */
 import { z } from 'zod';
 import { SandboxConfigurationError } from './configuration-error.ts';
-import type { DeliveryEntry } from './delivery/delivery-record.ts';
+import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
 import {
   inferenceProjectsSchema,
@@ -111,10 +111,10 @@ const optionsSchema = z.strictObject({
   allowPlainHttp: z.boolean().default(false),
   /** The real clock, ms since 1970. */
   now: callback<() => number>(),
-  /** Called once for each notification, when it is delivered or lost. */
-  onSettled: callback<(entry: DeliveryEntry) => void>().optional(),
+  /** Called once for each notification, when it is delivered or lost: by its last failure, else null. */
+  onSettled: callback<NonNullable<DispatcherOptions['onSettled']>>().optional(),
   /** Called after each attempt with why it failed; null when it did not. */
-  onAttempt: callback<(failure: string | null) => void>().optional(),
+  onAttempt: callback<NonNullable<DispatcherOptions['onAttempt']>>().optional(),
 });
 
 const sandboxOptionsSchema = optionsSchema

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
+import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from '../sandbox/world.ts';
 import { runCommand, startCommand } from './fake-io.ts';
 
 const password = 'hunter2-not-to-be-told';
@@ -140,6 +141,33 @@ describe('the sandbox tells at its start', () => {
     const { err } = await runUntilLogin(endpoint, env);
     expect(err).toContain('Publishing to https://localhost:1/notifications/default.');
     expect(err).not.toContain(password);
+  });
+});
+
+describe('the sandbox gives advice when a notification', () => {
+  it.each<[string, EndpointAnswer | null, string]>([
+    ['is answered 401', () => 401, 'The receiver has other credentials'],
+    ['is answered 404', () => 404, 'The path is /notifications/<name>'],
+    ['is answered 500', () => 500, 'It is tried again.'],
+    ['reaches nobody', null, 'Is the receiver running there?'],
+  ])('%s', async (_title, answer, advice) => {
+    const url =
+      answer === null ? 'http://127.0.0.1:1/' : (await startEndpoint({ answer })).url.href;
+    const argv = ['sandbox', ...control, '--endpoint', url, '--allow-http'];
+    const { err, stop, ended } = startCommand(argv, { env });
+    await vi.waitFor(() => expect(err()).toContain('not delivered yet: '), 5_000);
+    stop();
+    await ended;
+    expect(err()).toMatch(new RegExp(`not delivered yet: .*\\. ${advice}`));
+  });
+
+  it('meets a certificate of an authority that it does not trust', async () => {
+    const { url } = await startTrustedEndpoint();
+    const argv = ['sandbox', ...control, '--endpoint', url.href];
+    const { err, stop, ended } = startCommand(argv, { env });
+    await vi.waitFor(() => expect(err()).toContain('For a test authority: --trust FILE.'), 5_000);
+    stop();
+    await ended;
   });
 });
 

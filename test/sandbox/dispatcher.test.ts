@@ -206,7 +206,7 @@ describe('the dispatcher', () => {
         most = Math.max(most, underWay);
         await turn();
         underWay -= 1;
-        return { durationMs: 1, status: 200, error: null };
+        return { durationMs: 1, status: 200, error: null, code: null };
       },
     };
     const { dispatcher, recipient, record } = await startWorld(undefined, { deliverer });
@@ -263,7 +263,7 @@ describe('the record', () => {
     const record = createDeliveryRecord();
     record.open(notification(1));
     expect(record.entries()[0]).not.toHaveProperty('body');
-    expect(() => record.settle(2, 'lost', 'never published')).toThrow(RangeError);
+    expect(() => record.settle(2, 'never published')).toThrow(RangeError);
   });
 });
 

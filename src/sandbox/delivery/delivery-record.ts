@@ -76,11 +76,8 @@ export function createDeliveryRecord() {
       counts.receivedOk += 1;
     },
     /** Closes an entry; `reason` says why it was lost, null when it was delivered. Returns the entry. */
-    settle: (
-      sequence: number,
-      outcome: 'delivered' | 'lost',
-      reason: string | null,
-    ): DeliveryEntry => {
+    settle: (sequence: number, reason: string | null): DeliveryEntry => {
+      const outcome = reason === null ? 'delivered' : 'lost';
       counts[outcome] += 1;
       return Object.assign(find(sequence), { outcome, reason });
     },

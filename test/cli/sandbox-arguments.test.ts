@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
-import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from '../sandbox/world.ts';
+import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from '../sandbox/set-up.ts';
 import { runCommand, startCommand } from './fake-io.ts';
 
 const password = 'hunter2-not-to-be-told';

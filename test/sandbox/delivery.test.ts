@@ -18,7 +18,7 @@ import {
   createServiceKnobs,
   serviceSettingsSchema,
 } from '../../src/sandbox/services/service-settings.ts';
-import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from './world.ts';
+import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from './set-up.ts';
 
 const body = Buffer.from('{"ProductName":"Grüße"}');
 const credentials = { username: 'catalogue', password: 'secret' };

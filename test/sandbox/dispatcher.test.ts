@@ -14,7 +14,7 @@ import {
 import { type DeliveryPlan, noFaults, planDelivery } from '../../src/sandbox/delivery/faults.ts';
 import type { BuiltNotification } from '../../src/sandbox/delivery/notification.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { type EndpointAnswer, startTrustedEndpoint, turn } from './world.ts';
+import { type EndpointAnswer, startTrustedEndpoint, turn } from './set-up.ts';
 
 const calm = planDelivery(noFaults, createRandom(1));
 const undisturbed = { connectionFails: false, answerLost: false };
@@ -37,7 +37,7 @@ function notification(number: number): BuiltNotification {
   };
 }
 
-async function startWorld(answer?: EndpointAnswer, options: Partial<DispatcherOptions> = {}) {
+async function startDispatcher(answer?: EndpointAnswer, options: Partial<DispatcherOptions> = {}) {
   const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
   const deliverer = createDeliverer({ trustedCaPems, now: () => performance.now() });
   const recipient = {
@@ -67,7 +67,9 @@ async function startWorld(answer?: EndpointAnswer, options: Partial<DispatcherOp
 
 describe('retrying', () => {
   it.each([500, 503, 400, 401, 302])('gives up after four answers of %d', async (status) => {
-    const { dispatcher, recipient, record, requests, settled } = await startWorld(() => status);
+    const { dispatcher, recipient, record, requests, settled } = await startDispatcher(
+      () => status,
+    );
     dispatcher.dispatch(notification(1), calm, recipient);
     await dispatcher.drained();
     expect(requests).toHaveLength(4);
@@ -83,7 +85,7 @@ describe('retrying', () => {
   });
 
   it('stops at the first success', async () => {
-    const { dispatcher, recipient, record, bodies } = await startWorld((nth) =>
+    const { dispatcher, recipient, record, bodies } = await startDispatcher((nth) =>
       nth === 1 ? 503 : 200,
     );
     dispatcher.dispatch(notification(1), calm, recipient);
@@ -102,7 +104,7 @@ describe('retrying', () => {
   });
 
   it('waits by the clock of the sandbox', async () => {
-    const { dispatcher, recipient, record, clock, requests } = await startWorld(() => 503, {
+    const { dispatcher, recipient, record, clock, requests } = await startDispatcher(() => 503, {
       retryDelaysMs: [600_000, 600_000, 600_000],
     });
     dispatcher.dispatch(notification(1), calm, recipient);
@@ -118,7 +120,7 @@ describe('retrying', () => {
   });
 
   it('is given up when the sandbox closes, and blames nobody', async () => {
-    const { dispatcher, recipient, record, stopping, settled } = await startWorld(() => 503, {
+    const { dispatcher, recipient, record, stopping, settled } = await startDispatcher(() => 503, {
       retryDelaysMs: [600_000, 600_000, 600_000],
     });
     dispatcher.dispatch(notification(1), calm, recipient);
@@ -174,7 +176,7 @@ describe('a fault', () => {
       { published: 1, delivered: 1, duplicatesSent: 1 },
     ],
   ])('%s', async (_, changes, requests, entry, totals) => {
-    const { dispatcher, recipient, record, bodies, settled } = await startWorld();
+    const { dispatcher, recipient, record, bodies, settled } = await startDispatcher();
     dispatcher.dispatch(notification(1), planOf(changes), recipient);
     await dispatcher.drained();
     expect(bodies()).toEqual(Array(requests).fill('{"number":1}'));
@@ -186,7 +188,7 @@ describe('a fault', () => {
   it('of order lets later notifications go first', async () => {
     // The time stands still, so that only the later ones can set the first one free.
     const clock = createSandboxClock({ now: () => 0 });
-    const { dispatcher, recipient, bodies } = await startWorld(undefined, { clock });
+    const { dispatcher, recipient, bodies } = await startDispatcher(undefined, { clock });
     dispatcher.dispatch(notification(1), planOf({ heldBehind: 2 }), recipient);
     for (const number of [2, 3]) dispatcher.dispatch(notification(number), calm, recipient);
     await dispatcher.drained();
@@ -209,7 +211,7 @@ describe('the dispatcher', () => {
         return { durationMs: 1, status: 200, error: null, code: null };
       },
     };
-    const { dispatcher, recipient, record } = await startWorld(undefined, { deliverer });
+    const { dispatcher, recipient, record } = await startDispatcher(undefined, { deliverer });
     for (let number = 1; number <= 40; number += 1)
       dispatcher.dispatch(notification(number), calm, recipient);
     await dispatcher.drained();
@@ -218,7 +220,7 @@ describe('the dispatcher', () => {
   });
 
   it('keeps a record that agrees with what the endpoint counted', async () => {
-    const { dispatcher, recipient, record, requests } = await startWorld((nth) =>
+    const { dispatcher, recipient, record, requests } = await startDispatcher((nth) =>
       nth % 3 === 0 ? 503 : 200,
     );
     const random = createRandom(3);
@@ -247,7 +249,7 @@ describe('the dispatcher', () => {
   });
 
   it('passes on what the listener for settled notifications threw', async () => {
-    const { dispatcher, recipient } = await startWorld(undefined, {
+    const { dispatcher, recipient } = await startDispatcher(undefined, {
       onSettled: () => {
         throw new Error('the listener broke');
       },

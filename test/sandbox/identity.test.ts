@@ -1,7 +1,7 @@
 /** The identity provider over real HTTP: grants, lifetimes, sessions, one-time codes, and its errors. */
 import { TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { loginFields, send, startMs, startWorld, type World } from './world.ts';
+import { loginFields, send, startMs, startTestSandbox, type TestSandbox } from './set-up.ts';
 
 const totpSecret = 'JBSWY3DPEHPK3PXP';
 const codeAt = (timestamp: number) => new TOTP({ secret: totpSecret }).generate({ timestamp });
@@ -10,14 +10,14 @@ const badCredentials = { error: 'invalid_grant', error_description: 'Invalid use
 const notActive = { error: 'invalid_grant', error_description: 'Token is not active' };
 
 /** The status of the catalogue for a token: 200 while it lives. */
-async function statusWith({ root }: World, token: string): Promise<number> {
+async function statusWith({ root }: TestSandbox, token: string): Promise<number> {
   const headers = { Authorization: `bearer ${token}` };
   return (await send(`${root}/Subscriptions/Info`, { headers })).status;
 }
 
 describe('a login', () => {
   it('gives opaque tokens and their lifetimes, dated by the sandbox, and is not to be cached', async () => {
-    const { login, sandbox } = await startWorld();
+    const { login, sandbox } = await startTestSandbox();
     sandbox.clock.advance(1_000);
     const { status, headers, json } = await login();
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
@@ -41,14 +41,14 @@ describe('a login', () => {
     [{ client_id: 'x' }, 401, { error: 'invalid_client' }],
     [{ grant_type: 'code' }, 400, { error: 'unsupported_grant_type' }],
   ])('with %j is refused', async (fields, status, body) => {
-    const { login } = await startWorld();
+    const { login } = await startTestSandbox();
     const answer = await login(fields);
     expect(answer.status).toBe(status);
     expect(answer.json).toMatchObject({ error_description: expect.any(String), ...body });
   });
 
   it('without one of its fields is refused', async () => {
-    const { askToken } = await startWorld();
+    const { askToken } = await startTestSandbox();
     for (const name of Object.keys(loginFields)) {
       const fields = Object.entries(loginFields).filter(([field]) => field !== name);
       const { status, json } = await askToken(Object.fromEntries(fields));
@@ -58,7 +58,7 @@ describe('a login', () => {
   });
 
   it('to an account that was not activated is refused, once the password is right', async () => {
-    const { login, sandbox } = await startWorld({ service: { accountActive: false } });
+    const { login, sandbox } = await startTestSandbox({ service: { accountActive: false } });
     const { status, json } = await login();
     const body = { error: 'invalid_grant', error_description: 'Account is not fully set up' };
     expect([status, json]).toEqual([400, body]);
@@ -69,7 +69,7 @@ describe('a login', () => {
 
   it('takes the configured user name and password', async () => {
     const account = { username: 'me@example.org', password: 'pässwörd & more' };
-    const { login } = await startWorld({ account });
+    const { login } = await startTestSandbox({ account });
     expect((await login(account)).status).toBe(200);
     expect((await login()).status).toBe(401);
   });
@@ -77,45 +77,45 @@ describe('a login', () => {
 
 describe('an access token', () => {
   it('is good for 600 seconds, and is no refresh token, nor the other way round', async () => {
-    const world = await startWorld();
-    const { access_token, refresh_token } = (await world.login()).json;
-    expect(await statusWith(world, refresh_token)).toBe(401);
-    const swapped = await world.askToken({ ...refreshFields, refresh_token: access_token });
+    const test = await startTestSandbox();
+    const { access_token, refresh_token } = (await test.login()).json;
+    expect(await statusWith(test, refresh_token)).toBe(401);
+    const swapped = await test.askToken({ ...refreshFields, refresh_token: access_token });
     expect(swapped.status).toBe(400);
-    world.sandbox.clock.advance(599_999);
-    expect(await statusWith(world, access_token)).toBe(200);
-    world.sandbox.clock.advance(1);
-    expect(await statusWith(world, access_token)).toBe(401);
+    test.sandbox.clock.advance(599_999);
+    expect(await statusWith(test, access_token)).toBe(200);
+    test.sandbox.clock.advance(1);
+    expect(await statusWith(test, access_token)).toBe(401);
   });
 
   it('does not outlive its session', async () => {
-    const world = await startWorld();
-    const { refresh_token } = (await world.login()).json;
-    world.sandbox.clock.advance(3_500_000);
-    const { json } = await world.askToken({ ...refreshFields, refresh_token });
+    const test = await startTestSandbox();
+    const { refresh_token } = (await test.login()).json;
+    test.sandbox.clock.advance(3_500_000);
+    const { json } = await test.askToken({ ...refreshFields, refresh_token });
     expect([json.expires_in, json.refresh_expires_in]).toEqual([100, 100]);
-    world.sandbox.clock.advance(100_000);
-    expect(await statusWith(world, json.access_token)).toBe(401);
+    test.sandbox.clock.advance(100_000);
+    expect(await statusWith(test, json.access_token)).toBe(401);
   });
 });
 
 describe('a refresh token', () => {
   it('is good many times, for 3,600 seconds from the login', async () => {
-    const world = await startWorld();
-    const first = (await world.login()).json;
+    const test = await startTestSandbox();
+    const first = (await test.login()).json;
     let { refresh_token } = first;
     for (const left of [2_700, 1_800, 900]) {
-      world.sandbox.clock.advance(900_000);
-      const { status, json } = await world.askToken({ ...refreshFields, refresh_token });
+      test.sandbox.clock.advance(900_000);
+      const { status, json } = await test.askToken({ ...refreshFields, refresh_token });
       expect([status, json.refresh_expires_in]).toEqual([200, left]);
       expect(json.session_state).toBe(first.session_state);
-      expect(await statusWith(world, json.access_token)).toBe(200);
+      expect(await statusWith(test, json.access_token)).toBe(200);
       refresh_token = json.refresh_token;
     }
-    world.sandbox.clock.advance(899_999);
-    expect((await world.askToken({ ...refreshFields, refresh_token })).status).toBe(200);
-    world.sandbox.clock.advance(1);
-    const { status, json } = await world.askToken({ ...refreshFields, refresh_token });
+    test.sandbox.clock.advance(899_999);
+    expect((await test.askToken({ ...refreshFields, refresh_token })).status).toBe(200);
+    test.sandbox.clock.advance(1);
+    const { status, json } = await test.askToken({ ...refreshFields, refresh_token });
     expect([status, json]).toEqual([400, notActive]);
   });
 
@@ -123,7 +123,7 @@ describe('a refresh token', () => {
     [{ refresh_token: 'x' }, notActive],
     [{}, { error: 'invalid_request' }],
   ])('given as %j is refused', async (fields, body) => {
-    const { askToken } = await startWorld();
+    const { askToken } = await startTestSandbox();
     const { status, json } = await askToken({ ...refreshFields, ...fields });
     expect(status).toBe(400);
     expect(json).toMatchObject(body);
@@ -132,7 +132,7 @@ describe('a refresh token', () => {
 
 describe('sessions', () => {
   it('are 100 at most; refreshing opens none', async () => {
-    const { login, askToken, sandbox } = await startWorld();
+    const { login, askToken, sandbox } = await startTestSandbox();
     const { refresh_token } = (await login()).json;
     for (let number = 2; number <= 99; number += 1) await login();
     for (let times = 0; times < 5; times += 1) await askToken({ ...refreshFields, refresh_token });
@@ -145,7 +145,7 @@ describe('sessions', () => {
   });
 
   it('are not opened by a login that fails', async () => {
-    const { login } = await startWorld({ service: { sessionsMax: 1 } });
+    const { login } = await startTestSandbox({ service: { sessionsMax: 1 } });
     for (let times = 0; times < 3; times += 1) await login({ password: 'x' });
     expect((await login()).status).toBe(200);
     expect((await login()).status).toBe(403);
@@ -156,7 +156,7 @@ describe('a one-time code', () => {
   const service = { totpSecret };
 
   it('that is missing, wrong or not six digits is answered as a wrong password', async () => {
-    const { login } = await startWorld({ service });
+    const { login } = await startTestSandbox({ service });
     const wrong = codeAt(startMs + 3_600_000);
     for (const fields of [{}, { totp: wrong }, { totp: '' }, { totp: 'secret' }]) {
       const { status, json } = await login(fields);
@@ -165,7 +165,7 @@ describe('a one-time code', () => {
   });
 
   it('is good once, and not used up by a wrong password', async () => {
-    const { login, sandbox } = await startWorld({ service });
+    const { login, sandbox } = await startTestSandbox({ service });
     const totp = codeAt(startMs);
     expect((await login({ totp, password: 'x' })).status).toBe(401);
     expect((await login({ totp })).status).toBe(200);
@@ -182,12 +182,12 @@ describe('a one-time code', () => {
     [30_000, 200],
     [60_000, 401],
   ])('of %d ms from now is answered %d', async (offsetMs, status) => {
-    const { login } = await startWorld({ service });
+    const { login } = await startTestSandbox({ service });
     expect((await login({ totp: codeAt(startMs + offsetMs) })).status).toBe(status);
   });
 
   it('is not needed for a refresh, nor without a secret', async () => {
-    const { login, askToken, sandbox } = await startWorld({ service });
+    const { login, askToken, sandbox } = await startTestSandbox({ service });
     const { refresh_token } = (await login({ totp: codeAt(startMs) })).json;
     expect((await askToken({ ...refreshFields, refresh_token })).status).toBe(200);
     sandbox.service.change({ totpSecret: null });
@@ -196,7 +196,7 @@ describe('a one-time code', () => {
 });
 
 it('describes the realm, and has nothing else', async () => {
-  const { sandbox } = await startWorld();
+  const { sandbox } = await startTestSandbox();
   const issuer = `${sandbox.catalogueUrl}/auth/realms/CDSE`;
   const { status, json } = await send(`${issuer}/.well-known/openid-configuration`);
   expect(status).toBe(200);

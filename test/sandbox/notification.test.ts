@@ -14,7 +14,7 @@ import {
   type NotificationEvent,
 } from '../../src/sandbox/delivery/notification.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { uuid } from './world.ts';
+import { uuid } from './set-up.ts';
 
 const subscriptionId = '880c4e1a-cfc7-4956-bc4c-4434069a0aa7';
 const product = {

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createHoldings, heldMaxDefault } from '../../src/sandbox/publishing/holdings.ts';
-import { type Answer, recordsFileOf, send, startWorld } from './world.ts';
+import { type Answer, recordsFileOf, send, startTestSandbox } from './set-up.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
@@ -15,9 +15,9 @@ interface Listed {
 }
 
 /** A catalogue that is asked without any token. */
-async function startLists(options: Parameters<typeof startWorld>[0] = {}) {
-  const world = await startWorld(options);
-  const { root } = world;
+async function startLists(options: Parameters<typeof startTestSandbox>[0] = {}) {
+  const test = await startTestSandbox(options);
+  const { root } = test;
   const ask = (path: string, query: Record<string, string> = {}) =>
     send(`${root}${path}?${new URLSearchParams(query)}`);
   const products = async (query: Record<string, string> = {}): Promise<Listed[]> =>
@@ -33,7 +33,7 @@ async function startLists(options: Parameters<typeof startWorld>[0] = {}) {
     }
     return pages;
   };
-  return { ...world, ask, products, follow };
+  return { ...test, ask, products, follow };
 }
 
 /** Records of which nothing is known but their names. */

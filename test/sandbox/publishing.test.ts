@@ -14,7 +14,7 @@ import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { dayMs, jsonOf, send, startDeliveryWorld, startMs, startWorld, turn } from './world.ts';
+import { dayMs, jsonOf, send, startDelivering, startMs, startTestSandbox, turn } from './set-up.ts';
 
 /** A publisher on a clock that only moves when the test moves it, at one product a second. */
 function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
@@ -72,46 +72,49 @@ async function runToEnd({ publisher, clock, signal }: Publishing): Promise<void>
   await run;
 }
 
-const eventsOf = (world: Publishing) => world.published.map(({ event }) => event);
+const eventsOf = (publishing: Publishing) => publishing.published.map(({ event }) => event);
 
 describe('the publisher', () => {
   it('publishes the count it was told and ends', async () => {
-    const world = createPublishing({ count: 5 });
-    await runToEnd(world);
-    expect(eventsOf(world)).toEqual(Array(5).fill('created'));
-    expect(new Set(world.published.map(({ productId }) => productId)).size).toBe(5);
+    const publishing = createPublishing({ count: 5 });
+    await runToEnd(publishing);
+    expect(eventsOf(publishing)).toEqual(Array(5).fill('created'));
+    expect(new Set(publishing.published.map(({ productId }) => productId)).size).toBe(5);
   });
 
   it('publishes one product for each interval of its rate', async () => {
-    const world = createPublishing();
-    const run = world.publisher.run(world.signal);
-    await expect.poll(() => world.published).toHaveLength(1);
-    world.clock.advance(999);
+    const publishing = createPublishing();
+    const run = publishing.publisher.run(publishing.signal);
+    await expect.poll(() => publishing.published).toHaveLength(1);
+    publishing.clock.advance(999);
     await turn();
-    expect(world.published).toHaveLength(1);
-    world.clock.advance(1);
-    await expect.poll(() => world.published).toHaveLength(2);
-    world.stopping.abort();
+    expect(publishing.published).toHaveLength(1);
+    publishing.clock.advance(1);
+    await expect.poll(() => publishing.published).toHaveLength(2);
+    publishing.stopping.abort();
     await run;
   });
 
   it('does not flood the endpoint after a jump of the clock', async () => {
-    const world = createPublishing();
-    const run = world.publisher.run(world.signal);
-    await expect.poll(() => world.published).toHaveLength(1);
-    world.clock.advance(86_400_000);
-    await expect.poll(() => world.published).toHaveLength(2);
+    const publishing = createPublishing();
+    const run = publishing.publisher.run(publishing.signal);
+    await expect.poll(() => publishing.published).toHaveLength(1);
+    publishing.clock.advance(86_400_000);
+    await expect.poll(() => publishing.published).toHaveLength(2);
     await turn();
-    expect(world.published).toHaveLength(2);
-    world.stopping.abort();
+    expect(publishing.published).toHaveLength(2);
+    publishing.stopping.abort();
     await run;
   });
 
   it('publishes the same bytes for the same seed, follow-ups included', async () => {
     const bytesOf = async (seed: number) => {
-      const world = createPublishing({ count: 30, modifiedShare: 0.5, deletedShare: 0.3 }, seed);
-      await runToEnd(world);
-      return world.published.map(({ body }) => body.toString());
+      const publishing = createPublishing(
+        { count: 30, modifiedShare: 0.5, deletedShare: 0.3 },
+        seed,
+      );
+      await runToEnd(publishing);
+      return publishing.published.map(({ body }) => body.toString());
     };
     const bodies = await bytesOf(4);
     expect(await bytesOf(4)).toEqual(bodies);
@@ -119,9 +122,9 @@ describe('the publisher', () => {
   });
 
   it('dates a product 46 to 48 s before its notification', async () => {
-    const world = createPublishing({ count: 20 });
-    await runToEnd(world);
-    for (const notification of world.published) {
+    const publishing = createPublishing({ count: 20 });
+    await runToEnd(publishing);
+    for (const notification of publishing.published) {
       const { NotificationDate, value } = jsonOf(notification);
       const delayMs = Date.parse(NotificationDate) - Date.parse(value.PublicationDate);
       expect(delayMs).toBeGreaterThanOrEqual(45_999);
@@ -130,9 +133,9 @@ describe('the publisher', () => {
   });
 
   it('modifies and deletes every product after its creation when the shares are 1', async () => {
-    const world = createPublishing({ count: 30, modifiedShare: 1, deletedShare: 1 });
-    await runToEnd(world);
-    const coursesOf = Map.groupBy(world.published, ({ productId }) => productId);
+    const publishing = createPublishing({ count: 30, modifiedShare: 1, deletedShare: 1 });
+    await runToEnd(publishing);
+    const coursesOf = Map.groupBy(publishing.published, ({ productId }) => productId);
     expect(coursesOf.size).toBe(30);
     for (const course of coursesOf.values()) {
       expect(course.map(({ event }) => event)).toEqual(['created', 'modified', 'deleted']);
@@ -144,9 +147,9 @@ describe('the publisher', () => {
   });
 
   it('modifies about the share it was told', async () => {
-    const world = createPublishing({ count: 400, modifiedShare: 0.25 });
-    await runToEnd(world);
-    const modified = eventsOf(world).filter((event) => event === 'modified').length;
+    const publishing = createPublishing({ count: 400, modifiedShare: 0.25 });
+    await runToEnd(publishing);
+    const modified = eventsOf(publishing).filter((event) => event === 'modified').length;
     expect(modified).toBeGreaterThan(60);
     expect(modified).toBeLessThan(140);
   });
@@ -157,68 +160,70 @@ describe('the publisher', () => {
       { Id: 'b', Name: 'B.SAFE' },
     ];
     const source = sourceOf(records);
-    const world = createPublishing({ source });
-    await runToEnd(world);
-    const values = world.published.map((notification) => jsonOf(notification).value);
+    const publishing = createPublishing({ source });
+    await runToEnd(publishing);
+    const values = publishing.published.map((notification) => jsonOf(notification).value);
     expect(values).toMatchObject(records);
-    expect(jsonOf(world.published[0] as BuiltNotification).NotificationDate).toMatch(
+    expect(jsonOf(publishing.published[0] as BuiltNotification).NotificationDate).toMatch(
       /^2026-05-01T12:/,
     );
-    expect(world.published).toHaveLength(2);
+    expect(publishing.published).toHaveLength(2);
   });
 
   it('publishes nothing by rate while paused, and goes on afterwards', async () => {
-    const world = createPublishing();
-    world.publisher.pause();
-    const run = world.publisher.run(world.signal);
-    world.clock.advance(5_000);
+    const publishing = createPublishing();
+    publishing.publisher.pause();
+    const run = publishing.publisher.run(publishing.signal);
+    publishing.clock.advance(5_000);
     await turn();
-    expect(world.published).toHaveLength(0);
-    expect(world.publisher.paused()).toBe(true);
-    world.publisher.resume();
-    await expect.poll(() => world.published).toHaveLength(1);
-    world.stopping.abort();
+    expect(publishing.published).toHaveLength(0);
+    expect(publishing.publisher.paused()).toBe(true);
+    publishing.publisher.resume();
+    await expect.poll(() => publishing.published).toHaveLength(1);
+    publishing.stopping.abort();
     await run;
   });
 
   it('ends when it is stopped while paused', async () => {
-    const world = createPublishing();
-    world.publisher.pause();
-    const run = world.publisher.run(world.signal);
-    world.stopping.abort();
+    const publishing = createPublishing();
+    publishing.publisher.pause();
+    const run = publishing.publisher.run(publishing.signal);
+    publishing.stopping.abort();
     await run;
-    expect(world.published).toHaveLength(0);
+    expect(publishing.published).toHaveLength(0);
   });
 });
 
 describe('publishing at once', () => {
   it('publishes as many as asked, beyond the count and while paused', async () => {
-    const world = createPublishing({ count: 0 });
-    world.publisher.pause();
-    expect(await world.publisher.publishNow(250, 'created')).toBe(250);
-    expect(eventsOf(world)).toEqual(Array(250).fill('created'));
+    const publishing = createPublishing({ count: 0 });
+    publishing.publisher.pause();
+    expect(await publishing.publisher.publishNow(250, 'created')).toBe(250);
+    expect(eventsOf(publishing)).toEqual(Array(250).fill('created'));
   });
 
   it('modifies products in turn, more than once if need be', async () => {
-    const world = createPublishing();
-    await world.publisher.publishNow(3, 'created');
-    expect(await world.publisher.publishNow(7, 'modified')).toBe(7);
-    const [first, second, third, ...modified] = world.published.map(({ productId }) => productId);
+    const publishing = createPublishing();
+    await publishing.publisher.publishNow(3, 'created');
+    expect(await publishing.publisher.publishNow(7, 'modified')).toBe(7);
+    const [first, second, third, ...modified] = publishing.published.map(
+      ({ productId }) => productId,
+    );
     const round = [first, second, third];
     expect(modified).toEqual([...round, ...round, first]);
   });
 
   it('deletes each product once and says how many there were', async () => {
-    const world = createPublishing();
-    await world.publisher.publishNow(3, 'created');
-    expect(await world.publisher.publishNow(10, 'deleted')).toBe(3);
-    expect(await world.publisher.publishNow(1, 'modified')).toBe(0);
+    const publishing = createPublishing();
+    await publishing.publisher.publishNow(3, 'created');
+    expect(await publishing.publisher.publishNow(10, 'deleted')).toBe(3);
+    expect(await publishing.publisher.publishNow(1, 'modified')).toBe(0);
   });
 
   it('publishes nothing when the records have run out', async () => {
     const source = sourceOf([]);
-    const world = createPublishing({ source });
-    expect(await world.publisher.publishNow(1, 'created')).toBe(0);
+    const publishing = createPublishing({ source });
+    expect(await publishing.publisher.publishNow(1, 'created')).toBe(0);
   });
 });
 
@@ -226,7 +231,7 @@ describe('simulated time', () => {
   it('has a past that is in the lists and in the ledger, and that nobody was told of', async () => {
     const past = { durationMs: 2 * dayMs, productsPerDay: 150 };
     const shares = { modifiedShare: 0.5, deletedShare: 0.2 };
-    const { sandbox } = await startWorld({ past, ...shares });
+    const { sandbox } = await startTestSandbox({ past, ...shares });
     const events = [...sandbox.events()];
     const of = (wanted: string) => events.filter(({ event }) => event === wanted);
     expect(of('created')).toHaveLength(300);
@@ -248,15 +253,15 @@ describe('simulated time', () => {
 
   it('keeps no more of a past than it is told, and refuses one that is too long', async () => {
     const past = { durationMs: dayMs, productsPerDay: 120 };
-    const { sandbox } = await startWorld({ past, heldMax: 100 });
+    const { sandbox } = await startTestSandbox({ past, heldMax: 100 });
     expect(sandbox.holdings().products).toBe(100);
-    const tooMany = startWorld({ past: { durationMs: 10 * dayMs, productsPerDay: 200_000 } });
+    const tooMany = startTestSandbox({ past: { durationMs: 10 * dayMs, productsPerDay: 200_000 } });
     await expect(tooMany).rejects.toThrow(/past: has more than 1000000/);
   });
 
   it('lets a month pass, each event at its own time', async () => {
     const shares = { modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.05 };
-    const { sandbox } = await startWorld({ ...shares, lateShare: 0.1, lateMaxMs: 3_600_000 });
+    const { sandbox } = await startTestSandbox({ ...shares, lateShare: 0.1, lateMaxMs: 3_600_000 });
     for (let day = 0; day < 30; day += 1) await sandbox.pass({ durationMs: dayMs, products: 40 });
     expect(sandbox.clock.now()).toBeCloseTo(startMs + 30 * dayMs, -1);
     const created = [...sandbox.events({ events: ['created'] })];
@@ -269,7 +274,7 @@ describe('simulated time', () => {
   });
 
   it('goes on to changes that are planned when no products are wanted', async () => {
-    const { sandbox } = await startWorld({ modifiedShare: 1 });
+    const { sandbox } = await startTestSandbox({ modifiedShare: 1 });
     expect(await sandbox.pass({ durationMs: 1_000, products: 5 })).toBe(5);
     expect(await sandbox.pass({ durationMs: 60_000, products: 0, steps: 30 })).toBe(0);
     expect([...sandbox.events({ events: ['modified'] })]).toHaveLength(5);
@@ -277,7 +282,7 @@ describe('simulated time', () => {
 
   it('sends each notification at its own time, with its retries and its duplicate', async () => {
     const isDown = { until: 0 };
-    const { sandbox, subscribe, requests } = await startDeliveryWorld(
+    const { sandbox, subscribe, requests } = await startDelivering(
       { retryDelaysMs: [1_000, 5_000, 25_000], faults: { duplicate: 1 } },
       () => (requests.length <= isDown.until ? 503 : 200),
     );
@@ -300,7 +305,7 @@ const radar = "Collection/Name eq 'SENTINEL-1'";
 
 describe('the truth about an event', () => {
   it('is what became of it for each subscription that it was for, the paused ones too', async () => {
-    const { sandbox, subscribe, edit, publishAll } = await startDeliveryWorld();
+    const { sandbox, subscribe, edit, publishAll } = await startDelivering();
     const all = await subscribe('all');
     const some = await subscribe('some', only(radar));
     await publishAll(10);
@@ -330,7 +335,7 @@ describe('the truth about an event', () => {
   });
 
   it('counts as paused what comes after sixty days without a notification', async () => {
-    const { sandbox, subscribe, publishAll } = await startDeliveryWorld();
+    const { sandbox, subscribe, publishAll } = await startDelivering();
     const id = await subscribe('one');
     sandbox.clock.advance(61 * dayMs);
     await publishAll(1);
@@ -340,7 +345,7 @@ describe('the truth about an event', () => {
   });
 
   it('is the date of its list, and whether that shows it still', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     await sandbox.publishNow(2);
     await sandbox.publishNow(3, 'modified');
     await sandbox.publishNow(1, 'deleted');
@@ -366,7 +371,7 @@ describe('the truth about an event', () => {
   });
 
   it('tells of late records when the lists show them, after their notification', async () => {
-    const { sandbox, subscribe, publishAll, requests } = await startDeliveryWorld({
+    const { sandbox, subscribe, publishAll, requests } = await startDelivering({
       lateShare: 1,
       lateMaxMs: 600_000,
     });
@@ -387,7 +392,7 @@ describe('the truth about an event', () => {
 
   it('has corrected checksums as a second modification', async () => {
     const shares = { modifiedShare: 1, secondModifiedShare: 1 };
-    const { sandbox, subscribe, requests } = await startDeliveryWorld(shares);
+    const { sandbox, subscribe, requests } = await startDelivering(shares);
     await subscribe('one', { SubscriptionEvent: ['created', 'modified'] });
     await sandbox.pass({ durationMs: 60_000, products: 3 });
     await sandbox.pass({ durationMs: 60_000, products: 0, steps: 60 });
@@ -410,7 +415,7 @@ describe('the truth about an event', () => {
 
 describe('the events', () => {
   it('of one product have dates that rise, however soon they follow each other', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     await sandbox.publishNow(1);
     await sandbox.publishNow(30, 'modified');
     await sandbox.publishNow(1, 'deleted');
@@ -420,7 +425,7 @@ describe('the events', () => {
   });
 
   it('are read from the control port as lines, a page at a time', async () => {
-    const { sandbox, control } = await startWorld();
+    const { sandbox, control } = await startTestSandbox();
     await sandbox.publishNow(5);
     await sandbox.publishNow(2, 'deleted');
     const read = async (path: string) =>
@@ -441,7 +446,7 @@ describe('the events', () => {
   });
 
   it('are forgotten beyond the bound, and keep their numbers', async () => {
-    const { sandbox } = await startWorld({ eventsMax: 10 });
+    const { sandbox } = await startTestSandbox({ eventsMax: 10 });
     await sandbox.publishNow(25);
     const kept = [...sandbox.events()].map(({ sequence }) => sequence);
     expect(kept.length).toBeGreaterThanOrEqual(10);

@@ -10,11 +10,12 @@ import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import {
   type EndpointAnswer,
   jsonOf,
+  recordsFileOf,
   send,
+  startTestSandbox,
   startTrustedEndpoint,
-  startWorld,
   turn,
-} from './world.ts';
+} from './set-up.ts';
 
 const credentials = { username: 'catalogue', password: 'secret', now: Date.now };
 const fast = { ratePerSecond: 1_000, retryDelaysMs: [5, 5, 5] } satisfies Partial<SandboxOptions>;
@@ -43,6 +44,13 @@ describe('the sandbox', () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000);
     expect(requests).toHaveLength(200);
     expect(new Set(requests.map(productIdOf)).size).toBe(200);
+  });
+
+  it('has finished when the records of its file have run out, and all are delivered', async () => {
+    const recordsFile = recordsFileOf(['a', 'b'].map((Id) => ({ Id, Name: `${Id}.SAFE` })));
+    const { sandbox, requests } = await startPublishing({ recordsFile });
+    expect(await sandbox.finished).toMatchObject({ published: 2, delivered: 2, pending: 0 });
+    expect(requests.map(productIdOf).sort()).toEqual(['a', 'b']);
   });
 
   it('accounts for every request and every loss of a faulty run', async () => {
@@ -196,16 +204,11 @@ describe('starting the sandbox', () => {
     const wrong = { ...complete, seed: 0.5, count: -1, password: 'hunter2' };
     await expect(startSandbox(wrong)).rejects.toThrow(/^(?!.*hunter2).*seed: .*count: /);
   });
-
-  it('refuses a records file that is not there, naming it', async () => {
-    const starting = startSandbox({ ...complete, recordsFile: '/nowhere/records.jsonl' });
-    await expect(starting).rejects.toThrow('/nowhere/records.jsonl');
-  });
 });
 
 describe('the services', () => {
   it('listen on loopback, and tell where', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     expect(sandbox.catalogueUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const path = '/auth/realms/CDSE/protocol/openid-connect/token';
     expect(sandbox.tokenUrl).toBe(`${sandbox.catalogueUrl}${path}`);
@@ -225,20 +228,22 @@ describe('the services', () => {
   });
 
   it('are closed again when the control port cannot be opened', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     const taken = new URL(sandbox.controlUrl).host;
     const free = await startSandbox({ now: Date.now });
     const serviceListen = new URL(free.catalogueUrl).host;
     await free.close();
     const starting = startSandbox({ controlListen: taken, serviceListen, now: Date.now });
-    await expect(starting).rejects.toThrow(/control port cannot listen/);
+    await expect(starting).rejects.toThrow(
+      /control port cannot listen on .*EADDRINUSE.*Choose another port/,
+    );
     const again = await startSandbox({ serviceListen, now: Date.now });
     onTestFinished(again.close);
     expect(again.catalogueUrl).toBe(free.catalogueUrl);
   });
 
   it('are closed with the sandbox, answers that are kept back included', async () => {
-    const { sandbox, login } = await startWorld({ service: { answerDelayMs: 3_600_000 } });
+    const { sandbox, login } = await startTestSandbox({ service: { answerDelayMs: 3_600_000 } });
     const answer = login();
     while (sandbox.requests().length === 0) await turn();
     await Promise.all([sandbox.close(), answer.catch(() => undefined)]);
@@ -248,7 +253,7 @@ describe('the services', () => {
 
 describe('the log of requests', () => {
   it('keeps the last thousand, the one under way included', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     for (let number = 0; number < 1_005; number += 1) {
       await send(`${sandbox.catalogueUrl}/${number}`);
     }

@@ -4,14 +4,14 @@ import {
   type ServiceSettingsInput,
   serviceSettingsSchema,
 } from '../../src/sandbox/services/service-settings.ts';
-import { type Answer, send, startMs, startWorld } from './world.ts';
+import { type Answer, send, startMs, startTestSandbox } from './set-up.ts';
 
 const unknownPath = '/Subscriptions(991c4730-cf6f-432a-9f6c-47be0230ff45)';
 const shape = ({ status, json }: Answer) => [status, json];
 
 describe('a knob changes', () => {
   it('how many may run, and be there', async () => {
-    const { create } = await startWorld({ service: { runningMax: 1, totalMax: 2 } });
+    const { create } = await startTestSandbox({ service: { runningMax: 1, totalMax: 2 } });
     expect((await create()).status).toBe(201);
     expect((await create()).status).toBe(400);
     expect((await create({ Status: 'paused' })).status).toBe(201);
@@ -20,7 +20,7 @@ describe('a knob changes', () => {
 
   it('the status of a limit, for creating and resuming', async () => {
     const service = { runningMax: 1, totalMax: 2, limitStatus: 409 };
-    const { create, edit } = await startWorld({ service });
+    const { create, edit } = await startTestSandbox({ service });
     await create();
     expect((await create()).status).toBe(409);
     const { json } = await create({ Status: 'paused' });
@@ -30,7 +30,7 @@ describe('a knob changes', () => {
 
   it('what happens to an order to run beyond the limit', async () => {
     const service = { runningMax: 1, resumeBeyondLimit: 'ignore' } as const;
-    const { create, edit } = await startWorld({ service });
+    const { create, edit } = await startTestSandbox({ service });
     await create();
     const { json } = await create({ Status: 'paused' });
     expect(await edit(json.Id, { Status: 'running' })).toMatchObject({ status: 200, json });
@@ -38,14 +38,14 @@ describe('a knob changes', () => {
 
   it('the statuses of an unknown id and of a bad token', async () => {
     const service = { unknownIdStatus: 410, unauthorizedStatus: 403 };
-    const { call, sandbox } = await startWorld({ service });
+    const { call, sandbox } = await startTestSandbox({ service });
     expect((await call('GET', unknownPath)).status).toBe(410);
     const answer = await send(`${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`, {});
     expect(shape(answer)).toEqual([403, { detail: 'Unauthorized' }]);
   });
 
   it('the form of detail, but not that of a filter and of a path', async () => {
-    const { call, create, sandbox } = await startWorld();
+    const { call, create, sandbox } = await startTestSandbox();
     const text = 'Subscription with id 991c4730-cf6f-432a-9f6c-47be0230ff45 not found.';
     const object = { message: text, request_id: expect.any(String) };
     const listed = [
@@ -66,14 +66,14 @@ describe('a knob changes', () => {
   });
 
   it('whether one subscription can be read', async () => {
-    const { create, call } = await startWorld({ service: { getById: false } });
+    const { create, call } = await startTestSandbox({ service: { getById: false } });
     const { json } = await create();
     const { status, headers } = await call('GET', `/Subscriptions(${json.Id})`);
     expect([status, headers.get('allow')]).toEqual([405, 'PATCH, DELETE']);
   });
 
   it('whether the last notification is told', async () => {
-    const { sandbox, list } = await startWorld();
+    const { sandbox, list } = await startTestSandbox();
     const lastNotificationDate = '2026-04-30T00:00:00.000Z';
     sandbox.addSubscription({ type: 'pull', lastNotificationDate });
     expect((await list())[0].LastNotificationDate).toBe(lastNotificationDate);
@@ -82,7 +82,7 @@ describe('a knob changes', () => {
   });
 
   it('the forms of events, dates and StageOrder', async () => {
-    const { create, list, sandbox } = await startWorld();
+    const { create, list, sandbox } = await startTestSandbox();
     await create({ SubscriptionEvent: ['created', 'modified'], StageOrder: true });
     sandbox.service.change({
       eventsAs: 'string',
@@ -97,7 +97,7 @@ describe('a knob changes', () => {
 
   it('the lifetimes of tokens', async () => {
     const service = { accessTokenSeconds: 5, refreshTokenSeconds: 60 };
-    const { login } = await startWorld({ service });
+    const { login } = await startTestSandbox({ service });
     const { json } = await login();
     expect([json.expires_in, json.refresh_expires_in]).toEqual([5, 60]);
   });
@@ -105,7 +105,7 @@ describe('a knob changes', () => {
 
 describe('a fault', () => {
   it('makes every catalogue call unavailable, and no other', async () => {
-    const { call, login, sandbox } = await startWorld();
+    const { call, login, sandbox } = await startTestSandbox();
     await call('GET', '/Subscriptions/Info');
     sandbox.service.change({ unavailable: true });
     for (const [method, path] of [
@@ -121,7 +121,7 @@ describe('a fault', () => {
   });
 
   it('makes the identity provider unavailable, with a page, and the catalogue not', async () => {
-    const { call, login, sandbox } = await startWorld();
+    const { call, login, sandbox } = await startTestSandbox();
     await call('GET', '/Subscriptions/Info');
     sandbox.service.change({ identityUnavailable: true });
     const { status, json } = await login();
@@ -130,7 +130,7 @@ describe('a fault', () => {
   });
 
   it('loses the answers of so many creations, which are done all the same', async () => {
-    const { create, list, sandbox } = await startWorld();
+    const { create, list, sandbox } = await startTestSandbox();
     await list();
     sandbox.service.change({ createAnswersLost: 1 });
     await expect(create()).rejects.toThrow('fetch failed');
@@ -141,13 +141,13 @@ describe('a fault', () => {
   });
 
   it('does not lose the answer of a creation that is refused', async () => {
-    const { create, sandbox } = await startWorld({ service: { createAnswersLost: 1 } });
+    const { create, sandbox } = await startTestSandbox({ service: { createAnswersLost: 1 } });
     expect((await create({ FilterParam: 'foo eq 1' })).status).toBe(400);
     expect(sandbox.service.current().createAnswersLost).toBe(1);
   });
 
   it('refuses so many creations, which do nothing', async () => {
-    const { create, list } = await startWorld({ service: { createsRefused503: 2 } });
+    const { create, list } = await startTestSandbox({ service: { createsRefused503: 2 } });
     expect((await create()).status).toBe(503);
     expect((await create()).status).toBe(503);
     expect(await list()).toEqual([]);
@@ -155,7 +155,7 @@ describe('a fault', () => {
   });
 
   it('keeps answers back, by the clock of the sandbox, after the work is done', async () => {
-    const { create, list, sandbox } = await startWorld();
+    const { create, list, sandbox } = await startTestSandbox();
     await list();
     sandbox.service.change({ answerDelayMs: 60_000 });
     let answered = false;
@@ -172,7 +172,7 @@ describe('a fault', () => {
 
 describe('the knobs', () => {
   it('are told on the control port with their defaults, and no secret', async () => {
-    const { control } = await startWorld();
+    const { control } = await startTestSandbox();
     const { totpSecret, ...defaults } = serviceSettingsSchema.parse({});
     expect(totpSecret).toBeNull();
     const { status, json } = await control('GET', '/service');
@@ -184,7 +184,7 @@ describe('the knobs', () => {
   });
 
   it('are turned one by one on the control port, and the others stay', async () => {
-    const { control, sandbox } = await startWorld({ service: { totalMax: 5 } });
+    const { control, sandbox } = await startTestSandbox({ service: { totalMax: 5 } });
     await control('PATCH', '/service', { runningMax: 1 });
     await control('PATCH', '/service', { limitStatus: 403 });
     expect(sandbox.service.current()).toMatchObject({
@@ -201,7 +201,7 @@ describe('the knobs', () => {
     [{ detailForm: 'xml' }, 'detailForm'],
     [{ totpSecret: 'secret-0189' }, 'totpSecret'],
   ])('%j is refused and changes nothing', async (changes, name) => {
-    const { control, sandbox } = await startWorld();
+    const { control, sandbox } = await startTestSandbox();
     const before = sandbox.service.current();
     const { status, json, text } = await control('PATCH', '/service', changes);
     expect(status).toBe(400);
@@ -213,7 +213,7 @@ describe('the knobs', () => {
   });
 
   it.each([null, [], 'x', 7])('%j is refused, being no selection', async (changes) => {
-    const { control } = await startWorld();
+    const { control } = await startTestSandbox();
     expect((await control('PATCH', '/service', changes)).status).toBe(400);
   });
 });
@@ -221,10 +221,10 @@ describe('the knobs', () => {
 const order = { $orderby: 'PublicationDate asc', $top: '5' };
 
 async function startLists(service: ServiceSettingsInput = {}) {
-  const world = await startWorld({ service });
-  await world.publish(5);
-  const ask = (path = '/Products') => send(`${world.root}${path}?${new URLSearchParams(order)}`);
-  return { ...world, ask };
+  const test = await startTestSandbox({ service });
+  await test.publish(5);
+  const ask = (path = '/Products') => send(`${test.root}${path}?${new URLSearchParams(order)}`);
+  return { ...test, ask };
 }
 
 it('spoils the next lists, as many as were ordered, and no others', async () => {

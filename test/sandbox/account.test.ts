@@ -249,27 +249,6 @@ describe('after 365 days without a notification', () => {
     expect(await test.list()).toEqual([]);
   });
 
-  it('a notification saves it, and puts the pause off', async () => {
-    const { sandbox } = await startTestSandbox();
-    const add = (submittedDays: number, notifiedDays: number) =>
-      sandbox.addSubscription({
-        type: 'pull',
-        submissionDate: iso(startMs - submittedDays * dayMs),
-        lastNotificationDate: iso(startMs - notifiedDays * dayMs),
-      });
-    const notified = add(100, 10);
-    const saved = add(400, 1);
-    const find = (id: string) => sandbox.subscriptions().find((one) => one.id === id);
-    sandbox.clock.advance(50 * dayMs - 1);
-    expect(find(notified.id)?.status).toBe('running');
-    sandbox.clock.advance(1);
-    expect(find(notified.id)?.status).toBe('paused');
-    sandbox.clock.advance(314 * dayMs - 1);
-    expect(find(saved.id)).toBeDefined();
-    sandbox.clock.advance(1);
-    expect(find(saved.id)).toBeUndefined();
-  });
-
   it('happens in one go with the pause, by one order on the control port', async () => {
     const { control, create, list } = await startTestSandbox();
     await create();

@@ -219,35 +219,6 @@ describe('the dispatcher', () => {
     expect(most).toBe(8);
   });
 
-  it('keeps a record that agrees with what the endpoint counted', async () => {
-    const { dispatcher, recipient, record, requests } = await startDispatcher((nth) =>
-      nth % 3 === 0 ? 503 : 200,
-    );
-    const random = createRandom(3);
-    const rates = { duplicate: 0.2, answerLost: 0.2, connectionFails: 0.2, lost: 0.1 };
-    const faults = { ...noFaults, ...rates };
-    for (let number = 1; number <= 100; number += 1) {
-      dispatcher.dispatch(notification(number), planDelivery(faults, random), recipient);
-    }
-    await dispatcher.drained();
-    const totals = record.totals();
-    const answered = record
-      .entries()
-      .flatMap((entry) => entry.attempts.filter(({ status }) => status !== null));
-    expect(answered).toHaveLength(requests.length);
-    expect(totals.receivedOk).toBe(requests.length - Math.floor(requests.length / 3));
-    expect(totals.attempts).toBeGreaterThan(requests.length);
-    expect(totals.delivered + totals.lost).toBe(100);
-    expect(totals.pending).toBe(0);
-    expect(totals.duplicatesSent).toBeGreaterThan(0);
-    expect(totals.lost).toBeGreaterThan(0);
-    for (const { productId, timesReceivedOk } of record.entries()) {
-      const number = productId.slice('id-'.length);
-      const seen = requests.filter(({ body }) => body.toString() === `{"number":${number}}`);
-      expect(seen.length).toBeGreaterThanOrEqual(timesReceivedOk);
-    }
-  });
-
   it('passes on what the listener for settled notifications threw', async () => {
     const { dispatcher, recipient } = await startDispatcher(undefined, {
       onSettled: () => {

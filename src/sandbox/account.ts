@@ -161,10 +161,6 @@ export function createSubscriptions(options: {
     },
     /** Cancels, which is the same as deleting. Refuses `unknown-id`. */
     remove: (id: string) => void account.delete(find(id).id.toLowerCase()),
-    /** Returns the push subscriptions to an event, of any filter. */
-    listening: (event: NotificationEvent) => subscribed(list(), event, 'running'),
-    /** Returns the push subscriptions to an event that are paused. */
-    paused: (event: NotificationEvent) => subscribed(list(), event, 'paused'),
     /** Notes that the sender saw a success; one that was cancelled meanwhile is not brought back. */
     delivered: (subscription: Subscription) => {
       subscription.lastNotificationMs = lapse();
@@ -172,7 +168,8 @@ export function createSubscriptions(options: {
   };
 }
 
-function subscribed(
+/** Returns the push subscriptions to an event that have a status, of any filter. */
+export function pushedTo(
   account: readonly Subscription[],
   event: NotificationEvent,
   wanted: SubscriptionStatus,

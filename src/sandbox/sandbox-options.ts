@@ -1,6 +1,6 @@
 /** What a sandbox can be told, checked once. */
 import { z } from 'zod';
-import { SandboxConfigurationError } from './configuration-error.ts';
+import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
 import {
@@ -155,12 +155,10 @@ export type CheckedSandboxOptions = z.output<typeof sandboxOptionsSchema>;
 
 /** Completes options with their defaults. Throws SandboxConfigurationError naming every fault and no value. */
 export function checkSandboxOptions(options: SandboxOptions): CheckedSandboxOptions {
-  const result = sandboxOptionsSchema.safeParse(options);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(
-    ({ path, message }) => `${path.length === 0 ? 'options' : path.join('.')}: ${message}`,
-  );
-  throw new SandboxConfigurationError(`The sandbox was not started. ${faults.join('; ')}.`);
+  const { data, error } = sandboxOptionsSchema.safeParse(options);
+  if (data) return data;
+  const faults = describeFaults(error, 'options');
+  throw new SandboxConfigurationError(`The sandbox was not started. ${faults}.`);
 }
 
 function toListenAddress(text: string): ListenAddress {

@@ -3,11 +3,12 @@ import {
   type AddedSubscription,
   addedSubscriptionSchema,
   createSubscriptions,
+  pushedTo,
   SubscriptionRefusal,
   viewOf,
 } from './account.ts';
 import { createSandboxClock } from './clock.ts';
-import { SandboxConfigurationError } from './configuration-error.ts';
+import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import { createControlApp } from './control.ts';
 import { createDeliverer } from './delivery/deliverer.ts';
 import { createDeliveryRecord } from './delivery/delivery-record.ts';
@@ -150,8 +151,8 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     source,
     recipientsOf: createRecipients(subscriptions, seed ^ seeds.bodies),
     pausedIdsOf: (event, product) => {
-      const paused = subscriptions.paused(event).filter(({ matches }) => matches(product));
-      return paused.map(({ id }) => id);
+      const paused = pushedTo(subscriptions.list(), event, 'paused');
+      return paused.filter(({ matches }) => matches(product)).map(({ id }) => id);
     },
     dispatcher,
     clock,
@@ -202,10 +203,9 @@ function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: Sa
 }
 
 function readAdded(subscription: AddedSubscription) {
-  const result = addedSubscriptionSchema.safeParse(subscription);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-  throw new SandboxConfigurationError(`The subscription was not added. ${faults.join('; ')}.`);
+  const { data, error } = addedSubscriptionSchema.safeParse(subscription);
+  if (data) return data;
+  throw new SandboxConfigurationError(`The subscription was not added. ${describeFaults(error)}.`);
 }
 
 /** Throws SandboxConfigurationError, with nothing left open, when a port cannot be opened. */

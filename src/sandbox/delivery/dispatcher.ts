@@ -1,7 +1,12 @@
 /** Carries out the delivery of each published notification: its attempts, the waits between them, and its faults. */
 import { setImmediate } from 'node:timers/promises';
 import type { ProductView } from '../../filter/product-view.ts';
-import type { EndpointAddress, PushSubscription, Subscriptions } from '../account.ts';
+import {
+  type EndpointAddress,
+  type PushSubscription,
+  pushedTo,
+  type Subscriptions,
+} from '../account.ts';
 import type { SandboxClock } from '../clock.ts';
 import { createRandom, type Random } from '../random.ts';
 import { type Deliverer, isSuccess, socketsMax } from './deliverer.ts';
@@ -314,7 +319,7 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
 
   return (event, product) => {
     const matchesByFilter = new Map<string, boolean>();
-    return subscriptions.listening(event).flatMap((subscription) => {
+    return pushedTo(subscriptions.list(), event, 'running').flatMap((subscription) => {
       // Created before the filter is asked, so that what a seed brings does not depend on filters.
       const recipient = recipients.get(subscription) ?? create(subscription);
       recipients.set(subscription, recipient);

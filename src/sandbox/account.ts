@@ -83,10 +83,10 @@ export interface EndpointRules {
 const dayMs = 86_400_000;
 
 /** Specification, Limits: inactivity before the automatic pause. */
-export const inactivityMaxMs = 60 * dayMs;
+const inactivityMaxMs = 60 * dayMs;
 
 /** Specification, Limits: time after the last notification before the automatic cancellation. */
-export const silenceMaxMs = 365 * dayMs;
+const silenceMaxMs = 365 * dayMs;
 
 /** Every method first applies what time has done. Refusals are thrown as SubscriptionRefusal. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -321,9 +321,7 @@ export function isPush(subscription: Subscription): subscription is PushSubscrip
   return subscription.address !== null;
 }
 
-/** A copy of a subscription without credentials; dates are ISO 8601 in UTC. */
-export type SubscriptionView = ReturnType<typeof viewOf>;
-
+/** Returns a copy of a subscription without credentials; dates are ISO 8601 in UTC. */
 export function viewOf(subscription: Subscription) {
   const { id, status, statusMs, events, filter, address } = subscription;
   const { submittedMs, lastNotificationMs } = subscription;

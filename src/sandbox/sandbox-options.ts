@@ -3,10 +3,7 @@ import { z } from 'zod';
 import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
-import {
-  inferenceProjectsSchema,
-  inferenceSettingsSchema,
-} from './inference/inference-settings.ts';
+import { inferenceSettingsSchema } from './inference/inference-settings.ts';
 import type { ListenAddress } from './local-server.ts';
 import { eventsMaxDefault } from './publishing/events.ts';
 import { heldMaxDefault } from './publishing/holdings.ts';
@@ -98,8 +95,6 @@ const optionsSchema = z.strictObject({
     .default({ username: 'sandbox', password: 'sandbox' }),
   /** Knobs of the services to start with; what is left out has its default. */
   service: serviceSettingsSchema.prefault({}),
-  /** Projects of the inference service; without any, `demo` with the key `sandbox-key`, and `other`. */
-  inferenceProjects: inferenceProjectsSchema,
   /** Knobs of the inference service to start with; what is left out has its default. */
   inference: inferenceSettingsSchema.prefault({}),
   retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),

@@ -170,7 +170,6 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     publisher,
     requests: createRequestLog<LoggedRequest>(),
     inference: {
-      projects: options.inferenceProjects,
       knobs: createKnobs(inferenceSettingsSchema, options.inference, 'The inference service was'),
       record: createInferenceRecord(),
       seed: seed ^ seeds.inference,

@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import { answerText } from '../../src/sandbox/inference/answer.ts';
 import { createInferenceRecord } from '../../src/sandbox/inference/inference-app.ts';
 import {
@@ -21,7 +20,6 @@ import {
   rightText,
   startInference,
   startMs,
-  startTestSandbox,
   textOf,
 } from './set-up.ts';
 
@@ -188,24 +186,6 @@ describe('a key', () => {
       expect([status, json.error.code]).toEqual([404, 'model_not_found']);
       expect(json.error.message).toContain(mixed.model);
     }
-  });
-
-  it('can be chosen, with its project', async () => {
-    const mine = { name: 'mine', key: 'my-key', models: ['me/mine'] };
-    const { ask } = await startInference({}, { inferenceProjects: [mine] });
-    expect((await ask({ key: 'my-key', model: 'me/mine' })).status).toBe(200);
-    expect((await ask()).status).toBe(401);
-  });
-
-  it.each([
-    [[{ name: 'a', key: 'two words', models: [] }], 'inferenceProjects.0.key'],
-    [[{ name: 'a', key: 'k', models: ['no-vendor'] }], 'inferenceProjects.0.models.0'],
-    [['a', 'b'].map((name) => ({ name, key: 'k', models: [] })), 'two projects have one key'],
-    [['k', 'l'].map((one) => ({ name: 'a', key: one, models: [] })), 'have one name'],
-  ])('and project must fit: %j', async (inferenceProjects, message) => {
-    const starting = startTestSandbox({ inferenceProjects });
-    await expect(starting).rejects.toThrow(SandboxConfigurationError);
-    await expect(starting).rejects.toThrow(message);
   });
 });
 

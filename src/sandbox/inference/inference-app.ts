@@ -13,10 +13,14 @@ import {
   type InferenceOutcome,
   readCompletionRequest,
 } from './answer.ts';
-import type { InferenceKnobs, InferenceProject } from './inference-settings.ts';
+import {
+  demoProject,
+  type InferenceKnobs,
+  type InferenceProject,
+  otherProject,
+} from './inference-settings.ts';
 
 export interface InferenceAppOptions {
-  readonly projects: readonly InferenceProject[];
   readonly knobs: InferenceKnobs;
   readonly record: InferenceRecord;
   readonly clock: SandboxClock;
@@ -34,6 +38,7 @@ interface Environment {
 const inferencePath = '/openai/v1';
 const bodyBytesMax = 1024 * 1024;
 const modelCharactersMax = 200;
+const projects: readonly InferenceProject[] = [demoProject, otherProject];
 
 /** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
 export function createInferenceApp(options: InferenceAppOptions): Hono<Environment> {
@@ -80,7 +85,7 @@ async function answerTo(
   }
   const logged = get('logged');
   const key = bearerOf(req);
-  const project = options.projects.find((one) => one.key === key);
+  const project = projects.find((one) => one.key === key);
   const body = await req.text();
   if (project === undefined)
     return { outcome: 'unauthorized', answer: errors.unauthorized(settings) };

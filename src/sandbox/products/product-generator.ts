@@ -67,16 +67,13 @@ export function createProductGenerator({ seed }: { seed: number }) {
     },
     /**
      * Returns the product after a change: ModificationDate is `atMs`, and the cloud cover or the checksums
-     * are new. Draws from `own`, by default from a sequence of the generator's own.
+     * are new.
      */
-    modified: <Product extends CatalogueProduct>(
-      product: Product,
-      atMs: number,
-      own = changes,
-    ): Product => {
-      const ModificationDate = drawTimestamp(own, Math.floor(atMs));
-      const cloudCover = own.chance(0.5) ? newCloudCover(product, own) : undefined;
-      return { ...product, ...(cloudCover ?? newChecksums(product, atMs, own)), ModificationDate };
+    modified: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => {
+      const ModificationDate = drawTimestamp(changes, Math.floor(atMs));
+      const cloudCover = changes.chance(0.5) ? newCloudCover(product, changes) : undefined;
+      const change = cloudCover ?? newChecksums(product, atMs, changes);
+      return { ...product, ...change, ModificationDate };
     },
     /** Returns the product with its checksums corrected: the first ones can be wrong (facts, catalogue 2). */
     corrected: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => {

@@ -80,8 +80,6 @@ export function createPublisher(options: PublisherOptions) {
     ...createSimulatedTime(publication, options),
     /** Resolves when all open notifications wait for their time. */
     quiet: dispatcher.quiet,
-    /** Resolves when no notification is open. */
-    drained: dispatcher.drained,
     /** Stops publishing by rate; what is published already is still delivered. */
     pause: gate.shut,
     resume: gate.open,

@@ -19,10 +19,6 @@ import { type EndpointAnswer, startTrustedEndpoint, turn } from './set-up.ts';
 const calm = planDelivery(noFaults, createRandom(1));
 const undisturbed = { connectionFails: false, answerLost: false };
 
-function planOf(changes: Partial<DeliveryPlan>): DeliveryPlan {
-  return { ...calm, ...changes };
-}
-
 function notification(number: number): BuiltNotification {
   return {
     subscriptionId: 's-1',
@@ -48,7 +44,7 @@ async function startDispatcher(answer?: EndpointAnswer, options: Partial<Dispatc
   const record = createDeliveryRecord();
   const stopping = new AbortController();
   const settled: DeliveryEntry[] = [];
-  const dispatcher = createDispatcher({
+  const { dispatch, drained, room } = createDispatcher({
     deliverer,
     clock,
     record,
@@ -61,73 +57,69 @@ async function startDispatcher(answer?: EndpointAnswer, options: Partial<Dispatc
     stopping.abort();
     deliverer.close();
   });
+  const start = (number = 1, changes: Partial<DeliveryPlan> = {}) =>
+    dispatch(notification(number), { ...calm, ...changes }, recipient);
+  /** Starts the delivery of number 1, and returns its entry when it has ended. */
+  const deliver = async (changes?: Partial<DeliveryPlan>) => {
+    start(1, changes);
+    await drained();
+    return record.find(1);
+  };
   const bodies = () => requests.map(({ body }) => body.toString());
-  return { dispatcher, record, clock, requests, bodies, settled, stopping, recipient };
+  return { start, deliver, drained, room, record, clock, requests, bodies, settled, stopping };
 }
 
 describe('retrying', () => {
+  const tenMinutes = { retryDelaysMs: [600_000, 600_000, 600_000] } as const;
+
   it.each([500, 503, 400, 401, 302])('gives up after four answers of %d', async (status) => {
-    const { dispatcher, recipient, record, requests, settled } = await startDispatcher(
-      () => status,
-    );
-    dispatcher.dispatch(notification(1), calm, recipient);
-    await dispatcher.drained();
+    const { deliver, record, requests, settled } = await startDispatcher(() => status);
+    const entry = await deliver();
     expect(requests).toHaveLength(4);
-    const [entry] = record.entries();
-    expect(entry).toMatchObject({
-      outcome: 'lost',
-      reason: `4 attempts failed; the last one: the endpoint answered ${status}`,
-      timesReceivedOk: 0,
-    });
-    expect(entry?.attempts.map((attempt) => attempt.status)).toEqual(Array(4).fill(status));
+    const reason = `4 attempts failed; the last one: the endpoint answered ${status}`;
+    expect(entry).toMatchObject({ outcome: 'lost', reason, timesReceivedOk: 0 });
+    expect(entry.attempts.map((attempt) => attempt.status)).toEqual(Array(4).fill(status));
     expect(settled).toEqual([entry]);
     expect(record.totals()).toMatchObject({ published: 1, lost: 1, delivered: 0, pending: 0 });
   });
 
   it('stops at the first success', async () => {
-    const { dispatcher, recipient, record, bodies } = await startDispatcher((nth) =>
-      nth === 1 ? 503 : 200,
-    );
-    dispatcher.dispatch(notification(1), calm, recipient);
-    await dispatcher.drained();
-    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
-    expect(record.entries()[0]).toMatchObject({
-      outcome: 'delivered',
-      reason: null,
-      timesReceivedOk: 1,
-      attempts: [
-        { status: 503, answerSeen: true, error: null },
-        { status: 200, answerSeen: true, error: null },
-      ],
-    });
+    const answer = (nth: number) => (nth === 1 ? 503 : 200);
+    const { deliver, record, bodies } = await startDispatcher(answer);
+    const attempts = [503, 200].map((status) => ({ status, answerSeen: true, error: null }));
+    const delivered = { outcome: 'delivered', reason: null, timesReceivedOk: 1, attempts };
+    expect(await deliver()).toMatchObject(delivered);
+    expect(bodies()).toEqual(Array(2).fill('{"number":1}'));
     expect(record.totals()).toMatchObject({ attempts: 2, duplicatesSent: 0, accepted: 1 });
   });
 
   it('waits by the clock of the sandbox', async () => {
-    const { dispatcher, recipient, record, clock, requests } = await startDispatcher(() => 503, {
-      retryDelaysMs: [600_000, 600_000, 600_000],
-    });
-    dispatcher.dispatch(notification(1), calm, recipient);
+    const { start, drained, record, clock, requests } = await startDispatcher(
+      () => 503,
+      tenMinutes,
+    );
+    start();
     for (const seen of [1, 2, 3]) {
       await expect.poll(() => record.totals().attempts).toBe(seen);
       expect(requests).toHaveLength(seen);
       clock.advance(600_000);
     }
-    await dispatcher.drained();
+    await drained();
     expect(requests).toHaveLength(4);
-    const starts = record.entries()[0]?.attempts.map(({ startedAtMs }) => startedAtMs) ?? [];
+    const starts = record.find(1).attempts.map(({ startedAtMs }) => startedAtMs);
     expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeGreaterThanOrEqual(1_800_000);
   });
 
   it('is given up when the sandbox closes, and blames nobody', async () => {
-    const { dispatcher, recipient, record, stopping, settled } = await startDispatcher(() => 503, {
-      retryDelaysMs: [600_000, 600_000, 600_000],
-    });
-    dispatcher.dispatch(notification(1), calm, recipient);
+    const { start, drained, record, stopping, settled } = await startDispatcher(
+      () => 503,
+      tenMinutes,
+    );
+    start();
     await expect.poll(() => record.totals().attempts).toBe(1);
     stopping.abort();
-    await dispatcher.drained();
-    expect(record.entries()[0]?.outcome).toBe('pending');
+    await drained();
+    expect(record.find(1).outcome).toBe('pending');
     expect(settled).toEqual([]);
   });
 });
@@ -176,11 +168,9 @@ describe('a fault', () => {
       { published: 1, delivered: 1, duplicatesSent: 1 },
     ],
   ])('%s', async (_, changes, requests, entry, totals) => {
-    const { dispatcher, recipient, record, bodies, settled } = await startDispatcher();
-    dispatcher.dispatch(notification(1), planOf(changes), recipient);
-    await dispatcher.drained();
+    const { deliver, record, bodies, settled } = await startDispatcher();
+    expect(await deliver(changes)).toMatchObject(entry);
     expect(bodies()).toEqual(Array(requests).fill('{"number":1}'));
-    expect(record.entries()[0]).toMatchObject(entry);
     expect(record.totals()).toMatchObject(totals);
     expect(settled).toHaveLength(1);
   });
@@ -188,46 +178,39 @@ describe('a fault', () => {
   it('of order lets later notifications go first', async () => {
     // The time stands still, so that only the later ones can set the first one free.
     const clock = createSandboxClock({ now: () => 0 });
-    const { dispatcher, recipient, bodies } = await startDispatcher(undefined, { clock });
-    dispatcher.dispatch(notification(1), planOf({ heldBehind: 2 }), recipient);
-    for (const number of [2, 3]) dispatcher.dispatch(notification(number), calm, recipient);
-    await dispatcher.drained();
+    const { start, drained, bodies } = await startDispatcher(undefined, { clock });
+    start(1, { heldBehind: 2 });
+    for (const number of [2, 3]) start(number);
+    await drained();
     expect(bodies().at(-1)).toBe('{"number":1}');
     expect(bodies()).toHaveLength(3);
   });
 });
 
 describe('the dispatcher', () => {
-  it('has at most eight requests under way', async () => {
-    let underWay = 0;
-    let most = 0;
-    const deliverer = {
-      close: () => {},
-      deliver: async () => {
-        underWay += 1;
-        most = Math.max(most, underWay);
-        await turn();
-        underWay -= 1;
-        return { durationMs: 1, status: 200, error: null, code: null };
-      },
+  it('has at most eight requests in flight', async () => {
+    let [inFlight, most] = [0, 0];
+    const deliver = async () => {
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await turn();
+      inFlight -= 1;
+      return { durationMs: 1, status: 200, error: null, code: null };
     };
-    const { dispatcher, recipient, record } = await startDispatcher(undefined, { deliverer });
-    for (let number = 1; number <= 40; number += 1)
-      dispatcher.dispatch(notification(number), calm, recipient);
-    await dispatcher.drained();
-    expect(record.totals().delivered).toBe(40);
-    expect(most).toBe(8);
+    const { start, drained, record } = await startDispatcher(undefined, { deliverer: { deliver } });
+    for (let number = 1; number <= 40; number += 1) start(number);
+    await drained();
+    expect([record.totals().delivered, most]).toEqual([40, 8]);
   });
 
   it('passes on what the listener for settled notifications threw', async () => {
-    const { dispatcher, recipient } = await startDispatcher(undefined, {
-      onSettled: () => {
-        throw new Error('the listener broke');
-      },
-    });
-    dispatcher.dispatch(notification(1), calm, recipient);
-    await expect(dispatcher.drained()).rejects.toThrow('the listener broke');
-    await expect(dispatcher.room(10)).rejects.toThrow('the listener broke');
+    const onSettled = () => {
+      throw new Error('the listener broke');
+    };
+    const { start, drained, room } = await startDispatcher(undefined, { onSettled });
+    start();
+    await expect(drained()).rejects.toThrow('the listener broke');
+    await expect(room(10)).rejects.toThrow('the listener broke');
   });
 });
 

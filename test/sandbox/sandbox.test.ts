@@ -22,14 +22,8 @@ const fast = { ratePerSecond: 1_000, retryDelaysMs: [5, 5, 5] } satisfies Partia
 
 async function startPublishing(options: Partial<SandboxOptions>, answer?: EndpointAnswer) {
   const { url, requests, connections, trustedCaPems } = await startTrustedEndpoint(answer);
-  const endpoint = url.href;
-  const sandbox = await startSandbox({
-    ...credentials,
-    ...fast,
-    endpoint,
-    trustedCaPems,
-    ...options,
-  });
+  const given = { ...credentials, ...fast, endpoint: url.href, trustedCaPems };
+  const sandbox = await startSandbox({ ...given, ...options });
   onTestFinished(sandbox.close);
   return { sandbox, requests, connections };
 }
@@ -95,7 +89,7 @@ describe('the sandbox', () => {
     );
   });
 
-  it('tells why each failed attempt failed', async () => {
+  it('reports why each attempt failed', async () => {
     const failures: unknown[] = [];
     const { sandbox } = await startPublishing({
       count: 1,
@@ -108,12 +102,10 @@ describe('the sandbox', () => {
   });
 
   it('passes on what the listener for settled notifications threw', async () => {
-    const { sandbox } = await startPublishing({
-      count: 1,
-      onSettled: () => {
-        throw new Error('the listener broke');
-      },
-    });
+    const onSettled = () => {
+      throw new Error('the listener broke');
+    };
+    const { sandbox } = await startPublishing({ count: 1, onSettled });
     await expect(sandbox.finished).rejects.toThrow('the listener broke');
   });
 });
@@ -225,7 +217,7 @@ describe('starting the sandbox', () => {
 });
 
 describe('the services', () => {
-  it('listen on loopback, and tell where', async () => {
+  it('listen on loopback, and show where', async () => {
     const { sandbox } = await startTestSandbox();
     expect(sandbox.catalogueUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const path = '/auth/realms/CDSE/protocol/openid-connect/token';

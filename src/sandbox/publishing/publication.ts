@@ -114,17 +114,19 @@ export function createPublication(options: PublicationOptions) {
   };
 
   return {
-    /** Publishes up to `count` products; returns how many there were. */
-    publishNext: (count: number, moment: () => Moment) => {
+    /**
+     * Publishes up to `count` products, or changes as many of those that were published or changed last,
+     * oldest first; returns how many there were.
+     */
+    publish: (event: NotificationEvent, count: number, moment: () => Moment): number => {
+      if (event !== 'created') {
+        const products = [...live].slice(0, count);
+        for (const product of products) publish(event, product, moment());
+        return products.length;
+      }
       let published = 0;
       while (published < count && publishNext(moment())) published += 1;
       return published;
-    },
-    /** Changes up to `count` of the products that were published or changed last, oldest first; returns how many. */
-    publishChanges: (event: 'modified' | 'deleted', count: number, moment: () => Moment) => {
-      const products = [...live].slice(0, count);
-      for (const product of products) publish(event, product, moment());
-      return products.length;
     },
     /**
      * Publishes a product, if requested, and the changes of earlier ones that are due with it; without a

@@ -25,7 +25,7 @@ export const sandboxCommand = defineCommand('sandbox', {
   description:
     'Imitate the catalogue: take registrations, publish products, push their notifications.',
   flags: (command) =>
-    addPublishingOptions(addEndpointOptions(command))
+    addPublishingOptions(command)
       .addOption(
         new Option('--faults <mix>', 'how faulty the way is')
           .choices(Object.keys(faultMixes))
@@ -83,14 +83,11 @@ Examples:
   run: sandbox,
 });
 
-function addEndpointOptions(command: Command): Command {
-  return command
-    .option('--endpoint <url>', 'push here from the start, without a registration')
-    .option('--trust <file>', 'PEM file of an authority to trust besides the public ones');
-}
-
+/** Adds what is published, and where to. */
 function addPublishingOptions(command: Command): Command {
   return command
+    .option('--endpoint <url>', 'push here from the start, without a registration')
+    .option('--trust <file>', 'PEM file of an authority to trust besides the public ones')
     .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
     .option('--products <number>', 'stop after so many products', wholeNumber(1))
     .option('--rate <number>', 'products per second', positiveNumber, 1)

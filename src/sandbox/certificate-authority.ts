@@ -14,7 +14,7 @@ export interface KeyedCertificate {
 export interface CertificateRequest {
   /** DNS names and IP addresses (IPv6 without brackets) that the certificate is valid for; at least one. */
   readonly hosts: readonly string[];
-  /** End of validity, ms since 1970; 30 days from now unless told. */
+  /** End of validity, ms since 1970; 30 days from now by default. */
   readonly notAfterMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** What a sandbox can be told, checked once. */
+/** The options of a sandbox, checked once. */
 import { z } from 'zod';
 import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
@@ -59,7 +59,7 @@ const optionsSchema = z.strictObject({
     .min(1)
     .max(30 * dayMs)
     .default(3_600_000),
-  /** What was published before the start, and nobody was told of; the start takes some 0.15 ms a product. */
+  /** Products published before the start, without notifications; the start takes some 0.15 ms a product. */
   past: z
     .strictObject({
       durationMs: z
@@ -69,15 +69,15 @@ const optionsSchema = z.strictObject({
       productsPerDay: z.number().positive().max(10_000_000).default(32_000),
     })
     .optional(),
-  /** How many products are kept, and how many deleted ones; 12,000 and the past unless told. */
+  /** How many products are kept, and how many deleted ones; by default 12,000 and the past. */
   heldMax: z.int().min(1).max(productsMax).optional(),
-  /** How many events are remembered; 100,000 and those of the past unless told. */
+  /** How many events are remembered; by default 100,000 and those of the past. */
   eventsMax: z
     .int()
     .min(1)
     .max(4 * productsMax)
     .optional(),
-  /** GUID of the subscription that runs from the start; made from the seed unless told. */
+  /** GUID of the subscription that runs from the start; made from the seed by default. */
   subscriptionId: z.guid().optional(),
   /** Fault rates to start with; what is left out is 0. */
   faults: faultsSchema.prefault({}),

@@ -88,9 +88,10 @@ export interface ProductDraft {
   /** Without beginningDateTime and endingDateTime, which follow from the times. */
   readonly attributes: AttributeValues;
   readonly footprint: Footprint | null;
-  readonly quicklook: boolean;
-  /** True when the archive is offered in addition to the folder. */
-  readonly compressed: boolean;
+  /** False by default. */
+  readonly quicklook?: boolean;
+  /** True when the archive is offered in addition to the folder; false by default. */
+  readonly compressed?: boolean;
   /** Days from publication to eviction; never when absent. */
   readonly keptDays?: number;
 }

@@ -166,7 +166,7 @@ function drawFate({ faults, random }: Pick<PublicationOptions, 'faults' | 'rando
   return { shape: planShape(rates, random), plan: planDelivery(rates, random) };
 }
 
-/** Creates what tells the world of an event: the catalogue's lists, its subscriptions, and the ledger. */
+/** Creates the publisher of an event to the catalogue's lists, its subscriptions and the ledger. */
 function createNotes(options: PublicationOptions) {
   const { holdings, ledger, recipientsOf, pausedIdsOf, dispatcher, faults } = options;
   return (

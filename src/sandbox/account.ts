@@ -178,7 +178,8 @@ export function pushedTo(
   return all.filter(isPush);
 }
 
-function refuse(message: string): never {
+/** Throws SubscriptionRefusal (`request`). */
+export function refuse(message: string): never {
   throw new SubscriptionRefusal('request', message);
 }
 

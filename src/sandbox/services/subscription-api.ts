@@ -3,9 +3,9 @@ import { z } from 'zod';
 import {
   isPush,
   type NewSubscription,
+  refuse,
   type Subscription,
   type SubscriptionChanges,
-  SubscriptionRefusal,
   type Subscriptions,
   subscriptionStatuses,
   toIso,
@@ -133,10 +133,6 @@ function readChanges(bodyText: string): SubscriptionChanges | 'cancelled' {
     status: body.Status ?? undefined,
     address: Object.keys(address).length === 0 ? undefined : address,
   };
-}
-
-function refuse(message: string): never {
-  throw new SubscriptionRefusal('request', message);
 }
 
 function parseJson(bodyText: string): unknown {

@@ -42,7 +42,7 @@ export interface SandboxFlags {
   allowHttp?: true;
 }
 
-/** What a sandbox is told, with the account of the environment. Throws AppError for what cannot be read. */
+/** Returns the options of a sandbox, with the account of the environment. Throws AppError for what cannot be read. */
 export function sandboxOptions(io: Io, flags: SandboxFlags): SandboxOptions {
   const { endpoint, records, products, rate, seed, modifiedShare, deletedShare } = flags;
   const { secondModifiedShare, lateShare, lateMax: lateMaxMs, past: durationMs } = flags;

@@ -83,10 +83,10 @@ export interface EndpointRules {
 const dayMs = 86_400_000;
 
 /** Specification, Limits: inactivity before the automatic pause. */
-export const inactivityMaxMs = 60 * dayMs;
+const inactivityMaxMs = 60 * dayMs;
 
 /** Specification, Limits: time after the last notification before the automatic cancellation. */
-export const silenceMaxMs = 365 * dayMs;
+const silenceMaxMs = 365 * dayMs;
 
 /** Every method first applies what time has done. Refusals are thrown as SubscriptionRefusal. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -161,10 +161,6 @@ export function createSubscriptions(options: {
     },
     /** Cancels, which is the same as deleting. Refuses `unknown-id`. */
     remove: (id: string) => void account.delete(find(id).id.toLowerCase()),
-    /** Returns the push subscriptions to an event, of any filter. */
-    listening: (event: NotificationEvent) => subscribed(list(), event, 'running'),
-    /** Returns the push subscriptions to an event that are paused. */
-    paused: (event: NotificationEvent) => subscribed(list(), event, 'paused'),
     /** Notes that the sender saw a success; one that was cancelled meanwhile is not brought back. */
     delivered: (subscription: Subscription) => {
       subscription.lastNotificationMs = lapse();
@@ -172,7 +168,8 @@ export function createSubscriptions(options: {
   };
 }
 
-function subscribed(
+/** Returns the push subscriptions to an event that have a status, of any filter. */
+export function pushedTo(
   account: readonly Subscription[],
   event: NotificationEvent,
   wanted: SubscriptionStatus,
@@ -181,7 +178,8 @@ function subscribed(
   return all.filter(isPush);
 }
 
-function refuse(message: string): never {
+/** Throws SubscriptionRefusal (`request`). */
+export function refuse(message: string): never {
   throw new SubscriptionRefusal('request', message);
 }
 
@@ -324,9 +322,7 @@ export function isPush(subscription: Subscription): subscription is PushSubscrip
   return subscription.address !== null;
 }
 
-/** A copy of a subscription without credentials; dates are ISO 8601 in UTC. */
-export type SubscriptionView = ReturnType<typeof viewOf>;
-
+/** Returns a copy of a subscription without credentials; dates are ISO 8601 in UTC. */
 export function viewOf(subscription: Subscription) {
   const { id, status, statusMs, events, filter, address } = subscription;
   const { submittedMs, lastNotificationMs } = subscription;

@@ -14,15 +14,8 @@ export interface KeyedCertificate {
 export interface CertificateRequest {
   /** DNS names and IP addresses (IPv6 without brackets) that the certificate is valid for; at least one. */
   readonly hosts: readonly string[];
-  /** End of validity, ms since 1970; 30 days from now unless told. */
+  /** End of validity, ms since 1970; 30 days from now by default. */
   readonly notAfterMs?: number;
-}
-
-export interface CertificateAuthority {
-  /** The root, PEM: what a client must be told to trust. */
-  readonly certificatePem: string;
-  /** Issues a server certificate signed by the root. Throws RangeError when `hosts` is empty. */
-  issue(request: CertificateRequest): Promise<KeyedCertificate>;
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
@@ -31,11 +24,7 @@ const validityMs = 30 * 86_400_000;
 const rootName = 'CN=earshot sandbox authority';
 
 /** Creates an authority that lives in memory only: nobody can issue more once the process is gone. */
-export async function createCertificateAuthority({
-  now,
-}: {
-  now: () => number;
-}): Promise<CertificateAuthority> {
+export async function createCertificateAuthority({ now }: { now: () => number }) {
   const keys = await createKeys();
   const root = await x509.X509CertificateGenerator.createSelfSigned({
     name: rootName,
@@ -49,8 +38,10 @@ export async function createCertificateAuthority({
     ],
   });
   return {
+    /** The root, PEM: what a client must be configured to trust. */
     certificatePem: root.toString('pem'),
-    issue: async ({ hosts, notAfterMs }) => {
+    /** Issues a server certificate signed by the root. Throws RangeError when `hosts` is empty. */
+    issue: async ({ hosts, notAfterMs }: CertificateRequest): Promise<KeyedCertificate> => {
       const leafKeys = await createKeys();
       const leaf = await x509.X509CertificateGenerator.create({
         subject: subjectOf(hosts),
@@ -118,7 +109,9 @@ function serverExtensions(hosts: readonly string[]) {
 }
 
 async function toPem(key: webcrypto.CryptoKey): Promise<string> {
-  const base64 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64');
-  const lines = base64.match(/.{1,64}/g) ?? [];
-  return ['-----BEGIN PRIVATE KEY-----', ...lines, '-----END PRIVATE KEY-----', ''].join('\n');
+  const pem = x509.PemConverter.encode(
+    await webcrypto.subtle.exportKey('pkcs8', key),
+    'PRIVATE KEY',
+  );
+  return `${pem}\n`;
 }

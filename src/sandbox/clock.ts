@@ -24,7 +24,7 @@ export function createSandboxClock({ now: realNow }: { now: () => number }) {
     /** Moves the time forward and ends the waits that are due. Throws RangeError for a negative or broken number. */
     advance: (ms: number) => {
       if (!Number.isFinite(ms) || ms < 0) {
-        throw new RangeError(`The clock only moves forward, by 0 ms or more; it was told ${ms}.`);
+        throw new RangeError(`The clock only moves forward, by 0 ms or more, not by ${ms}.`);
       }
       offsetMs += ms;
       for (const check of [...waiting]) check();

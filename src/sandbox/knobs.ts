@@ -1,4 +1,4 @@
-/** Knobs: settings of an imitated service that may change while the sandbox runs. */
+/** Knobs: settings of the sandbox that may change while it runs. */
 import { z } from 'zod';
 import { SandboxConfigurationError } from './configuration-error.ts';
 
@@ -14,36 +14,27 @@ export function numberForEach<Name extends string>(
     .prefault({});
 }
 
-/** The settings of a service in force; `Input` is any selection of them. */
-export interface Knobs<Settings, Input> {
-  current(): Settings;
-  /**
-   * Sets the knobs that are named and, within those that count by fault, the faults that are named.
-   * Throws SandboxConfigurationError for an unknown name or a value that does not fit.
-   */
-  change(changes: Input): Settings;
-  /** Returns a schema that reads a selection of knobs into all of them. */
-  changedSchema(): z.ZodType<Settings>;
-}
+export type Knobs<Schema extends z.ZodType<object>> = ReturnType<typeof createKnobs<Schema>>;
 
-/** Creates knobs that start as given. `byFault` are those with a number for each fault; `name` is for messages. */
+/** Creates knobs that start as given; `name` is the subject of messages, with its verb. */
 export function createKnobs<Schema extends z.ZodType<object>>(
   schema: Schema,
   initial: z.output<Schema>,
-  { byFault, name }: { byFault: readonly (keyof z.output<Schema> & string)[]; name: string },
-): Knobs<z.output<Schema>, z.input<Schema>> {
+  name: string,
+) {
   let settings = initial;
   const changedSchema = () =>
     z
-      .record(z.string(), z.unknown())
-      .transform((changes): unknown => {
-        const merged = byFault.map((knob) => [knob, withChanges(settings[knob], changes[knob])]);
-        return { ...settings, ...changes, ...Object.fromEntries(merged) };
-      })
+      .looseObject({})
+      .transform((changes) => withChanges(settings, changes))
       .pipe(schema);
   return {
     current: () => settings,
-    change: (changes) => {
+    /**
+     * Sets the knobs that are named and, within those that have a number for each fault, the faults that are
+     * named. Throws SandboxConfigurationError for an unknown name or a value that does not fit.
+     */
+    change: (changes: z.input<Schema>): z.output<Schema> => {
       const result = changedSchema().safeParse(changes);
       if (!result.success) {
         const faults = z.prettifyError(result.error);
@@ -53,13 +44,32 @@ export function createKnobs<Schema extends z.ZodType<object>>(
       settings = result.data;
       return settings;
     },
+    /** Returns a schema that reads a selection of knobs into all of them. */
     changedSchema,
   };
 }
 
-/** What is no object is left for the schema to refuse. */
-function withChanges(current: unknown, changes: unknown): unknown {
-  if (changes === undefined) return current;
-  const isObject = typeof changes === 'object' && changes !== null && !Array.isArray(changes);
-  return isObject ? Object.assign({}, current, changes) : changes;
+/** Merges what has a number for each fault; anything else is replaced, for the schema to check. */
+function withChanges(settings: object, changes: Readonly<Record<string, unknown>>): unknown {
+  const merged = Object.entries(settings).flatMap(([knob, current]) => {
+    const change = changes[knob];
+    return isObject(current) && isObject(change) ? [[knob, { ...current, ...change }]] : [];
+  });
+  return { ...settings, ...changes, ...Object.fromEntries(merged) };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Takes a fault that is set for the next requests, and counts it down; null when none is. */
+export function takeNext<Fault extends string>(
+  faults: readonly Fault[],
+  counts: Readonly<Record<Fault, number>>,
+  change: (counts: Partial<Record<Fault, number>>) => void,
+): Fault | null {
+  const fault = faults.find((one) => counts[one] > 0);
+  if (fault === undefined) return null;
+  change({ [fault]: counts[fault] - 1 } as Partial<Record<Fault, number>>);
+  return fault;
 }

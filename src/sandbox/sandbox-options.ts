@@ -1,12 +1,9 @@
-/** What a sandbox can be told, checked once. */
+/** The options of a sandbox, checked once. */
 import { z } from 'zod';
-import { SandboxConfigurationError } from './configuration-error.ts';
-import type { DeliveryEntry } from './delivery/delivery-record.ts';
+import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
+import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
-import {
-  inferenceProjectsSchema,
-  inferenceSettingsSchema,
-} from './inference/inference-settings.ts';
+import { inferenceSettingsSchema } from './inference/inference-settings.ts';
 import type { ListenAddress } from './local-server.ts';
 import { eventsMaxDefault } from './publishing/events.ts';
 import { heldMaxDefault } from './publishing/holdings.ts';
@@ -62,7 +59,7 @@ const optionsSchema = z.strictObject({
     .min(1)
     .max(30 * dayMs)
     .default(3_600_000),
-  /** What was published before the start, and nobody was told of; the start takes some 0.15 ms a product. */
+  /** Products published before the start, without notifications; the start takes some 0.15 ms a product. */
   past: z
     .strictObject({
       durationMs: z
@@ -72,15 +69,15 @@ const optionsSchema = z.strictObject({
       productsPerDay: z.number().positive().max(10_000_000).default(32_000),
     })
     .optional(),
-  /** How many products are kept, and how many deleted ones; 12,000 and the past unless told. */
+  /** How many products are kept, and how many deleted ones; by default 12,000 and the past. */
   heldMax: z.int().min(1).max(productsMax).optional(),
-  /** How many events are remembered; 100,000 and those of the past unless told. */
+  /** How many events are remembered; by default 100,000 and those of the past. */
   eventsMax: z
     .int()
     .min(1)
     .max(4 * productsMax)
     .optional(),
-  /** GUID of the subscription that runs from the start; made from the seed unless told. */
+  /** GUID of the subscription that runs from the start; made from the seed by default. */
   subscriptionId: z.guid().optional(),
   /** Fault rates to start with; what is left out is 0. */
   faults: faultsSchema.prefault({}),
@@ -98,8 +95,6 @@ const optionsSchema = z.strictObject({
     .default({ username: 'sandbox', password: 'sandbox' }),
   /** Knobs of the services to start with; what is left out has its default. */
   service: serviceSettingsSchema.prefault({}),
-  /** Projects of the inference service; without any, `demo` with the key `sandbox-key`, and `other`. */
-  inferenceProjects: inferenceProjectsSchema,
   /** Knobs of the inference service to start with; what is left out has its default. */
   inference: inferenceSettingsSchema.prefault({}),
   retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),
@@ -111,10 +106,10 @@ const optionsSchema = z.strictObject({
   allowPlainHttp: z.boolean().default(false),
   /** The real clock, ms since 1970. */
   now: callback<() => number>(),
-  /** Called once for each notification, when it is delivered or lost. */
-  onSettled: callback<(entry: DeliveryEntry) => void>().optional(),
+  /** Called once for each notification, when it is delivered or lost: by its last failure, else null. */
+  onSettled: callback<NonNullable<DispatcherOptions['onSettled']>>().optional(),
   /** Called after each attempt with why it failed; null when it did not. */
-  onAttempt: callback<(failure: string | null) => void>().optional(),
+  onAttempt: callback<NonNullable<DispatcherOptions['onAttempt']>>().optional(),
 });
 
 const sandboxOptionsSchema = optionsSchema
@@ -155,12 +150,10 @@ export type CheckedSandboxOptions = z.output<typeof sandboxOptionsSchema>;
 
 /** Completes options with their defaults. Throws SandboxConfigurationError naming every fault and no value. */
 export function checkSandboxOptions(options: SandboxOptions): CheckedSandboxOptions {
-  const result = sandboxOptionsSchema.safeParse(options);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(
-    ({ path, message }) => `${path.length === 0 ? 'options' : path.join('.')}: ${message}`,
-  );
-  throw new SandboxConfigurationError(`The sandbox was not started. ${faults.join('; ')}.`);
+  const { data, error } = sandboxOptionsSchema.safeParse(options);
+  if (data) return data;
+  const faults = describeFaults(error, 'options');
+  throw new SandboxConfigurationError(`The sandbox was not started. ${faults}.`);
 }
 
 function toListenAddress(text: string): ListenAddress {

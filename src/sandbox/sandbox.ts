@@ -3,19 +3,21 @@ import {
   type AddedSubscription,
   addedSubscriptionSchema,
   createSubscriptions,
+  pushedTo,
   SubscriptionRefusal,
   viewOf,
 } from './account.ts';
 import { createSandboxClock } from './clock.ts';
-import { SandboxConfigurationError } from './configuration-error.ts';
+import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import { createControlApp } from './control.ts';
 import { createDeliverer } from './delivery/deliverer.ts';
 import { createDeliveryRecord } from './delivery/delivery-record.ts';
 import { createDispatcher, createRecipients } from './delivery/dispatcher.ts';
-import { createFaultSettings } from './delivery/faults.ts';
+import { faultsSchema } from './delivery/faults.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
 import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
-import { createInferenceKnobs } from './inference/inference-settings.ts';
+import { inferenceSettingsSchema } from './inference/inference-settings.ts';
+import { createKnobs } from './knobs.ts';
 import { type ListenAddress, type LocalServer, startLocalServer } from './local-server.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/record.ts';
@@ -29,8 +31,9 @@ import {
   checkSandboxOptions,
   type SandboxOptions,
 } from './sandbox-options.ts';
-import { createRequestLog, createServiceApp } from './services/catalogue.ts';
+import { createServiceApp, type LoggedRequest } from './services/catalogue.ts';
 import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
+import { createRequestLog } from './services/service-answer.ts';
 import { createServiceKnobs } from './services/service-settings.ts';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
@@ -138,7 +141,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
   const record = createDeliveryRecord();
   const dispatcher = createDispatcher({ ...options, deliverer, record, clock, signal });
   const state = {
-    faults: createFaultSettings(options.faults),
+    faults: createKnobs(faultsSchema, options.faults, 'The faults were'),
     holdings: createHoldings({ heldMax: options.heldMax, now: clock.now }),
     ledger: createEventLedger(options.eventsMax),
   };
@@ -148,8 +151,8 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     source,
     recipientsOf: createRecipients(subscriptions, seed ^ seeds.bodies),
     pausedIdsOf: (event, product) => {
-      const paused = subscriptions.paused(event).filter(({ matches }) => matches(product));
-      return paused.map(({ id }) => id);
+      const paused = pushedTo(subscriptions.list(), event, 'paused');
+      return paused.filter(({ matches }) => matches(product)).map(({ id }) => id);
     },
     dispatcher,
     clock,
@@ -165,10 +168,9 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     deliverer,
     record,
     publisher,
-    requests: createRequestLog(),
+    requests: createRequestLog<LoggedRequest>(),
     inference: {
-      projects: options.inferenceProjects,
-      knobs: createInferenceKnobs(options.inference),
+      knobs: createKnobs(inferenceSettingsSchema, options.inference, 'The inference service was'),
       record: createInferenceRecord(),
       seed: seed ^ seeds.inference,
     },
@@ -200,10 +202,9 @@ function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: Sa
 }
 
 function readAdded(subscription: AddedSubscription) {
-  const result = addedSubscriptionSchema.safeParse(subscription);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-  throw new SandboxConfigurationError(`The subscription was not added. ${faults.join('; ')}.`);
+  const { data, error } = addedSubscriptionSchema.safeParse(subscription);
+  if (data) return data;
+  throw new SandboxConfigurationError(`The subscription was not added. ${describeFaults(error)}.`);
 }
 
 /** Throws SandboxConfigurationError, with nothing left open, when a port cannot be opened. */

@@ -1,9 +1,10 @@
-/** `earshot sandbox`: wrong words and settings are refused before anything is sent; what it says at its start. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** `earshot sandbox`: wrong arguments and settings are refused before anything is sent; what it prints at its start. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from '../sandbox/set-up.ts';
 import { runCommand, startCommand } from './fake-io.ts';
 
 const password = 'hunter2-not-to-be-told';
@@ -15,9 +16,7 @@ const control = [...ports, '--service', loopback, '--products', '1'];
 const endpoint = ['--endpoint', 'https://localhost:1/notifications/default'];
 
 function writeFile(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'earshot-sandbox-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'file');
+  const file = join(temporaryDirectory(), 'file');
   writeFileSync(file, text);
   return file;
 }
@@ -52,12 +51,8 @@ describe('the sandbox', () => {
     ['--service 0.0.0.0:0', /service will not listen on 0\.0\.0\.0/],
     ['--rate 20000', /rate/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
-    const { code, out, err } = await runCommand(
-      ['sandbox', ...replaced(control, line.split(' '))],
-      {
-        env,
-      },
-    );
+    const argv = ['sandbox', ...replaced(control, line.split(' '))];
+    const { code, out, err } = await runCommand(argv, { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);
     expect(err).not.toContain('fault of the program');
@@ -108,7 +103,7 @@ async function runUntilLogin(
   return { code, err, lines, status, tokenUrl };
 }
 
-describe('the sandbox tells at its start', () => {
+describe('the sandbox prints at its start', () => {
   it('the lines for .env, and that it waits for a registration', async () => {
     const { code, err, lines, tokenUrl } = await runUntilLogin([], {});
     expect(code).toBe(0);
@@ -136,16 +131,43 @@ describe('the sandbox tells at its start', () => {
     expect(err).not.toContain('JBSWY');
   });
 
-  it('where it publishes to, when it was told', async () => {
+  it('where it publishes to, with an endpoint', async () => {
     const { err } = await runUntilLogin(endpoint, env);
     expect(err).toContain('Publishing to https://localhost:1/notifications/default.');
     expect(err).not.toContain(password);
   });
 });
 
+describe('the sandbox gives advice when a notification', () => {
+  it.each<[string, EndpointAnswer | null, string]>([
+    ['is answered 401', () => 401, 'The receiver has other credentials'],
+    ['is answered 404', () => 404, 'The path is /notifications/<name>'],
+    ['is answered 500', () => 500, 'It is tried again.'],
+    ['reaches nobody', null, 'Is the receiver running there?'],
+  ])('%s', async (_title, answer, advice) => {
+    const url =
+      answer === null ? 'http://127.0.0.1:1/' : (await startEndpoint({ answer })).url.href;
+    const argv = ['sandbox', ...control, '--endpoint', url, '--allow-http'];
+    const { err, stop, ended } = startCommand(argv, { env });
+    await vi.waitFor(() => expect(err()).toContain('not delivered yet: '), 5_000);
+    stop();
+    await ended;
+    expect(err()).toMatch(new RegExp(`not delivered yet: .*\\. ${advice}`));
+  });
+
+  it('meets a certificate of an authority that it does not trust', async () => {
+    const { url } = await startTrustedEndpoint();
+    const argv = ['sandbox', ...control, '--endpoint', url.href];
+    const { err, stop, ended } = startCommand(argv, { env });
+    await vi.waitFor(() => expect(err()).toContain('For a test authority: --trust FILE.'), 5_000);
+    stop();
+    await ended;
+  });
+});
+
 describe('the account of the sandbox', () => {
   const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: password };
-  const totpSecret = 'JBSWY3DPEHPK3PXP';
+  const secret = { EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' };
   const me = { username: 'me', password };
   const sandbox = { username: 'sandbox', password: 'sandbox' };
 
@@ -153,13 +175,8 @@ describe('the account of the sandbox', () => {
     ['is sandbox and sandbox', {}, sandbox, 200],
     ['is what the variables say', account, me, 200],
     ['is that alone', account, sandbox, 401],
-    [
-      'wants a code with a shared secret',
-      { ...account, EARSHOT_ACCOUNT_TOTP: totpSecret },
-      me,
-      401,
-    ],
-    ['wants none with a single code', { ...account, EARSHOT_ACCOUNT_TOTP: '123456' }, me, 200],
+    ['needs a code with a shared secret', { ...account, ...secret }, me, 401],
+    ['needs none with a single code', { ...account, EARSHOT_ACCOUNT_TOTP: '123456' }, me, 200],
   ])('%s', async (_title, variables, fields, status) => {
     expect((await runUntilLogin([], variables, fields)).status).toBe(status);
   });

@@ -1,4 +1,5 @@
-/** One delivery attempt over real sockets: whom the sender trusts, what it sends, what counts as success. */
+/** One delivery attempt over real sockets: whom the sender trusts, what it sends, what counts as success; and the authority. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createSubscriptions, type EndpointRules } from '../../src/sandbox/account.ts';
 import {
@@ -18,7 +19,7 @@ import {
   createServiceKnobs,
   serviceSettingsSchema,
 } from '../../src/sandbox/services/service-settings.ts';
-import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from './world.ts';
+import { type EndpointAnswer, startEndpoint, startMs, startTrustedEndpoint } from './set-up.ts';
 
 const body = Buffer.from('{"ProductName":"Grüße"}');
 const credentials = { username: 'catalogue', password: 'secret' };
@@ -225,5 +226,40 @@ describe('a delivery attempt', () => {
   it('counts as a success with every 2xx', () => {
     const statuses = [199, 200, 204, 299, 300, 404, 503, null];
     expect(statuses.filter(isSuccess)).toEqual([200, 204, 299]);
+  });
+});
+
+describe('the throw-away authority', () => {
+  const now = () => startMs;
+
+  it('issues a server certificate with its key for names and addresses, signed by its root', async () => {
+    const authority = await createCertificateAuthority({ now });
+    const notAfterMs = startMs + 60_000;
+    const hosts = ['localhost', '127.0.0.1', '::1'];
+    const { certificatePem, keyPem } = await authority.issue({ hosts, notAfterMs });
+    const leaf = new X509Certificate(certificatePem);
+    const root = new X509Certificate(authority.certificatePem);
+    expect([root.ca, leaf.ca]).toEqual([true, false]);
+    expect([leaf.checkIssued(root), leaf.verify(root.publicKey)]).toEqual([true, true]);
+    expect([leaf.checkHost('localhost'), leaf.checkHost('example.com')]).toEqual([
+      'localhost',
+      undefined,
+    ]);
+    expect([leaf.checkIP('127.0.0.1'), leaf.checkIP('::1')]).toEqual(['127.0.0.1', '::1']);
+    expect(leaf.validFromDate.getTime()).toBe(startMs - 3_600_000);
+    expect(leaf.validToDate.getTime()).toBe(notAfterMs);
+    expect(keyPem).toContain('-----BEGIN PRIVATE KEY-----');
+    const key = createPrivateKey(keyPem);
+    expect(key.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
+    expect(leaf.checkPrivateKey(key)).toBe(true);
+    await expect(authority.issue({ hosts: [] })).rejects.toThrow(RangeError);
+  });
+
+  it('makes a self-signed certificate that is its own issuer, and reads no host as syntax', async () => {
+    const { certificatePem } = await createSelfSigned({ hosts: ['a,O=Somebody Else'], now });
+    const certificate = new X509Certificate(certificatePem);
+    expect(certificate.issuer).toBe(certificate.subject);
+    expect(certificate.verify(certificate.publicKey)).toBe(true);
+    expect(certificate.subject.split('\n')).toHaveLength(1);
   });
 });

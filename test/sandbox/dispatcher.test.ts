@@ -1,4 +1,4 @@
-/** The course of a notification over real HTTPS: retries, losses, duplicates, and the record of it. */
+/** The course of a notification over real HTTPS: retries, losses, duplicates, the record of it; and the clock. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSandboxClock } from '../../src/sandbox/clock.ts';
 import { createDeliverer } from '../../src/sandbox/delivery/deliverer.ts';
@@ -14,14 +14,10 @@ import {
 import { type DeliveryPlan, noFaults, planDelivery } from '../../src/sandbox/delivery/faults.ts';
 import type { BuiltNotification } from '../../src/sandbox/delivery/notification.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { type EndpointAnswer, startTrustedEndpoint, turn } from './world.ts';
+import { type EndpointAnswer, startTrustedEndpoint, turn } from './set-up.ts';
 
 const calm = planDelivery(noFaults, createRandom(1));
 const undisturbed = { connectionFails: false, answerLost: false };
-
-function planOf(changes: Partial<DeliveryPlan>): DeliveryPlan {
-  return { ...calm, ...changes };
-}
 
 function notification(number: number): BuiltNotification {
   return {
@@ -37,7 +33,7 @@ function notification(number: number): BuiltNotification {
   };
 }
 
-async function startWorld(answer?: EndpointAnswer, options: Partial<DispatcherOptions> = {}) {
+async function startDispatcher(answer?: EndpointAnswer, options: Partial<DispatcherOptions> = {}) {
   const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
   const deliverer = createDeliverer({ trustedCaPems, now: () => performance.now() });
   const recipient = {
@@ -48,7 +44,7 @@ async function startWorld(answer?: EndpointAnswer, options: Partial<DispatcherOp
   const record = createDeliveryRecord();
   const stopping = new AbortController();
   const settled: DeliveryEntry[] = [];
-  const dispatcher = createDispatcher({
+  const { dispatch, drained, room } = createDispatcher({
     deliverer,
     clock,
     record,
@@ -61,71 +57,69 @@ async function startWorld(answer?: EndpointAnswer, options: Partial<DispatcherOp
     stopping.abort();
     deliverer.close();
   });
+  const start = (number = 1, changes: Partial<DeliveryPlan> = {}) =>
+    dispatch(notification(number), { ...calm, ...changes }, recipient);
+  /** Starts the delivery of number 1, and returns its entry when it has ended. */
+  const deliver = async (changes?: Partial<DeliveryPlan>) => {
+    start(1, changes);
+    await drained();
+    return record.find(1);
+  };
   const bodies = () => requests.map(({ body }) => body.toString());
-  return { dispatcher, record, clock, requests, bodies, settled, stopping, recipient };
+  return { start, deliver, drained, room, record, clock, requests, bodies, settled, stopping };
 }
 
 describe('retrying', () => {
+  const tenMinutes = { retryDelaysMs: [600_000, 600_000, 600_000] } as const;
+
   it.each([500, 503, 400, 401, 302])('gives up after four answers of %d', async (status) => {
-    const { dispatcher, recipient, record, requests, settled } = await startWorld(() => status);
-    dispatcher.dispatch(notification(1), calm, recipient);
-    await dispatcher.drained();
+    const { deliver, record, requests, settled } = await startDispatcher(() => status);
+    const entry = await deliver();
     expect(requests).toHaveLength(4);
-    const [entry] = record.entries();
-    expect(entry).toMatchObject({
-      outcome: 'lost',
-      reason: `4 attempts failed; the last one: the endpoint answered ${status}`,
-      timesReceivedOk: 0,
-    });
-    expect(entry?.attempts.map((attempt) => attempt.status)).toEqual(Array(4).fill(status));
+    const reason = `4 attempts failed; the last one: the endpoint answered ${status}`;
+    expect(entry).toMatchObject({ outcome: 'lost', reason, timesReceivedOk: 0 });
+    expect(entry.attempts.map((attempt) => attempt.status)).toEqual(Array(4).fill(status));
     expect(settled).toEqual([entry]);
     expect(record.totals()).toMatchObject({ published: 1, lost: 1, delivered: 0, pending: 0 });
   });
 
   it('stops at the first success', async () => {
-    const { dispatcher, recipient, record, bodies } = await startWorld((nth) =>
-      nth === 1 ? 503 : 200,
-    );
-    dispatcher.dispatch(notification(1), calm, recipient);
-    await dispatcher.drained();
-    expect(bodies()).toEqual(['{"number":1}', '{"number":1}']);
-    expect(record.entries()[0]).toMatchObject({
-      outcome: 'delivered',
-      reason: null,
-      timesReceivedOk: 1,
-      attempts: [
-        { status: 503, answerSeen: true, error: null },
-        { status: 200, answerSeen: true, error: null },
-      ],
-    });
+    const answer = (nth: number) => (nth === 1 ? 503 : 200);
+    const { deliver, record, bodies } = await startDispatcher(answer);
+    const attempts = [503, 200].map((status) => ({ status, answerSeen: true, error: null }));
+    const delivered = { outcome: 'delivered', reason: null, timesReceivedOk: 1, attempts };
+    expect(await deliver()).toMatchObject(delivered);
+    expect(bodies()).toEqual(Array(2).fill('{"number":1}'));
     expect(record.totals()).toMatchObject({ attempts: 2, duplicatesSent: 0, accepted: 1 });
   });
 
   it('waits by the clock of the sandbox', async () => {
-    const { dispatcher, recipient, record, clock, requests } = await startWorld(() => 503, {
-      retryDelaysMs: [600_000, 600_000, 600_000],
-    });
-    dispatcher.dispatch(notification(1), calm, recipient);
+    const { start, drained, record, clock, requests } = await startDispatcher(
+      () => 503,
+      tenMinutes,
+    );
+    start();
     for (const seen of [1, 2, 3]) {
       await expect.poll(() => record.totals().attempts).toBe(seen);
       expect(requests).toHaveLength(seen);
       clock.advance(600_000);
     }
-    await dispatcher.drained();
+    await drained();
     expect(requests).toHaveLength(4);
-    const starts = record.entries()[0]?.attempts.map(({ startedAtMs }) => startedAtMs) ?? [];
+    const starts = record.find(1).attempts.map(({ startedAtMs }) => startedAtMs);
     expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeGreaterThanOrEqual(1_800_000);
   });
 
   it('is given up when the sandbox closes, and blames nobody', async () => {
-    const { dispatcher, recipient, record, stopping, settled } = await startWorld(() => 503, {
-      retryDelaysMs: [600_000, 600_000, 600_000],
-    });
-    dispatcher.dispatch(notification(1), calm, recipient);
+    const { start, drained, record, stopping, settled } = await startDispatcher(
+      () => 503,
+      tenMinutes,
+    );
+    start();
     await expect.poll(() => record.totals().attempts).toBe(1);
     stopping.abort();
-    await dispatcher.drained();
-    expect(record.entries()[0]?.outcome).toBe('pending');
+    await drained();
+    expect(record.find(1).outcome).toBe('pending');
     expect(settled).toEqual([]);
   });
 });
@@ -174,11 +168,9 @@ describe('a fault', () => {
       { published: 1, delivered: 1, duplicatesSent: 1 },
     ],
   ])('%s', async (_, changes, requests, entry, totals) => {
-    const { dispatcher, recipient, record, bodies, settled } = await startWorld();
-    dispatcher.dispatch(notification(1), planOf(changes), recipient);
-    await dispatcher.drained();
+    const { deliver, record, bodies, settled } = await startDispatcher();
+    expect(await deliver(changes)).toMatchObject(entry);
     expect(bodies()).toEqual(Array(requests).fill('{"number":1}'));
-    expect(record.entries()[0]).toMatchObject(entry);
     expect(record.totals()).toMatchObject(totals);
     expect(settled).toHaveLength(1);
   });
@@ -186,75 +178,39 @@ describe('a fault', () => {
   it('of order lets later notifications go first', async () => {
     // The time stands still, so that only the later ones can set the first one free.
     const clock = createSandboxClock({ now: () => 0 });
-    const { dispatcher, recipient, bodies } = await startWorld(undefined, { clock });
-    dispatcher.dispatch(notification(1), planOf({ heldBehind: 2 }), recipient);
-    for (const number of [2, 3]) dispatcher.dispatch(notification(number), calm, recipient);
-    await dispatcher.drained();
+    const { start, drained, bodies } = await startDispatcher(undefined, { clock });
+    start(1, { heldBehind: 2 });
+    for (const number of [2, 3]) start(number);
+    await drained();
     expect(bodies().at(-1)).toBe('{"number":1}');
     expect(bodies()).toHaveLength(3);
   });
 });
 
 describe('the dispatcher', () => {
-  it('has at most eight requests under way', async () => {
-    let underWay = 0;
-    let most = 0;
-    const deliverer = {
-      close: () => {},
-      deliver: async () => {
-        underWay += 1;
-        most = Math.max(most, underWay);
-        await turn();
-        underWay -= 1;
-        return { durationMs: 1, status: 200, error: null };
-      },
+  it('has at most eight requests in flight', async () => {
+    let [inFlight, most] = [0, 0];
+    const deliver = async () => {
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await turn();
+      inFlight -= 1;
+      return { durationMs: 1, status: 200, error: null, code: null };
     };
-    const { dispatcher, recipient, record } = await startWorld(undefined, { deliverer });
-    for (let number = 1; number <= 40; number += 1)
-      dispatcher.dispatch(notification(number), calm, recipient);
-    await dispatcher.drained();
-    expect(record.totals().delivered).toBe(40);
-    expect(most).toBe(8);
-  });
-
-  it('keeps a record that agrees with what the endpoint counted', async () => {
-    const { dispatcher, recipient, record, requests } = await startWorld((nth) =>
-      nth % 3 === 0 ? 503 : 200,
-    );
-    const random = createRandom(3);
-    const rates = { duplicate: 0.2, answerLost: 0.2, connectionFails: 0.2, lost: 0.1 };
-    const faults = { ...noFaults, ...rates };
-    for (let number = 1; number <= 100; number += 1) {
-      dispatcher.dispatch(notification(number), planDelivery(faults, random), recipient);
-    }
-    await dispatcher.drained();
-    const totals = record.totals();
-    const answered = record
-      .entries()
-      .flatMap((entry) => entry.attempts.filter(({ status }) => status !== null));
-    expect(answered).toHaveLength(requests.length);
-    expect(totals.receivedOk).toBe(requests.length - Math.floor(requests.length / 3));
-    expect(totals.attempts).toBeGreaterThan(requests.length);
-    expect(totals.delivered + totals.lost).toBe(100);
-    expect(totals.pending).toBe(0);
-    expect(totals.duplicatesSent).toBeGreaterThan(0);
-    expect(totals.lost).toBeGreaterThan(0);
-    for (const { productId, timesReceivedOk } of record.entries()) {
-      const number = productId.slice('id-'.length);
-      const seen = requests.filter(({ body }) => body.toString() === `{"number":${number}}`);
-      expect(seen.length).toBeGreaterThanOrEqual(timesReceivedOk);
-    }
+    const { start, drained, record } = await startDispatcher(undefined, { deliverer: { deliver } });
+    for (let number = 1; number <= 40; number += 1) start(number);
+    await drained();
+    expect([record.totals().delivered, most]).toEqual([40, 8]);
   });
 
   it('passes on what the listener for settled notifications threw', async () => {
-    const { dispatcher, recipient } = await startWorld(undefined, {
-      onSettled: () => {
-        throw new Error('the listener broke');
-      },
-    });
-    dispatcher.dispatch(notification(1), calm, recipient);
-    await expect(dispatcher.drained()).rejects.toThrow('the listener broke');
-    await expect(dispatcher.room(10)).rejects.toThrow('the listener broke');
+    const onSettled = () => {
+      throw new Error('the listener broke');
+    };
+    const { start, drained, room } = await startDispatcher(undefined, { onSettled });
+    start();
+    await expect(drained()).rejects.toThrow('the listener broke');
+    await expect(room(10)).rejects.toThrow('the listener broke');
   });
 });
 
@@ -263,7 +219,7 @@ describe('the record', () => {
     const record = createDeliveryRecord();
     record.open(notification(1));
     expect(record.entries()[0]).not.toHaveProperty('body');
-    expect(() => record.settle(2, 'lost', 'never published')).toThrow(RangeError);
+    expect(() => record.settle(2, 'never published')).toThrow(RangeError);
   });
 });
 
@@ -304,5 +260,64 @@ describe('a notification that is held back', () => {
     const { closing, isReleased } = holdFifth();
     closing.abort();
     expect(await isReleased()).toBe(true);
+  });
+});
+
+const hourMs = 3_600_000;
+const never = new AbortController().signal;
+
+describe('the sandbox clock', () => {
+  it('runs with the real time, plus what it was advanced by', () => {
+    let realMs = 1_000;
+    const clock = createSandboxClock({ now: () => realMs });
+    expect(clock.now()).toBe(1_000);
+    clock.advance(500);
+    realMs = 1_100;
+    expect(clock.now()).toBe(1_600);
+    expect(clock.offsetMs()).toBe(500);
+  });
+
+  it('stands still when the real time goes back', () => {
+    let realMs = 1_000;
+    const clock = createSandboxClock({ now: () => realMs });
+    clock.now();
+    realMs = 400;
+    expect(clock.now()).toBe(1_000);
+  });
+
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('refuses to advance by %d', (ms) => {
+    const clock = createSandboxClock({ now: () => 0 });
+    expect(() => clock.advance(ms)).toThrow(RangeError);
+    expect(clock.now()).toBe(0);
+  });
+
+  it('ends a long wait as soon as it is advanced far enough', async () => {
+    const clock = createSandboxClock({ now: () => 0 });
+    let ended = false;
+    const waiting = clock.waitUntil(2 * hourMs, never).then((reached) => {
+      ended = true;
+      return reached;
+    });
+    clock.advance(hourMs);
+    await Promise.resolve();
+    expect(ended).toBe(false);
+    clock.advance(hourMs);
+    expect(await waiting).toBe(true);
+  });
+
+  it('ends a wait when the time has come', async () => {
+    const clock = createSandboxClock({ now: () => performance.now() });
+    const untilMs = clock.now() + 20;
+    expect(await clock.waitUntil(untilMs, never)).toBe(true);
+    expect(clock.now()).toBeGreaterThanOrEqual(untilMs);
+  });
+
+  it('reports whether a wait was given up or reached', async () => {
+    const clock = createSandboxClock({ now: () => 0 });
+    const giveUp = new AbortController();
+    const waiting = clock.waitUntil(hourMs, giveUp.signal);
+    giveUp.abort();
+    expect(await waiting).toBe(false);
+    expect(await clock.waitUntil(0, giveUp.signal)).toBe(false);
   });
 });

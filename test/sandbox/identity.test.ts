@@ -1,24 +1,36 @@
 /** The identity provider over real HTTP: grants, lifetimes, sessions, one-time codes, and its errors. */
 import { TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { loginFields, send, startMs, startWorld, type World } from './world.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
+import { type Answer, loginFields, send, startMs, startTestSandbox } from './set-up.ts';
 
 const totpSecret = 'JBSWY3DPEHPK3PXP';
 const codeAt = (timestamp: number) => new TOTP({ secret: totpSecret }).generate({ timestamp });
-const refreshFields = { client_id: 'cdse-public', grant_type: 'refresh_token' };
 const badCredentials = { error: 'invalid_grant', error_description: 'Invalid user credentials' };
 const notActive = { error: 'invalid_grant', error_description: 'Token is not active' };
+const shape = ({ status, json }: Answer) => [status, json];
 
-/** The status of the catalogue for a token: 200 while it lives. */
-async function statusWith({ root }: World, token: string): Promise<number> {
-  const headers = { Authorization: `bearer ${token}` };
-  return (await send(`${root}/Subscriptions/Info`, { headers })).status;
+async function startIdentity(service: SandboxOptions['service'] = {}) {
+  const test = await startTestSandbox({ service });
+  const { root, login, askToken } = test;
+  return {
+    ...test,
+    advance: test.sandbox.clock.advance,
+    loginStatus: async (fields: Record<string, string> = {}) => (await login(fields)).status,
+    refresh: (fields: Record<string, string>) =>
+      askToken({ client_id: 'cdse-public', grant_type: 'refresh_token', ...fields }),
+    /** The status of the catalogue for a token: 200 while it lives. */
+    statusWith: async (token: string) => {
+      const headers = { Authorization: `bearer ${token}` };
+      return (await send(`${root}/Subscriptions/Info`, { headers })).status;
+    },
+  };
 }
 
 describe('a login', () => {
   it('gives opaque tokens and their lifetimes, dated by the sandbox, and is not to be cached', async () => {
-    const { login, sandbox } = await startWorld();
-    sandbox.clock.advance(1_000);
+    const { login, advance } = await startIdentity();
+    advance(1_000);
     const { status, headers, json } = await login();
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect(headers.get('date')).toBe(new Date(startMs + 1_000).toUTCString());
@@ -41,139 +53,127 @@ describe('a login', () => {
     [{ client_id: 'x' }, 401, { error: 'invalid_client' }],
     [{ grant_type: 'code' }, 400, { error: 'unsupported_grant_type' }],
   ])('with %j is refused', async (fields, status, body) => {
-    const { login } = await startWorld();
-    const answer = await login(fields);
-    expect(answer.status).toBe(status);
-    expect(answer.json).toMatchObject({ error_description: expect.any(String), ...body });
+    const { login } = await startIdentity();
+    const expected = { error_description: expect.any(String), ...body };
+    expect(await login(fields)).toMatchObject({ status, json: expected });
   });
 
   it('without one of its fields is refused', async () => {
-    const { askToken } = await startWorld();
+    const { askToken } = await startIdentity();
     for (const name of Object.keys(loginFields)) {
-      const fields = Object.entries(loginFields).filter(([field]) => field !== name);
-      const { status, json } = await askToken(Object.fromEntries(fields));
+      const { [name]: _, ...fields } = { ...loginFields } as Record<string, string>;
+      const { status, json } = await askToken(fields);
       expect([400, 401], name).toContain(status);
       expect(json).toEqual({ error: expect.any(String), error_description: expect.any(String) });
     }
   });
 
   it('to an account that was not activated is refused, once the password is right', async () => {
-    const { login, sandbox } = await startWorld({ service: { accountActive: false } });
-    const { status, json } = await login();
+    const { login, loginStatus, sandbox } = await startIdentity({ accountActive: false });
     const body = { error: 'invalid_grant', error_description: 'Account is not fully set up' };
-    expect([status, json]).toEqual([400, body]);
+    expect(shape(await login())).toEqual([400, body]);
     expect((await login({ password: 'x' })).json).toEqual(badCredentials);
     sandbox.service.change({ accountActive: true });
-    expect((await login()).status).toBe(200);
+    expect(await loginStatus()).toBe(200);
   });
 
   it('takes the configured user name and password', async () => {
     const account = { username: 'me@example.org', password: 'pässwörd & more' };
-    const { login } = await startWorld({ account });
-    expect((await login(account)).status).toBe(200);
-    expect((await login()).status).toBe(401);
+    const { login } = await startTestSandbox({ account });
+    expect([(await login(account)).status, (await login()).status]).toEqual([200, 401]);
   });
 });
 
 describe('an access token', () => {
   it('is good for 600 seconds, and is no refresh token, nor the other way round', async () => {
-    const world = await startWorld();
-    const { access_token, refresh_token } = (await world.login()).json;
-    expect(await statusWith(world, refresh_token)).toBe(401);
-    const swapped = await world.askToken({ ...refreshFields, refresh_token: access_token });
-    expect(swapped.status).toBe(400);
-    world.sandbox.clock.advance(599_999);
-    expect(await statusWith(world, access_token)).toBe(200);
-    world.sandbox.clock.advance(1);
-    expect(await statusWith(world, access_token)).toBe(401);
+    const { login, refresh, statusWith, advance } = await startIdentity();
+    const { access_token, refresh_token } = (await login()).json;
+    expect(await statusWith(refresh_token)).toBe(401);
+    expect((await refresh({ refresh_token: access_token })).status).toBe(400);
+    advance(599_999);
+    expect(await statusWith(access_token)).toBe(200);
+    advance(1);
+    expect(await statusWith(access_token)).toBe(401);
   });
 
   it('does not outlive its session', async () => {
-    const world = await startWorld();
-    const { refresh_token } = (await world.login()).json;
-    world.sandbox.clock.advance(3_500_000);
-    const { json } = await world.askToken({ ...refreshFields, refresh_token });
+    const { login, refresh, statusWith, advance } = await startIdentity();
+    const { refresh_token } = (await login()).json;
+    advance(3_500_000);
+    const { json } = await refresh({ refresh_token });
     expect([json.expires_in, json.refresh_expires_in]).toEqual([100, 100]);
-    world.sandbox.clock.advance(100_000);
-    expect(await statusWith(world, json.access_token)).toBe(401);
+    advance(100_000);
+    expect(await statusWith(json.access_token)).toBe(401);
   });
 });
 
 describe('a refresh token', () => {
   it('is good many times, for 3,600 seconds from the login', async () => {
-    const world = await startWorld();
-    const first = (await world.login()).json;
+    const { login, refresh, statusWith, advance } = await startIdentity();
+    const first = (await login()).json;
     let { refresh_token } = first;
     for (const left of [2_700, 1_800, 900]) {
-      world.sandbox.clock.advance(900_000);
-      const { status, json } = await world.askToken({ ...refreshFields, refresh_token });
+      advance(900_000);
+      const { status, json } = await refresh({ refresh_token });
       expect([status, json.refresh_expires_in]).toEqual([200, left]);
       expect(json.session_state).toBe(first.session_state);
-      expect(await statusWith(world, json.access_token)).toBe(200);
+      expect(await statusWith(json.access_token)).toBe(200);
       refresh_token = json.refresh_token;
     }
-    world.sandbox.clock.advance(899_999);
-    expect((await world.askToken({ ...refreshFields, refresh_token })).status).toBe(200);
-    world.sandbox.clock.advance(1);
-    const { status, json } = await world.askToken({ ...refreshFields, refresh_token });
-    expect([status, json]).toEqual([400, notActive]);
+    advance(899_999);
+    expect((await refresh({ refresh_token })).status).toBe(200);
+    advance(1);
+    expect(shape(await refresh({ refresh_token }))).toEqual([400, notActive]);
   });
 
   it.each([
     [{ refresh_token: 'x' }, notActive],
     [{}, { error: 'invalid_request' }],
-  ])('given as %j is refused', async (fields, body) => {
-    const { askToken } = await startWorld();
-    const { status, json } = await askToken({ ...refreshFields, ...fields });
-    expect(status).toBe(400);
-    expect(json).toMatchObject(body);
+  ])('given as %j is refused', async (fields, json) => {
+    const { refresh } = await startIdentity();
+    expect(await refresh({ ...fields })).toMatchObject({ status: 400, json });
   });
 });
 
 describe('sessions', () => {
   it('are 100 at most; refreshing opens none', async () => {
-    const { login, askToken, sandbox } = await startWorld();
+    const { login, loginStatus, refresh, advance } = await startIdentity();
     const { refresh_token } = (await login()).json;
     for (let number = 2; number <= 99; number += 1) await login();
-    for (let times = 0; times < 5; times += 1) await askToken({ ...refreshFields, refresh_token });
-    expect((await login()).status).toBe(200);
+    for (let times = 0; times < 5; times += 1) await refresh({ refresh_token });
+    expect(await loginStatus()).toBe(200);
     const { status, headers, text } = await login();
     expect([status, headers.get('content-type')]).toEqual([403, expect.stringMatching(/html/)]);
     expect(text).toContain('too many sessions');
-    sandbox.clock.advance(3_600_000);
-    expect((await login()).status).toBe(200);
+    advance(3_600_000);
+    expect(await loginStatus()).toBe(200);
   });
 
   it('are not opened by a login that fails', async () => {
-    const { login } = await startWorld({ service: { sessionsMax: 1 } });
+    const { login, loginStatus } = await startIdentity({ sessionsMax: 1 });
     for (let times = 0; times < 3; times += 1) await login({ password: 'x' });
-    expect((await login()).status).toBe(200);
-    expect((await login()).status).toBe(403);
+    expect([await loginStatus(), await loginStatus()]).toEqual([200, 403]);
   });
 });
 
 describe('a one-time code', () => {
-  const service = { totpSecret };
-
   it('that is missing, wrong or not six digits is answered as a wrong password', async () => {
-    const { login } = await startWorld({ service });
+    const { login } = await startIdentity({ totpSecret });
     const wrong = codeAt(startMs + 3_600_000);
     for (const fields of [{}, { totp: wrong }, { totp: '' }, { totp: 'secret' }]) {
-      const { status, json } = await login(fields);
-      expect([status, json]).toEqual([401, badCredentials]);
+      expect(shape(await login(fields))).toEqual([401, badCredentials]);
     }
   });
 
   it('is good once, and not used up by a wrong password', async () => {
-    const { login, sandbox } = await startWorld({ service });
+    const { loginStatus, advance } = await startIdentity({ totpSecret });
     const totp = codeAt(startMs);
-    expect((await login({ totp, password: 'x' })).status).toBe(401);
-    expect((await login({ totp })).status).toBe(200);
-    expect((await login({ totp })).status).toBe(401);
-    sandbox.clock.advance(30_000);
+    expect(await loginStatus({ totp, password: 'x' })).toBe(401);
+    expect([await loginStatus({ totp }), await loginStatus({ totp })]).toEqual([200, 401]);
+    advance(30_000);
     // Still within the window, and still used.
-    expect((await login({ totp })).status).toBe(401);
-    expect((await login({ totp: codeAt(startMs + 30_000) })).status).toBe(200);
+    expect(await loginStatus({ totp })).toBe(401);
+    expect(await loginStatus({ totp: codeAt(startMs + 30_000) })).toBe(200);
   });
 
   it.each([
@@ -182,21 +182,21 @@ describe('a one-time code', () => {
     [30_000, 200],
     [60_000, 401],
   ])('of %d ms from now is answered %d', async (offsetMs, status) => {
-    const { login } = await startWorld({ service });
-    expect((await login({ totp: codeAt(startMs + offsetMs) })).status).toBe(status);
+    const { loginStatus } = await startIdentity({ totpSecret });
+    expect(await loginStatus({ totp: codeAt(startMs + offsetMs) })).toBe(status);
   });
 
   it('is not needed for a refresh, nor without a secret', async () => {
-    const { login, askToken, sandbox } = await startWorld({ service });
+    const { login, loginStatus, refresh, sandbox } = await startIdentity({ totpSecret });
     const { refresh_token } = (await login({ totp: codeAt(startMs) })).json;
-    expect((await askToken({ ...refreshFields, refresh_token })).status).toBe(200);
+    expect((await refresh({ refresh_token })).status).toBe(200);
     sandbox.service.change({ totpSecret: null });
-    expect((await login({ totp: '123456' })).status).toBe(200);
+    expect(await loginStatus({ totp: '123456' })).toBe(200);
   });
 });
 
 it('describes the realm, and has nothing else', async () => {
-  const { sandbox } = await startWorld();
+  const { sandbox } = await startTestSandbox();
   const issuer = `${sandbox.catalogueUrl}/auth/realms/CDSE`;
   const { status, json } = await send(`${issuer}/.well-known/openid-configuration`);
   expect(status).toBe(200);

@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import { answerText } from '../../src/sandbox/inference/answer.ts';
 import { createInferenceRecord } from '../../src/sandbox/inference/inference-app.ts';
 import {
@@ -12,16 +11,17 @@ import {
 } from '../../src/sandbox/inference/inference-settings.ts';
 import {
   demoModels,
+  iso,
   key,
   messageOf,
   model,
   otherKey,
   otherModel,
   rightText,
-  startInferenceWorld,
+  startInference,
+  startMs,
   textOf,
-} from './inference-world.ts';
-import { iso, startMs, startWorld } from './world.ts';
+} from './set-up.ts';
 
 const neutral = 'There is nothing to tell about this request.';
 const product = {
@@ -110,7 +110,7 @@ describe('the text', () => {
 
 describe('a completion', () => {
   it('repeats facts of the request, in the documented form', async () => {
-    const { ask } = await startInferenceWorld();
+    const { ask } = await startInference();
     const { status, headers, json } = await ask();
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
     expect(headers.get('date')).toBe(new Date(startMs).toUTCString());
@@ -123,15 +123,15 @@ describe('a completion', () => {
   });
 
   it('is the same for the same request, in another sandbox too', async () => {
-    const { ask } = await startInferenceWorld();
-    const other = await startInferenceWorld({}, { seed: 7 });
+    const { ask } = await startInference();
+    const other = await startInference({}, { seed: 7 });
     const { text } = await ask();
     expect([(await ask()).text, (await other.ask()).text]).toEqual([text, text]);
     expect((await ask({ content: messageOf({ place: 'Malta' }) })).text).not.toBe(text);
   });
 
   it('is understood by the usual client, and so are the models and an error', async () => {
-    const { sandbox, url } = await startInferenceWorld();
+    const { sandbox, url } = await startInference();
     const client = new OpenAI({ baseURL: url, apiKey: key, maxRetries: 0 });
     const messages = [{ role: 'user' as const, content: messageOf({ product: 'an orbit file' }) }];
     const completion = await client.chat.completions.create({ model, messages });
@@ -149,14 +149,14 @@ describe('a completion', () => {
     JSON.stringify({ model, messages: [{ role: 'user' }] }),
     JSON.stringify({ messages: [{ role: 'user', content: 'x' }] }),
   ])('is refused for the body %s', async (body) => {
-    const { post, inference } = await startInferenceWorld();
+    const { post, inference } = await startInference();
     const { status, json } = await post(body);
     expect([status, json.error.type]).toEqual([400, 'invalid_request_error']);
     expect(inference.totals().outcomes).toEqual({ refused: 1 });
   });
 
   it('is asked for at its path, by its method, with less than a mebibyte', async () => {
-    const { url, sandbox, post } = await startInferenceWorld();
+    const { url, sandbox, post } = await startInference();
     const wrong = await fetch(`${url}/chat/completions`);
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
     const other = `${sandbox.inferenceUrl}/v1/chat/completions`;
@@ -167,14 +167,14 @@ describe('a completion', () => {
 
 describe('a key', () => {
   it.each([null, 'nobodys-key', `${key}x`, ''])('that is %j is refused', async (wrong) => {
-    const { ask, inference } = await startInferenceWorld();
+    const { ask, inference } = await startInference();
     const { status, json } = await ask({ key: wrong });
     expect([status, json.error.code]).toEqual([401, 'invalid_api_key']);
     expect(inference.totals().outcomes).toEqual({ unauthorized: 1 });
   });
 
   it('brings the models of its project, and no others', async () => {
-    const { ask, models } = await startInferenceWorld();
+    const { ask, models } = await startInference();
     const listed = async (given: string) =>
       (await models(given)).json.data.map(({ id }: { id: string }) => id);
     expect(await listed(key)).toEqual(demoModels);
@@ -187,37 +187,19 @@ describe('a key', () => {
       expect(json.error.message).toContain(mixed.model);
     }
   });
-
-  it('can be chosen, with its project', async () => {
-    const mine = { name: 'mine', key: 'my-key', models: ['me/mine'] };
-    const { ask } = await startInferenceWorld({}, { inferenceProjects: [mine] });
-    expect((await ask({ key: 'my-key', model: 'me/mine' })).status).toBe(200);
-    expect((await ask()).status).toBe(401);
-  });
-
-  it.each([
-    [[{ name: 'a', key: 'two words', models: [] }], 'inferenceProjects.0.key'],
-    [[{ name: 'a', key: 'k', models: ['no-vendor'] }], 'inferenceProjects.0.models.0'],
-    [['a', 'b'].map((name) => ({ name, key: 'k', models: [] })), 'two projects have one key'],
-    [['k', 'l'].map((one) => ({ name: 'a', key: one, models: [] })), 'have one name'],
-  ])('and project must fit: %j', async (inferenceProjects, message) => {
-    const starting = startWorld({ inferenceProjects });
-    await expect(starting).rejects.toThrow(SandboxConfigurationError);
-    await expect(starting).rejects.toThrow(message);
-  });
 });
 
 describe('a knob changes', () => {
   it('the statuses of a wrong key and of a model, and whether models are listed', async () => {
     const statuses = { unauthorizedStatus: 403, modelUnavailableStatus: 400, modelsListed: false };
-    const { ask, models } = await startInferenceWorld(statuses);
+    const { ask, models } = await startInference(statuses);
     expect((await ask({ key: null })).status).toBe(403);
     expect((await ask({ model: otherModel })).status).toBe(400);
     expect((await models()).status).toBe(404);
   });
 
   it('the form of errors', async () => {
-    const { ask, inference } = await startInferenceWorld();
+    const { ask, inference } = await startInference();
     const message = expect.stringContaining(otherModel);
     const known = { message, type: 'invalid_request_error', param: null };
     const page = expect.stringMatching(/^<!doctype html>.*does not exist/);
@@ -234,7 +216,7 @@ describe('a knob changes', () => {
   });
 
   it('whether fields that are not specified are accepted', async () => {
-    const { ask, inference } = await startInferenceWorld();
+    const { ask, inference } = await startInference();
     const extra = { temperature: 0 };
     expect((await ask({ extra })).status).toBe(200);
     inference.change({ optionalFields: 'refused' });
@@ -244,7 +226,7 @@ describe('a knob changes', () => {
   });
 
   it('the fields next to the content', async () => {
-    const { ask } = await startInferenceWorld({ usageGiven: false, reasoningGiven: true });
+    const { ask } = await startInference({ usageGiven: false, reasoningGiven: true });
     const answer = await ask();
     expect(answer.json).not.toHaveProperty('usage');
     expect(answer.json.choices[0].message.reasoning).toEqual(expect.any(String));
@@ -254,7 +236,7 @@ describe('a knob changes', () => {
 
 describe('the record of requests', () => {
   it('has the requests, their projects and outcomes, without key and text', async () => {
-    const { ask, models, inference, sandbox, control } = await startInferenceWorld();
+    const { ask, models, inference, sandbox, control } = await startInference();
     const content = messageOf({ product: 'a file nobody else has' });
     await ask({ content });
     sandbox.clock.advance(1_500);
@@ -282,7 +264,7 @@ describe('the record of requests', () => {
   });
 
   it('counts how often the very same request was answered, and not what was not answered', async () => {
-    const { ask, inference } = await startInferenceWorld({ next: { serverError: 1 } });
+    const { ask, inference } = await startInference({ next: { serverError: 1 } });
     await ask();
     await ask();
     await ask({ content: messageOf({ product: 'another' }) });
@@ -297,7 +279,7 @@ describe('the record of requests', () => {
   });
 
   it('knows a client that did not wait for the answer, or did not finish its request', async () => {
-    const { ask, inference, sandbox } = await startInferenceWorld({ answerDelayMs: 60_000 });
+    const { ask, inference, sandbox } = await startInference({ answerDelayMs: 60_000 });
     const leaving = new AbortController();
     const asking = ask({ signal: leaving.signal });
     await expect.poll(() => inference.totals().inFlight).toBe(1);
@@ -330,7 +312,7 @@ describe('the record of requests', () => {
 
 describe('the knobs', () => {
   it('are shown on the control port with their defaults, all faults 0', async () => {
-    const { control, sandbox } = await startInferenceWorld();
+    const { control, sandbox } = await startInference();
     const { status, json } = await control('GET', '/inference');
     expect([status, json]).toEqual([200, inferenceSettingsSchema.parse({})]);
     const none = Object.fromEntries(inferenceFaults.map((name) => [name, 0]));
@@ -341,7 +323,7 @@ describe('the knobs', () => {
   });
 
   it('are turned one by one, faults too, and the others stay', async () => {
-    const { control, inference, ask } = await startInferenceWorld({ errorForm: 'detail' });
+    const { control, inference, ask } = await startInference({ errorForm: 'detail' });
     await control('PATCH', '/inference', { faults: { hang: 0.25 }, next: { rateLimited: 2 } });
     await control('PATCH', '/inference', { faults: { markup: 0.5 }, retryAfterSeconds: 3 });
     const [faults, next] = [
@@ -366,7 +348,7 @@ describe('the knobs', () => {
     [{ next: { hang: 0.5 } }, 'next.hang'],
     [{ next: { hang: null } }, 'next.hang'],
   ])('refuse %j and change nothing', async (changes, field) => {
-    const { control, inference } = await startInferenceWorld();
+    const { control, inference } = await startInference();
     const before = inference.current();
     const { status, json } = await control('PATCH', '/inference', changes);
     expect([status, json.errors]).toEqual([400, [{ field, message: expect.any(String) }]]);
@@ -377,7 +359,7 @@ describe('the knobs', () => {
 });
 
 it('is an origin of its own, closed with the sandbox, hanging answers included', async () => {
-  const { sandbox, ask, inference } = await startInferenceWorld({ faults: { hang: 1 } });
+  const { sandbox, ask, inference } = await startInference({ faults: { hang: 1 } });
   const { inferenceUrl, catalogueUrl, controlUrl } = sandbox;
   expect(inferenceUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect(new Set([inferenceUrl, catalogueUrl, controlUrl]).size).toBe(3);

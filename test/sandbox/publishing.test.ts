@@ -3,17 +3,18 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
 import { createSandboxClock } from '../../src/sandbox/clock.ts';
 import type { Dispatcher, Recipient } from '../../src/sandbox/delivery/dispatcher.ts';
-import { createFaultSettings, noFaults } from '../../src/sandbox/delivery/faults.ts';
+import { faultsSchema, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
   type BuiltNotification,
   createNotificationBuilder,
 } from '../../src/sandbox/delivery/notification.ts';
+import { createKnobs } from '../../src/sandbox/knobs.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { dayMs, jsonOf, send, startDeliveryWorld, startMs, startWorld, turn } from './world.ts';
+import { dayMs, jsonOf, send, startDelivering, startMs, startTestSandbox, turn } from './set-up.ts';
 
 /** A publisher on a clock that only moves when the test moves it, at one product a second. */
 function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
@@ -39,7 +40,7 @@ function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
     dispatcher,
     clock,
     random: createRandom(seed),
-    faults: createFaultSettings(noFaults),
+    faults: createKnobs(faultsSchema, noFaults, 'The faults were'),
     ratePerSecond: 1,
     modifiedShare: 0,
     deletedShare: 0,
@@ -56,10 +57,9 @@ function sourceOf(records: readonly CatalogueProduct[]): PublisherOptions['sourc
   return { ...createProductGenerator({ seed: 1 }), next: () => remaining.next().value };
 }
 
-type Publishing = ReturnType<typeof createPublishing>;
-
-/** Moves the clock a second at a time until the run has ended. */
-async function runToEnd({ publisher, clock, signal }: Publishing): Promise<void> {
+/** Publishes by rate, moving the clock a second at a time, until the run has ended. */
+async function publishAllOf(options: Partial<PublisherOptions>, seed?: number) {
+  const { publisher, clock, signal, published } = createPublishing(options, seed);
   let ended = false;
   const run = publisher.run(signal).finally(() => {
     ended = true;
@@ -69,48 +69,40 @@ async function runToEnd({ publisher, clock, signal }: Publishing): Promise<void>
     await turn();
   }
   await run;
+  return published;
 }
 
-const eventsOf = (world: Publishing) => world.published.map(({ event }) => event);
+const eventsOf = (published: readonly BuiltNotification[]) => published.map(({ event }) => event);
 
 describe('the publisher', () => {
-  it('publishes the count it was told and ends', async () => {
-    const world = createPublishing({ count: 5 });
-    await runToEnd(world);
-    expect(eventsOf(world)).toEqual(Array(5).fill('created'));
-    expect(new Set(world.published.map(({ productId }) => productId)).size).toBe(5);
+  it('publishes the configured count and ends', async () => {
+    const published = await publishAllOf({ count: 5 });
+    expect(eventsOf(published)).toEqual(Array(5).fill('created'));
+    expect(new Set(published.map(({ productId }) => productId)).size).toBe(5);
   });
 
-  it('publishes one product for each interval of its rate', async () => {
-    const world = createPublishing();
-    const run = world.publisher.run(world.signal);
-    await expect.poll(() => world.published).toHaveLength(1);
-    world.clock.advance(999);
+  it('publishes one product for each interval of its rate, and one after a jump of the clock', async () => {
+    const { publisher, published, clock, signal, stopping } = createPublishing();
+    const run = publisher.run(signal);
+    await expect.poll(() => published).toHaveLength(1);
+    clock.advance(999);
     await turn();
-    expect(world.published).toHaveLength(1);
-    world.clock.advance(1);
-    await expect.poll(() => world.published).toHaveLength(2);
-    world.stopping.abort();
-    await run;
-  });
-
-  it('does not flood the endpoint after a jump of the clock', async () => {
-    const world = createPublishing();
-    const run = world.publisher.run(world.signal);
-    await expect.poll(() => world.published).toHaveLength(1);
-    world.clock.advance(86_400_000);
-    await expect.poll(() => world.published).toHaveLength(2);
+    expect(published).toHaveLength(1);
+    clock.advance(1);
+    await expect.poll(() => published).toHaveLength(2);
+    clock.advance(dayMs);
+    await expect.poll(() => published).toHaveLength(3);
     await turn();
-    expect(world.published).toHaveLength(2);
-    world.stopping.abort();
+    expect(published).toHaveLength(3);
+    stopping.abort();
     await run;
   });
 
   it('publishes the same bytes for the same seed, follow-ups included', async () => {
     const bytesOf = async (seed: number) => {
-      const world = createPublishing({ count: 30, modifiedShare: 0.5, deletedShare: 0.3 }, seed);
-      await runToEnd(world);
-      return world.published.map(({ body }) => body.toString());
+      const shares = { modifiedShare: 0.5, deletedShare: 0.3 };
+      const published = await publishAllOf({ count: 30, ...shares }, seed);
+      return published.map(({ body }) => body.toString());
     };
     const bodies = await bytesOf(4);
     expect(await bytesOf(4)).toEqual(bodies);
@@ -118,9 +110,7 @@ describe('the publisher', () => {
   });
 
   it('dates a product 46 to 48 s before its notification', async () => {
-    const world = createPublishing({ count: 20 });
-    await runToEnd(world);
-    for (const notification of world.published) {
+    for (const notification of await publishAllOf({ count: 20 })) {
       const { NotificationDate, value } = jsonOf(notification);
       const delayMs = Date.parse(NotificationDate) - Date.parse(value.PublicationDate);
       expect(delayMs).toBeGreaterThanOrEqual(45_999);
@@ -129,12 +119,11 @@ describe('the publisher', () => {
   });
 
   it('modifies and deletes every product after its creation when the shares are 1', async () => {
-    const world = createPublishing({ count: 30, modifiedShare: 1, deletedShare: 1 });
-    await runToEnd(world);
-    const coursesOf = Map.groupBy(world.published, ({ productId }) => productId);
-    expect(coursesOf.size).toBe(30);
-    for (const course of coursesOf.values()) {
-      expect(course.map(({ event }) => event)).toEqual(['created', 'modified', 'deleted']);
+    const published = await publishAllOf({ count: 30, modifiedShare: 1, deletedShare: 1 });
+    const courses = Map.groupBy(published, ({ productId }) => productId);
+    expect(courses.size).toBe(30);
+    for (const course of courses.values()) {
+      expect(eventsOf(course)).toEqual(['created', 'modified', 'deleted']);
       const [created, modified, deleted] = course.map((notification) => jsonOf(notification).value);
       expect(modified.ModificationDate > created.PublicationDate).toBe(true);
       expect(deleted.DeletionDate > modified.ModificationDate).toBe(true);
@@ -142,10 +131,9 @@ describe('the publisher', () => {
     }
   });
 
-  it('modifies about the share it was told', async () => {
-    const world = createPublishing({ count: 400, modifiedShare: 0.25 });
-    await runToEnd(world);
-    const modified = eventsOf(world).filter((event) => event === 'modified').length;
+  it('modifies about the configured share', async () => {
+    const events = eventsOf(await publishAllOf({ count: 400, modifiedShare: 0.25 }));
+    const modified = events.filter((event) => event === 'modified').length;
     expect(modified).toBeGreaterThan(60);
     expect(modified).toBeLessThan(140);
   });
@@ -155,77 +143,70 @@ describe('the publisher', () => {
       { Id: 'a', Name: 'A.SAFE', PublicationDate: '2019-01-01T00:00:00.123Z', Odd: [1] },
       { Id: 'b', Name: 'B.SAFE' },
     ];
-    const source = sourceOf(records);
-    const world = createPublishing({ source });
-    await runToEnd(world);
-    const values = world.published.map((notification) => jsonOf(notification).value);
-    expect(values).toMatchObject(records);
-    expect(jsonOf(world.published[0] as BuiltNotification).NotificationDate).toMatch(
-      /^2026-05-01T12:/,
-    );
-    expect(world.published).toHaveLength(2);
+    const bodies = (await publishAllOf({ source: sourceOf(records) })).map(jsonOf);
+    expect(bodies.map(({ value }) => value)).toMatchObject(records);
+    expect(bodies[0].NotificationDate).toMatch(/^2026-05-01T12:/);
+    expect(bodies).toHaveLength(2);
   });
 
-  it('publishes nothing by rate while paused, and goes on afterwards', async () => {
-    const world = createPublishing();
-    world.publisher.pause();
-    const run = world.publisher.run(world.signal);
-    world.clock.advance(5_000);
+  it('publishes nothing by rate while paused, and continues afterwards', async () => {
+    const { publisher, published, clock, signal, stopping } = createPublishing();
+    publisher.pause();
+    const run = publisher.run(signal);
+    clock.advance(5_000);
     await turn();
-    expect(world.published).toHaveLength(0);
-    expect(world.publisher.paused()).toBe(true);
-    world.publisher.resume();
-    await expect.poll(() => world.published).toHaveLength(1);
-    world.stopping.abort();
+    expect([published, publisher.paused()]).toEqual([[], true]);
+    publisher.resume();
+    await expect.poll(() => published).toHaveLength(1);
+    stopping.abort();
     await run;
   });
 
   it('ends when it is stopped while paused', async () => {
-    const world = createPublishing();
-    world.publisher.pause();
-    const run = world.publisher.run(world.signal);
-    world.stopping.abort();
+    const { publisher, published, signal, stopping } = createPublishing();
+    publisher.pause();
+    const run = publisher.run(signal);
+    stopping.abort();
     await run;
-    expect(world.published).toHaveLength(0);
+    expect(published).toHaveLength(0);
   });
 });
 
 describe('publishing at once', () => {
-  it('publishes as many as asked, beyond the count and while paused', async () => {
-    const world = createPublishing({ count: 0 });
-    world.publisher.pause();
-    expect(await world.publisher.publishNow(250, 'created')).toBe(250);
-    expect(eventsOf(world)).toEqual(Array(250).fill('created'));
+  it('publishes as many as requested, beyond the count and while paused', async () => {
+    const { publisher, published } = createPublishing({ count: 0 });
+    publisher.pause();
+    expect(await publisher.publishNow(250, 'created')).toBe(250);
+    expect(eventsOf(published)).toEqual(Array(250).fill('created'));
   });
 
   it('modifies products in turn, more than once if need be', async () => {
-    const world = createPublishing();
-    await world.publisher.publishNow(3, 'created');
-    expect(await world.publisher.publishNow(7, 'modified')).toBe(7);
-    const [first, second, third, ...modified] = world.published.map(({ productId }) => productId);
-    const round = [first, second, third];
-    expect(modified).toEqual([...round, ...round, first]);
+    const { publisher, published } = createPublishing();
+    await publisher.publishNow(3, 'created');
+    expect(await publisher.publishNow(7, 'modified')).toBe(7);
+    const ids = published.map(({ productId }) => productId);
+    const round = ids.slice(0, 3);
+    expect(ids.slice(3)).toEqual([...round, ...round, ids[0]]);
   });
 
-  it('deletes each product once and says how many there were', async () => {
-    const world = createPublishing();
-    await world.publisher.publishNow(3, 'created');
-    expect(await world.publisher.publishNow(10, 'deleted')).toBe(3);
-    expect(await world.publisher.publishNow(1, 'modified')).toBe(0);
+  it('deletes each product once and returns how many there were', async () => {
+    const { publisher } = createPublishing();
+    await publisher.publishNow(3, 'created');
+    expect(await publisher.publishNow(10, 'deleted')).toBe(3);
+    expect(await publisher.publishNow(1, 'modified')).toBe(0);
   });
 
   it('publishes nothing when the records have run out', async () => {
-    const source = sourceOf([]);
-    const world = createPublishing({ source });
-    expect(await world.publisher.publishNow(1, 'created')).toBe(0);
+    const { publisher } = createPublishing({ source: sourceOf([]) });
+    expect(await publisher.publishNow(1, 'created')).toBe(0);
   });
 });
 
 describe('simulated time', () => {
-  it('has a past that is in the lists and in the ledger, and that nobody was told of', async () => {
+  it('has a past that is in the lists and in the ledger, and that nobody was notified of', async () => {
     const past = { durationMs: 2 * dayMs, productsPerDay: 150 };
     const shares = { modifiedShare: 0.5, deletedShare: 0.2 };
-    const { sandbox } = await startWorld({ past, ...shares });
+    const { sandbox } = await startTestSandbox({ past, ...shares });
     const events = [...sandbox.events()];
     const of = (wanted: string) => events.filter(({ event }) => event === wanted);
     expect(of('created')).toHaveLength(300);
@@ -245,17 +226,17 @@ describe('simulated time', () => {
     expect(events.every(({ subscriptions }) => subscriptions.length === 0)).toBe(true);
   });
 
-  it('keeps no more of a past than it is told, and refuses one that is too long', async () => {
+  it('keeps no more of a past than is configured, and refuses one that is too long', async () => {
     const past = { durationMs: dayMs, productsPerDay: 120 };
-    const { sandbox } = await startWorld({ past, heldMax: 100 });
+    const { sandbox } = await startTestSandbox({ past, heldMax: 100 });
     expect(sandbox.holdings().products).toBe(100);
-    const tooMany = startWorld({ past: { durationMs: 10 * dayMs, productsPerDay: 200_000 } });
+    const tooMany = startTestSandbox({ past: { durationMs: 10 * dayMs, productsPerDay: 200_000 } });
     await expect(tooMany).rejects.toThrow(/past: has more than 1000000/);
   });
 
   it('lets a month pass, each event at its own time', async () => {
     const shares = { modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.05 };
-    const { sandbox } = await startWorld({ ...shares, lateShare: 0.1, lateMaxMs: 3_600_000 });
+    const { sandbox } = await startTestSandbox({ ...shares, lateShare: 0.1, lateMaxMs: 3_600_000 });
     for (let day = 0; day < 30; day += 1) await sandbox.pass({ durationMs: dayMs, products: 40 });
     expect(sandbox.clock.now()).toBeCloseTo(startMs + 30 * dayMs, -1);
     const created = [...sandbox.events({ events: ['created'] })];
@@ -267,8 +248,8 @@ describe('simulated time', () => {
     for (const gapUs of gaps.slice(1)) expect(Math.abs(gapUs / 1e6 - 2_160)).toBeLessThan(3);
   });
 
-  it('goes on to changes that are planned when no products are wanted', async () => {
-    const { sandbox } = await startWorld({ modifiedShare: 1 });
+  it('continues with changes that are planned when no products are requested', async () => {
+    const { sandbox } = await startTestSandbox({ modifiedShare: 1 });
     expect(await sandbox.pass({ durationMs: 1_000, products: 5 })).toBe(5);
     expect(await sandbox.pass({ durationMs: 60_000, products: 0, steps: 30 })).toBe(0);
     expect([...sandbox.events({ events: ['modified'] })]).toHaveLength(5);
@@ -276,7 +257,7 @@ describe('simulated time', () => {
 
   it('sends each notification at its own time, with its retries and its duplicate', async () => {
     const isDown = { until: 0 };
-    const { sandbox, subscribe, requests } = await startDeliveryWorld(
+    const { sandbox, subscribe, requests } = await startDelivering(
       { retryDelaysMs: [1_000, 5_000, 25_000], faults: { duplicate: 1 } },
       () => (requests.length <= isDown.until ? 503 : 200),
     );
@@ -299,7 +280,7 @@ const radar = "Collection/Name eq 'SENTINEL-1'";
 
 describe('the truth about an event', () => {
   it('is what became of it for each subscription that it was for, the paused ones too', async () => {
-    const { sandbox, subscribe, edit, publishAll } = await startDeliveryWorld();
+    const { sandbox, subscribe, edit, publishAll } = await startDelivering();
     const all = await subscribe('all');
     const some = await subscribe('some', only(radar));
     await publishAll(10);
@@ -329,7 +310,7 @@ describe('the truth about an event', () => {
   });
 
   it('counts as paused what comes after sixty days without a notification', async () => {
-    const { sandbox, subscribe, publishAll } = await startDeliveryWorld();
+    const { sandbox, subscribe, publishAll } = await startDelivering();
     const id = await subscribe('one');
     sandbox.clock.advance(61 * dayMs);
     await publishAll(1);
@@ -339,13 +320,13 @@ describe('the truth about an event', () => {
   });
 
   it('is the date of its list, and whether that shows it still', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     await sandbox.publishNow(2);
     await sandbox.publishNow(3, 'modified');
     await sandbox.publishNow(1, 'deleted');
-    const told = [...sandbox.events()].map(({ event, shown }) => [event, shown]);
+    const shownOf = [...sandbox.events()].map(({ event, shown }) => [event, shown]);
     // The second product is the one that was left alone longest, and so the one deleted.
-    expect(told).toEqual([
+    expect(shownOf).toEqual([
       ['created', true],
       ['created', false],
       ['modified', false],
@@ -364,8 +345,8 @@ describe('the truth about an event', () => {
     expect(shown.map(({ productId }) => productId)).toEqual([product.Id, product.Id, deleted.Id]);
   });
 
-  it('tells of late records when the lists show them, after their notification', async () => {
-    const { sandbox, subscribe, publishAll, requests } = await startDeliveryWorld({
+  it('shows late records when the lists show them, after their notification', async () => {
+    const { sandbox, subscribe, publishAll, requests } = await startDelivering({
       lateShare: 1,
       lateMaxMs: 600_000,
     });
@@ -386,7 +367,7 @@ describe('the truth about an event', () => {
 
   it('has corrected checksums as a second modification', async () => {
     const shares = { modifiedShare: 1, secondModifiedShare: 1 };
-    const { sandbox, subscribe, requests } = await startDeliveryWorld(shares);
+    const { sandbox, subscribe, requests } = await startDelivering(shares);
     await subscribe('one', { SubscriptionEvent: ['created', 'modified'] });
     await sandbox.pass({ durationMs: 60_000, products: 3 });
     await sandbox.pass({ durationMs: 60_000, products: 0, steps: 60 });
@@ -409,7 +390,7 @@ describe('the truth about an event', () => {
 
 describe('the events', () => {
   it('of one product have dates that rise, however soon they follow each other', async () => {
-    const { sandbox } = await startWorld();
+    const { sandbox } = await startTestSandbox();
     await sandbox.publishNow(1);
     await sandbox.publishNow(30, 'modified');
     await sandbox.publishNow(1, 'deleted');
@@ -419,7 +400,7 @@ describe('the events', () => {
   });
 
   it('are read from the control port as lines, a page at a time', async () => {
-    const { sandbox, control } = await startWorld();
+    const { sandbox, control } = await startTestSandbox();
     await sandbox.publishNow(5);
     await sandbox.publishNow(2, 'deleted');
     const read = async (path: string) =>
@@ -439,8 +420,8 @@ describe('the events', () => {
     expect(passed.json).toMatchObject({ published: 3, offsetMs: 3_600_000 });
   });
 
-  it('are forgotten beyond the bound, and keep their numbers', async () => {
-    const { sandbox } = await startWorld({ eventsMax: 10 });
+  it('are dropped beyond the bound, and keep their numbers', async () => {
+    const { sandbox } = await startTestSandbox({ eventsMax: 10 });
     await sandbox.publishNow(25);
     const kept = [...sandbox.events()].map(({ sequence }) => sequence);
     expect(kept.length).toBeGreaterThanOrEqual(10);

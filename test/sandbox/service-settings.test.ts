@@ -4,33 +4,27 @@ import {
   type ServiceSettingsInput,
   serviceSettingsSchema,
 } from '../../src/sandbox/services/service-settings.ts';
-import { type Answer, send, startMs, startWorld } from './world.ts';
+import { type Answer, send, startMs, startTestSandbox, turn, unknownId } from './set-up.ts';
 
-const unknownPath = '/Subscriptions(991c4730-cf6f-432a-9f6c-47be0230ff45)';
+const unknownPath = `/Subscriptions(${unknownId})`;
+const infoPath = '/Subscriptions/Info';
 const shape = ({ status, json }: Answer) => [status, json];
 
 describe('a knob changes', () => {
-  it('how many may run, and be there', async () => {
-    const { create } = await startWorld({ service: { runningMax: 1, totalMax: 2 } });
-    expect((await create()).status).toBe(201);
-    expect((await create()).status).toBe(400);
-    expect((await create({ Status: 'paused' })).status).toBe(201);
-    expect((await create({ Status: 'paused' })).status).toBe(400);
-  });
-
-  it('the status of a limit, for creating and resuming', async () => {
+  it('how many may run and be there, and the status of a limit, for creating and resuming', async () => {
     const service = { runningMax: 1, totalMax: 2, limitStatus: 409 };
-    const { create, edit } = await startWorld({ service });
-    await create();
+    const { create, edit } = await startTestSandbox({ service });
+    expect((await create()).status).toBe(201);
     expect((await create()).status).toBe(409);
-    const { json } = await create({ Status: 'paused' });
+    const { status, json } = await create({ Status: 'paused' });
+    expect(status).toBe(201);
     expect((await edit(json.Id, { Status: 'running' })).status).toBe(409);
     expect((await create({ Status: 'paused' })).status).toBe(409);
   });
 
   it('what happens to an order to run beyond the limit', async () => {
     const service = { runningMax: 1, resumeBeyondLimit: 'ignore' } as const;
-    const { create, edit } = await startWorld({ service });
+    const { create, edit } = await startTestSandbox({ service });
     await create();
     const { json } = await create({ Status: 'paused' });
     expect(await edit(json.Id, { Status: 'running' })).toMatchObject({ status: 200, json });
@@ -38,23 +32,19 @@ describe('a knob changes', () => {
 
   it('the statuses of an unknown id and of a bad token', async () => {
     const service = { unknownIdStatus: 410, unauthorizedStatus: 403 };
-    const { call, sandbox } = await startWorld({ service });
+    const { call, root } = await startTestSandbox({ service });
     expect((await call('GET', unknownPath)).status).toBe(410);
-    const answer = await send(`${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`, {});
-    expect(shape(answer)).toEqual([403, { detail: 'Unauthorized' }]);
+    expect(shape(await send(`${root}${infoPath}`))).toEqual([403, { detail: 'Unauthorized' }]);
   });
 
   it('the form of detail, but not that of a filter and of a path', async () => {
-    const { call, create, sandbox } = await startWorld();
-    const text = 'Subscription with id 991c4730-cf6f-432a-9f6c-47be0230ff45 not found.';
-    const object = { message: text, request_id: expect.any(String) };
-    const listed = [
-      expect.objectContaining({ loc: ['body'], msg: text, type: expect.any(String) }),
-    ];
+    const { call, create, sandbox } = await startTestSandbox();
+    const text = `Subscription with id ${unknownId} not found.`;
+    const listed = { loc: ['body'], msg: text, type: expect.any(String) };
     for (const [detailForm, detail] of [
       ['string', text],
-      ['object', object],
-      ['list', listed],
+      ['object', { message: text, request_id: expect.any(String) }],
+      ['list', [expect.objectContaining(listed)]],
     ] as const) {
       sandbox.service.change({ detailForm });
       expect(shape(await call('GET', unknownPath))).toEqual([404, { detail }]);
@@ -66,14 +56,14 @@ describe('a knob changes', () => {
   });
 
   it('whether one subscription can be read', async () => {
-    const { create, call } = await startWorld({ service: { getById: false } });
+    const { create, call } = await startTestSandbox({ service: { getById: false } });
     const { json } = await create();
     const { status, headers } = await call('GET', `/Subscriptions(${json.Id})`);
     expect([status, headers.get('allow')]).toEqual([405, 'PATCH, DELETE']);
   });
 
-  it('whether the last notification is told', async () => {
-    const { sandbox, list } = await startWorld();
+  it('whether the last notification is shown', async () => {
+    const { sandbox, list } = await startTestSandbox();
     const lastNotificationDate = '2026-04-30T00:00:00.000Z';
     sandbox.addSubscription({ type: 'pull', lastNotificationDate });
     expect((await list())[0].LastNotificationDate).toBe(lastNotificationDate);
@@ -82,14 +72,11 @@ describe('a knob changes', () => {
   });
 
   it('the forms of events, dates and StageOrder', async () => {
-    const { create, list, sandbox } = await startWorld();
+    const forms = { eventsAs: 'string', submissionDateForm: 'withoutZone' } as const;
+    const service = { ...forms, stageOrderReturned: true };
+    const { create, list } = await startTestSandbox({ service });
     await create({ SubscriptionEvent: ['created', 'modified'], StageOrder: true });
-    sandbox.service.change({
-      eventsAs: 'string',
-      submissionDateForm: 'withoutZone',
-      stageOrderReturned: true,
-    });
-    const SubmissionDate = `${new Date(startMs).toISOString().slice(0, -1)}0`;
+    const SubmissionDate = '2026-05-01T12:00:00.0000';
     expect(await list()).toMatchObject([
       { SubscriptionEvent: 'created, modified', SubmissionDate, StageOrder: true },
     ]);
@@ -97,42 +84,41 @@ describe('a knob changes', () => {
 
   it('the lifetimes of tokens', async () => {
     const service = { accessTokenSeconds: 5, refreshTokenSeconds: 60 };
-    const { login } = await startWorld({ service });
-    const { json } = await login();
+    const { json } = await (await startTestSandbox({ service })).login();
     expect([json.expires_in, json.refresh_expires_in]).toEqual([5, 60]);
   });
 });
 
 describe('a fault', () => {
   it('makes every catalogue call unavailable, and no other', async () => {
-    const { call, login, sandbox } = await startWorld();
-    await call('GET', '/Subscriptions/Info');
+    const { call, login, sandbox } = await startTestSandbox();
+    await call('GET', infoPath);
     sandbox.service.change({ unavailable: true });
-    for (const [method, path] of [
-      ['GET', '/Subscriptions/Info'],
+    const calls = [
+      ['GET', infoPath],
       ['POST', '/Subscriptions'],
       ['DELETE', unknownPath],
-    ] as const) {
-      expect((await call(method, path)).status).toBe(503);
-    }
+    ] as const;
+    for (const [method, path] of calls) expect((await call(method, path)).status).toBe(503);
     expect((await login()).status).toBe(200);
     sandbox.service.change({ unavailable: false });
-    expect((await call('GET', '/Subscriptions/Info')).status).toBe(200);
+    expect((await call('GET', infoPath)).status).toBe(200);
   });
 
   it('makes the identity provider unavailable, with a page, and the catalogue not', async () => {
-    const { call, login, sandbox } = await startWorld();
-    await call('GET', '/Subscriptions/Info');
+    const { call, login, sandbox } = await startTestSandbox();
+    await call('GET', infoPath);
     sandbox.service.change({ identityUnavailable: true });
-    const { status, json } = await login();
-    expect([status, json]).toEqual([503, undefined]);
-    expect((await call('GET', '/Subscriptions/Info')).status).toBe(200);
+    expect(shape(await login())).toEqual([503, undefined]);
+    expect((await call('GET', infoPath)).status).toBe(200);
   });
 
-  it('loses the answers of so many creations, which are done all the same', async () => {
-    const { create, list, sandbox } = await startWorld();
+  it('loses the answers of a number of creations, which are done all the same', async () => {
+    const { create, list, sandbox } = await startTestSandbox();
     await list();
     sandbox.service.change({ createAnswersLost: 1 });
+    // A creation that is refused does not count.
+    expect((await create({ FilterParam: 'foo eq 1' })).status).toBe(400);
     await expect(create()).rejects.toThrow('fetch failed');
     expect(await list()).toHaveLength(1);
     expect(sandbox.requests().at(-2)).toMatchObject({ method: 'POST', status: null });
@@ -140,30 +126,22 @@ describe('a fault', () => {
     expect((await create()).status).toBe(201);
   });
 
-  it('does not lose the answer of a creation that is refused', async () => {
-    const { create, sandbox } = await startWorld({ service: { createAnswersLost: 1 } });
-    expect((await create({ FilterParam: 'foo eq 1' })).status).toBe(400);
-    expect(sandbox.service.current().createAnswersLost).toBe(1);
-  });
-
-  it('refuses so many creations, which do nothing', async () => {
-    const { create, list } = await startWorld({ service: { createsRefused503: 2 } });
-    expect((await create()).status).toBe(503);
-    expect((await create()).status).toBe(503);
+  it('refuses a number of creations, which do nothing', async () => {
+    const { create, list } = await startTestSandbox({ service: { createsRefused503: 2 } });
+    expect([(await create()).status, (await create()).status]).toEqual([503, 503]);
     expect(await list()).toEqual([]);
     expect((await create()).status).toBe(201);
   });
 
   it('keeps answers back, by the clock of the sandbox, after the work is done', async () => {
-    const { create, list, sandbox } = await startWorld();
+    const { create, list, sandbox } = await startTestSandbox();
     await list();
     sandbox.service.change({ answerDelayMs: 60_000 });
     let answered = false;
     const answer = create().finally(() => {
       answered = true;
     });
-    while (sandbox.subscriptions().length === 0)
-      await new Promise((resolve) => setImmediate(resolve));
+    while (sandbox.subscriptions().length === 0) await turn();
     expect(answered).toBe(false);
     sandbox.clock.advance(60_000);
     expect((await answer).status).toBe(201);
@@ -171,27 +149,25 @@ describe('a fault', () => {
 });
 
 describe('the knobs', () => {
-  it('are told on the control port with their defaults, and no secret', async () => {
-    const { control } = await startWorld();
+  it('are shown on the control port with their defaults, and no secret', async () => {
+    const { control } = await startTestSandbox();
     const { totpSecret, ...defaults } = serviceSettingsSchema.parse({});
     expect(totpSecret).toBeNull();
-    const { status, json } = await control('GET', '/service');
-    expect([status, json]).toEqual([200, { ...defaults, totpSecretSet: false }]);
+    const shown = await control('GET', '/service');
+    expect(shape(shown)).toEqual([200, { ...defaults, totpSecretSet: false }]);
     const patched = await control('PATCH', '/service', { totpSecret: 'JBSWY3DPEHPK3PXP' });
     expect(patched.json.totpSecretSet).toBe(true);
     expect(patched.text).not.toContain('JBSWY');
     expect((await control('GET', '/service')).text).not.toContain('JBSWY');
   });
 
-  it('are turned one by one on the control port, and the others stay', async () => {
-    const { control, sandbox } = await startWorld({ service: { totalMax: 5 } });
+  it('are turned one by one, faults too, and the others stay', async () => {
+    const service = { totalMax: 5, queryFaults: { outOfOrder: 0.25 } };
+    const { control } = await startTestSandbox({ service });
     await control('PATCH', '/service', { runningMax: 1 });
-    await control('PATCH', '/service', { limitStatus: 403 });
-    expect(sandbox.service.current()).toMatchObject({
-      totalMax: 5,
-      runningMax: 1,
-      limitStatus: 403,
-    });
+    const { json } = await control('PATCH', '/service', { queryFaults: { serverError: 0 } });
+    expect(json).toMatchObject({ totalMax: 5, runningMax: 1 });
+    expect(json.queryFaults).toMatchObject({ outOfOrder: 0.25, serverError: 0 });
   });
 
   it.each([
@@ -200,100 +176,88 @@ describe('the knobs', () => {
     [{ limitStatus: 200 }, 'limitStatus'],
     [{ detailForm: 'xml' }, 'detailForm'],
     [{ totpSecret: 'secret-0189' }, 'totpSecret'],
-  ])('%j is refused and changes nothing', async (changes, name) => {
-    const { control, sandbox } = await startWorld();
+    [{ nextQueries: { hang: 1 } }, 'nextQueries.hang'],
+  ])('%j is refused and changes nothing', async (changes, field) => {
+    const { control, sandbox } = await startTestSandbox();
     const before = sandbox.service.current();
     const { status, json, text } = await control('PATCH', '/service', changes);
-    expect(status).toBe(400);
-    expect(json.errors).toEqual([{ field: name, message: expect.any(String) }]);
+    expect([status, json.errors]).toEqual([400, [{ field, message: expect.any(String) }]]);
     expect(text).not.toContain('secret-0189');
     // The cast lets a test make the mistakes that the types forbid.
-    expect(() => sandbox.service.change(changes as object)).toThrow(name);
+    expect(() => sandbox.service.change(changes as object)).toThrow(field.split('.').at(-1));
     expect(sandbox.service.current()).toEqual(before);
   });
 
   it.each([null, [], 'x', 7])('%j is refused, being no selection', async (changes) => {
-    const { control } = await startWorld();
+    const { control } = await startTestSandbox();
     expect((await control('PATCH', '/service', changes)).status).toBe(400);
   });
 });
 
-const order = { $orderby: 'PublicationDate asc', $top: '5' };
+describe('the lists of products', () => {
+  async function startLists(service: ServiceSettingsInput = {}) {
+    const test = await startTestSandbox({ service });
+    await test.publish(5);
+    const order = new URLSearchParams({ $orderby: 'PublicationDate asc', $top: '5' });
+    return { ...test, ask: (path = '/Products') => send(`${test.root}${path}?${order}`) };
+  }
 
-async function startLists(service: ServiceSettingsInput = {}) {
-  const world = await startWorld({ service });
-  await world.publish(5);
-  const ask = (path = '/Products') => send(`${world.root}${path}?${new URLSearchParams(order)}`);
-  return { ...world, ask };
-}
-
-it('spoils the next lists, as many as were ordered, and no others', async () => {
-  const { ask, sandbox } = await startLists();
-  const right = await ask();
-  expect(right.json.value).toHaveLength(5);
-  const next = { rateLimited: 1, serverError: 1, htmlPage: 1, connectionCut: 1, brokenJson: 1 };
-  sandbox.service.change({ nextQueries: { ...next, valueMissing: 1, outOfOrder: 1 } });
-  const limited = await ask();
-  expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '5']);
-  // By its id a product is always told.
-  expect((await ask(`/Products(${right.json.value[0].Id})`)).status).toBe(200);
-  expect((await ask('/DeletedProducts')).status).toBe(500);
-  const html = await ask();
-  expect([html.status, html.headers.get('content-type')]).toEqual([200, 'text/html']);
-  await expect(ask()).rejects.toThrow(/terminated|fetch failed/);
-  await expect(ask()).rejects.toThrow(SyntaxError);
-  const valueless = await ask();
-  expect([valueless.status, valueless.json]).toEqual([
-    200,
-    { '@odata.context': right.json['@odata.context'] },
-  ]);
-  const disordered = await ask();
-  expect(disordered.json.value).toEqual(right.json.value.toReversed());
-  expect((await ask()).json).toEqual(right.json);
-  expect(Object.values(sandbox.service.current().nextQueries)).toEqual(Array(7).fill(0));
-});
-
-it('spoils a share of the lists, the same ones for the same seed', async () => {
-  const statuses = async () => {
-    const { ask } = await startLists({ queryFaults: { serverError: 0.5 } });
-    const answers: number[] = [];
-    for (let index = 0; index < 40; index += 1) answers.push((await ask()).status);
-    return answers;
-  };
-  const first = await statuses();
-  expect(new Set(first)).toEqual(new Set([200, 500]));
-  expect(await statuses()).toEqual(first);
-});
-
-it('says not when to come again where it is told so', async () => {
-  const { ask } = await startLists({
-    nextQueries: { rateLimited: 1 },
-    queryRetryAfterSeconds: null,
+  it('have the faults that are set for the next ones, and no others', async () => {
+    const { ask, sandbox } = await startLists();
+    const right = await ask();
+    expect(right.json.value).toHaveLength(5);
+    const next = { rateLimited: 1, serverError: 1, htmlPage: 1, connectionCut: 1, brokenJson: 1 };
+    sandbox.service.change({ nextQueries: { ...next, valueMissing: 1, outOfOrder: 1 } });
+    const limited = await ask();
+    expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '5']);
+    // By its id a product is always shown.
+    expect((await ask(`/Products(${right.json.value[0].Id})`)).status).toBe(200);
+    expect((await ask('/DeletedProducts')).status).toBe(500);
+    const html = await ask();
+    expect([html.status, html.headers.get('content-type')]).toEqual([200, 'text/html']);
+    await expect(ask()).rejects.toThrow(/terminated|fetch failed/);
+    await expect(ask()).rejects.toThrow(SyntaxError);
+    const { value, ...rest } = right.json;
+    expect(shape(await ask())).toEqual([200, rest]);
+    expect((await ask()).json.value).toEqual(value.toReversed());
+    expect((await ask()).json).toEqual(right.json);
+    expect(Object.values(sandbox.service.current().nextQueries)).toEqual(Array(7).fill(0));
   });
-  const { status, headers } = await ask();
-  expect([status, headers.has('retry-after')]).toEqual([429, false]);
-});
 
-it('keeps answers about products back until their time', async () => {
-  const { ask, sandbox } = await startLists({ queryDelayMs: 3_000 });
-  const asking = ask();
-  const isOpen = () => sandbox.requests().some(({ path }) => path.endsWith('Products'));
-  await expect.poll(isOpen).toBe(true);
-  expect(sandbox.requests().at(-1)?.status).toBeNull();
-  sandbox.clock.advance(3_000);
-  expect((await asking).headers.get('date')).toBe(new Date(startMs + 3_000).toUTCString());
-});
+  it('have the faults of a share, the same ones for the same seed', async () => {
+    const statuses = async () => {
+      const { ask } = await startLists({ queryFaults: { serverError: 0.5 } });
+      const answers: number[] = [];
+      for (let index = 0; index < 40; index += 1) answers.push((await ask()).status);
+      return answers;
+    };
+    const first = await statuses();
+    expect(new Set(first)).toEqual(new Set([200, 500]));
+    expect(await statuses()).toEqual(first);
+  });
 
-it('tells products only to whoever has a token where it is told so', async () => {
-  const { ask, call } = await startLists({ queriesNeedToken: true });
-  expect((await ask()).status).toBe(401);
-  expect((await call('GET', '/Products')).json.value).toHaveLength(5);
-});
+  it('have no Retry-After where none is set', async () => {
+    const { ask } = await startLists({
+      nextQueries: { rateLimited: 1 },
+      queryRetryAfterSeconds: null,
+    });
+    const { status, headers } = await ask();
+    expect([status, headers.has('retry-after')]).toEqual([429, false]);
+  });
 
-it('refuses unknown faults, and changes only those that are named', async () => {
-  const { control } = await startLists({ queryFaults: { outOfOrder: 0.25 } });
-  const wrong = await control('PATCH', '/service', { nextQueries: { hang: 1 } });
-  expect([wrong.status, wrong.json.detail]).toEqual([400, expect.stringContaining('nextQueries')]);
-  const { json } = await control('PATCH', '/service', { queryFaults: { serverError: 0 } });
-  expect(json.queryFaults).toMatchObject({ outOfOrder: 0.25, serverError: 0 });
+  it('are kept back until their time', async () => {
+    const { ask, sandbox } = await startLists({ queryDelayMs: 3_000 });
+    const asking = ask();
+    const isOpen = () => sandbox.requests().some(({ path }) => path.endsWith('Products'));
+    await expect.poll(isOpen).toBe(true);
+    expect(sandbox.requests().at(-1)?.status).toBeNull();
+    sandbox.clock.advance(3_000);
+    expect((await asking).headers.get('date')).toBe(new Date(startMs + 3_000).toUTCString());
+  });
+
+  it('need a token where it is set', async () => {
+    const { ask, call } = await startLists({ queriesNeedToken: true });
+    expect((await ask()).status).toBe(401);
+    expect((await call('GET', '/Products')).json.value).toHaveLength(5);
+  });
 });

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
+import type { AttemptFailure } from '../../sandbox/delivery/dispatcher.ts';
 import { noFaults } from '../../sandbox/delivery/faults.ts';
 import { demoProject, otherProject } from '../../sandbox/inference/inference-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
@@ -24,7 +25,7 @@ export const sandboxCommand = defineCommand('sandbox', {
   description:
     'Imitate the catalogue: take registrations, publish products, push their notifications.',
   flags: (command) =>
-    addPublishingOptions(addEndpointOptions(command))
+    addPublishingOptions(command)
       .addOption(
         new Option('--faults <mix>', 'how faulty the way is')
           .choices(Object.keys(faultMixes))
@@ -82,14 +83,11 @@ Examples:
   run: sandbox,
 });
 
-function addEndpointOptions(command: Command): Command {
-  return command
-    .option('--endpoint <url>', 'push here from the start, without a registration')
-    .option('--trust <file>', 'PEM file of an authority to trust besides the public ones');
-}
-
+/** Adds what is published, and where to. */
 function addPublishingOptions(command: Command): Command {
   return command
+    .option('--endpoint <url>', 'push here from the start, without a registration')
+    .option('--trust <file>', 'PEM file of an authority to trust besides the public ones')
     .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
     .option('--products <number>', 'stop after so many products', wholeNumber(1))
     .option('--rate <number>', 'products per second', positiveNumber, 1)
@@ -146,12 +144,13 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   const running = await startSandbox({
     ...options,
     onAttempt: (failure) => {
-      if (failure === null || failure.includes(played) || failures.has(failure)) return;
-      failures.add(failure);
-      tell(paint('yellow', `not delivered yet: ${printable(failure)}. ${adviceFor(failure)}`));
+      if (failure === null || failure.isPlayed || failures.has(failure.text)) return;
+      failures.add(failure.text);
+      const advice = adviceFor(failure);
+      tell(paint('yellow', `not delivered yet: ${printable(failure.text)}. ${advice}`));
     },
-    onSettled: ({ outcome, event, productName, reason }) => {
-      if (outcome === 'lost' && reason?.includes(played) !== true) lostUnplanned += 1;
+    onSettled: ({ outcome, event, productName, reason }, failure) => {
+      if (failure?.isPlayed === false) lostUnplanned += 1;
       const mark =
         outcome === 'delivered' ? paint('green', 'delivered') : paint('red', 'lost     ');
       const name = printable(productName);
@@ -203,16 +202,14 @@ function announcement(
   ].join('\n');
 }
 
-/** How the sandbox marks a fault of its own. */
-const played = 'played by the sandbox';
-
-function adviceFor(failure: string): string {
-  if (/40[13]/.test(failure)) {
+function adviceFor({ status, code }: AttemptFailure): string {
+  if (status === 401 || status === 403) {
     return 'The receiver has other credentials than EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD here, or than those that were registered.';
   }
-  if (failure.includes('404')) return 'The path is /notifications/<name>, in small letters.';
-  if (/certificate|self.signed|authority/i.test(failure))
+  if (status === 404) return 'The path is /notifications/<name>, in small letters.';
+  if (code?.includes('CERT') || code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE') {
     return 'For a test authority: --trust FILE.';
-  if (/ECONNREFUSED/.test(failure)) return 'Is the receiver running there?';
+  }
+  if (code === 'ECONNREFUSED') return 'Is the receiver running there?';
   return 'It is tried again.';
 }

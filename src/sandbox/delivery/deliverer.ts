@@ -31,6 +31,9 @@ export interface Attempt {
   readonly error: string | null;
 }
 
+/** The result with the code of Node's or OpenSSL's error; null where there is none. */
+type CodedAttempt = Attempt & { readonly code: string | null };
+
 /** Maximum number of connections for one subscription at the same time. */
 export const socketsMax = 8;
 
@@ -79,14 +82,14 @@ export function createDeliverer(options: DelivererOptions) {
       body: Buffer,
       signal?: AbortSignal,
       encoding: string | null = null,
-    ): Promise<Attempt> => {
+    ): Promise<CodedAttempt> => {
       const startedMs = now();
       const outcome =
         signal?.aborted === true
-          ? { status: null, error: 'not sent: the sandbox was closed' }
+          ? { status: null, error: 'not sent: the sandbox was closed', code: null }
           : await send(address, body, signal, encoding).then(
-              (status) => ({ status, error: null }),
-              (error: unknown) => ({ status: null, error: describe(error) }),
+              (status) => ({ status, error: null, code: null }),
+              (error: unknown) => ({ status: null, error: describe(error), code: codeOf(error) }),
             );
       return { durationMs: Math.max(0, now() - startedMs), ...outcome };
     },
@@ -176,10 +179,14 @@ function readStatus(response: http.IncomingMessage): Promise<number> {
   });
 }
 
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error ? String(error.code) : null;
+}
+
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const code = 'code' in error ? `${String(error.code)}: ` : '';
+  const code = codeOf(error);
   // A host with several addresses fails with one error for each, and an empty message of its own.
   const parts = error instanceof AggregateError ? error.errors.map(describe) : [];
-  return `${code}${error.message || parts.join('; ')}`;
+  return `${code === null ? '' : `${code}: `}${error.message || parts.join('; ')}`;
 }

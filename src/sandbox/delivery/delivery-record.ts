@@ -25,20 +25,6 @@ export interface DeliveryEntry extends NotificationKey {
   readonly timesReceivedOk: number;
 }
 
-export interface DeliveryTotals {
-  readonly published: number;
-  readonly delivered: number;
-  readonly lost: number;
-  readonly pending: number;
-  /** Requests that were answered although the endpoint had accepted the same notification before. */
-  readonly duplicatesSent: number;
-  readonly attempts: number;
-  /** Notifications the endpoint accepted at least once, whatever the sender knows of it. */
-  readonly accepted: number;
-  /** 2xx answers of the endpoint: `accepted`, and one more for every accepted duplicate. */
-  readonly receivedOk: number;
-}
-
 type OpenEntry = { -readonly [Key in keyof DeliveryEntry]: DeliveryEntry[Key] } & {
   readonly attempts: RecordedAttempt[];
 };
@@ -48,8 +34,17 @@ export type DeliveryRecord = ReturnType<typeof createDeliveryRecord>;
 /** Creates an empty record, kept in memory. An unknown sequence throws RangeError. */
 export function createDeliveryRecord() {
   const entries: OpenEntry[] = [];
-  const unsent = { duplicatesSent: 0, attempts: 0, accepted: 0, receivedOk: 0 };
-  const counts = { delivered: 0, lost: 0, ...unsent };
+  const counts = {
+    delivered: 0,
+    lost: 0,
+    /** Requests that were answered although the endpoint had accepted the same notification before. */
+    duplicatesSent: 0,
+    attempts: 0,
+    /** Notifications the endpoint accepted at least once, whatever the sender knows of it. */
+    accepted: 0,
+    /** 2xx answers of the endpoint: `accepted`, and one more for every accepted duplicate. */
+    receivedOk: 0,
+  };
   const find = (sequence: number) => {
     const entry = entries[sequence - 1];
     if (entry === undefined) throw new RangeError(`There is no notification number ${sequence}.`);
@@ -76,15 +71,12 @@ export function createDeliveryRecord() {
       counts.receivedOk += 1;
     },
     /** Closes an entry; `reason` says why it was lost, null when it was delivered. Returns the entry. */
-    settle: (
-      sequence: number,
-      outcome: 'delivered' | 'lost',
-      reason: string | null,
-    ): DeliveryEntry => {
+    settle: (sequence: number, reason: string | null): DeliveryEntry => {
+      const outcome = reason === null ? 'delivered' : 'lost';
       counts[outcome] += 1;
       return Object.assign(find(sequence), { outcome, reason });
     },
-    totals: (): DeliveryTotals => {
+    totals: () => {
       const published = entries.length;
       return { published, ...counts, pending: published - counts.delivered - counts.lost };
     },

@@ -1,7 +1,12 @@
 /** Carries out the delivery of each published notification: its attempts, the waits between them, and its faults. */
 import { setImmediate } from 'node:timers/promises';
 import type { ProductView } from '../../filter/product-view.ts';
-import type { EndpointAddress, PushSubscription, Subscriptions } from '../account.ts';
+import {
+  type EndpointAddress,
+  type PushSubscription,
+  pushedTo,
+  type Subscriptions,
+} from '../account.ts';
 import type { SandboxClock } from '../clock.ts';
 import { createRandom, type Random } from '../random.ts';
 import { type Deliverer, isSuccess, socketsMax } from './deliverer.ts';
@@ -27,10 +32,21 @@ export interface DispatcherOptions {
   /** Ends everything: open notifications are given up and stay pending in the record. */
   readonly signal: AbortSignal;
   readonly retryDelaysMs?: RetryDelaysMs;
-  /** Called once for each notification, when it is delivered or lost. */
-  readonly onSettled?: ((entry: DeliveryEntry) => void) | undefined;
+  /** Called once for each notification, when it is delivered or lost: by its last failure, else null. */
+  readonly onSettled?: ((entry: DeliveryEntry, failure: AttemptFailure | null) => void) | undefined;
   /** Called after each attempt with why it failed; null when it did not. */
-  readonly onAttempt?: ((failure: string | null) => void) | undefined;
+  readonly onAttempt?: ((failure: AttemptFailure | null) => void) | undefined;
+}
+
+/** Why an attempt failed. */
+export interface AttemptFailure {
+  readonly text: string;
+  /** The endpoint's answer; null where none came. */
+  readonly status: number | null;
+  /** Code of Node's or OpenSSL's error; null where there is none. */
+  readonly code: string | null;
+  /** True for a fault that was set. */
+  readonly isPlayed: boolean;
 }
 
 /** What the dispatcher needs of a recipient. */
@@ -54,6 +70,13 @@ type Rest = <Value>(wait: Promise<Value>) => Promise<Value>;
 
 /** Delay of the delivery with other content. */
 const changedAfterMs = 50;
+
+const closed: AttemptFailure = {
+  text: 'not sent: the sandbox was closed',
+  status: null,
+  code: null,
+  isPlayed: false,
+};
 
 const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
 
@@ -132,16 +155,18 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
     const wait = clock.waitUntil(atMs, signal);
     return clock.now() >= atMs ? wait : rest(wait);
   };
+  /** Returns the last failure; null for a success. */
   const tryAll = async (task: Task, lane: Lane) => {
     const { sequence, plan } = task;
+    let failure: AttemptFailure | null = closed;
     for (const [index, { answerLost, connectionFails }] of plan.attempts.entries()) {
-      if (!(await restFor(retryDelaysMs[index - 1] ?? 0))) return false;
+      if (!(await restFor(retryDelaysMs[index - 1] ?? 0))) break;
       const faults = { answerLost, connectionFails: plan.lost || connectionFails };
-      const delivered = await attempt(task, lane, faults);
+      failure = await attempt(task, lane, faults);
       if (index === 0) lane.holdBack.wentOut(sequence);
-      if (delivered) return true;
+      if (failure === null) break;
     }
-    return false;
+    return failure;
   };
 
   return async (task: Task) => {
@@ -149,13 +174,14 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
     const { changedBody, encoding } = task.notification;
     const lane = laneOf(recipient);
     if (plan.heldBehind > 0) await rest(lane.holdBack.wait(sequence, plan.heldBehind, signal));
-    const delivered = await tryAll(task, lane);
+    const failure = await tryAll(task, lane);
     // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
-    if (!delivered && signal.aborted) return;
-    const reason = delivered ? null : describeLoss(record.find(sequence));
-    const entry = record.settle(sequence, delivered ? 'delivered' : 'lost', reason);
-    onSettled?.(entry);
-    if (!delivered) return;
+    if (failure && signal.aborted) return;
+    const { length } = record.find(sequence).attempts;
+    const reason = failure && `${length} attempts failed; the last one: ${failure.text}`;
+    const entry = record.settle(sequence, reason);
+    onSettled?.(entry, failure);
+    if (failure) return;
     if (plan.duplicateAfterMs !== null && (await restFor(plan.duplicateAfterMs))) {
       await attempt(task, lane, undisturbed);
     }
@@ -165,33 +191,37 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
   };
 }
 
-/** Makes one recorded attempt with its faults; true when the sender saw a success. */
+/** Makes one recorded attempt with its faults; returns why it failed, null when the sender saw a success. */
 function createAttempts({ deliverer, record, clock, signal, onAttempt }: DispatcherOptions) {
+  const connectionFailed = {
+    durationMs: 0,
+    status: null,
+    error: 'the connection failed (played by the sandbox)',
+    code: null,
+  };
   return ({ sequence, notification, recipient }: Task, lane: Lane, plan: AttemptPlan) =>
     lane.limit(async () => {
-      if (signal.aborted) return false;
+      if (signal.aborted) return closed;
       const startedAtMs = clock.now();
       const { body, encoding } = notification;
-      const attempt = plan.connectionFails
-        ? { durationMs: 0, status: null, error: 'the connection failed (played by the sandbox)' }
+      const { code, ...sent } = plan.connectionFails
+        ? connectionFailed
         : await deliverer.deliver(recipient.address(), body, signal, encoding);
-      const answerSeen = attempt.status !== null && !plan.answerLost;
-      const isAnswerLost = attempt.status !== null && plan.answerLost;
+      const { status } = sent;
+      const isAnswerLost = status !== null && plan.answerLost;
       const error = isAnswerLost
         ? 'the answer was lost on its way (played by the sandbox)'
-        : attempt.error;
-      record.addAttempt(sequence, { ...attempt, startedAtMs, error, answerSeen });
-      const delivered = answerSeen && isSuccess(attempt.status);
-      if (delivered) recipient.delivered();
-      onAttempt?.(delivered ? null : (error ?? `the endpoint answered ${attempt.status}`));
-      return delivered;
+        : sent.error;
+      const answerSeen = status !== null && !isAnswerLost;
+      record.addAttempt(sequence, { ...sent, startedAtMs, error, answerSeen });
+      const isDelivered = answerSeen && isSuccess(status);
+      if (isDelivered) recipient.delivered();
+      const text = error ?? `the endpoint answered ${status}`;
+      const isPlayed = plan.connectionFails || isAnswerLost;
+      const failure = isDelivered ? null : { text, status, code, isPlayed };
+      onAttempt?.(failure);
+      return failure;
     });
-}
-
-function describeLoss({ attempts }: DeliveryEntry): string {
-  const last = attempts.at(-1);
-  const what = last?.error ?? `the endpoint answered ${last?.status}`;
-  return `${attempts.length} attempts failed; the last one: ${what}`;
 }
 
 /** Creates a limit of tasks at a time; the others wait in line, first come first served. */
@@ -289,7 +319,7 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
 
   return (event, product) => {
     const matchesByFilter = new Map<string, boolean>();
-    return subscriptions.listening(event).flatMap((subscription) => {
+    return pushedTo(subscriptions.list(), event, 'running').flatMap((subscription) => {
       // Created before the filter is asked, so that what a seed brings does not depend on filters.
       const recipient = recipients.get(subscription) ?? create(subscription);
       recipients.set(subscription, recipient);

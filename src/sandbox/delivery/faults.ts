@@ -1,5 +1,6 @@
 /** The faults the sandbox can play on deliveries: their rates, three mixes, and the plan for a notification. */
 import { z } from 'zod';
+import type { Knobs } from '../knobs.ts';
 import type { Random } from '../random.ts';
 
 const rate = z.number().min(0).max(1).default(0);
@@ -25,10 +26,10 @@ export const faultsSchema = z.strictObject({
   gzipBody: rate,
   deflateBody: rate,
   brBody: rate,
-  /** Delivered once more a little later, although it was answered with success. */
-  duplicate: rate,
   /** Delivered once more a little later with the same AckId, but with another NotificationDate. */
   contentChanged: rate,
+  /** Delivered once more a little later, although it was answered with success. */
+  duplicate: rate,
   /** Held back until notifications published after it have gone out. */
   outOfOrder: rate,
   /** An attempt reaches the endpoint, but its answer does not reach the sender. */
@@ -41,13 +42,8 @@ export const faultsSchema = z.strictObject({
 
 export type Faults = z.output<typeof faultsSchema>;
 
-const { duplicate, outOfOrder, answerLost, connectionFails, lost, ...shapes } = faultsSchema.parse(
-  {},
-);
-const deliveries = { duplicate, outOfOrder, answerLost, connectionFails, lost };
-
-/** Every notification arrives once, in its usual shape. Lists of the faults have this order. */
-export const noFaults: Faults = Object.freeze({ ...shapes, ...deliveries });
+/** Every notification arrives once, in its usual shape. */
+export const noFaults: Faults = Object.freeze(faultsSchema.parse({}));
 
 /**
  * What the real service is known (duplicates, documented shapes) or suspected to do. That these
@@ -80,20 +76,8 @@ export const demoFaults: Faults = Object.freeze({
   lost: 0.03,
 });
 
-/** The rates in force, which may change while the sandbox runs. */
-export type FaultSettings = ReturnType<typeof createFaultSettings>;
-
-export function createFaultSettings(initial: Faults) {
-  let faults = initial;
-  return {
-    current: () => faults,
-    /** Sets the rates that are named and keeps the others; returns all. */
-    change: (rates: Partial<Faults>): Faults => {
-      faults = Object.freeze({ ...faults, ...rates });
-      return faults;
-    },
-  };
-}
+/** The rates in force. */
+export type FaultKnobs = Knobs<typeof faultsSchema>;
 
 /** Number of attempts to deliver a notification: one, and three retries. */
 const attemptsMax = 4;
@@ -131,25 +115,11 @@ export type ShapePlan = Readonly<Record<(typeof shapeFaults)[number], boolean>>;
 const bodyEncodings = ['gzip', 'deflate', 'br'] as const;
 export type BodyEncoding = (typeof bodyEncodings)[number];
 
-/** The encoding of a body, and the reuse of its AckId. */
-export interface ContentPlan {
-  /** Null for none. */
-  readonly encoding: BodyEncoding | null;
-  readonly ackIdOfOther: boolean;
-  /** True when it is delivered again with other content. */
-  readonly contentChanged: boolean;
-}
+/** The encoding of a body (null for none), the reuse of its AckId, and a second delivery with other content. */
+export type ContentPlan = ReturnType<typeof planContent>;
 
 /** What happens to a notification on its way. */
-export interface DeliveryPlan {
-  /** One plan per attempt, the first one first. */
-  readonly attempts: readonly AttemptPlan[];
-  readonly lost: boolean;
-  /** Time from its success to its repeated delivery, in ms; null: there is none. */
-  readonly duplicateAfterMs: number | null;
-  /** Number of later notifications that go out first; 0: it is not held back. */
-  readonly heldBehind: number;
-}
+export type DeliveryPlan = ReturnType<typeof planDelivery>;
 
 const duplicateDelayMs = [50, 500] as const;
 const heldBehindMax = 5;
@@ -161,7 +131,7 @@ export function planShape(faults: Faults, random: Random): ShapePlan {
 }
 
 /** Draws the content of one body, from a generator of its own: it came later, and must not change what a seed brings. */
-export function planContent(faults: Faults, random: Random): ContentPlan {
+export function planContent(faults: Faults, random: Random) {
   const drawn = bodyEncodings.filter((encoding) => random.chance(faults[`${encoding}Body`]));
   return {
     encoding: drawn[0] ?? null,
@@ -174,20 +144,22 @@ export function planContent(faults: Faults, random: Random): ContentPlan {
  * Draws the fate of one notification. Everything is drawn here, whether it will be needed or not:
  * then neither the timing of answers nor another fault's rate changes what a seed brings.
  */
-export function planDelivery(faults: Faults, random: Random): DeliveryPlan {
+export function planDelivery(faults: Faults, random: Random) {
   const lost = random.chance(faults.lost);
   const duplicate = random.chance(faults.duplicate);
   const duplicateAfterMs = random.integer(...duplicateDelayMs);
   const outOfOrder = random.chance(faults.outOfOrder);
   const heldBehind = random.integer(1, heldBehindMax);
-  const attempts = Array.from({ length: attemptsMax }, () => ({
+  const attempts: readonly AttemptPlan[] = Array.from({ length: attemptsMax }, () => ({
     connectionFails: random.chance(faults.connectionFails),
     answerLost: random.chance(faults.answerLost),
   }));
   return {
     attempts,
     lost,
+    /** Time from its success to its repeated delivery, in ms; null: there is none. */
     duplicateAfterMs: duplicate ? duplicateAfterMs : null,
+    /** Number of later notifications that go out first; 0: it is not held back. */
     heldBehind: outOfOrder ? heldBehind : 0,
   };
 }

@@ -1,20 +1,15 @@
 /** What the inference service answers to a request for a completion: facts of the request, repeated; and faults. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { takeNext } from '../knobs.ts';
 import { createRandom } from '../random.ts';
+import { pageOf, type ServiceAnswer } from '../services/service-answer.ts';
 import {
   type InferenceFault,
   type InferenceKnobs,
   type InferenceSettings,
   inferenceFaults,
 } from './inference-settings.ts';
-
-/** An answer before it is written; a text is a page. */
-export interface InferenceAnswer {
-  readonly status: number;
-  readonly body: object | string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
 
 /**
  * What came of a request: `answered` with the text that it should have; `listed` its models; `refused`,
@@ -26,7 +21,7 @@ export type InferenceOutcome = 'answered' | 'listed' | 'refused' | 'abandoned' |
 /** An answer with its outcome for the record; `never` is one that does not come, `cut` a cut connection. */
 export interface CompletionAnswer {
   readonly outcome: InferenceOutcome;
-  readonly answer: InferenceAnswer | 'never' | 'cut';
+  readonly answer: ServiceAnswer | 'never' | 'cut';
 }
 
 const requestSchema = z.looseObject({
@@ -54,19 +49,20 @@ export function readCompletionRequest(body: string): CompletionRequest | string 
   } catch {
     return 'The request body is not JSON.';
   }
-  const result = requestSchema.safeParse(value);
-  if (!result.success) {
-    const { path, message } = result.error.issues[0] ?? { path: [], message: 'not valid' };
+  const { data, error } = requestSchema.safeParse(value);
+  if (error) {
+    const { path, message } = error.issues[0] ?? { path: [], message: 'not valid' };
     return `The request has a fault at ${path.join('.') || 'its top'}: ${message}.`;
   }
-  const { model, messages, ...others } = result.data;
-  const identity = JSON.stringify([model, messages]);
+  const { model, messages, ...others } = data;
   const userTexts = messages.filter(({ role }) => role === 'user').map(({ content }) => content);
   return {
     model,
     userText: userTexts.join('\n\n'),
     characters: messages.reduce((sum, { content }) => sum + content.length, 0),
-    digest: createHash('sha256').update(identity).digest('hex'),
+    digest: createHash('sha256')
+      .update(JSON.stringify([model, messages]))
+      .digest('hex'),
     otherFields: Object.keys(others),
   };
 }
@@ -81,11 +77,8 @@ export function chooseFault(
   { seed, digest, times }: { seed: number; digest: string; times: number },
 ): InferenceFault | null {
   const { next, faults } = knobs.current();
-  const ordered = inferenceFaults.find((fault) => next[fault] > 0);
-  if (ordered !== undefined) {
-    knobs.change({ next: { [ordered]: next[ordered] - 1 } });
-    return ordered;
-  }
+  const ordered = takeNext(inferenceFaults, next, (counts) => knobs.change({ next: counts }));
+  if (ordered !== null) return ordered;
   const drawn = createHash('sha256').update(`${digest} ${times}`).digest().readInt32BE();
   const random = createRandom(seed ^ drawn);
   return inferenceFaults.find((fault) => random.chance(faults[fault])) ?? null;
@@ -95,19 +88,14 @@ export function chooseFault(
 export function completionAnswer(
   request: CompletionRequest,
   fault: InferenceFault | null,
-  { settings, nowMs }: { settings: InferenceSettings; nowMs: number },
+  context: { settings: InferenceSettings; nowMs: number },
 ): CompletionAnswer {
+  const { settings, nowMs } = context;
   const right = answerText(request.userText);
-  const complete = (content: string | null, finishReason: 'stop' | 'length' = 'stop') =>
-    completion(request, { content, finishReason }, { settings, nowMs });
-  const whole = complete(right);
-  const json = JSON.stringify(whole.body);
-  const outcome: InferenceOutcome = fault ?? 'answered';
-  const played = (answer: CompletionAnswer['answer']) => ({ outcome, answer });
-  const command = hiddenCommand(request.userText);
+  const whole = completion(request, right, context);
+  if (fault === null) return { outcome: 'answered', answer: whole };
+  const played = (answer: CompletionAnswer['answer']) => ({ outcome: fault, answer });
   switch (fault) {
-    case null:
-      return played(whole);
     case 'unauthorized':
       return played(errors.unauthorized(settings));
     case 'modelUnavailable':
@@ -123,24 +111,29 @@ export function completionAnswer(
     case 'htmlPage':
       return played({ status: 200, body: pageOf('The service is being maintained') });
     case 'brokenJson': {
+      const json = JSON.stringify(whole.body);
       const headers = { 'Content-Type': 'application/json' };
       return played({ status: 200, body: json.slice(0, json.length / 2), headers });
     }
-    case 'nullContent':
-      return played(complete(null));
-    case 'emptyContent':
-      return played(complete(''));
-    case 'cut':
-      return played(complete(right.slice(0, right.length / 2), 'length'));
-    case 'inventedNumber':
-      return played(complete(`${right} It has ${numberNotIn(request.userText)} bands.`));
-    case 'inventedPlace':
-      return played(complete(`${right} It shows the land round ${placeNotIn(request.userText)}.`));
-    case 'obeyedCommand':
-      return command === null ? { outcome: 'answered', answer: whole } : played(complete(command));
-    case 'markup':
-      return played(complete(`${right} ${markup}`));
+    default: {
+      const content = wrongTexts(right, request.userText)[fault];
+      if (content === undefined) return { outcome: 'answered', answer: whole };
+      return played(completion(request, content, context, fault === 'cut' ? 'length' : 'stop'));
+    }
   }
+}
+
+/** Returns the texts of the faults that give the answer another one; undefined where there is no command to obey. */
+function wrongTexts(right: string, userText: string) {
+  return {
+    nullContent: null,
+    emptyContent: '',
+    cut: right.slice(0, right.length / 2),
+    inventedNumber: `${right} It has ${numberNotIn(userText)} bands.`,
+    inventedPlace: `${right} It shows the land round ${placeNotIn(userText)}.`,
+    obeyedCommand: hiddenCommand(userText),
+    markup: `${right} ${markup}`,
+  };
 }
 
 // A common rule of thumb for English.
@@ -148,9 +141,10 @@ const charactersPerToken = 4;
 
 function completion(
   { model, characters, digest }: CompletionRequest,
-  { content, finishReason }: { content: string | null; finishReason: 'stop' | 'length' },
+  content: string | null,
   { settings, nowMs }: { settings: InferenceSettings; nowMs: number },
-): InferenceAnswer {
+  finishReason: 'stop' | 'length' = 'stop',
+): ServiceAnswer {
   const reasoning = 'The user wants a few sentences. I take them from the facts.';
   const message = { role: 'assistant', content, ...(settings.reasoningGiven && { reasoning }) };
   const prompt = Math.ceil(characters / charactersPerToken);
@@ -178,9 +172,8 @@ export function formedError(
   { errorForm }: InferenceSettings,
   status: number,
   message: string,
-  type = 'invalid_request_error',
-  code: string | null = null,
-): InferenceAnswer {
+  { type = 'invalid_request_error', code = null }: { type?: string; code?: string | null } = {},
+): ServiceAnswer {
   const forms = {
     openai: { error: { message, type, param: null, code } },
     object: { object: 'error', message, type, param: null, code: status },
@@ -192,38 +185,32 @@ export function formedError(
 
 export const errors = {
   /** For a key that is missing, or nobody's. */
-  unauthorized: (settings: InferenceSettings): InferenceAnswer => {
-    const message = 'Incorrect API key provided.';
-    const { unauthorizedStatus } = settings;
-    return formedError(settings, unauthorizedStatus, message, undefined, 'invalid_api_key');
-  },
+  unauthorized: (settings: InferenceSettings): ServiceAnswer =>
+    formedError(settings, settings.unauthorizedStatus, 'Incorrect API key provided.', {
+      code: 'invalid_api_key',
+    }),
   /** For a model that the key's project does not have. */
-  modelUnavailable: (settings: InferenceSettings, model: string): InferenceAnswer => {
+  modelUnavailable: (settings: InferenceSettings, model: string): ServiceAnswer => {
     const message = `The model \`${model}\` does not exist or you do not have access to it.`;
-    const { modelUnavailableStatus } = settings;
-    return formedError(settings, modelUnavailableStatus, message, undefined, 'model_not_found');
+    return formedError(settings, settings.modelUnavailableStatus, message, {
+      code: 'model_not_found',
+    });
   },
   /** `nowMs` is the time that a date counts from. */
-  rateLimited: (settings: InferenceSettings, nowMs: number): InferenceAnswer => {
+  rateLimited: (settings: InferenceSettings, nowMs: number): ServiceAnswer => {
     const { retryAfter, retryAfterSeconds: seconds } = settings;
-    const message = 'Rate limit reached for requests.';
-    const answer = formedError(settings, 429, message, 'requests', 'rate_limit_exceeded');
+    const kind = { type: 'requests', code: 'rate_limit_exceeded' };
+    const answer = formedError(settings, 429, 'Rate limit reached for requests.', kind);
     if (retryAfter === 'none') return answer;
     const date = new Date(nowMs + seconds * 1_000).toUTCString();
     const value = retryAfter === 'date' ? date : String(seconds);
     return { ...answer, headers: { 'Retry-After': value } };
   },
-  serverError: (settings: InferenceSettings): InferenceAnswer => {
+  serverError: (settings: InferenceSettings): ServiceAnswer => {
     const message = 'The server had an error while processing your request.';
-    return formedError(settings, settings.serverErrorStatus, message, 'server_error');
+    return formedError(settings, settings.serverErrorStatus, message, { type: 'server_error' });
   },
 };
-
-/** Returns a page such as a proxy shows. */
-function pageOf(text: string): string {
-  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  return `<!doctype html><html lang="en"><title>${escaped}</title><h1>${escaped}</h1></html>`;
-}
 
 /** What is invented stands nowhere in the request. */
 const places = ['Ulaanbaatar', 'Montevideo', 'Reykjavik', 'Windhoek', 'Atlantis'];
@@ -236,10 +223,10 @@ const commands = [
   /SAY_(\w{1,200})/i,
 ];
 
-/** Returns what a command in the text wants to be said; null where there is none. */
-function hiddenCommand(userText: string): string | null {
+/** Returns what a command in the text wants to be said; undefined where there is none. */
+function hiddenCommand(userText: string): string | undefined {
   const found = commands.map((command) => command.exec(userText)?.[1]);
-  return found.find((said) => said !== undefined)?.trim() ?? null;
+  return found.find((said) => said !== undefined)?.trim();
 }
 
 function numberNotIn(text: string): number {
@@ -320,31 +307,24 @@ function openingSentence(factOf: (label: string) => string | undefined): string 
   return `Between ${from} and ${until}, ${products} arrived.`;
 }
 
+const fact = z.object({ label: z.string().regex(/\S/), text: z.string().trim().min(1) });
+const wrapped = z.object({ facts: z.unknown() });
+
 /**
  * Reads the facts between <facts> and </facts>, in their order; none where there is no JSON. They may stand
  * under `facts` or at the top, as an object of texts or an array of `{label, text}`; others are left out.
  */
-export function labelledFacts(message: string): readonly LabelledFact[] {
-  const start = message.indexOf('<facts>');
-  const end = message.indexOf('</facts>', start);
-  if (start === -1 || end === -1) return [];
+function labelledFacts(message: string): readonly LabelledFact[] {
+  const [, json] = /<facts>(.*?)<\/facts>/s.exec(message) ?? [];
+  if (json === undefined) return [];
   try {
-    const value: unknown = JSON.parse(message.slice(start + '<facts>'.length, end));
-    const facts = Array.isArray(value) ? value : (propertyOf(value, 'facts') ?? value);
-    const pairs = Array.isArray(facts)
-      ? facts.map((one) => [propertyOf(one, 'label'), propertyOf(one, 'text')])
-      : Object.entries(Object(facts));
-    return pairs
-      .flatMap(([label, text]) => {
-        if (typeof label !== 'string' || typeof text !== 'string') return [];
-        return label.trim() === '' || text.trim() === '' ? [] : [{ label, text: text.trim() }];
-      })
-      .slice(0, factsMax);
+    const value: unknown = JSON.parse(json);
+    const facts = wrapped.safeParse(value).data?.facts ?? value;
+    const pairs: unknown[] = Array.isArray(facts)
+      ? facts
+      : Object.entries(Object(facts)).map(([label, text]) => ({ label, text }));
+    return pairs.flatMap((pair) => fact.safeParse(pair).data ?? []).slice(0, factsMax);
   } catch {
     return [];
   }
-}
-
-function propertyOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

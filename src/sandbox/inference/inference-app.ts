@@ -1,9 +1,9 @@
 /** The HTTP side of the inference service, chat completions and the list of models, and its record of requests. */
 import type { HttpBindings } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { SandboxClock } from '../clock.ts';
+import { bearerOf, createRequestLog, writeAnswer } from '../services/service-answer.ts';
 import {
   type CompletionAnswer,
   chooseFault,
@@ -13,10 +13,14 @@ import {
   type InferenceOutcome,
   readCompletionRequest,
 } from './answer.ts';
-import type { InferenceKnobs, InferenceProject } from './inference-settings.ts';
+import {
+  demoProject,
+  type InferenceKnobs,
+  type InferenceProject,
+  otherProject,
+} from './inference-settings.ts';
 
 export interface InferenceAppOptions {
-  readonly projects: readonly InferenceProject[];
   readonly knobs: InferenceKnobs;
   readonly record: InferenceRecord;
   readonly clock: SandboxClock;
@@ -27,13 +31,14 @@ export interface InferenceAppOptions {
 
 interface Environment {
   readonly Bindings: HttpBindings;
-  readonly Variables: { logged: OpenInferenceRequest };
+  readonly Variables: { logged: InferenceRequest };
 }
 
 /** Below the origin. */
 const inferencePath = '/openai/v1';
 const bodyBytesMax = 1024 * 1024;
 const modelCharactersMax = 200;
+const projects: readonly InferenceProject[] = [demoProject, otherProject];
 
 /** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
 export function createInferenceApp(options: InferenceAppOptions): Hono<Environment> {
@@ -56,7 +61,7 @@ export function createInferenceApp(options: InferenceAppOptions): Hono<Environme
   // while it sent its request ends here as well.
   app.onError(({ message }, context) => {
     const text = `The sandbox failed because of: ${message}`;
-    const answer = formedError(knobs.current(), 500, text, 'sandbox');
+    const answer = formedError(knobs.current(), 500, text, { type: 'sandbox' });
     return send(context, { outcome: 'serverError', answer }, options);
   });
   return app;
@@ -79,8 +84,8 @@ async function answerTo(
     return { outcome: 'refused', answer: { ...answer, headers: { Allow: method } } };
   }
   const logged = get('logged');
-  const [, key] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
-  const project = options.projects.find((one) => one.key === key);
+  const key = bearerOf(req);
+  const project = projects.find((one) => one.key === key);
   const body = await req.text();
   if (project === undefined)
     return { outcome: 'unauthorized', answer: errors.unauthorized(settings) };
@@ -89,7 +94,7 @@ async function answerTo(
 }
 
 function complete(
-  logged: OpenInferenceRequest,
+  logged: InferenceRequest,
   { models }: InferenceProject,
   body: string,
   { knobs, record, clock, seed }: InferenceAppOptions,
@@ -116,8 +121,8 @@ function complete(
 
 function listed({ models }: InferenceProject): CompletionAnswer {
   const data = models.map((id) => {
-    const owner = { owned_by: id.split('/')[0] };
-    return { id, object: 'model', created: 0, ...owner };
+    const [vendor] = id.split('/');
+    return { id, object: 'model', created: 0, owned_by: vendor };
   });
   return { outcome: 'listed', answer: { status: 200, body: { object: 'list', data } } };
 }
@@ -138,55 +143,40 @@ async function send(
   if (!outgoing.destroyed) await clock.waitUntil(clock.now() + delayMs, ends);
   if (answer === 'never' || answer === 'cut' || outgoing.destroyed) {
     if (answer !== 'never') record.settle(logged, answer === 'cut' ? outcome : 'abandoned', null);
-    outgoing.destroy();
-    return RESPONSE_ALREADY_SENT;
+    return writeAnswer('cut', outgoing);
   }
-  const { status, body, headers } = answer;
-  record.settle(logged, outcome, status);
-  // Without this, Node would write the real time.
-  const dated = { ...headers, Date: new Date(clock.now()).toUTCString() };
-  if (typeof body === 'object') return Response.json(body, { status, headers: dated });
-  const page = { 'Content-Type': 'text/html; charset=utf-8', ...dated };
-  return new Response(body, { status, headers: page });
+  record.settle(logged, outcome, answer.status);
+  const page = { 'Content-Type': 'text/html; charset=utf-8' };
+  const headers = {
+    ...(typeof answer.body === 'string' && page),
+    ...answer.headers,
+    // Without this, Node would write the real time.
+    Date: new Date(clock.now()).toUTCString(),
+  };
+  return writeAnswer({ ...answer, headers }, outgoing);
 }
 
 /** A request without its key and the text of its messages. */
-export interface InferenceRequest {
+interface InferenceRequest {
   /** ISO 8601, by the clock of the sandbox. */
   readonly at: string;
   readonly method: string;
   /** Without the query. */
   readonly path: string;
   /** The name of the key's project; null for a key that nobody has. */
-  readonly project: string | null;
+  project: string | null;
   /** As requested, cut to 200 characters. */
-  readonly model: string | null;
+  model: string | null;
   /** Length of all user messages together. */
-  readonly userCharacters: number;
+  userCharacters: number;
   /** SHA-256 of model and messages, hexadecimal; the same for the same request. Null for what is none. */
-  readonly digest: string | null;
+  digest: string | null;
   /** Null while it is not known. */
-  readonly outcome: InferenceOutcome | null;
+  outcome: InferenceOutcome | null;
   /** Null before the answer, and where there was none. */
-  readonly status: number | null;
+  status: number | null;
 }
 
-/** An entry whose end is not known yet; what is set here shows in the record. */
-type OpenInferenceRequest = { -readonly [Key in keyof InferenceRequest]: InferenceRequest[Key] };
-
-export interface InferenceTotals {
-  readonly requests: number;
-  /** Not answered yet, and the most there were of them at one time. */
-  readonly inFlight: number;
-  readonly inFlightMax: number;
-  /** Different requests for completions that were `answered`. */
-  readonly distinct: number;
-  /** How often one was `answered` that had been before. */
-  readonly repeated: number;
-  readonly outcomes: Readonly<Partial<Record<InferenceOutcome, number>>>;
-}
-
-const requestsMax = 1_000;
 // Without a bound, endless requests would fill the memory.
 const digestsMax = 50_000;
 
@@ -194,26 +184,23 @@ export type InferenceRecord = ReturnType<typeof createInferenceRecord>;
 
 /** Creates an empty record. */
 export function createInferenceRecord() {
-  const requests: OpenInferenceRequest[] = [];
+  const requests = createRequestLog<InferenceRequest>();
   const asked = new Map<string, number>();
   const answered = new Map<string, number>();
   const outcomes: Partial<Record<InferenceOutcome, number>> = {};
   const counts = { requests: 0, inFlight: 0, inFlightMax: 0, distinct: 0, repeated: 0 };
   return {
-    open: (request: Pick<InferenceRequest, 'at' | 'method' | 'path'>): OpenInferenceRequest => {
-      const nothing = { project: null, model: null, userCharacters: 0, digest: null };
-      const opened = { ...request, ...nothing, outcome: null, status: null };
-      requests.push(opened);
-      if (requests.length > requestsMax) requests.shift();
+    open: (request: Pick<InferenceRequest, 'at' | 'method' | 'path'>): InferenceRequest => {
       counts.requests += 1;
       counts.inFlight += 1;
       counts.inFlightMax = Math.max(counts.inFlightMax, counts.inFlight);
-      return opened;
+      const nothing = { project: null, model: null, userCharacters: 0, digest: null };
+      return requests.open({ ...request, ...nothing, outcome: null, status: null });
     },
     /** Returns how often a request was asked before, and counts it. */
     timesAsked: (digest: string) => countOne(asked, digest),
     /** Sets how it ended; it stays in flight until `close`, as an answer that never comes is one. */
-    settle: (request: OpenInferenceRequest, outcome: InferenceOutcome, status: number | null) => {
+    settle: (request: InferenceRequest, outcome: InferenceOutcome, status: number | null) => {
       Object.assign(request, { outcome, status });
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       if (outcome !== 'answered' || request.digest === null) return;
@@ -224,9 +211,12 @@ export function createInferenceRecord() {
       counts.inFlight -= 1;
     },
     /** Returns copies of the last thousand, in the order of arrival. */
-    requests: (): readonly InferenceRequest[] => requests.map((request) => ({ ...request })),
-    /** Returns counts of all of them. */
-    totals: (): InferenceTotals => ({ ...counts, outcomes: { ...outcomes } }),
+    requests: requests.entries,
+    /**
+     * Returns counts of all of them: those not answered yet, and the most there were of them at one time;
+     * different completions that were `answered`, and how often one was that had been before.
+     */
+    totals: () => ({ ...counts, outcomes: { ...outcomes } }),
   };
 }
 

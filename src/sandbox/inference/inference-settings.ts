@@ -1,6 +1,6 @@
 /** The knobs of the inference service, what the specification leaves open and its faults, and its projects. */
 import { z } from 'zod';
-import { createKnobs, numberForEach } from '../knobs.ts';
+import { type Knobs, numberForEach } from '../knobs.ts';
 
 const errorStatus = z.int().min(400).max(599);
 
@@ -59,23 +59,15 @@ export const inferenceSettingsSchema = z.strictObject({
 export type InferenceSettings = Readonly<z.output<typeof inferenceSettingsSchema>>;
 export type InferenceSettingsInput = z.input<typeof inferenceSettingsSchema>;
 
-export type InferenceKnobs = ReturnType<typeof createInferenceKnobs>;
-
-export function createInferenceKnobs(initial: InferenceSettings) {
-  const byFault = ['faults', 'next'] as const;
-  const name = 'The inference service was';
-  return createKnobs(inferenceSettingsSchema, initial, { byFault, name });
-}
-
-const projectSchema = z.strictObject({
-  name: z.string().min(1),
-  /** A header has to carry it. */
-  key: z.string().regex(/^[\x21-\x7e]+$/, 'expected visible ASCII without blanks'),
-  models: z.array(z.string().regex(/^[^/\s]+\/\S+$/, 'expected <vendor>/<model_name>')),
-});
+export type InferenceKnobs = Knobs<typeof inferenceSettingsSchema>;
 
 /** A key belongs to one project, and each has its models (spec, What the service does). */
-export type InferenceProject = z.output<typeof projectSchema>;
+export interface InferenceProject {
+  readonly name: string;
+  readonly key: string;
+  /** `<vendor>/<model_name>` */
+  readonly models: readonly string[];
+}
 
 /** The project whose key users are given. */
 export const demoProject = {
@@ -90,14 +82,3 @@ export const otherProject = {
   key: 'other-sandbox-key',
   models: ['mistralai/Mistral-Small-3.2-24B-Instruct-2506'],
 } as const;
-
-/** Projects, each with a name and a key of its own; the two above by default. */
-export const inferenceProjectsSchema = z
-  .array(projectSchema)
-  .refine((projects) => areDistinct(projects.map(({ key }) => key)), 'two projects have one key')
-  .refine((projects) => areDistinct(projects.map(({ name }) => name)), 'two projects have one name')
-  .default([demoProject, otherProject].map((one) => ({ ...one, models: [...one.models] })));
-
-function areDistinct(texts: readonly string[]): boolean {
-  return new Set(texts).size === texts.length;
-}

@@ -16,27 +16,7 @@ import { sentinel2Source } from './sentinel-2.ts';
 import { sentinel3Source } from './sentinel-3.ts';
 import { sentinel5pSource } from './sentinel-5p.ts';
 
-/** Makes product records. All times are ms since 1970; fractions are cut off. */
-export interface ProductGenerator {
-  /**
-   * Makes a product that is published at the given time, from 2018 on. Equal seeds and equal sequences
-   * of times give equal records, whatever is modified or deleted in between.
-   */
-  next(publicationMs: number): PublishedProduct;
-  /**
-   * Returns the product after a change: ModificationDate is `atMs`, and the cloud cover or the checksums
-   * are new. Draws from `random`, by default from a sequence of the generator's own.
-   */
-  modified<Product extends CatalogueProduct>(
-    product: Product,
-    atMs: number,
-    random?: Random,
-  ): Product;
-  /** Returns the product with its checksums corrected: the first ones can be wrong (facts, catalogue 2). */
-  corrected<Product extends CatalogueProduct>(product: Product, atMs: number): Product;
-  /** Returns the product as the catalogue shows it once deleted; a cause that is not given is drawn. */
-  deleted(product: CatalogueProduct, atMs: number, cause?: string): DeletedProduct;
-}
+export type ProductGenerator = ReturnType<typeof createProductGenerator>;
 
 /** The documented causes of deletion, and the one that only live answers show. */
 export const deletionCauses = [
@@ -63,8 +43,8 @@ const keptFields = [
   'Attributes',
 ] as const;
 
-/** Creates a generator; `seed` is a 32-bit integer. */
-export function createProductGenerator({ seed }: { seed: number }): ProductGenerator {
+/** Creates a generator; `seed` is a 32-bit integer. All times are ms since 1970; fractions are cut off. */
+export function createProductGenerator({ seed }: { seed: number }) {
   const random = createRandom(seed);
   const changes = createRandom(~seed);
   // Shares of what is published in a day: tiles of Sentinel-2 are by far the most.
@@ -76,21 +56,36 @@ export function createProductGenerator({ seed }: { seed: number }): ProductGener
     { weight: 3, source: auxiliarySource },
   ];
   return {
-    next: (publicationMs) => {
+    /**
+     * Makes a product that is published at the given time, from 2018 on. Equal seeds and equal sequences
+     * of times give equal records, whatever is modified or deleted in between.
+     */
+    next: (publicationMs: number): PublishedProduct => {
       const { source } = pickWeighted(random, missions);
       const timeline = drawTimeline(random, Math.floor(publicationMs));
       return assembleRecord(source(random, timeline), timeline, random);
     },
-    modified: (product, atMs, own = changes) => {
-      const ModificationDate = drawTimestamp(own, Math.floor(atMs));
-      const cloudCover = own.chance(0.5) ? newCloudCover(product, own) : undefined;
-      return { ...product, ...(cloudCover ?? newChecksums(product, atMs, own)), ModificationDate };
+    /**
+     * Returns the product after a change: ModificationDate is `atMs`, and the cloud cover or the checksums
+     * are new.
+     */
+    modified: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => {
+      const ModificationDate = drawTimestamp(changes, Math.floor(atMs));
+      const cloudCover = changes.chance(0.5) ? newCloudCover(product, changes) : undefined;
+      const change = cloudCover ?? newChecksums(product, atMs, changes);
+      return { ...product, ...change, ModificationDate };
     },
-    corrected: (product, atMs) => {
+    /** Returns the product with its checksums corrected: the first ones can be wrong (facts, catalogue 2). */
+    corrected: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => {
       const ModificationDate = drawTimestamp(changes, Math.floor(atMs));
       return { ...product, ...newChecksums(product, atMs, changes), ModificationDate };
     },
-    deleted: (product, atMs, cause = changes.pick(deletionCauses)) => {
+    /** Returns the product as the catalogue shows it once deleted; a cause that is not given is drawn. */
+    deleted: (
+      product: CatalogueProduct,
+      atMs: number,
+      cause: string = changes.pick(deletionCauses),
+    ): DeletedProduct => {
       const kept = keptFields.filter((field) => field in product);
       return {
         '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',

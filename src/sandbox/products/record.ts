@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { attributeKindOf } from '../../filter/fields.ts';
-import { SandboxConfigurationError } from '../configuration-error.ts';
+import { describeFaults, SandboxConfigurationError } from '../configuration-error.ts';
 import type { Random } from '../random.ts';
 import type { Footprint, FootprintGeometry } from './orbit.ts';
 
@@ -88,9 +88,10 @@ export interface ProductDraft {
   /** Without beginningDateTime and endingDateTime, which follow from the times. */
   readonly attributes: AttributeValues;
   readonly footprint: Footprint | null;
-  readonly quicklook: boolean;
-  /** True when the archive is offered in addition to the folder. */
-  readonly compressed: boolean;
+  /** False by default. */
+  readonly quicklook?: boolean;
+  /** True when the archive is offered in addition to the folder; false by default. */
+  readonly compressed?: boolean;
   /** Days from publication to eviction; never when absent. */
   readonly keptDays?: number;
 }
@@ -259,12 +260,9 @@ function parseRecord(line: string, file: string, lineNumber: number): CatalogueP
       { cause },
     );
   }
-  const record = recordSchema.safeParse(value);
-  if (record.success) return record.data;
-  const problems = record.error.issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.join('.')}: ${message}`,
-  );
+  const { data, error } = recordSchema.safeParse(value);
+  if (data) return data;
   throw new SandboxConfigurationError(
-    `${place} is not a product record (${problems.join('; ')}): correct the line or remove it. A record needs at least Id and Name as text.`,
+    `${place} is not a product record (${describeFaults(error)}): correct the line or remove it. A record needs at least Id and Name as text.`,
   );
 }

@@ -290,7 +290,5 @@ export const auxiliarySource: ProductSource = (random, { processedMs }) => {
       productType: file.productType,
     },
     footprint: null,
-    quicklook: false,
-    compressed: false,
   };
 };

@@ -96,7 +96,6 @@ export const sentinel2Source: ProductSource = (random, timeline) => {
     attributes: toAttributeValues(random, tile, level, timeline),
     footprint: toFootprint(visiblePart(tile), 12),
     quicklook: true,
-    compressed: false,
   };
 };
 

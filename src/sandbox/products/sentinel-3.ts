@@ -59,7 +59,7 @@ interface FrameType {
    * would span most of the longitudes or enclose the pole, so no frames are made there.
    */
   readonly frames: Table<readonly [first: number, last: number]>;
-  /** Whether the name tells the frame. */
+  /** Whether the name has the frame. */
   readonly framed: boolean;
   readonly swath: Swath;
   readonly bytes: readonly [min: number, max: number];
@@ -188,7 +188,6 @@ export const sentinel3Source: ProductSource = (random, timeline) => {
     attributes: toAttributeValues(random, type, acquisition, timeliness, timeline),
     footprint: toFootprint(swathRing(acquisition, type.swath), 4),
     quicklook: type.quicklook,
-    compressed: false,
     ...(timeliness === 'NR' ? { keptDays: nearRealTimeKeptDays } : {}),
   };
 };

@@ -123,8 +123,6 @@ export const sentinel5pSource: ProductSource = (random, { publicationMs, process
       productType: type.productType,
     },
     footprint: toFootprint(ring, 4),
-    quicklook: false,
-    compressed: false,
   };
 };
 

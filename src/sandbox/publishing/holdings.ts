@@ -5,13 +5,6 @@ import { createRecordArchive, type HeldProduct } from './record-archive.ts';
 
 type Entity = keyof typeof orderableFields;
 
-export interface HoldingsTotals {
-  readonly products: number;
-  readonly deletedProducts: number;
-  /** Publications, changes and deletions so far, of interest to a subscription or not. */
-  readonly events: number;
-}
-
 /** From the first to before the second; microseconds since 1970. */
 export interface DateRange {
   readonly fromUs: number;
@@ -92,7 +85,8 @@ export function createHoldings({
     /** Finds by id in any case; a product that did not change is the same object as `note` returned. */
     find: (entity: Entity, id: string): HeldProduct | undefined =>
       upToDate()[entity].find(id.toLowerCase()),
-    totals: (): HoldingsTotals => {
+    /** Returns counts; `events` are publications, changes and deletions so far, for a subscription or not. */
+    totals: () => {
       const { Products, DeletedProducts } = upToDate();
       return { products: Products.size(), deletedProducts: DeletedProducts.size(), events };
     },

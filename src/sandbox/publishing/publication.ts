@@ -1,6 +1,6 @@
 /** What happens to products step by step: the catalogue shows it, the ledger notes it, subscriptions are notified. */
 import type { Dispatcher, Recipient, RecipientsOf } from '../delivery/dispatcher.ts';
-import { type FaultSettings, planContent, planDelivery, planShape } from '../delivery/faults.ts';
+import { type FaultKnobs, planContent, planDelivery, planShape } from '../delivery/faults.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import type { ProductGenerator } from '../products/product-generator.ts';
 import type { CatalogueProduct } from '../products/record.ts';
@@ -23,7 +23,7 @@ export interface PublicationOptions {
   readonly ledger?: Pick<EventLedger, 'note'>;
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly random: Random;
-  readonly faults: Pick<FaultSettings, 'current'>;
+  readonly faults: Pick<FaultKnobs, 'current'>;
   /** Shares of the products, 0 to 1, that are modified and deleted later. */
   readonly modifiedShare: number;
   readonly deletedShare: number;
@@ -114,17 +114,19 @@ export function createPublication(options: PublicationOptions) {
   };
 
   return {
-    /** Publishes up to `count` products; returns how many there were. */
-    publishNext: (count: number, moment: () => Moment) => {
+    /**
+     * Publishes up to `count` products, or changes as many of those that were published or changed last,
+     * oldest first; returns how many there were.
+     */
+    publish: (event: NotificationEvent, count: number, moment: () => Moment): number => {
+      if (event !== 'created') {
+        const products = [...live].slice(0, count);
+        for (const product of products) publish(event, product, moment());
+        return products.length;
+      }
       let published = 0;
       while (published < count && publishNext(moment())) published += 1;
       return published;
-    },
-    /** Changes up to `count` of the products that were published or changed last, oldest first; returns how many. */
-    publishChanges: (event: 'modified' | 'deleted', count: number, moment: () => Moment) => {
-      const products = [...live].slice(0, count);
-      for (const product of products) publish(event, product, moment());
-      return products.length;
     },
     /**
      * Publishes a product, if requested, and the changes of earlier ones that are due with it; without a
@@ -164,7 +166,7 @@ function drawFate({ faults, random }: Pick<PublicationOptions, 'faults' | 'rando
   return { shape: planShape(rates, random), plan: planDelivery(rates, random) };
 }
 
-/** Creates what tells the world of an event: the catalogue's lists, its subscriptions, and the ledger. */
+/** Creates the publisher of an event to the catalogue's lists, its subscriptions and the ledger. */
 function createNotes(options: PublicationOptions) {
   const { holdings, ledger, recipientsOf, pausedIdsOf, dispatcher, faults } = options;
   return (

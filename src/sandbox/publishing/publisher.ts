@@ -3,12 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { SandboxClock } from '../clock.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
-import {
-  createPublication,
-  type Moment,
-  type Publication,
-  type PublicationOptions,
-} from './publication.ts';
+import { createPublication, type Publication, type PublicationOptions } from './publication.ts';
 
 export interface PublisherOptions extends PublicationOptions {
   readonly dispatcher: Pick<Dispatcher, 'dispatch' | 'room' | 'drained' | 'quiet'>;
@@ -75,38 +70,24 @@ export function createPublisher(options: PublisherOptions) {
       await dispatcher.drained();
     },
     /** Publishes at once, even when paused and beyond `count`; returns how many there were products for. */
-    publishNow: (wanted: number, event: NotificationEvent) =>
-      publishNow(publication, wanted, event, present),
+    publishNow: async (wanted: number, event: NotificationEvent): Promise<number> => {
+      let published = 0;
+      while (published < wanted) {
+        const done = publication.publish(event, Math.min(wanted - published, batch), present);
+        if (done === 0) break;
+        published += done;
+        await setImmediate();
+      }
+      return published;
+    },
     ...createSimulatedTime(publication, options),
     /** Resolves when all open notifications wait for their time. */
     quiet: dispatcher.quiet,
-    /** Resolves when no notification is open. */
-    drained: dispatcher.drained,
     /** Stops publishing by rate; what is published already is still delivered. */
     pause: gate.shut,
     resume: gate.open,
     paused: gate.isShut,
   };
-}
-
-async function publishNow(
-  publication: Publication,
-  wanted: number,
-  event: NotificationEvent,
-  present: () => Moment,
-): Promise<number> {
-  let published = 0;
-  while (published < wanted) {
-    const count = Math.min(wanted - published, batch);
-    const done =
-      event === 'created'
-        ? publication.publishNext(count, present)
-        : publication.publishChanges(event, count, present);
-    published += done;
-    if (done === 0) break;
-    await setImmediate();
-  }
-  return published;
 }
 
 /** Creates the methods that publish without waiting, before the start or while time passes. */
@@ -164,24 +145,20 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** Creates a gate that lets the publisher pass unless it is shut. */
 function createGate() {
-  let opened = Promise.withResolvers<void>();
-  let shut = false;
+  let opened: PromiseWithResolvers<void> | null = null;
   return {
-    isShut: () => shut,
+    isShut: () => opened !== null,
     shut: () => {
-      if (shut) return;
-      shut = true;
-      opened = Promise.withResolvers<void>();
+      opened ??= Promise.withResolvers<void>();
     },
     open: () => {
-      shut = false;
-      opened.resolve();
+      opened?.resolve();
+      opened = null;
     },
     passed: async (signal: AbortSignal) => {
-      const giveUp = () => opened.resolve();
-      signal.addEventListener('abort', giveUp, { once: true });
-      while (shut && !signal.aborted) await opened.promise;
-      signal.removeEventListener('abort', giveUp);
+      while (opened !== null && !signal.aborted) {
+        await Promise.race([opened.promise, aborted(signal)]);
+      }
     },
   };
 }

@@ -1,13 +1,7 @@
 /** The error answers of the catalogue: `detail` in the forms it is known to take. */
 import { SubscriptionRefusal } from '../account.ts';
+import type { ServiceAnswer } from './service-answer.ts';
 import type { ServiceSettings } from './service-settings.ts';
-
-/** An answer before it is written; a null body is none. */
-export interface CatalogueAnswer {
-  readonly status: number;
-  readonly body: object | null;
-  readonly headers?: Readonly<Record<string, string>>;
-}
 
 /** Thrown for a body of the wrong shape; answered 422 with the faults, in the form of the recorded answers. */
 export class InvalidBody extends Error {
@@ -21,7 +15,7 @@ export class InvalidBody extends Error {
 }
 
 /** Returns an error whose `detail` is always a text: these were recorded so. */
-export function plainError(status: number, detail: string, headers = {}): CatalogueAnswer {
+export function plainError(status: number, detail: string, headers = {}): ServiceAnswer {
   return { status, body: { detail }, headers };
 }
 
@@ -33,7 +27,7 @@ export function refusalAnswer(
   error: unknown,
   settings: ServiceSettings,
   requestId: string,
-): CatalogueAnswer | undefined {
+): ServiceAnswer | undefined {
   if (error instanceof InvalidBody) return { status: 422, body: { detail: error.faults } };
   if (!(error instanceof SubscriptionRefusal)) return undefined;
   const { kind, message } = error;
@@ -50,7 +44,7 @@ export function formedError(
   message: string,
   { detailForm }: ServiceSettings,
   requestId: string,
-): CatalogueAnswer {
+): ServiceAnswer {
   const forms = {
     string: message,
     object: { message, request_id: requestId },

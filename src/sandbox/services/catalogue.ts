@@ -1,6 +1,5 @@
 /** The account's services as one app: the catalogue's subscriptions and products, and the identity provider. */
 import type { HttpBindings } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { filterListBytesMax } from '../../filter/odata/request.ts';
@@ -8,20 +7,20 @@ import type { Subscriptions } from '../account.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Holdings } from '../publishing/holdings.ts';
 import type { Random } from '../random.ts';
-import {
-  type CatalogueAnswer,
-  invalidPath,
-  plainError,
-  refusalAnswer,
-} from './catalogue-errors.ts';
+import { invalidPath, plainError, refusalAnswer } from './catalogue-errors.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
 import {
   chooseQueryFault,
-  type PlayedAnswer,
   type ProductOperation,
   playQueryFault,
   productOperation,
 } from './product-queries.ts';
+import {
+  bearerOf,
+  type createRequestLog,
+  type ServiceAnswer,
+  writeAnswer,
+} from './service-answer.ts';
 import type { ServiceKnobs } from './service-settings.ts';
 import { subscriptionOperations, unavailable } from './subscription-api.ts';
 
@@ -47,7 +46,7 @@ interface Environment {
     /** GUID of this request, reported to the client. */
     requestId: string;
     /** Its entry in the log. */
-    logged: OpenRequest;
+    logged: LoggedRequest;
   };
 }
 
@@ -60,28 +59,26 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
   const app = new Hono<Environment>();
   app.use(async (context, next) => {
     context.set('requestId', random.uuid());
-    context.set('logged', requests.open(context.req.method, context.req.path));
+    const { method, path } = context.req;
+    context.set('logged', requests.open({ method, path, status: null }));
     await next();
     await clock.waitUntil(clock.now() + knobs.current().answerDelayMs, signal);
     finish(context, clock);
   });
   // A query by list has the largest bodies.
-  const tooLarge = () => write(plainError(413, 'Request Entity Too Large'));
-  app.use(bodyLimit({ maxSize: filterListBytesMax, onError: tooLarge }));
+  const tooLarge = plainError(413, 'Request Entity Too Large');
+  const onError = ({ env }: Context) => writeAnswer(tooLarge, env.outgoing);
+  app.use(bodyLimit({ maxSize: filterListBytesMax, onError }));
   app.all(`${cataloguePath}/*`, async (context) => {
     const answer = await answerTo(context, options).catch((error: unknown) => {
       const refusal = refusalAnswer(error, knobs.current(), context.get('requestId'));
       if (refusal === undefined) throw error;
       return refusal;
     });
-    if (answer === 'cut') {
-      context.env.outgoing.destroy();
-      return RESPONSE_ALREADY_SENT;
-    }
-    return 'text' in answer ? writePlayed(answer, context) : write(answer);
+    return writeAnswer(answer, context.env.outgoing);
   });
   app.route(realmPath, createIdentityApp(provider, knobs));
-  app.notFound(() => write(invalidPath));
+  app.notFound(({ env }) => writeAnswer(invalidPath, env.outgoing));
   // The sandbox is a tester's own: hiding the cause would only cost them time.
   app.onError(({ message }) =>
     Response.json({ detail: `The sandbox failed because of: ${message}` }, { status: 500 }),
@@ -100,27 +97,10 @@ function finish(context: Context<Environment>, clock: SandboxClock): void {
   context.get('logged').status = context.res.status;
 }
 
-function write({ status, body, headers = {} }: CatalogueAnswer): Response {
-  return body === null ? new Response(null, { status }) : Response.json(body, { status, headers });
-}
-
-async function writePlayed(
-  { status, contentType, text, cutAfter }: PlayedAnswer,
-  { env: { outgoing } }: Context<Environment>,
-): Promise<Response> {
-  const headers = { 'Content-Type': contentType };
-  if (cutAfter === null) return new Response(text, { status, headers });
-  const bytes = Buffer.from(text);
-  outgoing.writeHead(status, { ...headers, 'Content-Length': bytes.length });
-  await new Promise((resolve) => outgoing.write(bytes.subarray(0, cutAfter), resolve));
-  outgoing.destroy();
-  return RESPONSE_ALREADY_SENT;
-}
-
 async function answerTo(
   { req, get }: Context<Environment>,
   options: ServiceAppOptions,
-): Promise<CatalogueAnswer | PlayedAnswer | 'cut'> {
+): Promise<ServiceAnswer | 'cut'> {
   const { knobs, holdings, provider } = options;
   const requestId = get('requestId');
   const settings = knobs.current();
@@ -136,7 +116,7 @@ async function answerTo(
   if (operation === undefined) {
     return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
   }
-  const [, token] = /^Bearer +(\S+)$/i.exec(req.header('Authorization') ?? '') ?? [];
+  const token = bearerOf(req);
   const isOpen = query !== null && !settings.queriesNeedToken;
   if (!isOpen && (token === undefined || !provider.accepts(token))) {
     const challenge = { 'WWW-Authenticate': 'Bearer' };
@@ -159,34 +139,15 @@ async function answerQuery(
   return fault === null ? right : playQueryFault(fault, right, knobs.current(), requestId);
 }
 
+/** A request to the account's services. */
 export interface LoggedRequest {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
   /** Null before the answer, and when the connection was cut instead. */
-  readonly status: number | null;
+  status: number | null;
   /** The grant of a request for tokens: `password` is a login. */
-  readonly grantType?: string;
+  grantType?: string;
 }
 
-/** An entry whose end is not known yet; what is set here shows in the log. */
-type OpenRequest = { -readonly [Key in keyof LoggedRequest]: LoggedRequest[Key] };
-
-const requestsMax = 1_000;
-
-export type RequestLog = ReturnType<typeof createRequestLog>;
-
-/** Creates an empty log of the requests to the account's services. */
-export function createRequestLog() {
-  const requests: OpenRequest[] = [];
-  return {
-    open: (method: string, path: string): OpenRequest => {
-      const request = { method, path, status: null };
-      requests.push(request);
-      if (requests.length > requestsMax) requests.shift();
-      return request;
-    },
-    /** Returns copies of the last thousand, in the order of arrival. */
-    entries: (): readonly LoggedRequest[] => requests.map((request) => ({ ...request })),
-  };
-}
+export type RequestLog = ReturnType<typeof createRequestLog<LoggedRequest>>;

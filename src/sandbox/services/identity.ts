@@ -1,8 +1,10 @@
 /** The identity provider, in the manner of Keycloak: logins and their sessions, tokens, and discovery. */
+import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
 import type { SandboxClock } from '../clock.ts';
 import type { Random } from '../random.ts';
+import { pageOf, type ServiceAnswer, writeAnswer } from './service-answer.ts';
 import type { ServiceKnobs } from './service-settings.ts';
 
 /** Path of the realm, below the origin. */
@@ -18,29 +20,9 @@ const tokenDigits = 64;
 // Without a bound, endless refreshes would fill the memory.
 const accessTokensMax = 10_000;
 
-/** What a login or a refresh returns. */
-interface IssuedTokens {
-  readonly accessToken: string;
-  readonly accessSeconds: number;
-  readonly refreshToken: string;
-  /** What is left of the session. */
-  readonly refreshSeconds: number;
-  readonly sessionId: string;
-}
-
-/** Why there are no tokens: status, `error` and `error_description`. */
-type Refusal = readonly [status: 400 | 401, error: string, description: string];
-
-const refusals = {
-  credentials: [401, 'invalid_grant', 'Invalid user credentials'],
-  'not-set-up': [400, 'invalid_grant', 'Account is not fully set up'],
-  'refresh-token': [400, 'invalid_grant', 'Token is not active'],
-} as const;
-
-type TokenRefusal = keyof typeof refusals | 'too-many-sessions';
-
 interface Session {
   readonly id: string;
+  /** Stays the same as long as the session lives. */
   readonly refreshToken: string;
   readonly endsMs: number;
 }
@@ -60,64 +42,90 @@ export function createIdentityProvider({
   readonly random: Random;
 }) {
   const takeCode = createOneTimeCodes(clock);
-  /** By refresh token, which stays the same as long as the session lives. */
+  /** By refresh token. */
   const sessions = new Map<string, Session>();
-  /** When each access token ends, ms since 1970. */
-  const accessEndsMs = new Map<string, number>();
+  const accessTokens = createAccessTokens(clock, random);
 
-  const dropEnded = (nowMs: number) => {
-    for (const { refreshToken, endsMs } of sessions.values()) {
-      if (nowMs >= endsMs) sessions.delete(refreshToken);
-    }
-  };
-  const issue = ({ id, refreshToken, endsMs }: Session, nowMs: number): IssuedTokens => {
-    const accessToken = random.hex(tokenDigits);
+  const issue = ({ id, refreshToken, endsMs }: Session, nowMs: number): ServiceAnswer => {
     const accessMs = Math.min(knobs.current().accessTokenSeconds * 1_000, endsMs - nowMs);
-    accessEndsMs.set(accessToken, nowMs + accessMs);
-    const [oldest] = accessEndsMs.keys();
-    if (oldest !== undefined && accessEndsMs.size > accessTokensMax) accessEndsMs.delete(oldest);
-    return {
-      accessToken,
-      accessSeconds: Math.floor(accessMs / 1_000),
-      refreshToken,
-      refreshSeconds: Math.floor((endsMs - nowMs) / 1_000),
-      sessionId: id,
+    const body = {
+      access_token: accessTokens.issue(nowMs + accessMs),
+      expires_in: Math.floor(accessMs / 1_000),
+      refresh_expires_in: Math.floor((endsMs - nowMs) / 1_000),
+      refresh_token: refreshToken,
+      token_type: 'Bearer',
+      'not-before-policy': 0,
+      session_state: id,
+      scope: 'profile email',
     };
+    return { status: 200, body };
+  };
+  const login = (form: URLSearchParams, nowMs: number): ServiceAnswer => {
+    const { totpSecret, accountActive, sessionsMax, refreshTokenSeconds } = knobs.current();
+    const { username, password } = account;
+    const known = form.get('username') === username && form.get('password') === password;
+    // The password first: a wrong one must not use up the code.
+    if (!known || (totpSecret !== null && !takeCode(totpSecret, form.get('totp')))) {
+      return refusal(401, 'invalid_grant', 'Invalid user credentials');
+    }
+    if (!accountActive) return refusal(400, 'invalid_grant', 'Account is not fully set up');
+    // Keycloak's limiter answers a login without a browser with a page, too.
+    if (sessions.size >= sessionsMax) return pageAnswer(403, 'There are too many sessions');
+    const endsMs = nowMs + refreshTokenSeconds * 1_000;
+    const session = { id: random.uuid(), refreshToken: random.hex(tokenDigits), endsMs };
+    sessions.set(session.refreshToken, session);
+    return issue(session, nowMs);
   };
 
   return {
-    /** Opens a session. A wrong password, and a code that is missing, wrong or used, are all `credentials`. */
-    login: (
-      username: string | null,
-      password: string | null,
-      code: string | null,
-    ): IssuedTokens | TokenRefusal => {
-      const { totpSecret, accountActive, sessionsMax, refreshTokenSeconds } = knobs.current();
-      const known = username === account.username && password === account.password;
-      // The password first: a wrong one must not use up the code.
-      if (!known || (totpSecret !== null && !takeCode(totpSecret, code))) return 'credentials';
-      if (!accountActive) return 'not-set-up';
+    /** Answers a request for tokens; errors as in RFC 6749, section 5.2. */
+    answer: (form: URLSearchParams): ServiceAnswer => {
       const nowMs = clock.now();
-      dropEnded(nowMs);
-      if (sessions.size >= sessionsMax) return 'too-many-sessions';
-      const endsMs = nowMs + refreshTokenSeconds * 1_000;
-      const session = { id: random.uuid(), refreshToken: random.hex(tokenDigits), endsMs };
-      sessions.set(session.refreshToken, session);
+      for (const { refreshToken, endsMs } of sessions.values()) {
+        if (nowMs >= endsMs) sessions.delete(refreshToken);
+      }
+      const grantType = form.get('grant_type');
+      if (grantType === null)
+        return refusal(400, 'invalid_request', 'Missing form parameter: grant_type');
+      if (form.get('client_id') !== clientId) {
+        return refusal(401, 'invalid_client', 'Invalid client or Invalid client credentials');
+      }
+      if (grantType === 'password') return login(form, nowMs);
+      if (grantType !== 'refresh_token') {
+        return refusal(400, 'unsupported_grant_type', 'Unsupported grant_type');
+      }
+      const refreshToken = form.get('refresh_token');
+      if (refreshToken === null) return refusal(400, 'invalid_request', 'No refresh token');
+      const session = sessions.get(refreshToken);
+      if (session === undefined) return refusal(400, 'invalid_grant', 'Token is not active');
       return issue(session, nowMs);
     },
-    /** Issues another access token for a session that still lives. */
-    refresh: (refreshToken: string): IssuedTokens | TokenRefusal => {
-      const nowMs = clock.now();
-      dropEnded(nowMs);
-      const session = sessions.get(refreshToken);
-      return session === undefined ? 'refresh-token' : issue(session, nowMs);
+    accepts: accessTokens.accepts,
+  };
+}
+
+function createAccessTokens(clock: SandboxClock, random: Random) {
+  /** By token, ms since 1970. */
+  const endsMs = new Map<string, number>();
+  return {
+    issue: (tokenEndsMs: number): string => {
+      const token = random.hex(tokenDigits);
+      endsMs.set(token, tokenEndsMs);
+      const [oldest] = endsMs.keys();
+      if (oldest !== undefined && endsMs.size > accessTokensMax) endsMs.delete(oldest);
+      return token;
     },
     /** Returns true for an access token that was issued and has not expired. */
-    accepts: (accessToken: string): boolean => {
-      const endsMs = accessEndsMs.get(accessToken);
-      return endsMs !== undefined && clock.now() < endsMs;
-    },
+    accepts: (token: string): boolean => clock.now() < (endsMs.get(token) ?? 0),
   };
+}
+
+function refusal(status: number, error: string, description: string): ServiceAnswer {
+  return { status, body: { error, error_description: description } };
+}
+
+function pageAnswer(status: number, text: string): ServiceAnswer {
+  return { status, body: pageOf(text), headers: { 'Content-Type': 'text/html; charset=UTF-8' } };
 }
 
 const codePeriodMs = 30_000;
@@ -144,75 +152,35 @@ function createOneTimeCodes(clock: SandboxClock) {
 }
 
 interface Environment {
+  readonly Bindings: HttpBindings;
   /** The entry in the log of requests. */
   readonly Variables: { logged: { grantType?: string } };
 }
 
-/** Creates the app of the realm; answers as Keycloak does, errors included (RFC 6749, 5.2). */
+/** Creates the app of the realm; answers as Keycloak does. */
 export function createIdentityApp(
   provider: IdentityProvider,
   knobs: ServiceKnobs,
 ): Hono<Environment> {
   const app = new Hono<Environment>();
-  app.use((context, next) => {
+  app.use(({ env }, next) => {
     if (!knobs.current().identityUnavailable) return next();
     // A proxy stands before the provider; it knows no JSON.
-    return Promise.resolve(context.html(pageOf('Service Unavailable'), 503));
+    return writeAnswer(pageAnswer(503, 'Service Unavailable'), env.outgoing);
   });
   app.get('/.well-known/openid-configuration', (context) =>
     context.json(discoveryOf(new URL(context.req.url).origin)),
   );
-  app.post(tokenPath, async (context) => {
-    context.header('Cache-Control', 'no-store');
-    context.header('Pragma', 'no-cache');
-    const form = new URLSearchParams(await context.req.text());
+  app.post(tokenPath, async ({ req, env, get }) => {
+    const form = new URLSearchParams(await req.text());
     const grantType = grants.find((grant) => grant === form.get('grant_type'));
-    if (grantType !== undefined) context.get('logged').grantType = grantType;
-    const result = issue(provider, form);
-    if (result === 'too-many-sessions') {
-      // Keycloak's limiter answers a login without a browser with a page, too.
-      return context.html(pageOf('There are too many sessions'), 403);
-    }
-    if (typeof result === 'object' && 'accessToken' in result)
-      return context.json(toAnswer(result));
-    const [status, error, description] = typeof result === 'string' ? refusals[result] : result;
-    return context.json({ error, error_description: description }, status);
+    if (grantType !== undefined) get('logged').grantType = grantType;
+    const { headers, ...answer } = provider.answer(form);
+    const uncached = { ...headers, 'Cache-Control': 'no-store', Pragma: 'no-cache' };
+    return writeAnswer({ ...answer, headers: uncached }, env.outgoing);
   });
   app.all('*', (context) => context.json({ error: 'HTTP 404 Not Found' }, 404));
   return app;
-}
-
-function issue(
-  provider: IdentityProvider,
-  form: URLSearchParams,
-): IssuedTokens | TokenRefusal | Refusal {
-  const grantType = form.get('grant_type');
-  if (grantType === null) return [400, 'invalid_request', 'Missing form parameter: grant_type'];
-  if (form.get('client_id') !== clientId) {
-    return [401, 'invalid_client', 'Invalid client or Invalid client credentials'];
-  }
-  if (grantType === 'password') {
-    return provider.login(form.get('username'), form.get('password'), form.get('totp'));
-  }
-  if (grantType !== 'refresh_token') {
-    return [400, 'unsupported_grant_type', 'Unsupported grant_type'];
-  }
-  const refreshToken = form.get('refresh_token');
-  if (refreshToken === null) return [400, 'invalid_request', 'No refresh token'];
-  return provider.refresh(refreshToken);
-}
-
-function toAnswer(issued: IssuedTokens): object {
-  return {
-    access_token: issued.accessToken,
-    expires_in: issued.accessSeconds,
-    refresh_expires_in: issued.refreshSeconds,
-    refresh_token: issued.refreshToken,
-    token_type: 'Bearer',
-    'not-before-policy': 0,
-    session_state: issued.sessionId,
-    scope: 'profile email',
-  };
 }
 
 /** Returns what a client needs of the recorded document. */
@@ -226,8 +194,4 @@ function discoveryOf(origin: string): object {
     id_token_signing_alg_values_supported: ['RS256'],
     token_endpoint_auth_methods_supported: ['client_secret_post'],
   };
-}
-
-function pageOf(text: string): string {
-  return `<!doctype html><html lang="en"><title>${text}</title><h1>${text}</h1></html>`;
 }

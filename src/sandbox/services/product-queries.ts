@@ -19,10 +19,12 @@ import {
   withinList,
 } from '../../filter/odata/request.ts';
 import { literalDate } from '../../filter/values.ts';
+import { takeNext } from '../knobs.ts';
 import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
 import type { HeldProduct } from '../publishing/record-archive.ts';
 import type { Random } from '../random.ts';
-import { type CatalogueAnswer, formedError } from './catalogue-errors.ts';
+import { formedError } from './catalogue-errors.ts';
+import type { ServiceAnswer } from './service-answer.ts';
 import {
   type QueryFault,
   queryFaults,
@@ -46,7 +48,7 @@ export interface ProductQuery {
 export interface ProductOperation {
   readonly method: 'GET' | 'POST';
   readonly isList: boolean;
-  readonly answer: (body: string) => CatalogueAnswer;
+  readonly answer: (body: string) => ServiceAnswer;
 }
 
 /** Finds the operation on a path below `/odata/v1`; null when there is none. */
@@ -68,17 +70,17 @@ export function productOperation(path: string, query: ProductQuery): ProductOper
 function answerAttributes(
   { settings, requestId }: ProductQuery,
   collection: string,
-): CatalogueAnswer {
+): ServiceAnswer {
   const attributes = attributesOf(collection);
   if (attributes !== null) return { status: 200, body: attributes };
   return formedError(404, unknownAttributes(collection), settings, requestId);
 }
 
-function refused(refusal: ODataRefusal, { requestId }: ProductQuery): CatalogueAnswer {
+function refused(refusal: ODataRefusal, { requestId }: ProductQuery): ServiceAnswer {
   return { status: refusal.status, body: refusalBody(refusal, requestId) };
 }
 
-function answerFilterList(query: ProductQuery, body: string): CatalogueAnswer {
+function answerFilterList(query: ProductQuery, body: string): ServiceAnswer {
   const list = readFilterList(body);
   if (list.refusal) return refused(list.refusal, query);
   const top = filterListNamesMax;
@@ -93,7 +95,7 @@ export function answerProductQuery(
   query: ProductQuery,
   entity: Entity,
   id: string | null,
-): CatalogueAnswer {
+): ServiceAnswer {
   const { options, refusal } = readQueryOptions(query.url.searchParams, entity);
   if (refusal) return refused(refusal, query);
   if (id === null) return answerList(query, entity, options);
@@ -193,22 +195,13 @@ function rangeOf(term: Filter): (DateRange & { readonly field: OrderableField })
   return { field, ...ranges[term.operator] };
 }
 
-/** An answer that is written as it stands; `cutAfter` ends the connection after that many bytes of it. */
-export interface PlayedAnswer {
-  readonly status: number;
-  readonly contentType: string;
-  readonly text: string;
-  readonly cutAfter: number | null;
-}
-
 /** Chooses the fault of a list: first what is set for the next ones, which counts down, else by the shares. */
 export function chooseQueryFault(knobs: ServiceKnobs, random: Random): QueryFault | null {
   const { nextQueries, queryFaults: shares } = knobs.current();
-  const ordered = queryFaults.find((fault) => nextQueries[fault] > 0);
-  if (ordered !== undefined) {
-    knobs.change({ nextQueries: { [ordered]: nextQueries[ordered] - 1 } });
-    return ordered;
-  }
+  const ordered = takeNext(queryFaults, nextQueries, (counts) =>
+    knobs.change({ nextQueries: counts }),
+  );
+  if (ordered !== null) return ordered;
   // Each is drawn, whether the ones before it are played or not: no share shifts another.
   const drawn = queryFaults.filter((fault) => random.chance(shares[fault]));
   return drawn[0] ?? null;
@@ -217,10 +210,10 @@ export function chooseQueryFault(knobs: ServiceKnobs, random: Random): QueryFaul
 /** Returns the answer with a fault; most faults leave one alone that is no list. */
 export function playQueryFault(
   fault: QueryFault,
-  answer: CatalogueAnswer,
+  answer: ServiceAnswer,
   settings: ServiceSettings,
   requestId: string,
-): CatalogueAnswer | PlayedAnswer {
+): ServiceAnswer {
   const { queryRetryAfterSeconds: seconds } = settings;
   if (fault === 'rateLimited') {
     const refusal = formedError(429, 'Too many requests.', settings, requestId);
@@ -232,16 +225,16 @@ export function playQueryFault(
     return page('<!doctype html><title>Please wait</title><p>Please wait.</p>', 'text/html');
   }
   if (answer.status !== 200) return answer;
-  const body = answer.body ?? {};
+  const body = Object(answer.body);
   const text = JSON.stringify(body);
   const half = Math.floor(text.length / 2);
   if (fault === 'connectionCut') return { ...page(text), cutAfter: half };
   if (fault === 'brokenJson') return page(text.slice(0, half));
   const records = 'value' in body && Array.isArray(body.value) ? body.value : [];
   const value = fault === 'valueMissing' ? undefined : records.toReversed();
-  return page(JSON.stringify({ ...body, value }));
+  return { status: 200, body: { ...body, value } };
 }
 
-function page(text: string, contentType = 'application/json'): PlayedAnswer {
-  return { status: 200, contentType, text, cutAfter: null };
+function page(text: string, contentType = 'application/json'): ServiceAnswer {
+  return { status: 200, body: text, headers: { 'Content-Type': contentType } };
 }

@@ -1,6 +1,6 @@
 /** The knobs of the account's services: what the specification leaves open, and the services' own faults. */
 import { z } from 'zod';
-import { createKnobs, numberForEach } from '../knobs.ts';
+import { createKnobs, type Knobs, numberForEach } from '../knobs.ts';
 
 const count = z.int().min(0).max(1_000_000);
 const errorStatus = z.int().min(400).max(599);
@@ -84,9 +84,8 @@ export const serviceSettingsSchema = z.strictObject({
 export type ServiceSettings = Readonly<z.output<typeof serviceSettingsSchema>>;
 export type ServiceSettingsInput = z.input<typeof serviceSettingsSchema>;
 
-export type ServiceKnobs = ReturnType<typeof createServiceKnobs>;
+export type ServiceKnobs = Knobs<typeof serviceSettingsSchema>;
 
-export function createServiceKnobs(initial: ServiceSettings) {
-  const byFault = ['queryFaults', 'nextQueries'] as const;
-  return createKnobs(serviceSettingsSchema, initial, { byFault, name: 'The services were' });
+export function createServiceKnobs(initial: ServiceSettings): ServiceKnobs {
+  return createKnobs(serviceSettingsSchema, initial, 'The services were');
 }

@@ -3,15 +3,16 @@ import { z } from 'zod';
 import {
   isPush,
   type NewSubscription,
+  refuse,
   type Subscription,
   type SubscriptionChanges,
-  SubscriptionRefusal,
   type Subscriptions,
   subscriptionStatuses,
   toIso,
 } from '../account.ts';
 import { notificationEvents } from '../delivery/notification.ts';
-import { type CatalogueAnswer, formedError, InvalidBody } from './catalogue-errors.ts';
+import { formedError, InvalidBody } from './catalogue-errors.ts';
+import type { ServiceAnswer } from './service-answer.ts';
 import type { ServiceKnobs, ServiceSettings } from './service-settings.ts';
 
 const text = z.string().nullish();
@@ -36,7 +37,7 @@ const creationSchema = z.object({
 });
 
 /** Answers a request; `cut` cuts the connection instead. Throws InvalidBody and SubscriptionRefusal. */
-export type Operation = (body: string) => CatalogueAnswer | 'cut';
+export type Operation = (body: string) => ServiceAnswer | 'cut';
 
 /** Returns the operations by method on a path below `/odata/v1`; null for a path of another service. */
 export function subscriptionOperations(
@@ -75,7 +76,7 @@ function create(
   subscriptions: Subscriptions,
   knobs: ServiceKnobs,
   requestId: string,
-): CatalogueAnswer | 'cut' {
+): ServiceAnswer | 'cut' {
   const settings = knobs.current();
   const { createsRefused503, createAnswersLost } = settings;
   if (createsRefused503 > 0) {
@@ -91,7 +92,7 @@ function create(
 }
 
 /** Returns the answer while the service is down. */
-export function unavailable(settings: ServiceSettings, requestId: string): CatalogueAnswer {
+export function unavailable(settings: ServiceSettings, requestId: string): ServiceAnswer {
   return formedError(503, 'Service temporarily unavailable.', settings, requestId);
 }
 
@@ -132,10 +133,6 @@ function readChanges(bodyText: string): SubscriptionChanges | 'cancelled' {
     status: body.Status ?? undefined,
     address: Object.keys(address).length === 0 ? undefined : address,
   };
-}
-
-function refuse(message: string): never {
-  throw new SubscriptionRefusal('request', message);
 }
 
 function parseJson(bodyText: string): unknown {

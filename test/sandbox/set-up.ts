@@ -72,10 +72,10 @@ export function recordsFileOf(records: readonly object[]): string {
   return file;
 }
 
-export type World = Awaited<ReturnType<typeof startWorld>>;
+export type TestSandbox = Awaited<ReturnType<typeof startTestSandbox>>;
 
 /** Nothing is published unless a test says so. The sandbox is closed when the test is over. */
-export async function startWorld(options: Partial<SandboxOptions> = {}) {
+export async function startTestSandbox(options: Partial<SandboxOptions> = {}) {
   const sandbox = await startSandbox({ count: 0, now: () => startMs, ...options });
   onTestFinished(sandbox.close);
   const askToken = (fields: Record<string, string>) =>
@@ -103,26 +103,26 @@ export async function startWorld(options: Partial<SandboxOptions> = {}) {
   return { sandbox, root, askToken, login, call, create, list, edit, control, publish };
 }
 
-/** A world whose subscriptions deliver to an endpoint of the test; failed attempts are repeated at once. */
-export async function startDeliveryWorld(
+/** A sandbox whose subscriptions deliver to an endpoint of the test; failed attempts are repeated at once. */
+export async function startDelivering(
   options: Partial<SandboxOptions> = {},
   answer?: EndpointAnswer,
 ) {
   const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
-  const world = await startWorld({ trustedCaPems, retryDelaysMs: [0, 0, 0], ...options });
+  const test = await startTestSandbox({ trustedCaPems, retryDelaysMs: [0, 0, 0], ...options });
   /** Each subscription has a path of its own. */
   const subscribe = async (name: string, changes: Record<string, unknown> = {}) => {
     const NotificationEndpoint = new URL(`/notifications/${name}`, url).href;
     const own = { NotificationEndpoint, NotificationEpUsername: `user-${name}`, FilterParam: '' };
-    return (await world.create({ ...own, ...changes })).json.Id as string;
+    return (await test.create({ ...own, ...changes })).json.Id as string;
   };
   /** Publishes, and waits until everything is delivered or lost. */
   const publishAll = async (count: number, event?: string) => {
-    expect((await world.publish(count, event)).json).toEqual({ published: count });
-    await vi.waitFor(() => expect(world.sandbox.totals().pending).toBe(0), 10_000);
+    expect((await test.publish(count, event)).json).toEqual({ published: count });
+    await vi.waitFor(() => expect(test.sandbox.totals().pending).toBe(0), 10_000);
   };
   const sentTo = (name: string) => requests.filter(({ path }) => path?.endsWith(`/${name}`));
-  return { ...world, requests, subscribe, publishAll, sentTo };
+  return { ...test, requests, subscribe, publishAll, sentTo };
 }
 
 export interface ReceivedRequest {
@@ -196,4 +196,62 @@ export async function startTrustedEndpoint(answer?: EndpointAnswer) {
   const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   const started = await startEndpoint({ certificate, answer });
   return { ...started, trustedCaPems: [authority.certificatePem] };
+}
+
+export const key = 'sandbox-key';
+export const otherKey = 'other-sandbox-key';
+export const model = 'openai/gpt-oss-120b';
+export const demoModels = [model, 'meta-llama/Llama-3.3-70B-Instruct'];
+export const otherModel = 'mistralai/Mistral-Small-3.2-24B-Instruct-2506';
+export const facts = [
+  { label: 'product', text: 'Sentinel-2B Level-2A, surface reflectance' },
+  { label: 'name', text: 'S2B_MSIL2A_20240520T101559_N0510_R065_T34UCF_20240520T121203.SAFE' },
+  { label: 'sensed', text: '20 May 2024 10:15 UTC' },
+  { label: 'countries', text: 'mostly Poland, partly Slovakia' },
+  { label: 'cloud cover', text: '12.3 %' },
+];
+export const rightText =
+  'The product is Sentinel-2B Level-2A, surface reflectance. It was sensed on 20 May 2024 10:15 UTC. It covers mostly Poland, partly Slovakia.';
+
+/** A user message as a client makes it. */
+export function messageOf(given: unknown): string {
+  const json = JSON.stringify(given).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e');
+  return `Write the text about one satellite product.\n<facts>\n${json}\n</facts>`;
+}
+
+export interface AskOptions {
+  readonly key?: string | null;
+  readonly model?: string;
+  readonly content?: string;
+  readonly extra?: object;
+  readonly signal?: AbortSignal;
+}
+
+/** A client of the inference service; `inference` are the knobs to start with. */
+export async function startInference(
+  inference: NonNullable<SandboxOptions['inference']> = {},
+  options: Partial<SandboxOptions> = {},
+) {
+  const { sandbox, control } = await startTestSandbox({ inference, ...options });
+  const url = `${sandbox.inferenceUrl}/openai/v1`;
+  const authorized = (given: string | null) =>
+    given === null ? {} : { Authorization: `Bearer ${given}` };
+  const post = (body: string, { key: given = key, signal }: AskOptions = {}): Promise<Answer> => {
+    const headers = { 'Content-Type': 'application/json', ...authorized(given) };
+    const init = { method: 'POST', headers, body, signal: signal ?? null };
+    return send(`${url}/chat/completions`, init);
+  };
+  const ask = (asked: AskOptions = {}) => {
+    const { model: name = model, content = messageOf(facts), extra = {} } = asked;
+    const system = { role: 'system', content: 'Write a short text.' };
+    const messages = [system, { role: 'user', content }];
+    return post(JSON.stringify({ model: name, messages, ...extra }), asked);
+  };
+  const models = (given: string = key) => send(`${url}/models`, { headers: authorized(given) });
+  return { sandbox, inference: sandbox.inference, url, post, ask, models, control };
+}
+
+/** The text of an answer. */
+export function textOf({ json }: Answer): unknown {
+  return json.choices[0].message.content;
 }

@@ -35,7 +35,6 @@ const packageOwners: Record<string, string> = {
 
 /** Files that read the words of a failure, and whose words they are; all others decide by data. */
 const wordReaders: Record<string, string> = {
-  'cli/commands/sandbox.ts': 'reasons of the sandbox, which are texts',
   'cli/commands/sinks.ts': 'a problem of several lines, printed one below the other',
   'config/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
   'config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",

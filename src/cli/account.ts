@@ -9,15 +9,11 @@ import {
 } from '../admin/subscription-client.ts';
 import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/engine/locks.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { takeLockPatiently } from './closers.ts';
 import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
-
-/** Another command may be in the middle of a change: this long nothing is said of it. */
-const lockPatienceMs = 1_000;
-
-const lockWaitMs = 60_000;
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
@@ -77,12 +73,23 @@ export async function openAccount(
   const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs });
   let release: () => void = () => undefined;
   const lock = async () => {
-    if (!readOnly) release = await takeAccountLock(config.dataDir, io);
+    if (readOnly) return;
+    const takeLock = createTakeLock(config.dataDir);
+    const waiting = 'Waiting for another earshot command that changes the account …';
+    release = await takeLockPatiently(takeLock, 'subscriptions', { io, waiting });
   };
   try {
     await lock();
-    const credentials = currentCredentials(config);
-    if (credentials === undefined && needsCredentials) throw noCredentials();
+    // Read under the lock: a rotation may have ended while it was waited for.
+    const { dataDir, endpoint } = config;
+    const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
+    const credentials = pairs?.at(-1);
+    if (credentials === undefined && needsCredentials) {
+      throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
+        advice:
+          '`earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
+      });
+    }
     const context = createAccountContext(config, credentials ?? none, store, io);
     const probe = config.probeCa === undefined ? context.probe : announced(context.probe, io);
     return {
@@ -131,31 +138,6 @@ const extraRoots =
 
 /** Stands for credentials that are still to be made. */
 const none: EndpointCredentials = { username: '', password: '' };
-
-/** Read under the lock: a rotation may have ended while it was waited for. */
-function currentCredentials({ dataDir, endpoint }: CompleteAccountConfig) {
-  const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
-  return pairs?.at(-1);
-}
-
-/** Says so before it waits for another command. */
-async function takeAccountLock(dataDir: string, io: Pick<Io, 'stderr'>): Promise<() => void> {
-  const takeLock = createTakeLock(dataDir);
-  try {
-    return await takeLock('subscriptions', { waitMs: lockPatienceMs });
-  } catch (error) {
-    if (!isAppError(error, 'conflict')) throw error;
-    io.stderr.write('Waiting for another earshot command that changes the account …\n');
-    return takeLock('subscriptions', { waitMs: lockWaitMs });
-  }
-}
-
-function noCredentials(): AppError {
-  return new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
-    advice:
-      '`earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
-  });
-}
 
 /** A pair that nobody has guessed or used: 256 random bits, no colon. */
 export function newCredentials({ newSecret }: Pick<Io, 'newSecret'>): EndpointCredentials {

@@ -112,12 +112,11 @@ const words: Record<BackupProgress['phase'], string> = {
   verifying: 'Verifying',
 };
 
-function textOf({ phase, done, total }: BackupProgress): string {
-  if (total !== null) return `${words[phase]}: ${Math.floor((done / total) * 100)} %`;
-  return done === 0 ? words[phase] : `${words[phase]}: ${whole(done)} rows`;
-}
-
 export function createBackupProgress({ stderr }: Pick<Io, 'stderr'>) {
   const line = createProgressLine(stderr);
-  return { show: (progress: BackupProgress) => line.show(textOf(progress)), done: line.clear };
+  const show = ({ phase, done, total }: BackupProgress) => {
+    if (total !== null) line.show(`${words[phase]}: ${Math.floor((done / total) * 100)} %`);
+    else line.show(done === 0 ? words[phase] : `${words[phase]}: ${whole(done)} rows`);
+  };
+  return { show, done: line.clear };
 }

@@ -37,18 +37,14 @@ export function nameCalledIn(folder: string, { env, workingDir }: Pick<Io, 'env'
   }
   if (root === undefined) return name;
   if (project === 'earshot') return pathFrom(folder, join(root, 'bin/earshot'));
-  return isInside(folder, root) ? name : join(root, 'node_modules/.bin/earshot');
+  const isInside = !relative(root, folder).startsWith('..');
+  return isInside ? name : join(root, 'node_modules/.bin/earshot');
 }
 
 /** Relative from the checkout or a folder in it, such as `../bin/earshot`. */
 function pathFrom(folder: string, program: string): string {
   const path = relative(folder, program);
   return path.startsWith('../../') ? program : path;
-}
-
-function isInside(folder: string, root: string): boolean {
-  const path = relative(root, folder);
-  return path === '' || !path.startsWith('..');
 }
 
 /** npm says in the environment how it starts a program, and so does `bin/earshot`; else the program is on the path. */

@@ -1,5 +1,7 @@
-/** What has been opened, to be closed in reverse. */
-import { AppError } from '../domain/app-error.ts';
+/** Opened parts, which are closed in reverse, and locks that are waited for. */
+import { AppError, isAppError } from '../domain/app-error.ts';
+import type { createTakeLock } from '../store/engine/locks.ts';
+import type { Io } from './io.ts';
 
 export interface Closers {
   /** Registers how a part is closed. Throws `cancelled` once closing has begun; the next `closeAll` closes the part. */
@@ -37,4 +39,26 @@ export function createClosers(): Closers {
     },
     open: () => stack.map(({ name }) => name).reverse(),
   };
+}
+
+type TakeLock = ReturnType<typeof createTakeLock>;
+
+/** Nothing is printed about a lock that another program holds for a shorter time. */
+const patienceMs = 1_000;
+
+const waitMs = 60_000;
+
+/** Prints `waiting` before it waits for another program. Rejects with `conflict` after a minute. */
+export async function takeLockPatiently(
+  takeLock: TakeLock,
+  name: Parameters<TakeLock>[0],
+  { io, waiting, ...how }: { io: Pick<Io, 'stderr'>; waiting: string; signal?: AbortSignal },
+): Promise<() => void> {
+  try {
+    return await takeLock(name, { waitMs: patienceMs, ...how });
+  } catch (error) {
+    if (!isAppError(error, 'conflict')) throw error;
+    io.stderr.write(`${waiting}\n`);
+    return takeLock(name, { waitMs, ...how });
+  }
 }

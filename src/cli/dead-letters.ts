@@ -66,15 +66,13 @@ export const retryCommand = defineCommand('retry', {
     loadConfig(io, sections);
   },
   run: (io, _flags, sink: string, ids: Ids) =>
-    thenSettleAlerts(io, sink, async () => {
-      const { sinks } = io.store;
-      const { chosen, unknown } = await chooseLetters(sinks, { sink, ids });
-      if (chosen.length === 0) return nothingChosen(io, sink, unknown);
-      const wanted = ids === undefined ? 'all' : chosen;
-      const count = await sinks.retry({ sink, ids: wanted, nowUs: io.nowUs() });
-      io.stderr.write(`${counted(count, 'dead letter')} of ${sink} will be handed over again.\n`);
-      refuseUnknown(sink, unknown);
-    }),
+    thenSettleAlerts(io, sink, () =>
+      withLetters(io, { sink, ids }, async (chosen) => {
+        const wanted = ids === undefined ? 'all' : chosen;
+        const count = await io.store.sinks.retry({ sink, ids: wanted, nowUs: io.nowUs() });
+        return `${counted(count, 'dead letter')} of ${sink} will be handed over again.`;
+      }),
+    ),
 });
 
 interface DropFlags {
@@ -126,21 +124,18 @@ interface Chosen {
 
 type WithStore = Io & Pick<Parts, 'store'>;
 
-async function dropDeadLetters(
+const dropDeadLetters = (
   io: WithStore,
   { sink, ids, all, yes }: Chosen & { yes: true | undefined },
-): Promise<void> {
-  const { sinks } = io.store;
-  const { chosen, unknown } = await chooseLetters(sinks, { sink, ids });
-  if (chosen.length === 0) return nothingChosen(io, sink, unknown);
-  const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
-  const what = all ? `${letters}, all it has` : letters;
-  await confirm(io, `Forget ${what}? The notifications stay in the log.`, { yes });
-  // Those that were asked about: what is refused meanwhile stays.
-  const count = await sinks.drop({ sink, state: 'dead', ids: chosen, nowUs: io.nowUs() });
-  io.stderr.write(`Forgotten: ${counted(count, 'dead letter')} of ${sink}.\n`);
-  refuseUnknown(sink, unknown);
-}
+) =>
+  withLetters(io, { sink, ids }, async (chosen) => {
+    const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
+    const what = all ? `${letters}, all it has` : letters;
+    await confirm(io, `Forget ${what}? The notifications stay in the log.`, { yes });
+    // Those that were asked about: what is refused meanwhile stays.
+    const about = { sink, state: 'dead', ids: chosen, nowUs: io.nowUs() } as const;
+    return `Forgotten: ${counted(await io.store.sinks.drop(about), 'dead letter')} of ${sink}.`;
+  });
 
 function requireIdsOrAll({ sink, ids, all }: Chosen, command: 'retry' | 'drop'): void {
   const example = `\`earshot sinks ${command} ${sink} --all\``;
@@ -152,21 +147,19 @@ function requireIdsOrAll({ sink, ids, all }: Chosen, command: 'retry' | 'drop'):
   }
 }
 
-/** Those that are meant, and ids that are of no dead letter. */
-async function chooseLetters({ items }: Pick<SinkReader, 'items'>, { sink, ids }: Chosen) {
+/** Changes the dead letters that are meant, and prints the outcome. Then rejects where an id is of no dead letter. */
+async function withLetters(
+  io: WithStore,
+  { sink, ids }: Chosen,
+  change: (chosen: number[]) => Promise<string>,
+): Promise<void> {
   const known = new Set<number>();
-  for await (const { id } of items({ sink, state: 'dead' })) known.add(id);
-  const wanted = ids === undefined ? known : new Set(ids);
-  const chosen = [...wanted].filter((id) => known.has(id));
-  return { chosen, unknown: [...wanted].filter((id) => !known.has(id)) };
-}
-
-function nothingChosen(io: Io, sink: string, unknown: readonly number[]): void {
-  refuseUnknown(sink, unknown);
-  io.stderr.write(`${sink} has no dead letters.\n`);
-}
-
-function refuseUnknown(sink: string, unknown: readonly number[]): void {
+  for await (const { id } of io.store.sinks.items({ sink, state: 'dead' })) known.add(id);
+  const wanted = [...new Set(ids ?? known)];
+  const chosen = wanted.filter((id) => known.has(id));
+  const unknown = wanted.filter((id) => !known.has(id));
+  if (chosen.length > 0) io.stderr.write(`${await change(chosen)}\n`);
+  else if (unknown.length === 0) io.stderr.write(`${sink} has no dead letters.\n`);
   if (unknown.length === 0) return;
   const letters = unknown.length === 1 ? 'dead letter' : 'dead letters';
   throw new AppError('not_found', `No such ${letters} of ${sink}: ${unknown.join(', ')}.`, {

@@ -11,7 +11,7 @@ export interface OutputFlags<Form extends string> {
 }
 
 /** `-o, --output`; the first form is the default. */
-export function outputOption(forms: readonly string[]): Option {
+function outputOption(forms: readonly string[]): Option {
   return new Option('-o, --output <form>', `form of the output (default: ${forms[0]})`).choices(
     forms,
   );
@@ -33,6 +33,28 @@ export function sinceOption<Time>(parse: (text: string) => Time, of: string, not
 /** `--until`. */
 export function untilOption<Time>(parse: (text: string) => Time, of: string): Option {
   return new Option('--until <time>', `${of} before this time`).argParser(parse);
+}
+
+/** Adds `--since` and `--until`. */
+export function addSpan<Time>(
+  command: Command,
+  parse: (text: string) => Time,
+  of: string,
+  note?: string,
+): Command {
+  return command.addOption(sinceOption(parse, of, note)).addOption(untilOption(parse, of));
+}
+
+/** Adds `-o, --output` with these forms, and `--json`. */
+export function addOutputForms(command: Command, forms: readonly string[]): Command {
+  return command.addOption(outputOption(forms)).option('--json', 'short for --output json');
+}
+
+/** Adds `--columns` and `--wide`. */
+export function addTableFlags(command: Command): Command {
+  return command
+    .option('--columns <names>', 'columns of table and csv, with commas between them')
+    .option('--wide', 'print whole names, and all columns of the table, on any terminal');
 }
 
 /** Throws `usage` where `--until` does not lie after `--since`. */
@@ -205,6 +227,25 @@ export function readTimeArgument({ nowUs }: Clock): (text: string) => TimeArgume
     return { us: parseTimeArgument(words, readAtUs), words, readAtUs };
   };
 }
+
+/**
+ * The time between two flags, up to now, from `backUs` before now (default: the beginning). Throws `usage` with the
+ * message for an empty one.
+ */
+export function readWindow(
+  { since, until }: { since?: TimeArgument; until?: TimeArgument },
+  io: Clock,
+  { backUs = Number.POSITIVE_INFINITY, message = emptyWindow } = {},
+): { fromUs: number; toUs: number; nowUs: number } {
+  // By the moment at which the words were read: 0h would else be some milliseconds.
+  const nowUs = since?.readAtUs ?? io.nowUs();
+  const fromUs = since?.us ?? nowUs - backUs;
+  const toUs = Math.min(until?.us ?? nowUs, nowUs);
+  if (fromUs < toUs) return { fromUs, toUs, nowUs };
+  throw new AppError('usage', message);
+}
+
+const emptyWindow = 'The window is empty: --since must lie before --until, and before now (UTC).';
 
 /**
  * Resolves when the user agrees, or has said `--yes`. Throws `usage` when there is no terminal to ask

@@ -19,7 +19,7 @@ export function createLogger(
   return pino(
     {
       ...{ level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-      formatters: { level: name },
+      formatters: { level: (level) => ({ level }) },
       serializers: { err: serializeError },
     },
     destination,
@@ -33,10 +33,6 @@ function serializeError(error: unknown): unknown {
   const { advice: _advice, facts: _facts, ...fields } = stdSerializers.err(error);
   const causes = fields.message.slice(error.message.length);
   return { ...fields, message: `${errorText(error)}${causes}` };
-}
-
-function name(label: string): { level: string } {
-  return { level: label };
 }
 
 /** `06:00:00 warn  wrong or no credentials  address=127.0.0.1` */

@@ -1,6 +1,7 @@
 /** Output for people: tables that fit the terminal, wrapped and coloured text, progress; and safe writes of any text. */
 
 import { styleText } from 'node:util';
+import { formatDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
 import { cellWidth } from '../filter/cell-width.ts';
 import type { Io, Output } from './io.ts';
@@ -24,6 +25,16 @@ export interface Column<Row> {
   spanFrom?: string;
   /** Never cut, also where other columns are: the user asked for exactly this. */
   whole?: true;
+}
+
+/** A column of counts, titled as their field unless a title is given; `-` for null. */
+export function countColumn<Key extends string>(
+  key: Key,
+  title: string = key,
+): Column<Readonly<Record<Key, number | null>>> {
+  const value = ({ [key]: count }: Readonly<Record<Key, number | null>>) =>
+    count === null ? '-' : whole(count);
+  return { title, value, align: 'right' };
 }
 
 /** Rows that decide the widths; later ones that are longer push their line out. */
@@ -104,7 +115,8 @@ function fittedLayout<Row>(
 ): Layout<Row> {
   const measured = columns.map((column) => {
     const cells = [column.title, ...rows.map((row) => printable(column.value(row)))];
-    const width = cells.reduce((most, cell) => Math.max(most, lengthOf(cell, column)), 0);
+    const longest = cells.reduce((most, cell) => Math.max(most, cell.length), 0);
+    const width = column.flexible || column.whole ? longest : Math.min(longest, fixedWidthMax);
     const { optionalRank, requiredBy, spanFrom } = column;
     const isRequired = spanFrom === undefined && requiredBy && rows.some(requiredBy);
     return { column, width, rank: isRequired ? undefined : optionalRank };
@@ -155,10 +167,6 @@ function lineOf<Row>(layout: Layout<Row>, row: Row): string {
   if (!span?.column.requiredBy?.(row)) return formatLine(layout, cellsOf(columns));
   const text = shorten(printable(span.column.value(row)), span.width);
   return formatLine(layout, cellsOf(columns.slice(0, span.at)), [text]);
-}
-
-function lengthOf<Row>(cell: string, { flexible, whole }: Column<Row>): number {
-  return flexible || whole ? cell.length : Math.min(cell.length, fixedWidthMax);
 }
 
 function formatLine<Row>(
@@ -257,6 +265,14 @@ export async function writeJson<Row>(
   await writeOut(output, `${count === 0 ? `${begin}[` : '\n'}]${end}\n`);
   return count;
 }
+
+/** Prints a value as JSON, indented, or in one line. On a terminal, any text in it is safe. */
+export function printJson(output: Output, value: unknown, form?: 'line'): Promise<void> {
+  return writeForeign(output, `${JSON.stringify(value, null, form === 'line' ? 0 : 2)}\n`);
+}
+
+/** ISO 8601 UTC for programs; null for no time. */
+export const isoTime = (us: number | null) => (us === null ? null : formatDateUs(us));
 
 export const whole = (count: number) => count.toLocaleString('en-US');
 

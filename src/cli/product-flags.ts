@@ -63,7 +63,7 @@ export function addConditionFlags(command: Command): Command {
     .option(
       '--type <types>',
       'product type, such as S2MSI2A; several with commas',
-      anyOf((type) => attributeEquals('productType', type)),
+      anyOf(productType),
     )
     .option(
       '--platform <names>',
@@ -111,6 +111,8 @@ function collection(name: string): FilterTree {
   const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
   return textField('Collection/Name').eq(value).tree;
 }
+
+const productType = (type: string) => attributeEquals('productType', type);
 
 /** The catalogue has the serial letter in an attribute of its own. */
 function platform(name: string): FilterTree {

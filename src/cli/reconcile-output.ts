@@ -7,7 +7,7 @@ import { printable } from '../domain/text.ts';
 import type { ListingTrouble } from '../reconcile/page-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
-import { type Column, counted, printTable, whole, writeOut } from './output.ts';
+import { type Column, countColumn, counted, printJson, printTable, whole } from './output.ts';
 
 interface MissingRow extends CatalogueEvent {
   productName: string | null;
@@ -67,7 +67,7 @@ export function createReconcileOutput(
           ...{ ...window, requests, ...times, fetched: fetched.own, counts: rows },
           earlier: { fetched: fetched.earlier, counts: earlier.map(earlierJson) },
         };
-        await writeOut(stdout, `${JSON.stringify(document, null, 2)}\n`);
+        await printJson(stdout, document);
       } else if (!json) {
         if (!dryRun) await printTable(stdout, columns, rows);
         const isChecked = dryRun === true || check === true;
@@ -76,7 +76,7 @@ export function createReconcileOutput(
           ...earlierText(earlier, fetched.earlier),
           ...uncountedTexts([...rows, ...earlier]),
           ...uncoveredText(reports, { toUs, nowUs: nowUs() }),
-          asked(cost, seconds),
+          `${requestsText(cost.requests)}, ${seconds} s (${inSeconds(cost.answersMs)} s for the catalogue's answers).`,
         ];
         stderr.write(`${sentences.join(' ')}\n`);
       }
@@ -102,16 +102,12 @@ type CountKey = keyof typeof none;
 
 const countKeys = Object.keys(none) as CountKey[];
 
-const count = (key: CountKey): Column<CountRow> => ({
-  title: key,
-  value: (row) => whole(row[key]),
-  align: 'right',
-});
-
 const columns: readonly Column<CountRow>[] = [
   { title: 'subscription', value: ({ subscription }) => subscription, flexible: true },
   { title: 'event', value: ({ event }) => event },
-  ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map(count),
+  ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map((key) =>
+    countColumn(key),
+  ),
 ];
 
 function sumOf(rows: readonly CountRow[], key: CountKey): number {
@@ -191,10 +187,6 @@ function uncountedTexts(rows: readonly CountRow[]): string[] {
           `${whole(undecided)} ${lacks} what the filter asks for, so it is not known whether ${is} expected; not counted.`,
         ]),
   ];
-}
-
-function asked(cost: { requests: number; answersMs: number }, seconds: number): string {
-  return `${requestsText(cost.requests)}, ${seconds} s (${inSeconds(cost.answersMs)} s for the catalogue's answers).`;
 }
 
 /** With one decimal. */

@@ -45,14 +45,11 @@ function environmentHint(io: Io): string {
   return `There is no file .env in ${printable(workingDir)}. \`earshot setup\` writes one; \`earshot setup --sandbox\` starts a trial.\n`;
 }
 
-/** A finding of several lines, as about a filter, keeps them, one below the other. */
-function indented(detail: string): string {
-  return detail.split('\n').map(printable).join('\n    ');
-}
-
 function explain(error: unknown): string {
   if (error instanceof AppError && error.code !== 'internal') {
-    const details = error.details.map((detail) => `  - ${indented(detail)}\n`);
+    // A finding of several lines, as about a filter, keeps them, one below the other.
+    const lines = error.details.map((detail) => detail.split('\n').map(printable));
+    const details = lines.map((some) => `  - ${some.join('\n    ')}\n`);
     return `earshot: ${printable(errorText(error))}\n${details.join('')}`;
   }
   if (error instanceof SandboxConfigurationError) return `earshot: ${printable(error.message)}\n`;

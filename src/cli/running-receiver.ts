@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config, ServeConfig } from '../config/config.ts';
 import { AppError, errorCodeOf, isAppError } from '../domain/app-error.ts';
+import { shortDateUs } from '../domain/dates.ts';
 import type { Logger } from '../domain/ports.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { hostInUrl, type ListenAddress, loopbackOf } from '../http/network-address.ts';
@@ -45,10 +46,9 @@ export async function findRunning(dataDir: string): Promise<RunningNote | 'unkno
 export function runningText(running: RunningNote | 'unknown'): string {
   if (running === 'unknown') return 'its process is not known';
   const { pid, startedAtUs, publicUrl, listen, consoleListen } = running;
-  const since = new Date(startedAtUs / 1000).toISOString().slice(0, 16).replace('T', ' ');
   const queries = consoleListen === null ? '' : `, queries on ${addressText(consoleListen)}`;
   const url = publicUrl === null ? '' : `${publicUrl}, `;
-  return `process ${pid}, ${url}listening on ${addressText(listen)}${queries}, running since ${since} UTC`;
+  return `process ${pid}, ${url}listening on ${addressText(listen)}${queries}, running since ${shortDateUs(startedAtUs)} UTC`;
 }
 
 /** How a running receiver is ended from elsewhere. */
@@ -79,9 +79,8 @@ export async function markServed(
   const serve = async (waitMs: number) => {
     const release = await createTakeLock(dataDir)('receiver', { waitMs, signal: stopping.signal });
     const consoleListen = console?.listen ?? null;
-    const note: RunningNote = {
-      ...{ pid, startedAtUs, publicUrl: publicUrl ?? null, listen, consoleListen },
-    };
+    const addresses = { publicUrl: publicUrl ?? null, listen, consoleListen };
+    const note: RunningNote = { pid, startedAtUs, ...addresses };
     try {
       rmSync(noteFile(dataDir), { force: true });
       await writeOwnerOnly(noteFile(dataDir), `${JSON.stringify(note)}\n`);
@@ -159,7 +158,7 @@ export async function askReceiver(
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const status = await statusOf(url, config, AbortSignal.any([signal, timeout]));
-    return { origin, ...meanings(status) };
+    return { origin, ...meaningOf(status) };
   } catch (error) {
     if (timeout.aborted) {
       const reason = `it did not answer within ${timeoutMs / 1000} s. Look into its log`;
@@ -201,25 +200,24 @@ function urlOf({ listen: { host, port }, secure }: Config['health']): URL {
 
 type Answer = Omit<AskedReceiver, 'origin'>;
 
-function meanings(status: number): Answer {
-  switch (status) {
-    case 200:
-      return { state: 'takes', reason: '' };
-    case 503: {
-      const reason =
-        'it cannot store anything. Its log tells why; `earshot doctor` looks at the disk';
-      return { state: 'refuses', reason };
-    }
-    case 401:
-    case 429: {
-      const reason = 'it accepts other credentials. Run this with the settings of the receiver';
-      return { state: 'unclear', reason };
-    }
-    default: {
-      const reason = `what answers there (HTTP status ${status}) is not the receiver. Check EARSHOT_LISTEN`;
-      return { state: 'unclear', reason };
-    }
-  }
+const otherCredentials: Answer = {
+  state: 'unclear',
+  reason: 'it accepts other credentials. Run this with the settings of the receiver',
+};
+
+const meanings: Readonly<Record<number, Answer>> = {
+  200: { state: 'takes', reason: '' },
+  401: otherCredentials,
+  429: otherCredentials,
+  503: {
+    state: 'refuses',
+    reason: 'it cannot store anything. Its log tells why; `earshot doctor` looks at the disk',
+  },
+};
+
+function meaningOf(status: number): Answer {
+  const reason = `what answers there (HTTP status ${status}) is not the receiver. Check EARSHOT_LISTEN`;
+  return meanings[status] ?? { state: 'unclear', reason };
 }
 
 function faultIn(error: unknown): Answer {

@@ -9,22 +9,20 @@ const notifyTimeoutMs = 10_000;
 /** Less than the store's own 30 s, so that a call which nobody answers shows as what it is. */
 const storeTimeoutMsMax = 10_000;
 
-export interface SystemdNotices {
-  /** Says that the service is stopping; no sign of life is given from now on. */
-  stop(): void;
+interface Watched {
+  store: Pick<Intake, 'checkWritable'>;
+  log: Logger;
 }
 
 /**
  * Says that the receiver is up, and from then on gives a sign of life at half of the
  * watchdog's time (sd_watchdog_enabled(3)), as long as the event loop runs and the store answers.
- * Does nothing when no service manager has asked for it (NOTIFY_SOCKET).
+ * Does nothing when no service manager has asked for it (NOTIFY_SOCKET). `stop` says that the service is stopping, and
+ * ends the signs of life.
  */
-export function startSystemdNotices(options: {
-  env: Io['env'];
-  store: Pick<Intake, 'checkWritable'>;
-  log: Logger;
-}): SystemdNotices {
-  const { env, store, log } = options;
+export function startSystemdNotices({ env, store, log }: Watched & Pick<Io, 'env'>): {
+  stop(): void;
+} {
   // Not set, or set to nothing: nobody listens.
   if (!env.NOTIFY_SOCKET) return { stop: () => undefined };
   const notify = createNotify(env, log);
@@ -32,15 +30,8 @@ export function startSystemdNotices(options: {
   void notify('READY=1');
   // WATCHDOG_PID is not looked at: the unit lets all of its processes speak (NotifyAccess=all).
   const watchdogMs = Number(env.WATCHDOG_USEC) / 1000;
-  if (watchdogMs > 0) {
-    void giveSignsOfLife({
-      intervalMs: watchdogMs / 2,
-      store,
-      log,
-      notify,
-      signal: stopping.signal,
-    });
-  }
+  const { signal } = stopping;
+  if (watchdogMs > 0) void giveSignsOfLife(watchdogMs / 2, { store, log, notify, signal });
   return {
     stop: () => {
       stopping.abort();
@@ -49,14 +40,11 @@ export function startSystemdNotices(options: {
   };
 }
 
-async function giveSignsOfLife(options: {
-  intervalMs: number;
-  store: Pick<Intake, 'checkWritable'>;
-  log: Logger;
-  notify: (state: string) => Promise<void>;
-  signal: AbortSignal;
-}): Promise<void> {
-  const { intervalMs, store, log, notify, signal } = options;
+async function giveSignsOfLife(
+  intervalMs: number,
+  means: Watched & { notify: ReturnType<typeof createNotify>; signal: AbortSignal },
+): Promise<void> {
+  const { store, log, notify, signal } = means;
   const timeoutMs = Math.min(storeTimeoutMsMax, intervalMs / 4);
   let waitMs = intervalMs;
   for (;;) {

@@ -10,7 +10,7 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type Ended, type FakeIoOptions, runCommand } from './fake-io.ts';
+import { type Ended, type FakeIoOptions, runCommand, type Words } from './fake-io.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 export const endpointPair = { username: 'earshot-first', password: 'the-first-endpoint-password' };
@@ -26,7 +26,7 @@ export interface AccountWorld {
   /** All that the receiver has logged, as JSON lines. */
   log: string[];
   /** Runs a command on the sandbox's clock, in the folder. */
-  run(argv: readonly string[], options?: Partial<FakeIoOptions>): Promise<Ended>;
+  run(argv: Words, options?: Partial<FakeIoOptions>): Promise<Ended>;
   /** Moves the time of sandbox, receiver and commands. */
   passDays(days: number): void;
 }
@@ -61,9 +61,9 @@ export async function openAccountWorld(
     EARSHOT_ACCOUNT_PASSWORD: account.password,
   };
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1000;
-  const run = (argv: readonly string[], more: Partial<FakeIoOptions> = {}) =>
+  const run = (argv: Words, more: Partial<FakeIoOptions> = {}) =>
     runCommand(argv, { env, nowUs, workingDir: folder, ...more });
-  const created = await run(['credentials', 'create']);
+  const created = await run('credentials create');
   if (created.code !== 0) throw new Error(created.err);
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, logger } = recordLog();

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { nowUs, runCommand } from './fake-io.ts';
+import { expectEnd, nowUs, printed, printedJson, runCommand } from './fake-io.ts';
 import { createWorld, hourUs, withStore } from './filled-store.ts';
 
 const silence: AlertFinding = {
@@ -42,8 +42,7 @@ async function openWorld() {
 describe('earshot alerts', () => {
   it('shows what lasts, with cause, evidence and next step, in the width of the terminal', async () => {
     const { earshot } = await openWorld();
-    const { code, out, err } = await earshot(['alerts']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const out = await printed(earshot('alerts'));
     expect(out).toBe(
       [
         'critical: silence of alps  since 2026-05-02 11:00 (UTC)',
@@ -53,7 +52,7 @@ describe('earshot alerts', () => {
         '',
       ].join('\n'),
     );
-    const narrow = await earshot(['alerts'], {
+    const narrow = await earshot('alerts', {
       isTTY: true,
       columns: 60,
       env: { NO_COLOR: '1' },
@@ -64,20 +63,19 @@ describe('earshot alerts', () => {
 
   it('--all shows what is over, too, with a blank line between two', async () => {
     const { earshot } = await openWorld();
-    const { out } = await earshot(['alerts', '--all']);
+    const { out } = await earshot('alerts --all');
     const [newer, older] = out.split('\n\n');
     expect(newer).toContain('silence of alps');
     expect(older).toMatch(
       /^warning: disk {2}since 2026-05-02 07:00, resolved 2026-05-02 08:00 \(UTC\)\n/,
     );
-    const one = await earshot(['alerts', '--all', '--limit', '1']);
+    const one = await earshot('alerts --all --limit 1');
     expect(one.out).not.toContain('disk');
   });
 
   it('--json has every field, newest first', async () => {
     const { earshot } = await openWorld();
-    const { out } = await earshot(['alerts', '--all', '--json']);
-    expect(JSON.parse(out)).toEqual([
+    expect(await printedJson(earshot('alerts --all --json'))).toEqual([
       {
         ...silence,
         id: 2,
@@ -97,12 +95,12 @@ describe('earshot alerts', () => {
     const { dataDir, earshot } = createWorld();
     const up = { fromUs: nowUs, toUs: nowUs };
     await withStore(dataDir, ({ completeness }) => completeness.markUp(up));
-    expect(await earshot(['alerts'])).toMatchObject({
+    expect(await earshot('alerts')).toMatchObject({
       out: '',
       err: 'No alert is active. `earshot alerts --all` shows those that were.\n',
     });
-    expect((await earshot(['alerts', '--all'])).err).toBe('No alert was ever raised.\n');
-    expect((await earshot(['alerts', '--json'])).out).toBe('[]\n');
+    expect((await earshot('alerts --all')).err).toBe('No alert was ever raised.\n');
+    expect((await earshot('alerts --json')).out).toBe('[]\n');
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
       await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
@@ -110,7 +108,7 @@ describe('earshot alerts', () => {
       const failed = { outcome: 'failed', error: 'no answer', nextTryAtUs: nowUs + 1 } as const;
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
     });
-    const { err } = await earshot(['alerts']);
+    const { err } = await earshot('alerts');
     expect(err).toBe('Alert 1 was not sent to EARSHOT_ALERT_URL, and is retried: no answer\n');
   });
 });
@@ -119,18 +117,18 @@ describe('earshot alerts without a receiver that runs', () => {
   it('says that nobody looks, and since when', async () => {
     const { dataDir, earshot } = createWorld();
     await withStore(dataDir, async () => undefined);
-    const { code, out, err } = await earshot(['alerts']);
+    const { code, out, err } = await earshot('alerts');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
       'No alert is active. `earshot alerts --all` shows those that were.\nNo receiver ever ran on this data directory, so nothing is checked. Start it with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
     await withStore(dataDir, ({ completeness }) => completeness.markUp(ended));
-    expect((await earshot(['alerts'])).err).toContain(
+    expect((await earshot('alerts')).err).toContain(
       '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is checked',
     );
     // An empty list alone would look as if all was well.
-    const json = await earshot(['alerts', '-o', 'json']);
+    const json = await earshot('alerts -o json');
     expect(json.out).toBe('[]\n');
     expect(json.err).toMatch(/^No receiver has run since /);
   });
@@ -138,8 +136,7 @@ describe('earshot alerts without a receiver that runs', () => {
 
 describe('earshot alerts --test', () => {
   it('refuses where there is nowhere to send it', async () => {
-    const { code, err } = await runCommand(['alerts', '--test']);
-    expect(code).toBe(2);
+    const { err } = await expectEnd(runCommand('alerts --test'), 2);
     expect(err).toMatch(/Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND/);
   });
 
@@ -149,7 +146,7 @@ describe('earshot alerts --test', () => {
     const program = join(folder, 'tell');
     writeFileSync(program, `#!/bin/sh\ncat > ${folder}/told\n`);
     chmodSync(program, 0o700);
-    const { code, out, err } = await runCommand(['alerts', '--test'], {
+    const { code, out, err } = await runCommand('alerts --test', {
       env: { PATH: '/usr/bin:/bin', EARSHOT_ALERT_URL: posted.url, EARSHOT_ALERT_COMMAND: program },
     });
     expect({ code, out, err }).toEqual({
@@ -166,7 +163,7 @@ describe('earshot alerts --test', () => {
   });
 
   it('tries both, says of each why it was not taken, and keeps the URL to itself', async () => {
-    const { code, err } = await runCommand(['alerts', '--test'], {
+    const { code, err } = await runCommand('alerts --test', {
       env: {
         EARSHOT_ALERT_URL: `http://127.0.0.1:${await freePort()}/hooks/a-secret-part`,
         EARSHOT_ALERT_COMMAND: '/nonexistent/tell',

@@ -8,10 +8,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openStoreReader } from '../../src/store/store.ts';
 import { openFilled, secrets } from '../store/backups/backup-world.ts';
-import { nowUs, runCommand, version } from './fake-io.ts';
+import { expectEnd, nowUs, runCommand, version, type Words } from './fake-io.ts';
 
 /** 2026-05-02T12:00:00Z, at which every command here runs. */
 const byTime = 'earshot-20260502T120000Z.db';
@@ -19,10 +19,17 @@ const byTime = 'earshot-20260502T120000Z.db';
 async function openWorld(notifications = 5) {
   const world = await openFilled(notifications);
   const env = { EARSHOT_DATA_DIR: world.dataDir };
-  const run = (argv: string[], more: Parameters<typeof runCommand>[1] = {}) =>
+  const run = (argv: Words, more: Parameters<typeof runCommand>[1] = {}) =>
     runCommand(argv, { ...more, env: { ...env, ...more.env } });
   return { ...world, run };
 }
+
+async function lastBackups(dataDir: string) {
+  const reader = openStoreReader(dataDir);
+  return reader.backups.lastBackups().finally(() => reader.close());
+}
+
+const it = test.extend('world', () => openWorld());
 
 describe('earshot backup', () => {
   it('writes into a folder under the name of the time, and prints the path', async () => {
@@ -35,9 +42,8 @@ describe('earshot backup', () => {
     expect(readdirSync(out)).toEqual([byTime]);
   });
 
-  it('takes the folder of the settings where none is named', async () => {
-    const { out, run } = await openWorld();
-    const ended = await run(['backup'], { env: { EARSHOT_BACKUP_DIR: out } });
+  it('takes the folder of the settings where none is named', async ({ world: { out, run } }) => {
+    const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: out } });
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
   });
 
@@ -56,7 +62,7 @@ describe('earshot backup', () => {
   it('creates the folder of EARSHOT_BACKUP_DIR, whatever its name is like', async () => {
     const { folder, run } = await openWorld();
     const to = join(folder, 'backups.d');
-    const ended = await run(['backup'], { env: { EARSHOT_BACKUP_DIR: to } });
+    const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: to } });
     expect(ended).toMatchObject({ code: 0, out: `${join(to, byTime)}\n` });
   });
 
@@ -90,16 +96,13 @@ describe('earshot backup', () => {
       startedAt: '2026-05-02T12:00:00.000000Z',
       endedAt: '2026-05-02T12:00:00.000000Z',
     });
-    const reader = openStoreReader(dataDir);
-    expect(await reader.backups.lastBackups()).toEqual({
+    expect(await lastBackups(dataDir)).toEqual({
       made: { file, startedAtUs: nowUs, endedAtUs: nowUs, bytes, lastPosition: 5, error: null },
       failed: null,
     });
-    await reader.close();
   });
 
-  it('leaves secrets out when told to, and says so', async () => {
-    const { out, run } = await openWorld();
+  it('leaves secrets out when told to, and says so', async ({ world: { out, run } }) => {
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--without-secrets']);
     expect(ended.err).toContain('It holds no secrets.');
@@ -117,26 +120,15 @@ describe('earshot backup', () => {
     expect(ended.err).toBe(
       `earshot: ${file} is there already. Name another file, or add --force.\n`,
     );
-    const reader = openStoreReader(dataDir);
-    expect(await reader.backups.lastBackups()).toEqual({ made: null, failed: null });
-    await reader.close();
+    expect(await lastBackups(dataDir)).toEqual({ made: null, failed: null });
   });
 
   it('asks for a place, and for a data directory that holds something', async () => {
     const { out, run } = await openWorld();
-    expect(await run(['backup'])).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('--to FILE'),
-    });
-    expect(await run(['backup', '--to', join(out, 'none', 'x.db')])).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('There is no folder'),
-    });
+    await expectEnd(run('backup'), 2, '--to FILE');
+    await expectEnd(run(['backup', '--to', join(out, 'none', 'x.db')]), 2, 'There is no folder');
     const env = { EARSHOT_DATA_DIR: out };
-    expect(await run(['backup', '--to', join(out, 'x.db')], { env })).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('There is no database'),
-    });
+    await expectEnd(run(['backup', '--to', join(out, 'x.db')], { env }), 2, 'There is no database');
   });
 
   it('refuses secrets that others may read, and remembers why there is no backup', async () => {
@@ -145,27 +137,23 @@ describe('earshot backup', () => {
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 2, err: expect.stringContaining('chmod 600') });
     expect(readdirSync(out)).toEqual([]);
-    const reader = openStoreReader(dataDir);
-    const { failed } = await reader.backups.lastBackups();
+    const { failed } = await lastBackups(dataDir);
     expect(failed).toMatchObject({
       file: join(out, byTime),
       error: expect.stringContaining('chmod 600'),
     });
-    await reader.close();
   });
 });
 
 describe('earshot backup list', () => {
-  it('shows backups, newest first, and what is none', async () => {
-    const { out, run } = await openWorld();
+  it('shows backups, newest first, and what is none', async ({ world: { out, run } }) => {
     const [first, second] = [join(out, 'a.db'), join(out, 'b.db')];
     await run(['backup', '--to', first], { nowUs: () => nowUs });
     await run(['backup', '--to', second], { nowUs: () => nowUs + 60e6 });
     writeFileSync(join(out, 'c.db'), 'text');
     writeFileSync(join(out, 'd.txt'), 'text');
     mkdirSync(join(out, 'e.db'));
-    const ended = await run(['backup', 'list', out, '--json']);
-    expect(ended.code).toBe(0);
+    const ended = await expectEnd(run(['backup', 'list', out, '--json']), 0);
     expect(JSON.parse(ended.out)).toEqual([
       {
         file: second,
@@ -182,7 +170,7 @@ describe('earshot backup list', () => {
         ...{ bytes: null, version: null, fault: expect.stringContaining('is no backup') },
       },
     ]);
-    const shown = await run(['backup', 'list'], { env: { EARSHOT_BACKUP_DIR: out } });
+    const shown = await run('backup list', { env: { EARSHOT_BACKUP_DIR: out } });
     expect(shown.out).toMatch(/^made \(UTC\) +notifications +size +file\n/);
     expect(shown.out.split('\n')).toHaveLength(5);
     // A path is never cut: without its end, it names nothing.
@@ -190,15 +178,14 @@ describe('earshot backup list', () => {
     for (const file of [first, second]) expect(narrow.out).toContain(`  ${file}\n`);
   });
 
-  it('says when there are none, or no folder', async () => {
-    const { out, run } = await openWorld();
+  it('says when there are none, or no folder', async ({ world: { out, run } }) => {
     expect(await run(['backup', 'list', out])).toMatchObject({
       code: 0,
       out: '',
       err: `There are no backups in ${out}.\n`,
     });
     expect((await run(['backup', 'list', join(out, 'none')])).code).toBe(2);
-    expect((await run(['backup', 'list'])).err).toMatch(
+    expect((await run('backup list')).err).toMatch(
       /EARSHOT_BACKUP_DIR is not set\. Name one, such as `earshot backup list /,
     );
   });

@@ -21,14 +21,14 @@ describe('a message', () => {
     ['by a script of a project', byOwnScript, 'npx --no -- earshot'],
     ['from the path', {}, 'earshot'],
   ])('names commands as they are called %s', async (_, env, name) => {
-    const failed = await runCommand(['start'], { env });
+    const failed = await runCommand('start', { env });
     expect(failed.err).toContain(`Run \`${name} credentials create\``);
-    const { out } = await runCommand(['query', '--help'], { env });
+    const { out } = await runCommand('query --help', { env });
     expect(out).toContain(`Usage: ${name} query [options]`);
     expect(out).toContain(`\n  $ ${name} query --since 24h --event created\n`);
-    const slip = await runCommand(['query', '--sinse'], { env });
+    const slip = await runCommand('query --sinse', { env });
     expect(slip.err).toContain(`(\`${name} query --help\` shows what it takes)`);
-    const doctor = await runCommand(['doctor'], { env });
+    const doctor = await runCommand('doctor', { env });
     expect(doctor.out).toContain(`\`${name} credentials create\``);
   });
 
@@ -48,7 +48,7 @@ describe('a message', () => {
 
   it('of sinks drop names the command as it is called', async () => {
     const world = await filledWorld();
-    const { err } = await world.earshot(['sinks', 'drop', 'bus'], { env: byNpx });
+    const { err } = await world.earshot('sinks drop bus', { env: byNpx });
     expect(err).toContain('`npx --no -- earshot sinks drop bus --all`');
   });
 
@@ -57,7 +57,7 @@ describe('a message', () => {
     mkdirSync(trial);
     writeFileSync(join(trial, '.env'), '');
     const env = { ...byScript, INIT_CWD: trial, npm_config_local_prefix: workingDir };
-    const { err } = await runCommand(['start'], { env, workingDir });
+    const { err } = await runCommand('start', { env, workingDir });
     expect(err).toContain(
       `There is a file .env in ${trial}, but npm runs its scripts in ${workingDir}.`,
     );
@@ -65,7 +65,7 @@ describe('a message', () => {
   });
 
   it('keeps the plain name in JSON', async () => {
-    const { out } = await runCommand(['doctor', '--json'], { env: byNpx });
+    const { out } = await runCommand('doctor --json', { env: byNpx });
     expect(out).toContain('`earshot credentials create`');
     expect(out).not.toContain('npx');
   });

@@ -9,7 +9,7 @@ import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type FakeIoOptions, runCommand, startCommand } from './fake-io.ts';
+import { expectEnd, type FakeIoOptions, printedJson, runCommand, startCommand } from './fake-io.ts';
 
 const nowUs = () => Date.now() * 1000;
 
@@ -42,14 +42,11 @@ async function openWorld(options: PebbleOptions = {}) {
 describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   it('tests, gets, shows and leaves alone', { timeout: 60_000 }, async () => {
     const { certificate, pebble } = await openWorld({ validitySeconds: 90 * 86_400 });
-    const tested = await certificate('test');
-    expect(tested).toMatchObject({ code: 0 });
+    const tested = await expectEnd(certificate('test'), 0);
     expect(tested.out).toMatch(/has seen by http-01 that earshot\.example\.org is ours\. No cert/);
-    const none = await certificate('show');
-    expect(none).toMatchObject({ code: 1 });
-    expect(none.err).toMatch(/There is no certificate yet.*certificate renew/);
+    await expectEnd(certificate('show'), 1, /There is no certificate yet.*certificate renew/);
     expect(await certificate('renew')).toMatchObject({ code: 0 });
-    const shown = JSON.parse((await certificate('show --json')).out);
+    const shown = await printedJson(certificate('show --json'));
     expect(shown).toMatchObject({
       source: 'acme',
       names: ['earshot.example.org'],
@@ -77,8 +74,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const { certificate } = await openWorld();
     await certificate('renew');
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
-    const { code, out, err } = await certificate('show', moved);
-    expect(code).toBe(0);
+    const { out, err } = await expectEnd(certificate('show', moved), 0);
     expect(out).not.toMatch(/^renews at/m);
     expect(err).toMatch(/not the certificate that the settings ask for: for new\.example\.org/);
   });
@@ -87,10 +83,10 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const { certificate, env } = await openWorld();
     const release = await createTakeLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
     onTestFinished(release);
-    const waiting = startCommand(['certificate', 'renew'], { env, nowUs });
+    const waiting = startCommand('certificate renew', { env, nowUs });
     await expect.poll(waiting.err).toMatch(/another program is getting a certificate; waiting/);
     waiting.stop();
-    expect(await waiting.ended).toMatchObject({ code: 1, err: expect.stringMatching(/Ended\./) });
+    await expectEnd(waiting.ended, 1, /Ended\./);
     expect(await certificate('show')).toMatchObject({ code: 1 });
   });
 
@@ -123,8 +119,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
 
   it('shows the terms before they are agreed to, and tries nothing', async () => {
     const { certificate } = await openWorld();
-    const asked = await certificate('test', { EARSHOT_ACME_AGREE: '' });
-    expect(asked).toMatchObject({ code: 2 });
+    const asked = await expectEnd(certificate('test', { EARSHOT_ACME_AGREE: '' }), 2);
     expect(asked.err).toMatch(/Terms of service: data:.*\n.*set EARSHOT_ACME_AGREE=yes/);
     const refused = await certificate('renew', { EARSHOT_ACME_AGREE: '' });
     expect(refused).toMatchObject({ code: 2 });
@@ -156,8 +151,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
   it('a page that is no directory: names the variable', { timeout: 30_000 }, async () => {
     const { certificate, pebble } = await openWorld();
     const page = `https://localhost:${pebble.ports.management}/roots/0`;
-    const { code, err } = await certificate('renew', { EARSHOT_ACME_DIRECTORY: page });
-    expect(code).toBe(1);
+    const { err } = await expectEnd(certificate('renew', { EARSHOT_ACME_DIRECTORY: page }), 1);
     expect(err).toMatch(/does not answer as a certificate authority does.*EARSHOT_ACME_DIRECTORY/);
   });
 
@@ -186,8 +180,7 @@ describe('earshot certificate show', () => {
       EARSHOT_TLS_CERT: join(folder, 'cert.pem'),
       EARSHOT_TLS_KEY: join(folder, 'key.pem'),
     };
-    const { code, out } = await runCommand(['certificate', 'show', '--json'], { env, nowUs });
-    expect(code).toBe(0);
+    const { out } = await expectEnd(runCommand('certificate show --json', { env, nowUs }), 0);
     expect(JSON.parse(out)).toMatchObject({
       source: 'files',
       names: ['earshot.example.org'],
@@ -199,8 +192,7 @@ describe('earshot certificate show', () => {
 
   it('behind a proxy says who has the certificate', async () => {
     const env = { EARSHOT_TLS: 'off' };
-    const { code, err } = await runCommand(['certificate', 'show'], { env });
-    expect(code).toBe(2);
+    const { err } = await expectEnd(runCommand('certificate show', { env }), 2);
     expect(err).toMatch(/the proxy in front has the certificate/);
   });
 });

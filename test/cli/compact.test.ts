@@ -6,7 +6,7 @@ import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { countOthers, keptRows, openOldStore } from '../store/bodies/bodies-in-file.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
-import { type FakeIoOptions, runCommand } from './fake-io.ts';
+import { expectEnd, type FakeIoOptions, printed, printedJson, runCommand } from './fake-io.ts';
 
 const bodies = generatedBodies(300);
 
@@ -30,8 +30,7 @@ describe('compact', () => {
 
   it('prints the documented fields as JSON', async () => {
     const { dataDir } = await openOldStore(bodies);
-    const { code, out, err } = await compact(dataDir, ['--json']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const out = await printed(compact(dataDir, ['--json']));
     const shown = JSON.parse(out);
     expect(Object.keys(shown)).toEqual([
       ...['bodies', 'unreadable', 'bytesBefore', 'bytesAfter', 'givenBackBytes'],
@@ -39,7 +38,7 @@ describe('compact', () => {
     expect(shown).toMatchObject({ bodies: 300, unreadable: 0 });
     expect(shown.bytesBefore - shown.bytesAfter).toBe(shown.givenBackBytes);
     expect(shown.bytesAfter).toBeLessThan(shown.bytesBefore / 2);
-    const again = JSON.parse((await compact(dataDir, ['--json'])).out);
+    const again = await printedJson(compact(dataDir, ['--json']));
     expect(again).toMatchObject({ bodies: 0, bytesAfter: shown.bytesAfter });
   });
 
@@ -50,9 +49,7 @@ describe('compact', () => {
   });
 
   it('exits 2 where there is no log, and makes none', async () => {
-    const { code, err } = await compact('/nowhere/at/all');
-    expect(code).toBe(2);
-    expect(err).toMatch(/There is no database|cannot be created/);
+    await expectEnd(compact('/nowhere/at/all'), 2, /There is no database|cannot be created/);
   });
 });
 

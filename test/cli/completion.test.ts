@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { runCommand } from './fake-io.ts';
+import { expectEnd, printed, runCommand } from './fake-io.ts';
 
 const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
 
 async function scriptOf(shell: string): Promise<string> {
-  const { code, out, err } = await runCommand(['completion', shell]);
-  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const out = await printed(runCommand(['completion', shell]));
   const file = join(temporaryDirectory(), shell);
   writeFileSync(file, out);
   return file;
@@ -25,10 +24,10 @@ function run(shell: string, argv: readonly string[], cwd?: string): string {
 }
 
 it('prints the script of $SHELL, and without one names the shells and an example', async () => {
-  const own = await runCommand(['completion'], { env: { SHELL: '/usr/bin/fish' } });
-  expect(own).toEqual(await runCommand(['completion', 'fish']));
+  const own = await runCommand('completion', { env: { SHELL: '/usr/bin/fish' } });
+  expect(own).toEqual(await runCommand('completion fish'));
   for (const env of [{}, { SHELL: '/bin/dash' }]) {
-    const { code, out, err } = await runCommand(['completion'], { env });
+    const { code, out, err } = await runCommand('completion', { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/bash, zsh and fish\. .*`earshot completion bash`/);
   }
@@ -98,9 +97,7 @@ describe.skipIf(!isInstalled('zsh'))('the completion of zsh', () => {
 });
 
 it('an unknown shell is refused with the names of those there are', async () => {
-  const { code, err } = await runCommand(['completion', 'tcsh']);
-  expect(code).toBe(2);
-  expect(err).toContain('Allowed choices are bash, zsh, fish.');
+  await expectEnd(runCommand('completion tcsh'), 2, 'Allowed choices are bash, zsh, fish.');
 });
 
 it('texts of the help cannot end a string of the script', async () => {

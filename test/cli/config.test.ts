@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { runCommand } from './fake-io.ts';
+import { expectEnd, printed, runCommand } from './fake-io.ts';
 
 const password = 'not-to-be-seen-anywhere';
 
@@ -30,8 +30,7 @@ function settings(env: Record<string, string> = {}, more = '') {
 it('prints each setting with its source, and no secret', async () => {
   const { folder, run } = settings();
   mkdirSync(join(folder, 'elsewhere'));
-  const { code, out, err } = await run('--json', '--data-dir', 'elsewhere');
-  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const out = await printed(run('--json', '--data-dir', 'elsewhere'));
   const shown = JSON.parse(out);
   const of = (name: string) => {
     const { value, source } = shown.settings.find((one: { name: string }) => one.name === name);
@@ -64,11 +63,9 @@ it('prints each setting with its source, and no secret', async () => {
 it('lists all problems at once after the settings, and exits 2', async () => {
   const { folder, run } = settings({ EARSHOT_LISTEN: 'here' }, 'EARSHOT_LOGLEVEL=debug');
   writeFileSync(join(folder, 'earshot.config.ts'), 'export default { sinks: { A: {} } };\n');
-  const { code, out, err } = await run();
-  expect(code).toBe(2);
+  const { out, err } = await expectEnd(run(), 2, 'EARSHOT_LISTEN: must be host:port');
   expect(out).toMatch(/^EARSHOT_LISTEN +environment +here$/m);
   expect(out).toContain(`earshot.config.ts  ${join(folder, 'earshot.config.ts')}`);
-  expect(err).toContain('EARSHOT_LISTEN: must be host:port');
   expect(err).toContain('Did you mean EARSHOT_LOG_LEVEL?');
   expect(err).toContain('sinks.A: use small letters');
   expect(JSON.parse((await run('-o', 'json')).out).problems).toHaveLength(3);
@@ -77,7 +74,7 @@ it('lists all problems at once after the settings, and exits 2', async () => {
 it('never cuts a path on a terminal of 80 columns', async () => {
   const folder = join(temporaryDirectory(), 'backups-of-the-receiver'.repeat(3));
   const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_CONSOLE_PASSWORD_FILE: '/run/it' };
-  const { out } = await runCommand(['config'], { env, isTTY: true, columns: 80 });
+  const { out } = await runCommand('config', { env, isTTY: true, columns: 80 });
   expect(out).toMatch(new RegExp(`^EARSHOT_BACKUP_DIR +environment +${folder}$`, 'm'));
   expect(out).toMatch(/^EARSHOT_CONSOLE_PASSWORD +file of …_FILE +\(set\)$/m);
 });

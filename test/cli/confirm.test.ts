@@ -4,6 +4,7 @@ import { confirm } from '../../src/cli/flags.ts';
 import { exitCodeOf } from '../../src/cli/run.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { openAccountWorld } from './account-world.ts';
+import { expectEnd } from './fake-io.ts';
 
 /** What becomes of one answer; null for no terminal. */
 async function confirmWith(answer: string | null, flags: { yes?: boolean | undefined } = {}) {
@@ -55,22 +56,17 @@ describe('a command that asks', () => {
   it('changes nothing at the catalogue until somebody has agreed', async () => {
     const { run, sandbox } = await openAccountWorld();
     const register = ['register', '--event', 'created'];
-    const nobody = await run(register);
-    expect(nobody.code).toBe(2);
-    expect(nobody.err).toContain('--yes');
-    const refused = await run(register, { answers: ['n'] });
-    expect(refused.code).toBe(1);
-    expect(refused.err).toContain('Apply this? [y/N]');
+    const nobody = await expectEnd(run(register), 2, '--yes');
+    const refused = await expectEnd(run(register, { answers: ['n'] }), 1, 'Apply this? [y/N]');
     expect(refused.err).toContain('earshot: Nothing was changed.');
     // What would be done had been shown before the question.
     for (const { out } of [nobody, refused]) expect(out).toContain('create');
     expect(sandbox.subscriptions()).toEqual([]);
     expect((await run(register, { answers: ['y'] })).code).toBe(0);
     expect(sandbox.subscriptions()).toHaveLength(1);
-    const kept = await run(['subscriptions', 'delete', 'default'], { answers: [''] });
-    expect(kept.code).toBe(1);
+    await expectEnd(run('subscriptions delete default', { answers: [''] }), 1);
     expect(sandbox.subscriptions()).toHaveLength(1);
-    expect((await run(['subscriptions', 'delete', 'default', '--yes'])).code).toBe(0);
+    expect((await run('subscriptions delete default --yes')).code).toBe(0);
     expect(sandbox.subscriptions()).toEqual([]);
   });
 });

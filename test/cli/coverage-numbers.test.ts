@@ -1,14 +1,19 @@
 /** One definition of coverage: all views show the same numbers, on the first day and after a recovery. */
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
+import { describe, expect, it } from 'vitest';
 import { coverageFacts } from '../../src/cli/status/gather-status.ts';
-import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { openConsole } from '../console/console-world.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import type { FakeIoOptions } from './fake-io.ts';
-import { hourUs, nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
+import { expectEnd, printedJson } from './fake-io.ts';
+import {
+  compareAutomatically,
+  hourUs,
+  nowUs,
+  openReconcileWorld,
+  type ReconcileWorld,
+} from './reconcile-world.ts';
 
 /** In the middle of an hour, which is the first of the subscription: 2026-05-02T10:40Z. */
 const beganUs = nowUs - (100 / 60) * hourUs;
@@ -26,29 +31,6 @@ async function openFirstDay(atUs = beganUs) {
   await world.push('alps', pushed);
   await catchUpIndex({ dataDir: world.dataDir });
   return world;
-}
-
-/** One round of the comparison that a receiver makes automatically. */
-function compareAutomatically({ dataDir, sandbox, withStore }: ReconcileWorld, atUs = nowUs) {
-  const env = {
-    EARSHOT_DATA_DIR: dataDir,
-    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
-    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
-  };
-  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
-  const silent = () => undefined;
-  const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const stopping = new AbortController();
-  onTestFinished(() => stopping.abort());
-  const { signal } = stopping;
-  return withStore(async (store) => {
-    const products = openProducts(dataDir);
-    const io = { nowUs: () => atUs, random: () => 0, fetch, signal };
-    const outcome = await createReconcileRounds({ store, products, log }, config, io, signal)();
-    await products.close();
-    await catchUpIndex({ dataDir });
-    return outcome;
-  });
 }
 
 const counted = ['expected', 'pushed', 'late', 'recovered', 'missing'] as const;
@@ -78,15 +60,15 @@ const sumOf = (rows: readonly Counts[]): Counts =>
 
 /** The coverage that each view shows. */
 async function views({ run, dataDir, withStore }: ReconcileWorld, options: FakeIoOptions = {}) {
-  const text = await run(['coverage'], options);
-  const json = JSON.parse((await run(['coverage', '--json'], options)).out);
+  const text = await run('coverage', options);
+  const json = await printedJson(run('coverage --json', options));
   const env = {
     ...{ EARSHOT_TLS: 'off', EARSHOT_LISTEN: `127.0.0.1:${await freePort()}` },
     ...{ EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: 'a:secret' },
     ...options.env,
   };
-  const status = await run(['status'], { ...options, env });
-  const statusJson = JSON.parse((await run(['status', '--json'], { ...options, env })).out);
+  const status = await run('status', { ...options, env });
+  const statusJson = await printedJson(run('status --json', { ...options, env }));
   const api = await withStore(async (store) => {
     const products = openProducts(dataDir);
     const now = options.nowUs ?? (() => nowUs);
@@ -156,8 +138,7 @@ describe('before anything was compared', () => {
 
   it('that stays so when a command has compared the time before the subscription', async () => {
     const world = await openFirstDay(nowUs - hourUs / 6);
-    const { code, out, err } = await world.run(['reconcile', '--from', '24h']);
-    expect(code).toBe(0);
+    const { out, err } = await expectEnd(world.run('reconcile --from 24h'), 0);
     const own = sumOf(printedCounts(out, 'alps'));
     expect(own.expected).toBeGreaterThan(0);
     expect(own.expected).toBeLessThan(10);
@@ -180,14 +161,13 @@ describe('before anything was compared', () => {
   ])('says that %s is why nothing is', async (variable, reason) => {
     const world = await openFirstDay();
     const env = { [variable]: 'off' };
-    const text = await world.run(['coverage'], { env });
+    const text = await world.run('coverage', { env });
     expect(text.out).toContain(
       `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
     );
-    const byNpx = await world.run(['coverage'], { env: { ...env, npm_command: 'exec' } });
+    const byNpx = await world.run('coverage', { env: { ...env, npm_command: 'exec' } });
     expect(byNpx.out).toContain('`npx --no -- earshot reconcile` compares now.');
-    const { out } = await world.run(['coverage', '--json'], { env });
-    const document = JSON.parse(out);
+    const document = await printedJson(world.run('coverage --json', { env }));
     expect(document.comparison).toEqual({ automatic: false, reason });
     expect(document.subscriptions[0]).toMatchObject({ nextComparison: null });
   });
@@ -198,8 +178,7 @@ const slow = { timeout: 60_000 };
 
 describe('the first hours', () => {
   const firstHourOf = async ({ run }: ReconcileWorld): Promise<Counts> => {
-    const { out } = await run(['coverage', '--json']);
-    const [one] = JSON.parse(out).subscriptions;
+    const [one] = (await printedJson(run('coverage --json'))).subscriptions;
     return countsOf(one.hours.find(({ hour }: { hour: string }) => hour === firstHour));
   };
 
@@ -214,11 +193,11 @@ describe('the first hours', () => {
       expect(first.recovered).toBeGreaterThan(0);
       expect(first.missing).toBe(0);
       // A window that ends with the subscription's beginning, one that holds it, and a count alone.
-      await world.run(['reconcile', '--from', '24h', '--to', '2026-05-02T10:40Z']);
+      await world.run('reconcile --from 24h --to 2026-05-02T10:40Z');
       expect(await firstHourOf(world)).toEqual(first);
-      await world.run(['reconcile', '--from', '24h']);
+      await world.run('reconcile --from 24h');
       expect(await firstHourOf(world)).toEqual(first);
-      await world.run(['reconcile', '--from', '24h', '--check']);
+      await world.run('reconcile --from 24h --check');
       expect(await firstHourOf(world)).toEqual(first);
       // A day later it is compared once more.
       expect(await compareAutomatically(world, nowUs + 25 * hourUs)).toBe('all');
@@ -236,7 +215,7 @@ describe('the first hours', () => {
     await world.register('alps', { atUs: Date.parse(publishedAt) * 1_000 + 47_000_000 });
     await world.push('alps', own.slice(0, -1));
     await catchUpIndex({ dataDir: world.dataDir });
-    const { out, err } = await world.run(['reconcile', '--since', '24h']);
+    const { out, err } = await world.run('reconcile --since 24h');
     const counts = sumOf(printedCounts(out, 'alps'));
     const pushed = own.length - 1;
     expect(counts).toEqual({
@@ -252,8 +231,7 @@ describe('the first hours', () => {
   it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {
     const world = await openFirstDay();
     const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];
-    const checked = await world.run(['reconcile', ...window, '--check']);
-    expect(checked.code).toBe(3);
+    const checked = await expectEnd(world.run(['reconcile', ...window, '--check']), 3);
     const before = sumOf(printedCounts(checked.out, 'alps'));
     expect(before.missing).toBeGreaterThan(3);
     expect(checked.err).toContain(`earshot: ${before.missing} events are missing.`);
@@ -272,7 +250,7 @@ describe('the first hours', () => {
       `${now} of ${before.expected} events were missing and are recovered now. ${recovered} had been recovered before.`,
     );
     expect(after.err).not.toMatch(/are missing/);
-    const document = JSON.parse((await world.run(['reconcile', ...window, '--json'])).out);
+    const document = await printedJson(world.run(['reconcile', ...window, '--json']));
     expect(sumOf(document.counts)).toEqual(counts);
     expect(document.fetched).toBe(0);
     const seen = await views(world);

@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { openProducts } from '../../src/store/products/products.ts';
 import { openConsole } from '../console/console-world.ts';
+import { expectEnd, expectRefusal, printed } from './fake-io.ts';
 import { hourUs, nowUs, openReconcileWorld } from './reconcile-world.ts';
 
 /** A world of which 60 publications were pushed, and that was compared. */
@@ -17,8 +18,7 @@ async function openCompared(...flags: string[]) {
 describe('earshot coverage', () => {
   it('shows that all is here: a table, a strip of hours and the delays', async () => {
     const { run } = await openCompared();
-    const { code, out, err } = await run(['coverage', '--since', '3d']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const out = await printed(run('coverage --since 3d'));
     const [table = '', strip = '', legend = '', delays = ''] = out.split('\n\n');
     expect(table.split('\n')).toEqual([
       'subscription  expected  pushed  late  recovered  missing    compared  complete',
@@ -49,8 +49,7 @@ describe('earshot coverage', () => {
 
   it('names the hours in which something is missing, exits with 3, and says what fetches it', async () => {
     const { run } = await openCompared('--check');
-    const { code, out, err } = await run(['coverage', '--since', '3d']);
-    expect(code).toBe(3);
+    const { out, err } = await expectEnd(run('coverage --since 3d'), 3);
     expect(out).toContain(
       'sea-ice            108      60     0          0       48  71 of 72 h    55.5 %',
     );
@@ -62,21 +61,21 @@ describe('earshot coverage', () => {
       'earshot: 48 events are missing. `earshot reconcile --since 2026-04-30T17:00Z` fetches them.\n',
     );
     // What it says does it.
-    const fetched = await run(['reconcile', '--since', '2026-04-30T17:00Z']);
+    const fetched = await run('reconcile --since 2026-04-30T17:00Z');
     expect(fetched.err).toMatch(/^52 of \d+ events were missing and are recovered now/);
-    expect(await run(['coverage', '--since', '3d'])).toMatchObject({ code: 0 });
+    expect(await run('coverage --since 3d')).toMatchObject({ code: 0 });
   });
 
   it('shows many days by one sign each, and fits 80 columns', async () => {
     const { run } = await openCompared();
-    const many = await run(['coverage', '--since', '75d'], { isTTY: true, columns: 80 });
+    const many = await run('coverage --since 75d', { isTTY: true, columns: 80 });
     const plain = stripVTControlCharacters(many.out);
     expect(many.out).not.toBe(plain);
     const strip = plain.split('\n\n')[1]?.split('\n').slice(1);
     // From the day on which something was asked for first.
     expect(strip).toEqual([`  2026-04-18  ${'·'.repeat(12)}▒▒·`]);
     for (const line of plain.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    const week = await run(['coverage'], { isTTY: true, columns: 80, env: { NO_COLOR: '1' } });
+    const week = await run('coverage', { isTTY: true, columns: 80, env: { NO_COLOR: '1' } });
     expect(week.out.split('\n\n')[1]?.split('\n')).toHaveLength(1 + 8);
     expect(week.out).not.toContain('\u001b');
   });
@@ -84,7 +83,7 @@ describe('earshot coverage', () => {
   it('begins with the day of the registration, hour by hour, too', async () => {
     const world = await openReconcileWorld({ past: undefined });
     await world.register('alps', { atUs: nowUs - 26 * hourUs });
-    const { out } = await world.run(['coverage']);
+    const { out } = await world.run('coverage');
     expect(out.split('\n\n')[2]?.split('\n')).toEqual([
       'alps',
       `  2026-05-01  ${' '.repeat(10)}${'·'.repeat(14)}`,
@@ -97,8 +96,8 @@ describe('earshot coverage', () => {
     const name = 'forests-of-northern-scandinavia';
     await world.register(name);
     await world.push(name, (await world.held()).slice(0, 60));
-    await world.run(['reconcile', '--since', '3d']);
-    const { out } = await world.run(['coverage', '--since', '3d'], {
+    await world.run('reconcile --since 3d');
+    const { out } = await world.run('coverage --since 3d', {
       ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
     });
     expect(out).toMatch(/^fore\S*… *\S* +108 /m);
@@ -109,21 +108,19 @@ describe('earshot coverage', () => {
   it('sums up several subscriptions, and shows the one that is named', async () => {
     const world = await openCompared();
     await world.register('alps');
-    const both = await world.run(['coverage', '--since', '3d']);
+    const both = await world.run('coverage --since 3d');
     expect(both.out.split('\n').slice(1, 4)).toEqual([
       'alps                 -       -     -          -        -    0 of 71 h         -',
       'sea-ice            108      60     0         48        0   71 of 72 h     100 %',
       'all                108      60     0         48        0  71 of 143 h     100 %',
     ]);
-    const one = await world.run(['coverage', '--since', '3d', '--subscription', 'alps']);
-    expect(one.code).toBe(0);
+    const one = await expectEnd(world.run('coverage --since 3d --subscription alps'), 0);
     expect(one.out).not.toContain('sea-ice');
   });
 
   it('gives the document of /api/coverage with --json', async () => {
     const { run, dataDir, withStore } = await openCompared('--check');
-    const asked = await run(['coverage', '--since', '2026-05-01', '--json']);
-    expect(asked.code).toBe(3);
+    const asked = await expectEnd(run('coverage --since 2026-05-01 --json'), 3);
     const document = JSON.parse(asked.out);
     expect(document).toMatchObject({ since: '2026-05-01T00:00:00.000000Z', missing: 46 });
     await withStore(async ({ completeness }) => {
@@ -134,15 +131,14 @@ describe('earshot coverage', () => {
       expect(json.subscriptions[0].delays.notificationToReceipt).toMatchObject({ p50: 10 });
       await products.close();
     });
-    const { out: help } = await run(['coverage', '--help']);
+    const { out: help } = await run('coverage --help');
     for (const name of Object.keys(document.subscriptions[0])) expect(help).toContain(name);
   });
 
   it('shows the hours without delays where there is no product index', async () => {
     const world = await openReconcileWorld({ past: undefined });
     await world.register('sea-ice');
-    const { code, out } = await world.run(['coverage', '--since', '5h']);
-    expect(code).toBe(0);
+    const { out } = await expectEnd(world.run('coverage --since 5h'), 0);
     expect(out).toContain(
       'sea-ice              -       -     -          -        -  0 of 4 h         -',
     );
@@ -174,9 +170,7 @@ describe('earshot coverage', () => {
       clockUs += 7_000;
       return clockUs;
     };
-    const { code, out, err } = await world.run(['coverage', ...flags], { nowUs: ticking });
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(words);
+    await expectRefusal(world.run(['coverage', ...flags], { nowUs: ticking }), words);
   });
 
   it('says that nothing was ever registered, whatever is asked for', async () => {
@@ -186,8 +180,7 @@ describe('earshot coverage', () => {
       ['--since', '3h'],
       ['--subscription', 'alps'],
     ]) {
-      const { code, err } = await world.run(['coverage', ...flags]);
-      expect(code).toBe(2);
+      const { err } = await expectEnd(world.run(['coverage', ...flags]), 2);
       expect(err).toMatch(/No subscription was ever registered .* Run `earshot register` first/);
     }
   });

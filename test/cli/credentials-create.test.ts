@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { credentialsFileName, readCredentialsFile } from '../../src/config/endpoint-credentials.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { runCommand } from './fake-io.ts';
+import { expectEnd, expectRefusal, runCommand } from './fake-io.ts';
 
 const variables = {
   EARSHOT_ENDPOINT_USERNAME: 'catalogue',
@@ -87,9 +87,7 @@ describe('earshot credentials create', () => {
     writeFileSync(path, text);
     chmodSync(path, mode);
     for (const env of [{}, variables]) {
-      const { code, out, err } = await createIn(dataDir, [], env);
-      expect({ code, out }).toEqual({ code: 2, out: '' });
-      expect(err).toMatch(reason);
+      const err = await expectRefusal(createIn(dataDir, [], env), reason);
       expect(err).not.toContain(given.password);
     }
     expect(readFileSync(path, 'utf8')).toBe(text);
@@ -98,22 +96,11 @@ describe('earshot credentials create', () => {
   it('exits 2 when the folder cannot be made, and says why', async () => {
     const file = join(temporaryDirectory(), 'a-file');
     writeFileSync(file, '');
-    const { code, err } = await createIn(join(file, 'data'));
-    expect(code).toBe(2);
-    expect(err).toMatch(/cannot be created \((ENOTDIR|EEXIST)\)/);
+    await expectEnd(createIn(join(file, 'data')), 2, /cannot be created \((ENOTDIR|EEXIST)\)/);
   });
 });
 
 describe('the variables', () => {
-  it('that set the credentials keep others from being made, exit 2', async () => {
-    const { dataDir, path } = newDataDir();
-    const { code, out, err } = await createIn(dataDir, [], variables);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain('Add --from-variables');
-    expect(err).not.toContain(given.password);
-    expect(existsSync(path)).toBe(false);
-  });
-
   it('are taken over with --from-variables, so that they can go', async () => {
     const { dataDir, path } = newDataDir();
     const { code, out, err } = await createIn(dataDir, ['--from-variables'], variables);
@@ -124,30 +111,26 @@ describe('the variables', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it('that are not set cannot be taken over, exit 2', async () => {
-    const { dataDir, path } = newDataDir();
-    const { code, err } = await createIn(dataDir, ['--from-variables']);
-    expect(code).toBe(2);
-    expect(err).toContain('are not set');
-    expect(existsSync(path)).toBe(false);
-  });
+  const own = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: given.password };
 
-  it.each<[string, Record<string, string>, RegExp]>([
-    ['half a pair', { EARSHOT_ENDPOINT_USERNAME: 'catalogue' }, /belong together/],
+  it.each<[string, string[], Record<string, string>, string]>([
+    ['that set the credentials', [], variables, 'Add --from-variables'],
+    ['that are not set', ['--from-variables'], {}, 'are not set'],
     [
-      'the password of the account',
-      {
-        ...variables,
-        EARSHOT_ACCOUNT_USERNAME: 'me',
-        EARSHOT_ACCOUNT_PASSWORD: given.password,
-      },
-      /is the password of your account/,
+      'with half a pair',
+      ['--from-variables'],
+      { EARSHOT_ENDPOINT_USERNAME: 'catalogue' },
+      'belong together',
     ],
-  ])('with %s are refused, exit 2', async (_title, env, reason) => {
+    [
+      'with the password of the account',
+      ['--from-variables'],
+      { ...variables, ...own },
+      'is the password of your account',
+    ],
+  ])('%s are refused, exit 2, and nothing is made', async (_title, words, env, reason) => {
     const { dataDir, path } = newDataDir();
-    const { code, err } = await createIn(dataDir, ['--from-variables'], env);
-    expect(code).toBe(2);
-    expect(err).toMatch(reason);
+    const err = await expectRefusal(createIn(dataDir, words, env), reason);
     expect(err).not.toContain(given.password);
     expect(existsSync(path)).toBe(false);
   });

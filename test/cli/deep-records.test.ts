@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
+import { silentLog } from './fake-io.ts';
 import { createProductWorld, recordOf, samples, told } from './product-samples.ts';
 
 const levels = 6_000;
@@ -13,7 +14,7 @@ const byRecord =
 /** The second product's record holds `[` 6,000 times. */
 async function createDeepWorld() {
   const world = await createProductWorld();
-  await world.earshot(['query', 'products']);
+  await world.earshot('query products');
   const deep = `"Checksum":${'['.repeat(levels)}${']'.repeat(levels)},`;
   const [, second] = samples;
   if (second === undefined) throw new Error('There is no second sample.');
@@ -49,7 +50,6 @@ it('shows on every page of the command line, with what the index knows of it', a
 it('shows on every page of the private listener', async () => {
   const { dataDir, second } = await createDeepWorld();
   const listen = { host: '127.0.0.1', port: 0 };
-  const silent = () => undefined;
   const receiver = await serve(
     {
       ...{ listen, publicUrl: undefined, dataDir, diskReserveBytes: undefined },
@@ -58,7 +58,7 @@ it('shows on every page of the private listener', async () => {
       console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
       ...{ index: true, logLevel: 'info' },
     },
-    { debug: silent, info: silent, warn: silent, error: silent },
+    silentLog,
     { nowUs: () => Date.now() * 1000, newId: randomUUID, random: Math.random },
   );
   onTestFinished(() => receiver.close());

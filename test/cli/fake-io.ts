@@ -1,7 +1,8 @@
-/** A world for a command: captured streams, a clock that stands still, a switch to stop it. */
+/** Runs commands in this process: captured streams, a clock that stands still, a switch to stop them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 
 /** 2026-05-02T12:00:00Z, the time at which every command of these tests runs. */
@@ -43,8 +44,14 @@ export interface Running {
   ended: Promise<Ended>;
 }
 
-/** Starts a command line in a world of its own. */
-export function startCommand(argv: readonly string[], options: FakeIoOptions = {}): Running {
+/** The words of a command line; as one text, with a blank between them. */
+export type Words = string | readonly string[];
+
+export const wordsOf = (argv: Words): readonly string[] =>
+  typeof argv === 'string' ? argv.split(' ') : argv;
+
+/** Starts a command line. */
+export function startCommand(argv: Words, options: FakeIoOptions = {}): Running {
   const { env = {}, isTTY, columns, slowReader = false } = options;
   const stopping = new AbortController();
   const stdout = createStream({
@@ -77,7 +84,7 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
     signal: stopping.signal,
     exit: () => undefined,
   };
-  const ended = run(argv, io, version).then((code) => {
+  const ended = run(wordsOf(argv), io, version).then((code) => {
     const outBytes = stdout.bytes();
     return { code, outBytes, out: outBytes.toString(), err: stderr.bytes().toString() };
   });
@@ -90,9 +97,51 @@ export function startCommand(argv: readonly string[], options: FakeIoOptions = {
   };
 }
 
+const nothing = () => undefined;
+
+/** A log that nobody reads. */
+export const silentLog = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
 /** Runs a command line to its end. */
-export function runCommand(argv: readonly string[], options?: FakeIoOptions): Promise<Ended> {
+export function runCommand(argv: Words, options?: FakeIoOptions): Promise<Ended> {
   return startCommand(argv, options).ended;
+}
+
+type Printed = Pick<Ended, 'out' | 'err'> & { code: number | null };
+
+/** Expects this exit code, and on stderr this text. */
+export async function expectEnd<Finished extends Printed>(
+  ended: Promise<Finished>,
+  code: number,
+  err: RegExp | string = '',
+): Promise<Finished> {
+  const all = await ended;
+  expect(all, all.err).toMatchObject({ code });
+  expect(all.err).toMatch(err);
+  return all;
+}
+
+/** The same of a command that prints no data: by default, wrong usage. Resolves with all of stderr. */
+export async function expectRefusal(
+  ended: Promise<Printed>,
+  reason: RegExp | string,
+  code = 2,
+): Promise<string> {
+  const { out, err } = await expectEnd(ended, code, reason);
+  expect(out).toBe('');
+  return err;
+}
+
+/** What a command prints that succeeds and has nothing to say on stderr. */
+export async function printed(ended: Promise<Printed>): Promise<string> {
+  const { code, out, err } = await ended;
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  return out;
+}
+
+/** The document that a command prints, whatever its exit code. */
+export async function printedJson(ended: Promise<Printed>) {
+  return JSON.parse((await ended).out);
 }
 
 function createStream(options: {

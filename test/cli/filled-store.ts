@@ -1,11 +1,18 @@
 /** A data directory of a test's own, and notifications to fill it with. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Delivery, Receipt } from '../../src/domain/ports.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { type FakeIoOptions, nowUs, runCommand, startCommand } from './fake-io.ts';
+import {
+  type FakeIoOptions,
+  nowUs,
+  runCommand,
+  startCommand,
+  type Words,
+  wordsOf,
+} from './fake-io.ts';
 
 export const hourUs = 3_600_000_000;
 export const subscriptionId = '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d';
@@ -62,11 +69,14 @@ export function createWorld(atEnd: (cleanUp: () => void) => void = onTestFinishe
     dataDir,
     /** Opens the store, hands over the deliveries one after the other, closes it. */
     fill: (deliveries: readonly Delivery[]) => fill(dataDir, deliveries),
-    earshot: (argv: readonly string[], more: FakeIoOptions = {}) => runCommand(argv, options(more)),
-    start: (argv: readonly string[], more: FakeIoOptions = {}) => startCommand(argv, options(more)),
+    earshot: (argv: Words, more: FakeIoOptions = {}) => runCommand(argv, options(more)),
+    start: (argv: Words, more: FakeIoOptions = {}) => startCommand(argv, options(more)),
     /** The rows that a command prints as JSON lines. */
-    async rows(argv: readonly string[]): Promise<Record<string, unknown>[]> {
-      const { code, out, err } = await runCommand([...argv, '--output', 'ndjson'], options({}));
+    async rows(argv: Words): Promise<Record<string, unknown>[]> {
+      const { code, out, err } = await runCommand(
+        [...wordsOf(argv), '--output', 'ndjson'],
+        options({}),
+      );
       if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
       return out
         .split('\n')
@@ -74,7 +84,7 @@ export function createWorld(atEnd: (cleanUp: () => void) => void = onTestFinishe
         .map((line) => JSON.parse(line));
     },
     /** The positions of these rows, in their order. */
-    async positions(argv: readonly string[]): Promise<unknown[]> {
+    async positions(argv: Words): Promise<unknown[]> {
       return (await this.rows(argv)).map(({ position }) => position);
     },
   };
@@ -106,4 +116,10 @@ function fill(dataDir: string, deliveries: readonly Delivery[]): Promise<Receipt
     for (const each of deliveries) receipts.push(await store.accept(each));
     return receipts;
   });
+}
+
+/** Writes the `earshot.config.ts` of a folder. */
+export function writeSubscriptions({ folder }: { folder: string }, subscriptions: object): void {
+  const text = `export default ${JSON.stringify({ subscriptions })};\n`;
+  writeFileSync(join(folder, 'earshot.config.ts'), text);
 }

@@ -10,7 +10,7 @@ import { AppError } from '../../src/domain/app-error.ts';
 import type { Intake } from '../../src/domain/ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { goodPair, startReceiver, startReceiverWith } from '../receiver/running-receiver.ts';
-import { runCommand } from './fake-io.ts';
+import { expectEnd, runCommand } from './fake-io.ts';
 
 const takes = (url: string) => ({
   code: 0,
@@ -19,7 +19,7 @@ const takes = (url: string) => ({
 });
 
 function health(port: number, env: Record<string, string> = {}) {
-  return runCommand(['health'], {
+  return runCommand('health', {
     env: {
       EARSHOT_LISTEN: `127.0.0.1:${port}`,
       EARSHOT_ENDPOINT_USERNAME: goodPair.username,
@@ -73,7 +73,7 @@ describe('earshot health', () => {
     const dataDir = join(temporaryDirectory(), 'data');
     await writeCredentialsFile(dataDir, [{ username: 'old', password: 'old' }, goodPair]);
     const env = { EARSHOT_LISTEN: `127.0.0.1:${port}`, EARSHOT_DATA_DIR: dataDir };
-    expect(await runCommand(['health'], { env })).toMatchObject({ code: 0 });
+    expect(await runCommand('health', { env })).toMatchObject({ code: 0 });
   });
 });
 
@@ -132,8 +132,7 @@ describe('earshot health ends with 2', () => {
   it('and every problem when the configuration is not that of a receiver', async () => {
     const dataDir = temporaryDirectory();
     const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
-    const { code, err } = await runCommand(['health'], { env });
-    expect(code).toBe(2);
+    const { err } = await expectEnd(runCommand('health', { env }), 2);
     expect(err).toContain(
       'EARSHOT_LISTN is not a variable of earshot. Did you mean EARSHOT_LISTEN?',
     );

@@ -8,7 +8,7 @@ import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { atUs, missing, push, pushed } from '../contract/catalogue-events.ts';
-import { nowUs } from './fake-io.ts';
+import { expectEnd, nowUs, printedJson } from './fake-io.ts';
 import { delivery, filledWorld, numbered, rawDelivery, withStore } from './filled-store.ts';
 
 /** An old host that has received these, and a new one that takes them over. */
@@ -16,13 +16,11 @@ async function createHosts(received: readonly Delivery[], own: readonly Delivery
   const old = await filledWorld(received);
   const fresh = await filledWorld(own);
   const takeOver = async () => {
-    const { code, out } = await fresh.earshot(['import', old.dataDir, '--json']);
-    expect(code).toBe(0);
-    return JSON.parse(out);
+    return await printedJson(expectEnd(fresh.earshot(['import', old.dataDir, '--json']), 0));
   };
   const held = async (): Promise<{ receivedAt: string; subscription: string | null }[]> =>
-    JSON.parse((await fresh.earshot(['quarantine', 'list', '--json'])).out);
-  const rows = () => fresh.rows(['query']);
+    await printedJson(fresh.earshot('quarantine list --json'));
+  const rows = () => fresh.rows('query');
   const ackIds = async () => (await rows()).map(({ ackId }) => ackId);
   return { old, fresh, takeOver, held, rows, ackIds };
 }
@@ -66,8 +64,7 @@ describe('earshot import', () => {
     const { old, fresh, takeOver, rows, held } = await createMixedHosts();
     await takeOver();
     const before = (await rows()).length;
-    const { code, err } = await fresh.earshot(['import', old.dataDir]);
-    expect(code).toBe(0);
+    const { err } = await expectEnd(fresh.earshot(['import', old.dataDir]), 0);
     expect(err).toMatch(/^5 notifications read: 0 stored, 4 known already\.\n$/);
     expect(await rows()).toHaveLength(before);
     expect(await held()).toHaveLength(2);
@@ -80,9 +77,7 @@ describe('earshot import', () => {
 
   it('from a folder without a database says so', async () => {
     const fresh = await filledWorld([delivery()]);
-    const { code, err } = await fresh.earshot(['import', '/nonexistent/earshot']);
-    expect(code).toBe(2);
-    expect(err).toMatch(/\/nonexistent\/earshot/);
+    await expectEnd(fresh.earshot('import /nonexistent/earshot'), 2, /\/nonexistent\/earshot/);
   });
 });
 
@@ -236,7 +231,7 @@ describe('earshot import, of recovered events,', () => {
   });
 
   it('says so in its help', async () => {
-    const { out } = await (await filledWorld()).earshot(['import', '--help']);
+    const { out } = await (await filledWorld()).earshot('import --help');
     expect(out).toContain('pushed\nhere is known already');
   });
 });

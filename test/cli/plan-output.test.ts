@@ -6,6 +6,7 @@ import { painter } from '../../src/cli/output.ts';
 import { planText, stepJson } from '../../src/cli/plan-output.ts';
 import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
 import { account, endpointPair, openAccountWorld } from './account-world.ts';
+import { expectEnd } from './fake-io.ts';
 import {
   current,
   desired,
@@ -114,8 +115,7 @@ describe('a secret', () => {
   it('is in no plan: it tells that credentials change, not to what', async () => {
     const { dataDir, run } = await openAccountWorld();
     const register = ['register', '--event', 'created'];
-    const created = await run([...register, '--yes']);
-    expect(created.code).toBe(0);
+    const created = await expectEnd(run([...register, '--yes']), 0);
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
     await writeCredentialsFile(dataDir, [endpointPair, next]);
     const shown = await run([...register, '--dry-run']);

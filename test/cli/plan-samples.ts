@@ -48,6 +48,20 @@ export function replacing(changes: Partial<Extract<PlanStep, { kind: 'replace' }
   };
 }
 
+type Edit = Extract<PlanStep, { kind: 'edit' }>;
+
+const editing = (edit: Edit['edit'], more: Partial<Edit> = {}): PlanStep => ({
+  ...{ kind: 'edit', desired, current, edit, adopted: false },
+  ...more,
+});
+
+const id = '    id        c06f2e68';
+const changedEvents = ['    - events  created', '    + events  created, modified'];
+const json = { name: 'alps', id: 'c06f2e68', wanted };
+const paused = { ...wanted, status: 'paused' };
+const replaced = (first: string[], ...more: unknown[]) =>
+  ['~ replace   alps', '    id      c06f2e68', ...first, ...more] as string[];
+
 /** What a step is, the step, its lines, and its JSON. */
 export const shownSteps: [string, PlanStep, string[], object][] = [
   [
@@ -59,7 +73,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
       "    filter  Collection/Name eq 'SENTINEL-2'",
       '    status  running',
     ],
-    { name: 'alps', actions: ['create'], id: null, wanted },
+    { ...json, actions: ['create'], id: null },
   ],
   [
     'that creates for every product',
@@ -70,136 +84,92 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
       '    filter  (none: every product)',
       '    status  running',
     ],
-    { name: 'alps', actions: ['create'], id: null, wanted: { ...wanted, filter: '' } },
+    { ...json, actions: ['create'], id: null, wanted: { ...wanted, filter: '' } },
   ],
   [
     'that adopts',
     { kind: 'adopt', desired, current },
     ['= adopt     alps', '    id      c06f2e68'],
-    { name: 'alps', actions: ['adopt'], id: 'c06f2e68', wanted },
+    { ...json, actions: ['adopt'] },
   ],
   [
     'that resumes',
-    {
-      kind: 'edit',
-      desired,
-      current: { ...current, status: 'paused' },
-      edit: { status: 'running' },
-      adopted: false,
-    },
-    [
-      '~ resume    alps',
-      '    id        c06f2e68',
-      '    - status    paused',
-      '    + status    running',
-    ],
-    { name: 'alps', actions: ['resume'], id: 'c06f2e68', wanted },
+    editing({ status: 'running' }, { current: { ...current, status: 'paused' } }),
+    ['~ resume    alps', id, '    - status    paused', '    + status    running'],
+    { ...json, actions: ['resume'] },
   ],
   [
     'that adopts and changes everything that can be',
-    {
-      kind: 'edit',
-      desired: { ...desired, status: 'paused' },
-      current: { ...current, endpoint: 'https://old.example.org/notifications/alps' },
-      edit: { status: 'paused', endpoint, credentials: true },
-      adopted: true,
-    },
+    editing(
+      { status: 'paused', endpoint, credentials: true },
+      {
+        desired: { ...desired, status: 'paused' },
+        current: { ...current, endpoint: 'https://old.example.org/notifications/alps' },
+        adopted: true,
+      },
+    ),
     [
-      '~ adopt, pause, change endpoint, change credentials alps',
-      '    id        c06f2e68',
-      '    - status    running',
-      '    + status    paused',
+      ...['~ adopt, pause, change endpoint, change credentials alps', id],
+      ...['    - status    running', '    + status    paused'],
       '    - endpoint  https://old.example.org/notifications/alps',
       `    + endpoint  ${endpoint}`,
     ],
     {
-      name: 'alps',
+      ...{ ...json, wanted: paused },
       actions: ['adopt', 'pause', 'change endpoint', 'change credentials'],
-      id: 'c06f2e68',
-      wanted: { ...wanted, status: 'paused' },
     },
   ],
   [
     'that changes credentials alone',
-    { kind: 'edit', desired, current, edit: { credentials: true }, adopted: false },
-    ['~ change credentials alps', '    id        c06f2e68'],
-    { name: 'alps', actions: ['change credentials'], id: 'c06f2e68', wanted },
+    editing({ credentials: true }),
+    ['~ change credentials alps', id],
+    { ...json, actions: ['change credentials'] },
   ],
   [
     'that gives an endpoint to one that has none',
-    {
-      kind: 'edit',
-      desired,
-      current: { ...current, endpoint: null },
-      edit: { endpoint },
-      adopted: false,
-    },
-    [
-      '~ change endpoint alps',
-      '    id        c06f2e68',
-      '    - endpoint  none',
-      `    + endpoint  ${endpoint}`,
-    ],
-    { name: 'alps', actions: ['change endpoint'], id: 'c06f2e68', wanted },
+    editing({ endpoint }, { current: { ...current, endpoint: null } }),
+    ['~ change endpoint alps', id, '    - endpoint  none', `    + endpoint  ${endpoint}`],
+    { ...json, actions: ['change endpoint'] },
   ],
   [
     'that replaces because of events and filter',
     replacing(),
-    [
-      '~ replace   alps',
-      '    id      c06f2e68',
-      '    - events  created',
-      '    + events  created, modified',
+    replaced(
+      changedEvents,
       "    - filter  Collection/Name eq 'SENTINEL-1'",
       "    + filter  Collection/Name eq 'SENTINEL-2'",
       expect.stringMatching(/^ {4}the new one runs before the old one goes: no event is missed/),
-    ],
+    ),
     {
-      name: 'alps',
-      actions: ['replace'],
-      id: null,
-      wanted,
-      replaces: ['c06f2e68'],
-      differs: ['events', 'filter'],
-      way: 'overlap',
+      ...{ ...json, id: null, actions: ['replace'], replaces: ['c06f2e68'] },
+      ...{ differs: ['events', 'filter'], way: 'overlap' },
     },
   ],
   [
     'that replaces and pauses',
     replacing({ desired: { ...desired, status: 'paused' }, differs: ['events'] }),
-    [
-      '~ replace   alps',
-      '    id      c06f2e68',
-      '    - events  created',
-      '    + events  created, modified',
-      '    - status  running',
-      '    + status  paused',
+    replaced(
+      [...changedEvents, '    - status  running', '    + status  paused'],
       expect.stringMatching(/the new one runs before/),
-    ],
-    expect.objectContaining({ wanted: { ...wanted, status: 'paused' }, differs: ['events'] }),
+    ),
+    expect.objectContaining({ wanted: paused, differs: ['events'] }),
   ],
   [
     'that changes places',
     replacing({ differs: ['events'], way: 'switch' }),
-    [
-      '~ replace   alps',
-      '    id      c06f2e68',
-      '    - events  created',
-      '    + events  created, modified',
+    replaced(
+      changedEvents,
       expect.stringMatching(/change places.* missed, and the gap is recorded$/),
-    ],
+    ),
     expect.objectContaining({ differs: ['events'], way: 'switch' }),
   ],
   [
     'that deletes first',
     replacing({ differs: ['filter'], way: 'delete-first', desired: { ...desired, filter: '' } }),
-    [
-      '~ replace   alps',
-      '    id      c06f2e68',
-      "    - filter  Collection/Name eq 'SENTINEL-1'",
-      '    + filter  (none: every product)',
+    replaced(
+      ["    - filter  Collection/Name eq 'SENTINEL-1'", '    + filter  (none: every product)'],
       expect.stringMatching(/the old one goes first.* missed, and the gap is recorded$/),
-    ],
+    ),
     expect.objectContaining({ differs: ['filter'], way: 'delete-first' }),
   ],
   [
@@ -210,8 +180,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
       differs: [],
     }),
     [
-      '~ replace   alps',
-      '    id      c06f2e68, another',
+      ...['~ replace   alps', '    id      c06f2e68, another'],
       '    its replacement ready was made before',
       expect.stringMatching(/the new one runs/),
     ],

@@ -2,32 +2,21 @@
 import { describe, expect, it } from 'vitest';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type FakeIoOptions, nowUs, runCommand } from './fake-io.ts';
+import { expectEnd, expectRefusal, type FakeIoOptions, nowUs, printedJson } from './fake-io.ts';
+import { filledWorld, withStore as withOpenStore } from './filled-store.ts';
 
 const dayUs = 86_400_000_000;
 
 /** One notification a day, the first ten days ago, and one that came just now. */
 async function openWorld() {
-  const dataDir = temporaryDirectory();
-  const withStore = async <Result>(use: (store: Store) => Promise<Result>) => {
-    const store = await openStore({ dataDir, nowUs: () => nowUs });
-    try {
-      return await use(store);
-    } finally {
-      await store.close();
-    }
-  };
-  await withStore(async (store) => {
-    for (let day = 10; day >= 0; day -= 1) {
-      const receivedAtUs = nowUs - day * dayUs;
-      await store.accept(delivery(notification(day), { receivedAtUs }));
-    }
-  });
-  const run = (argv: string, { env = {}, ...options }: FakeIoOptions = {}) =>
-    runCommand(argv.split(' '), { ...options, env: { EARSHOT_DATA_DIR: dataDir, ...env } });
+  const oneADay = Array.from({ length: 11 }, (_, i) =>
+    delivery(notification(10 - i), { receivedAtUs: nowUs - (10 - i) * dayUs }),
+  );
+  const { dataDir, earshot } = await filledWorld(oneADay);
+  const withStore = <Result>(use: (store: Store) => Promise<Result>) => withOpenStore(dataDir, use);
+  const run = (argv: string, options?: FakeIoOptions) => earshot(argv.split(' '), options);
   const left = () =>
     withStore(async (store) => (await collect(store.find({}))).map(({ ackId }) => ackId));
   return { dataDir, withStore, run, left };
@@ -45,8 +34,7 @@ describe('earshot prune', () => {
       /^To go: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\), which take up about [\d.]+ KiB of [\d.]+ [KM]iB\.\nRemove 7 notifications for good\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
     );
     expect(await left()).toHaveLength(11);
-    const { code, err } = await run('prune --older-than 3d', { answers: ['y'] });
-    expect(code).toBe(0);
+    const { err } = await expectEnd(run('prune --older-than 3d', { answers: ['y'] }), 0);
     expect(err).toMatch(
       /\nRemoved: 7 notifications\. The log's file has [\d.]+ [KM]iB now, .* less\.\n$/,
     );
@@ -88,9 +76,7 @@ describe('earshot prune', () => {
 
   it('does what EARSHOT_KEEP says where no flag says otherwise', async () => {
     const { run, left } = await openWorld();
-    const none = await run('prune');
-    expect(none).toMatchObject({ code: 2, out: '' });
-    expect(none.err).toContain('--older-than 365d, --to-size 20GB, or both. EARSHOT_KEEP');
+    await expectRefusal(run('prune'), '--older-than 365d, --to-size 20GB, or both. EARSHOT_KEEP');
     const env = { EARSHOT_KEEP: '5d,50GB' };
     expect(await run('prune --yes', { env })).toMatchObject({ code: 0 });
     expect(await left()).toEqual(days(0, 6));
@@ -106,10 +92,7 @@ describe('earshot prune', () => {
     ['--forget-reader x --dry-run', "cannot be used with option '--dry-run'"],
   ])('refuses %s', async (flags, told) => {
     const { run } = await openWorld();
-    expect(await run(`prune ${flags}`)).toMatchObject({
-      code: 2,
-      err: expect.stringContaining(told),
-    });
+    await expectEnd(run(`prune ${flags}`), 2, told);
   });
 
   it('names who holds it back, since when, and what to do', async () => {
@@ -149,8 +132,7 @@ describe('earshot prune', () => {
       code: 2,
       err: 'earshot: There is no reader orders. Known are: sink:orders.\n',
     });
-    const { code, err } = await run('prune --forget-reader sink:orders --yes');
-    expect(code).toBe(1);
+    const { err } = await expectEnd(run('prune --forget-reader sink:orders --yes'), 1);
     expect(err).toContain('There still is: what waits for sink orders, at position 1');
     expect(err).toContain('`earshot sinks drop orders --waiting` gives it up.');
   });
@@ -159,8 +141,7 @@ describe('earshot prune', () => {
     const { dataDir, run } = await openWorld();
     await catchUpIndex({ dataDir });
     await run('prune --older-than 3d --yes');
-    const { out } = await run('index status --json');
-    expect(JSON.parse(out)).toMatchObject({ products: 4, behind: 0 });
+    expect(await printedJson(run('index status --json'))).toMatchObject({ products: 4, behind: 0 });
   });
 
   it('shows how far it is on a terminal, and nowhere else', async () => {

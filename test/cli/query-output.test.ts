@@ -1,5 +1,6 @@
 /** The forms in which `earshot query` prints rows, for programs and for people. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { expectEnd, printed } from './fake-io.ts';
 import {
   createWorld,
   delivery,
@@ -12,17 +13,8 @@ import { told } from './product-samples.ts';
 
 /** The fields of the interface contract, in its order. */
 const fields = [
-  'position',
-  'ackId',
-  'productId',
-  'productName',
-  'event',
-  'subscription',
-  'subscriptionId',
-  'notificationDate',
-  'receivedAt',
-  'source',
-  'timesSeen',
+  ...'position ackId productId productName event subscription subscriptionId'.split(' '),
+  ...'notificationDate receivedAt source timesSeen'.split(' '),
 ];
 const fullRow = {
   position: 1,
@@ -60,35 +52,33 @@ async function createTwoRows() {
   return world;
 }
 
+const it = test.extend('world', () => createTwoRows());
+
 describe('the rows for programs', () => {
   it.each([['--json'], ['--output=json']])(
     '%s is an array of the documented fields',
     async (flag) => {
       const world = await createTwoRows();
-      const { code, out, err } = await world.earshot(['query', flag, '--order', 'oldest']);
-      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const out = await printed(world.earshot(['query', flag, '--order', 'oldest']));
       const rows = JSON.parse(out);
       expect(rows).toEqual([fullRow, bareRow]);
       for (const row of rows) expect(Object.keys(row)).toEqual(fields);
     },
   );
 
-  it('are an empty array when nothing matches', async () => {
-    const world = await createTwoRows();
-    expect((await world.earshot(['query', '--json', '--event', 'deleted'])).out).toBe('[]\n');
+  it('are an empty array when nothing matches', async ({ world }) => {
+    expect((await world.earshot('query --json --event deleted')).out).toBe('[]\n');
   });
 
-  it('are one JSON object a line as ndjson', async () => {
-    const world = await createTwoRows();
-    const { out } = await world.earshot(['query', '--output', 'ndjson', '--order', 'oldest']);
+  it('are one JSON object a line as ndjson', async ({ world }) => {
+    const { out } = await world.earshot('query --output ndjson --order oldest');
     const lines = out.split('\n');
     expect(lines).toHaveLength(3);
     expect(lines.slice(0, 2).map((line) => JSON.parse(line))).toEqual([fullRow, bareRow]);
   });
 
-  it('are a header and comma-separated lines as csv, absent values empty', async () => {
-    const world = await createTwoRows();
-    const { out } = await world.earshot(['query', '--output', 'csv', '--order', 'oldest']);
+  it('are a header and comma-separated lines as csv, absent values empty', async ({ world }) => {
+    const { out } = await world.earshot('query --output csv --order oldest');
     expect(out.split('\n')).toEqual([
       fields.join(','),
       Object.values(fullRow).join(','),
@@ -105,7 +95,7 @@ describe('the rows for programs', () => {
       const [row] = [JSON.parse((await world.earshot(['query', ...argv])).out)].flat();
       expect(row).toMatchObject({ productName: name, ackId: ' a,"b" ' });
     }
-    const { out } = await world.earshot(['query', '--output', 'csv']);
+    const { out } = await world.earshot('query --output csv');
     expect(out).toContain(`," a,""b"" ",product-1,"${name.replaceAll('"', '""')}",created,`);
   });
 
@@ -115,18 +105,12 @@ describe('the rows for programs', () => {
       const world = await filledWorld([
         delivery({ ProductName: formula, ProductId: formula, AckId: formula }),
       ]);
-      const { out } = await world.earshot(['query', '--output', 'csv']);
+      const { out } = await world.earshot('query --output csv');
       const [, line = ''] = out.split('\n');
       expect(line).toContain("'");
       expect(line).not.toMatch(/(^|,)"?[=+@-]/);
     },
   );
-
-  it('wait for a reader that takes one chunk at a time', async () => {
-    const world = await filledWorld(numbered(1, 20));
-    const { code, out } = await world.earshot(['query', '--json'], { slowReader: true });
-    expect({ code, count: JSON.parse(out).length }).toEqual({ code: 0, count: 20 });
-  });
 });
 
 const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
@@ -136,9 +120,8 @@ const box = 'POLYGON ((5 51, 6 51, 6 52, 5 52, 5 51))';
 const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/u;
 
 describe('the table', () => {
-  it('has a title line and one line a row', async () => {
-    const world = await createTwoRows();
-    const { out } = await world.earshot(['query', '--order', 'oldest']);
+  it('has a title line and one line a row', async ({ world }) => {
+    const { out } = await world.earshot('query --order oldest');
     expect(out.split('\n')).toEqual([
       'position  received (UTC)       event    sat  type  sensed (UTC)  tile/orbit  cloud  place  product       subscription  seen',
       '       1  2026-05-02 11:00:00  created  -    -     -             -               -  -      S2A_ONE.SAFE  sea-ice          2',
@@ -149,7 +132,7 @@ describe('the table', () => {
 
   it('fits a terminal of 80 columns: the middle of names that follow no convention is left out', async () => {
     const world = await filledWorld([delivery({ ProductName: long }), ...numbered(2, 3)]);
-    const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
+    const { out } = await world.earshot('query', { isTTY: true, columns: 80 });
     const lines = out.trimEnd().split('\n');
     expect(lines).toHaveLength(4);
     expect(Math.max(...lines.map((line) => line.length))).toBe(80);
@@ -158,13 +141,13 @@ describe('the table', () => {
 
   it('leaves names whole on a wide terminal and in a pipe', async () => {
     const world = await filledWorld([delivery({ ProductName: long })]);
-    expect((await world.earshot(['query'], { isTTY: true, columns: 200 })).out).toContain(long);
-    expect((await world.earshot(['query'], { columns: 80 })).out).toContain(long);
+    expect((await world.earshot('query', { isTTY: true, columns: 200 })).out).toContain(long);
+    expect((await world.earshot('query', { columns: 80 })).out).toContain(long);
   });
 
   it('keeps 12 columns of the name on a terminal that is far too narrow', async () => {
     const world = await filledWorld([delivery({ ProductName: long })]);
-    const { out } = await world.earshot(['query'], { isTTY: true, columns: 10 });
+    const { out } = await world.earshot('query', { isTTY: true, columns: 10 });
     expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
   });
 
@@ -173,7 +156,7 @@ describe('the table', () => {
     const sample = { id: 'product-1', name: sentinel2, cloud: 19.96, area: box };
     const sensed = '2026-05-01T10:30:21Z';
     await world.fill([told({ ...sample, sensed }), told({ ...sample, id: 'product-2' })]);
-    const { out } = await world.earshot(['query'], { isTTY: true, columns: 80 });
+    const { out } = await world.earshot('query', { isTTY: true, columns: 80 });
     const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  52N 6E';
     // The second record has no time: it is that of the name.
     expect(out.split('\n')).toEqual([
@@ -183,20 +166,18 @@ describe('the table', () => {
       '',
     ]);
     const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
-    const medium = (await world.earshot(['query'], { isTTY: true, columns: 100 })).out;
+    const medium = (await world.earshot('query', { isTTY: true, columns: 100 })).out;
     expect(medium).toContain(`${line}  51.5°N 5.5°E`);
-    const wide = (await world.earshot(['query', '--wide'], { isTTY: true, columns: 80 })).out;
+    const wide = (await world.earshot('query --wide', { isTTY: true, columns: 80 })).out;
     expect(wide).toContain(`  51.5°N 5.5°E  ${sentinel2}  sea-ice`);
   });
 
-  it('has the columns that --columns names, as csv has', async () => {
-    const world = await createTwoRows();
+  it('has the columns that --columns names, as csv has', async ({ world }) => {
     const argv = ['query', '--order', 'oldest', '--columns', 'ackId,event'];
     expect((await world.earshot(argv)).out).toBe('ackId  event\nack-1  created\n-      created\n');
     const csv = await world.earshot([...argv, '--output', 'csv']);
     expect(csv.out).toBe('ackId,event\nack-1,created\n,created\n');
-    const wrong = await world.earshot(['query', '--columns', 'tile']);
-    expect(wrong.code).toBe(2);
+    const wrong = await expectEnd(world.earshot('query --columns tile'), 2);
     expect(wrong.err).toContain(`unknown column "tile". Use names from: ${fields.join(', ')}.`);
   });
 
@@ -218,8 +199,7 @@ describe('the table', () => {
       [...tail, '--output', 'ndjson'],
     ];
     for (const argv of argvs) {
-      const { code, out, err } = await world.earshot(argv, { isTTY: true, columns: 120 });
-      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const out = await printed(world.earshot(argv, { isTTY: true, columns: 120 }));
       expect(out).toContain('evil');
       for (const line of out.split('\n')) expect(line).not.toMatch(unprintable);
     }
@@ -232,7 +212,7 @@ describe('query drift', () => {
       delivery({ SubscriptionEvent: 'Created', Novelty: 1 }),
       delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }, { receivedAtUs: 0 }),
     ]);
-    const { code, out } = await world.earshot(['query', 'drift', '--json']);
+    const { code, out } = await world.earshot('query drift --json');
     const at = '2026-05-02T11:00:00.000000Z';
     expect({ code, rows: JSON.parse(out) }).toEqual({
       code: 0,
@@ -246,7 +226,7 @@ describe('query drift', () => {
         { shape: 'unknown-field:Novelty', count: 1, firstSeenAt: at, lastSeenAt: at },
       ],
     });
-    expect((await world.earshot(['query', 'drift'])).out).toMatch(
+    expect((await world.earshot('query drift')).out).toMatch(
       /^shape +count +first seen.*\nevent-case +2 +20.*\nunknown-field:Novelty +1 +20/,
     );
   });
@@ -255,16 +235,16 @@ describe('query drift', () => {
     const world = createWorld();
     const unknown = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`field${i}`, 0]));
     await world.fill([delivery(unknown), delivery({ AckId: 'ack-2', value: 'odd' })]);
-    expect((await world.earshot(['query', 'drift'])).out).toMatch(/^value-odd +1 /m);
+    expect((await world.earshot('query drift')).out).toMatch(/^value-odd +1 /m);
   });
 
   it('is an empty array, or nothing, when there was none', async () => {
     const world = await filledWorld([delivery()]);
-    expect(await world.earshot(['query', 'drift', '--json'])).toMatchObject({
+    expect(await world.earshot('query drift --json')).toMatchObject({
       code: 0,
       out: '[]\n',
     });
-    expect(await world.earshot(['query', 'drift'])).toMatchObject({ code: 0, out: '' });
+    expect(await world.earshot('query drift')).toMatchObject({ code: 0, out: '' });
   });
 });
 
@@ -274,8 +254,7 @@ it('--body prints a body with several notifications once', async () => {
     ...{ SubscriptionEvent: 'created', ProductId: `product-${i}`, AckId: `ack-${i}` },
   }));
   await world.fill([rawDelivery(JSON.stringify(items)), ...numbered(4, 4)]);
-  const { code, out } = await world.earshot(['query', '--body', '--order', 'oldest']);
-  expect(code).toBe(0);
+  const { out } = await expectEnd(world.earshot('query --body --order oldest'), 0);
   const bodies = out.split('\n');
   expect(bodies).toHaveLength(2);
   expect(JSON.parse(bodies[0] ?? '')).toEqual(items);

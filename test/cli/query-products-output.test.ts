@@ -2,10 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeProducts } from '../../src/cli/product-output.ts';
 import type { ProductForm } from '../../src/cli/row-forms.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
+import { expectRefusal, printed, printedJson } from './fake-io.ts';
 import {
   createProductWorld,
   guid,
@@ -15,31 +16,13 @@ import {
   told,
 } from './product-samples.ts';
 
+const it = test.extend('world', () => createProductWorld());
+
 const fields = [
-  'position',
-  'productId',
-  'productName',
-  'collection',
-  'platform',
-  'productType',
-  'processingLevel',
-  'sensingStart',
-  'sensingEnd',
-  'publicationDate',
-  'modificationDate',
-  'sizeBytes',
-  'online',
-  'cloudCoverPercent',
-  'orbitNumber',
-  'relativeOrbitNumber',
-  'orbitDirection',
-  'tile',
-  'processingBaseline',
-  'receivedAt',
-  'deletionDate',
-  'deletionCause',
-  's3Path',
-  'downloadUrl',
+  ...'position productId productName collection platform productType processingLevel'.split(' '),
+  ...'sensingStart sensingEnd publicationDate modificationDate sizeBytes online'.split(' '),
+  ...'cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile'.split(' '),
+  ...'processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl'.split(' '),
 ];
 
 /** Sample 1 in columns. */
@@ -71,23 +54,15 @@ const columns = {
   downloadUrl: `https://catalogue.dataspace.copernicus.eu/odata/v1/Products(${guid('1')})/$value`,
 };
 
-// Most of these tests only read: they share one world, since filling it takes longer than a query.
-let world: Awaited<ReturnType<typeof createProductWorld>>;
-beforeAll(async () => {
-  let cleanUp: () => void = () => undefined;
-  world = await createProductWorld((remove) => {
-    cleanUp = remove;
-  });
-  return () => cleanUp();
-});
+// Most of these tests only read: they share one data directory, since filling it takes longer than a query.
+const world = await createProductWorld(afterAll);
 
 const oldest = ['query', 'products', '--orderby', 'received asc'];
 
 describe('the products for programs', () => {
   it('are the records as received: in an array, or one a line', async () => {
     const records = samples.slice(0, 4).map(recordOf);
-    const { code, out, err } = await world.earshot([...oldest, '--json']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const out = await printed(world.earshot([...oldest, '--json']));
     expect(JSON.parse(out)).toEqual(records);
     const lines = (await world.earshot([...oldest, '--output', 'ndjson'])).out.split('\n');
     expect(lines.slice(0, -1).map((line) => JSON.parse(line))).toEqual(records);
@@ -101,13 +76,12 @@ describe('the products for programs', () => {
     expect(lines[0]).toBe(fields.join(','));
     expect(lines[1]).toBe(Object.values(columns).join(','));
     expect(lines[4]).toContain(`,"'=odd ""one"",.SAFE",`);
-    const gone = await world.earshot(['query', 'products', '--deleted', '--output', 'csv']);
+    const gone = await world.earshot('query products --deleted --output csv');
     expect(gone.out).toMatch(/,2026-05-02T06:00:00\.000000Z,Duplicated product,,\n$/);
   });
 
   it('are features as geojson, with the columns as properties', async () => {
-    const { out } = await world.earshot([...oldest, '--output', 'geojson']);
-    const collection = JSON.parse(out);
+    const collection = await printedJson(world.earshot([...oldest, '--output', 'geojson']));
     expect(collection).toMatchObject({ type: 'FeatureCollection' });
     const [first, , , bare, ...more] = collection.features;
     expect(more).toEqual([]);
@@ -122,8 +96,7 @@ describe('the products for programs', () => {
     expect(bare).toMatchObject({ id: guid('4'), geometry: null });
   });
 
-  it('are cut at the antimeridian as geojson (RFC 7946, 3.1.9)', async () => {
-    const own = await createProductWorld();
+  it('are cut at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ world: own }) => {
     const area = 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))';
     await own.fill([told({ id: guid('7'), name: 'S2A_ACROSS.SAFE', area })]);
     const argv = ['query', 'products', '--name', 'S2A_ACROSS*', '--output', 'geojson'];
@@ -152,20 +125,19 @@ describe('the products for programs', () => {
   });
 
   it('wait for a reader that takes one chunk at a time', async () => {
-    for (const form of ['geojson', 'csv']) {
+    for (const form of ['json', 'geojson', 'csv']) {
       const ended = await world.earshot([...oldest, '--output', form], { slowReader: true });
       expect(ended.code).toBe(0);
     }
   });
 
-  it('are all there beyond the 50 that a person is shown', async () => {
-    const own = await createProductWorld();
+  it('are all there beyond the 50 that a person is shown', async ({ world: own }) => {
     const many = Array.from({ length: 60 }, (_, i) => ({ id: guid(`${100 + i}`), name: `N${i}` }));
     await own.fill(many.map(told));
-    const table = await own.earshot(['query', 'products']);
+    const table = await own.earshot('query products');
     expect(table.out.trimEnd().split('\n')).toHaveLength(51);
     expect(table.err).toMatch(/^50 shown\. For what may follow: the same with --after \S+\n$/);
-    const { out, err } = await own.earshot(['query', 'products', '--output', 'ids']);
+    const { out, err } = await own.earshot('query products --output ids');
     expect(out.trimEnd().split('\n')).toHaveLength(64);
     expect(err).toBe('');
   });
@@ -184,8 +156,7 @@ describe('download URLs', () => {
 describe('--columns', () => {
   it('chooses the columns of csv, in the order given', async () => {
     const argv = [...oldest, '--limit', '2', '--output', 'csv', '--columns', 'tile, s3Path'];
-    const { code, out } = await world.earshot(argv);
-    expect({ code, out }).toEqual({
+    expect(await world.earshot(argv)).toMatchObject({
       code: 0,
       out: 'tile,s3Path\n31UFR,/eodata/Sentinel-2/one.SAFE\n32TQM,\n',
     });
@@ -208,9 +179,7 @@ describe('--columns', () => {
     ['tile --output geojson', 'geojson has none. Use --output csv'],
   ])('%s is refused, with advice', async (line, advice) => {
     const [names = '', ...more] = line.split(' ');
-    const { code, out, err } = await world.earshot([...oldest, '--columns', names, ...more]);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(advice);
+    await expectRefusal(world.earshot([...oldest, '--columns', names, ...more]), advice);
   });
 });
 
@@ -252,13 +221,9 @@ const realRecords: Record<string, unknown>[] = existsSync(realFile)
       .map((line) => JSON.parse(line))
   : [];
 
-describe('tables of real names', () => {
-  let many: Awaited<ReturnType<typeof createProductWorld>>;
+describe('tables of real names', async () => {
+  const many = await createProductWorld(afterAll);
   beforeAll(async () => {
-    let cleanUp: () => void = () => undefined;
-    many = await createProductWorld((remove) => {
-      cleanUp = remove;
-    });
     const products = named.map(([name], i) => ({
       id: guid(`${100 + i}`),
       name,
@@ -266,16 +231,11 @@ describe('tables of real names', () => {
     }));
     const real = realRecords
       .filter((_, i) => i % 4 === 0)
-      .map((fields, i) => ({
-        ...{
-          id: `${fields.Id}`,
-          name: `${fields.Name}`,
-          event: i % 2 === 0 ? 'created' : 'deleted',
-        },
-        fields,
-      }));
+      .map((fields, i) => {
+        const event = i % 2 === 0 ? 'created' : 'deleted';
+        return { id: `${fields.Id}`, name: `${fields.Name}`, event, fields };
+      });
     await many.fill([...real, ...products].map((sample) => told(sample as Sample)));
-    return () => cleanUp();
   });
 
   it.each([80, 100, 160])(
@@ -355,8 +315,7 @@ describe('the table', () => {
     expect(title).toMatch(/^sensed \(UTC\) +deleted \(UTC\) +sat +type +tile\/orbit +cause +place/);
   });
 
-  it('never shows as much cloud as --cloud-below excludes', async () => {
-    const own = await createProductWorld();
+  it('never shows as much cloud as --cloud-below excludes', async ({ world: own }) => {
     const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
     await own.fill(covers.map((cloud, i) => told({ id: guid(`${20 + i}`), name: `N${i}`, cloud })));
     const argv = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
@@ -365,14 +324,13 @@ describe('the table', () => {
   });
 
   it('shows date and cause of deletions', async () => {
-    const { out } = await world.earshot(['query', 'products', '--deleted']);
+    const { out } = await world.earshot('query products --deleted');
     expect(out).toMatch(
       /^deleted \(UTC\) +sat +type +sensed \(UTC\) +tile\/orbit +cause +place +name\n2026-05-02 06:00 {2}S2A .* 31UFR R108 {2}Duplicated product .*\.SAFE\n$/,
     );
   });
 
-  it('fits a terminal of 80 columns, and lets no name steer it', async () => {
-    const own = await createProductWorld();
+  it('fits a terminal of 80 columns, and lets no name steer it', async ({ world: own }) => {
     await own.fill([told({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' })]);
     const terminal = { isTTY: true, columns: 80 };
     for (const form of ['table', 'json', 'csv']) {

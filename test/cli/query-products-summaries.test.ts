@@ -1,31 +1,23 @@
 /** `earshot query products --summaries`: a text beside each product, in every form. */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { withTexts } from '../../src/cli/product-output.ts';
 import type { FoundProduct, Products } from '../../src/domain/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { foundProduct } from '../summary/facts/found-product.ts';
-import { nowUs } from './fake-io.ts';
+import { nowUs, printedJson } from './fake-io.ts';
 import { createWorld } from './filled-store.ts';
 import { createProductWorld, guid, recordOf, samples } from './product-samples.ts';
 import { hostile, putSummaries, steering } from './summary-samples.ts';
 
-// These tests only read.
-let world: Awaited<ReturnType<typeof createProductWorld>>;
-beforeAll(async () => {
-  let cleanUp: () => void = () => undefined;
-  world = await createProductWorld((remove) => {
-    cleanUp = remove;
-  });
-  // Product 3 has no text, 4 only a template, 5 is deleted.
-  await putSummaries(world.dataDir, [
-    { text: { text: 'Written by a model.' } },
-    { text: { text: hostile, verified: false, doubts: ['1+1'] } },
-    { waits: true },
-    { outcome: { outcome: 'failed', error: 'The answer is empty.', template: 'Made before.' } },
-    { text: { text: 'It was deleted.' } },
-  ]);
-  return () => cleanUp();
-});
+// These tests only read. Product 3 has no text, 4 only a template, 5 is deleted.
+const world = await createProductWorld(afterAll);
+await putSummaries(world.dataDir, [
+  { text: { text: 'Written by a model.' } },
+  { text: { text: hostile, verified: false, doubts: ['1+1'] } },
+  { waits: true },
+  { outcome: { outcome: 'failed', error: 'The answer is empty.', template: 'Made before.' } },
+  { text: { text: 'It was deleted.' } },
+]);
 
 const query = (words: readonly string[], isTTY = false) =>
   world.earshot(['query', 'products', '--orderby', 'received asc', '--summaries', ...words], {
@@ -51,14 +43,14 @@ const ofFacts = {
 
 describe('the text beside a product', () => {
   it('is in each record as json and ndjson: the one written, else one made of the facts', async () => {
-    const rows = JSON.parse((await query(['--json'])).out);
+    const rows = await printedJson(query(['--json']));
     expect(rows[0]).toEqual({ ...recordOf(samples[0] ?? expect.fail()), summary: written });
     expect(rows[1].summary).toMatchObject({ text: hostile, verified: false });
     expect(rows[2].summary).toEqual(ofFacts);
     expect(rows[3].summary).toMatchObject({ text: 'Made before.', model: null });
     const lines = (await query(['--output', 'ndjson'])).out.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line))).toEqual(rows);
-    const [deleted] = JSON.parse((await gone('--json')).out);
+    const [deleted] = await printedJson(gone('--json'));
     expect(deleted).toMatchObject({ Id: guid('5'), summary: { text: 'It was deleted.' } });
   });
 
@@ -74,7 +66,7 @@ describe('the text beside a product', () => {
   });
 
   it('is a property as geojson, and stands behind the id as ids', async () => {
-    const { features } = JSON.parse((await query(['--output', 'geojson'])).out);
+    const { features } = await printedJson(query(['--output', 'geojson']));
     expect(features[0].properties).toMatchObject({ productId: guid('1'), summary: written });
     expect(features[2]).toMatchObject({ geometry: {}, properties: { summary: ofFacts } });
     const { out } = await query(['--output', 'ids']);

@@ -2,31 +2,23 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { addProductFlags, compileFlags, type ProductFlags } from '../../src/cli/product-flags.ts';
 import { defaultOrderOf } from '../../src/domain/products.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { nowUs } from './fake-io.ts';
+import { expectEnd, expectRefusal, nowUs, printedJson } from './fake-io.ts';
 import { createProductWorld, guid, samples, told } from './product-samples.ts';
 
-// These tests only read: they share one world and one open index, as most of a command's time is opening it.
-let world: Awaited<ReturnType<typeof createProductWorld>>;
-let products: ReturnType<typeof openProducts>;
-beforeAll(async () => {
-  let cleanUp: () => void = () => undefined;
-  world = await createProductWorld((remove) => {
-    cleanUp = remove;
-  });
-  await catchUpIndex({ dataDir: world.dataDir });
-  products = openProducts(world.dataDir);
-  return async () => {
-    await products.close();
-    cleanUp();
-  };
-});
+const it = test.extend('world', () => createProductWorld());
+
+// These tests only read: they share one data directory and one open index, as most of a command's time is opening it.
+const world = await createProductWorld(afterAll);
+await catchUpIndex({ dataDir: world.dataDir });
+const products = openProducts(world.dataDir);
+afterAll(() => products.close());
 
 /** The last digits of what the flags choose, newest received first: what the command asks the index. */
 async function chosen(words: readonly string[]): Promise<string> {
@@ -128,8 +120,7 @@ describe('query products', () => {
     }
   });
 
-  it('chooses by the time at which the first notification was received', async () => {
-    const own = await createProductWorld();
+  it('chooses by the time at which the first notification was received', async ({ world: own }) => {
     const [one] = samples;
     if (one === undefined) throw new Error('there are no samples');
     // A later notification about a known product makes it no newer.
@@ -140,9 +131,9 @@ describe('query products', () => {
     expect(await own.digits(['--since', '30m'])).toBe('7');
     expect(await own.digits(['--until', '30m'])).toBe('4321');
     expect(await own.digits(['--since', '90m', '--until', '30m', '--collection', 'S2'])).toBe('21');
-    const count = await own.earshot(['query', 'products', '--since', '30m', '--count']);
+    const count = await own.earshot('query products --since 30m --count');
     expect(count.out).toBe('1\n');
-    const explained = await own.earshot(['query', 'products', '--since', '30m', '--explain']);
+    const explained = await own.earshot('query products --since 30m --explain');
     expect(explained.out).toContain('received    from 2026-05-02T11:30:00.000000Z');
   });
 
@@ -157,26 +148,18 @@ describe('query products', () => {
   });
 
   it('counts instead', async () => {
-    const counted = await world.earshot(['query', 'products', '--collection', 'S2', '--count']);
+    const counted = await world.earshot('query products --collection S2 --count');
     expect(counted).toMatchObject({ code: 0, out: '2\n', err: '' });
-    const gone = await world.earshot(['query', 'products', '--deleted', '--count']);
+    const gone = await world.earshot('query products --deleted --count');
     expect(gone.out).toBe('1\n');
   });
 
   it('tells what the flags mean, and how it is found', async () => {
     const argv = ['query', 'products', '--platform', 'S2A', '--sensed', '2026-05', '--explain'];
-    const { code, out } = await world.earshot([...argv, '--json']);
-    expect(code).toBe(0);
-    const told = JSON.parse(out);
-    expect(Object.keys(told)).toEqual([
-      'entity',
-      'filter',
-      'orderby',
-      'narrowedBy',
-      'byColumns',
-      'byRecords',
-      'plan',
-    ]);
+    const told = await printedJson(expectEnd(world.earshot([...argv, '--json']), 0));
+    expect(Object.keys(told)).toEqual(
+      'entity filter orderby narrowedBy byColumns byRecords plan'.split(' '),
+    );
     expect(told.filter).toContain("'platformSerialIdentifier'");
     expect(told.filter).toMatch(/ContentDate\/Start ge 2026-05-01.* lt 2026-06-01/);
     expect(told).toMatchObject({ entity: 'Products', orderby: 'received desc', byRecords: [] });
@@ -185,8 +168,7 @@ describe('query products', () => {
     expect(text).toMatch(/^plan {8}/m);
   });
 
-  it('finds what arrived since it last looked', async () => {
-    const own = await createProductWorld();
+  it('finds what arrived since it last looked', async ({ world: own }) => {
     expect(await own.digits(['--limit', '1'])).toBe('4');
     await own.fill([told({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
     expect(await own.digits(['--limit', '1'])).toBe('6');
@@ -216,7 +198,7 @@ describe('query products', () => {
   });
 
   it('says on stderr that nothing matches, and is done', async () => {
-    const { code, out, err } = await world.earshot(['query', 'products', '--name', 'S2A_MSI']);
+    const { code, out, err } = await world.earshot('query products --name S2A_MSI');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(/^No product matches\..*--explain\n$/);
   });
@@ -227,8 +209,7 @@ describe('a box', () => {
     ['48,6,45,11', 357, '6,45,11,48'],
     ['-30,15,-35,20', 355, '15,-35,20,-30'],
   ])('%s that looks like latitude first is warned about', async (box, degrees, corrected) => {
-    const { code, err } = await world.earshot(['query', 'products', `--bbox=${box}`]);
-    expect(code).toBe(0);
+    const { err } = await expectEnd(world.earshot(['query', 'products', `--bbox=${box}`]), 0);
     expect(err).toContain(
       `warning: --bbox: The box spans ${degrees} degrees of longitude, across the antimeridian. The order is west,south,east,north. If latitudes come first here, use ${corrected}.\n`,
     );
@@ -244,8 +225,7 @@ describe('a record without attributes', () => {
   const name = 'S2C_MSIL1C_20260501T103021_N0511_R022_T33UVV_20260501T140000.SAFE';
   const query = ['query', 'products'];
 
-  it('has the tile, orbit and level of its name, and --tile finds it', async () => {
-    const own = await createProductWorld();
+  it('has the tile, orbit and level of its name, and --tile finds it', async ({ world: own }) => {
     const [id, other] = [guid('7'), guid('8')];
     await own.fill([told({ id, name, fields: { Attributes: undefined } })]);
     const attributes = { tileId: '33UVV' };
@@ -259,8 +239,7 @@ describe('a record without attributes', () => {
     expect(await own.digits(['--tile', '31UFR,33UVV'])).toBe('871');
   });
 
-  it('matches no filter on an attribute, as in the catalogue', async () => {
-    const own = await createProductWorld();
+  it('matches no filter on an attribute, as in the catalogue', async ({ world: own }) => {
     await own.fill([told({ id: guid('7'), name, fields: { Attributes: undefined } })]);
     const filter =
       "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/OData.CSC.StringAttribute/Value eq '33UVV')";
@@ -336,9 +315,7 @@ describe('wrong words', () => {
     ['--explain --count', /cannot be used with/],
     ['--cloudy 3', /unknown option '--cloudy'/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
-    const { code, out, err } = await world.earshot(['query', 'products', ...line.split(' ')]);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(message);
+    await expectRefusal(world.earshot(['query', 'products', ...line.split(' ')]), message);
   });
 
   it.each<[string, string[], RegExp]>([
@@ -356,12 +333,10 @@ describe('wrong words', () => {
   });
 
   it('a key of another order is refused with the order it belongs to', async () => {
-    const first = await world.earshot(['query', 'products', '--limit', '1']);
+    const first = await world.earshot('query products --limit 1');
     const key = /--after (\S+)/.exec(first.err)?.[1] ?? '';
     const argv = ['query', 'products', '--orderby', 'received asc', '--after', key];
-    const { code, err } = await world.earshot(argv);
-    expect(code).toBe(2);
-    expect(err).toContain('belongs to --orderby "received desc"');
+    await expectEnd(world.earshot(argv), 2, 'belongs to --orderby "received desc"');
   });
 
   it.each<[string, string, RegExp]>([
@@ -380,8 +355,6 @@ describe('wrong words', () => {
   ])('a file with %s is refused with the reason', async (_title, text, message) => {
     const file = join(temporaryDirectory(), 'area.geojson');
     writeFileSync(file, text);
-    const { code, out, err } = await world.earshot(['query', 'products', '--intersects', file]);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(message);
+    await expectRefusal(world.earshot(['query', 'products', '--intersects', file]), message);
   });
 });

@@ -1,8 +1,16 @@
-/** `earshot reconcile` where something is in the way: words, windows, the catalogue, another program, Ctrl-C. */
-import { describe, expect, it } from 'vitest';
+/** `earshot reconcile` where something is in the way: words, windows, the catalogue, another program, Ctrl-C, the clock. */
+import { describe, expect, test } from 'vitest';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { collect } from '../helpers/deliveries.ts';
-import { nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
+import { expectEnd, printedJson } from './fake-io.ts';
+import {
+  compareAutomatically,
+  hourUs,
+  nowUs,
+  openReconcileWorld,
+  type ReconcileWorld,
+} from './reconcile-world.ts';
 
 const reconcile = ['reconcile', '--since', '3d'];
 
@@ -12,12 +20,25 @@ async function openRegistered(options: Parameters<typeof openReconcileWorld>[0] 
   return world;
 }
 
+const it = test.extend('world', () => openRegistered());
+
+/** Runs the command until it asks for the third list, which is never answered. */
+async function cutThird(world: ReconcileWorld, clock: () => number) {
+  let asked = 0;
+  const stopping: typeof fetch = async (input, init) => {
+    asked += 1;
+    if (asked === 3) running.stop();
+    return fetch(input, init);
+  };
+  const running = world.start(reconcile, { fetch: stopping, nowUs: clock });
+  return running.ended;
+}
+
 const rowsOf = ({ withStore }: ReconcileWorld) =>
   withStore((store) => collect(store.find({ order: 'oldest' })));
 
 describe('earshot reconcile', () => {
-  it('refuses a subscription that never was, and says which were', async () => {
-    const world = await openRegistered();
+  it('refuses a subscription that never was, and says which were', async ({ world }) => {
     expect(await world.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
       code: 2,
       err: 'earshot: There never was a subscription alps in this data directory. Known are: sea-ice.\n',
@@ -27,8 +48,7 @@ describe('earshot reconcile', () => {
   it('says that nothing was registered, and what to do', async () => {
     const world = await openReconcileWorld({ past: undefined });
     await world.withStore(async () => undefined);
-    const { code, err } = await world.run(reconcile);
-    expect(code).toBe(2);
+    const { err } = await expectEnd(world.run(reconcile), 2);
     expect(err).toContain('No subscription was ever registered in this data directory');
     expect(err).toContain('earshot register');
     // Named or not, there is nothing to be named.
@@ -37,19 +57,19 @@ describe('earshot reconcile', () => {
 
   it('refuses an empty window, and times that are none', async () => {
     const world = await openRegistered({ past: undefined });
-    const empty = await world.run(['reconcile', '--since', '1d', '--until', '2d']);
-    expect(empty).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
     let clockUs = nowUs;
     const ticking = () => {
       clockUs += 7_000;
       return clockUs;
     };
-    const slip = await world.run(['reconcile', '--since', '0h'], { nowUs: ticking });
-    expect(slip).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
-    const future = await world.run(['reconcile', '--since', '2026-06-01']);
-    expect(future).toMatchObject({ code: 2, err: expect.stringContaining('The window is empty') });
-    const odd = await world.run(['reconcile', '--since', 'yesterday']);
-    expect(odd).toMatchObject({ code: 2, err: expect.stringContaining('Use 90m, 24h, 7d') });
+    for (const [flags, reason] of [
+      ['--since 1d --until 2d', 'The window is empty'],
+      ['--since 0h', 'The window is empty'],
+      ['--since 2026-06-01', 'The window is empty'],
+      ['--since yesterday', 'Use 90m, 24h, 7d'],
+    ] as const) {
+      await expectEnd(world.run(['reconcile', ...flags.split(' ')], { nowUs: ticking }), 2, reason);
+    }
     expect(world.asked()).toBe(0);
   });
 
@@ -67,7 +87,7 @@ describe('earshot reconcile', () => {
         ],
       }),
     );
-    const { code, out, err } = await world.run(['reconcile', '--since', '2h']);
+    const { code, out, err } = await world.run('reconcile --since 2h');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(
       /^No event is expected: there was no subscription in that time\. 0 requests/,
@@ -85,18 +105,15 @@ describe('earshot reconcile', () => {
     expect(await world.run(reconcile, { env })).toMatchObject({ code: 0 });
   });
 
-  it('asks again for pages that are broken, and ends with all of it', async () => {
-    const world = await openRegistered();
+  it('asks again for pages that are broken, and ends with all of it', async ({ world }) => {
     world.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
-    const { code, err } = await world.run(reconcile);
-    expect(code).toBe(0);
+    const { err } = await expectEnd(world.run(reconcile), 0);
     expect(err).toMatch(
       /^The catalogue's answer cannot be used; trying again for about 2 min …\n112 of 112 events were missing and are recovered now\. 4 requests/,
     );
   });
 
-  it('takes the progress away before it tells that the catalogue fails', async () => {
-    const world = await openRegistered();
+  it('takes the progress away before it tells that the catalogue fails', async ({ world }) => {
     let asked = 0;
     const failing: typeof fetch = async (input, init) => {
       asked += 1;
@@ -114,9 +131,7 @@ describe('earshot reconcile', () => {
   it('does not wait for hours: it ends with how long the catalogue wants to be left alone', async () => {
     const world = await openRegistered();
     world.sandbox.service.change({ queryRetryAfterSeconds: 900, nextQueries: { rateLimited: 1 } });
-    const { code, err } = await world.run(reconcile);
-    expect(code).toBe(1);
-    expect(err).toMatch(/asked too often \(429, .*Try again in 900 seconds\./);
+    await expectEnd(world.run(reconcile), 1, /asked too often \(429, .*Try again in 900 seconds\./);
     expect(world.asked()).toBe(1);
   });
 
@@ -140,22 +155,12 @@ describe('earshot reconcile', () => {
     });
   });
 
-  it('goes on after Ctrl-C from the hours that are done, and ends the same', async () => {
-    const world = await openRegistered();
+  it('goes on after Ctrl-C from the hours that are done, and ends the same', async ({ world }) => {
     let nowMs = nowUs / 1_000;
     const clock = () => nowMs * 1_000;
-    let asked = 0;
-    const stopping: typeof fetch = async (input, init) => {
-      asked += 1;
-      // The third list is never answered.
-      if (asked === 3) running.stop();
-      return fetch(input, init);
-    };
-    const running = world.start(reconcile, { fetch: stopping, nowUs: clock });
-    expect(await running.ended).toMatchObject({ code: 1 });
+    expect(await cutThird(world, clock)).toMatchObject({ code: 1 });
     nowMs += 12 * 60_000;
-    const { code, err } = await world.run(reconcile, { nowUs: clock });
-    expect(code).toBe(0);
+    const { err } = await expectEnd(world.run(reconcile, { nowUs: clock }), 0);
     expect(err).toMatch(/^Going on with what began 12 min ago\.\n9 of 112 events were missing/);
     expect(await rowsOf(world)).toHaveLength(112);
     // That one is finished: the same words begin anew.
@@ -172,4 +177,75 @@ describe('earshot reconcile', () => {
     release();
     expect(await running.ended).toMatchObject({ code: 0 });
   });
+});
+
+const dayUs = 24 * hourUs;
+
+/** When what is in the log was received. */
+const receivedAt = async (world: ReconcileWorld) =>
+  new Set((await rowsOf(world)).map(({ receivedAtUs }) => receivedAtUs));
+
+it('calls no hour complete that lasts yet by the catalogue’s clock, though ours is a day ahead', async () => {
+  const world = await openRegistered();
+  await expectEnd(world.run(reconcile, { nowUs: () => nowUs + dayUs }), 0);
+  const hours = await world.withStore(({ completeness }) =>
+    completeness.coverage({ sinceUs: 0, untilUs: nowUs + 9 * dayUs }),
+  );
+  // The whole hours of two days: the third one is to come.
+  expect(hours).toHaveLength(3 * 47);
+  const latestUs = Math.max(...hours.map((hour) => hour.hourUs + hourUs));
+  expect(latestUs).toBe(Date.UTC(2026, 4, 2, 12) * 1_000);
+  expect(Math.max(...hours.map(({ comparedAtUs }) => comparedAtUs))).toBeLessThan(nowUs + hourUs);
+  // What was found meanwhile stands in the log with the right time.
+  expect(await printedJson(world.run('reconcile --since 3d --json'))).toMatchObject({ fetched: 0 });
+});
+
+it('goes on with a run within two hours, and begins anew after that', async ({ world }) => {
+  let atUs = nowUs;
+  const clock = () => atUs;
+  const cut = async (afterUs: number) => {
+    atUs += afterUs;
+    return (await cutThird(world, clock)).err;
+  };
+  expect(await cut(0)).not.toContain('Going on');
+  expect(await cut(2 * hourUs)).toContain('Going on with what began 120 min ago.');
+  expect(await cut(1)).not.toContain('Going on');
+});
+
+it.each([
+  [-3, "about 3 h behind the catalogue's: a window such as --since 12h ends that much too early"],
+  [3, "about 3 h ahead of the catalogue's: a window such as --since 12h begins that much too late"],
+])(
+  'dates what it fetches by our clock, as pushes are, and tells of %d h once',
+  async (hours, told) => {
+    const world = await openRegistered();
+    const ownUs = nowUs + hours * hourUs;
+    const { err } = await expectEnd(world.run(reconcile, { nowUs: () => ownUs }), 0);
+    const lines = err.split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines[1]).toBe(`This machine's clock is ${told}. Set it by NTP.`);
+    expect(await receivedAt(world)).toEqual(new Set([ownUs]));
+  },
+);
+
+it('takes a clock that is a minute off for right', async ({ world }) => {
+  const ownUs = nowUs + 60_000_000;
+  const { err } = await world.run(reconcile, { nowUs: () => ownUs });
+  expect(err).toMatch(/^112 of 112 events were missing .*\n$/);
+});
+
+it('dates what the receiver fetches by our clock', async ({ world }) => {
+  await catchUpIndex({ dataDir: world.dataDir });
+  const ownUs = nowUs - 3 * hourUs;
+  expect(await compareAutomatically(world, ownUs)).toBe('all');
+  expect(await receivedAt(world)).toEqual(new Set([ownUs]));
+});
+
+it('promises no more than it can after a cut when our clock is ahead', async ({ world }) => {
+  const clock = () => nowUs + 3 * hourUs;
+  expect((await cutThird(world, clock)).err).toMatch(
+    /ahead of the catalogue's: .*\nearshot: Stopped\. What was compared is kept; the same command may compare it again, /,
+  );
+  const { err } = await world.run(reconcile, { nowUs: () => clock() + 60_000_000 });
+  expect(err).toMatch(/^9 of 112 events were missing and are recovered now\./);
 });

@@ -1,11 +1,23 @@
 /** A catalogue with a past on loopback, and a data directory that was told of a part of it. */
 
 import { onTestFinished } from 'vitest';
+import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
+import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
+import { openProducts } from '../../src/store/products/products.ts';
+import type { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type Ended, type FakeIoOptions, type Running, startCommand } from './fake-io.ts';
+import {
+  type Ended,
+  type FakeIoOptions,
+  type Running,
+  silentLog,
+  startCommand,
+  type Words,
+} from './fake-io.ts';
+import { withStore as withOpenStore } from './filled-store.ts';
 
 export const hourUs = 3_600_000_000;
 /** When every command of these tests runs: 2026-05-02T12:20:00Z. */
@@ -22,8 +34,8 @@ export interface HeldProduct {
 export interface ReconcileWorld {
   sandbox: Sandbox;
   dataDir: string;
-  start(argv: readonly string[], options?: FakeIoOptions): Running;
-  run(argv: readonly string[], options?: FakeIoOptions): Promise<Ended>;
+  start(argv: Words, options?: FakeIoOptions): Running;
+  run(argv: Words, options?: FakeIoOptions): Promise<Ended>;
   /** What the catalogue has, oldest first. */
   held(): Promise<HeldProduct[]>;
   withStore<Result>(use: (store: Store) => Promise<Result>): Promise<Result>;
@@ -55,16 +67,9 @@ export async function openReconcileWorld(
     EARSHOT_TOKEN_URL: sandbox.tokenUrl,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
-  const start = (argv: readonly string[], more: FakeIoOptions = {}) =>
+  const start = (argv: Words, more: FakeIoOptions = {}) =>
     startCommand(argv, { nowUs: () => nowUs, ...more, env: { ...env, ...more.env } });
-  const withStore = async <Result>(use: (store: Store) => Promise<Result>) => {
-    const store = await openStore({ dataDir, nowUs: () => nowUs });
-    try {
-      return await use(store);
-    } finally {
-      await store.close();
-    }
-  };
+  const withStore = <Result>(use: (store: Store) => Promise<Result>) => withOpenStore(dataDir, use);
   return {
     sandbox,
     dataDir,
@@ -80,6 +85,35 @@ export async function openReconcileWorld(
       }),
     asked: () => sandbox.requests().filter(({ path }) => path.endsWith('Products')).length,
   };
+}
+
+/** One round of the comparison that a receiver makes automatically. */
+export function compareAutomatically(
+  { dataDir, sandbox, withStore }: ReconcileWorld,
+  atUs = nowUs,
+) {
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const { signal } = stopping;
+  return withStore(async (store) => {
+    const products = openProducts(dataDir);
+    const io = { nowUs: () => atUs, random: () => 0, fetch, signal };
+    const outcome = await createReconcileRounds(
+      { store, products, log: silentLog },
+      config,
+      io,
+      signal,
+    )();
+    await products.close();
+    await catchUpIndex({ dataDir });
+    return outcome;
+  });
 }
 
 function registration(name: string, filter: string, atUs: number) {

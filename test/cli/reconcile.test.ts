@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CatalogueEvent } from '../../src/sandbox/publishing/events.ts';
 import { collect } from '../helpers/deliveries.ts';
-import { openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
+import { expectEnd } from './fake-io.ts';
+import { hourUs, nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
 
 /** A world of which 60 publications were pushed. */
 async function openPartlyTold() {
@@ -33,15 +34,14 @@ function shown({ sandbox }: ReconcileWorld): string[] {
 describe('earshot reconcile', () => {
   it('writes all that the catalogue shows and no push told of, and finds nothing the second time', async () => {
     const world = await openPartlyTold();
-    const first = await world.run(['reconcile', '--since', '3d']);
-    expect(first).toMatchObject({ code: 0 });
+    const first = await expectEnd(world.run('reconcile --since 3d'), 0);
     expect(first.err).toMatch(
       /^52 of 112 events were missing and are recovered now\. 3 requests, /,
     );
     const rows = await rowsOf(world);
     expect(eventsOf(rows)).toEqual(shown(world));
     expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(52);
-    const second = await world.run(['reconcile', '--since', '3d']);
+    const second = await world.run('reconcile --since 3d');
     expect(second).toMatchObject({ code: 0, out: first.out });
     expect(second.err).toMatch(/^Nothing is missing: 112 events\. 3 requests, /);
     expect(await rowsOf(world)).toEqual(rows);
@@ -49,7 +49,7 @@ describe('earshot reconcile', () => {
 
   it('prints the counts as a table, and how far it is on a terminal only', async () => {
     const world = await openPartlyTold();
-    const inPipe = await world.run(['reconcile', '--since', '3d']);
+    const inPipe = await world.run('reconcile --since 3d');
     expect(inPipe.out.split('\n')).toEqual([
       'subscription  event     expected  pushed  late  recovered  missing',
       'sea-ice       created         87      60     0         27        0',
@@ -58,7 +58,7 @@ describe('earshot reconcile', () => {
       '',
     ]);
     expect(inPipe.err.split('\n')).toHaveLength(2);
-    const onTerminal = await world.run(['reconcile', '--since', '3d'], {
+    const onTerminal = await world.run('reconcile --since 3d', {
       isTTY: true,
       columns: 80,
     });
@@ -77,8 +77,7 @@ describe('earshot reconcile', () => {
   it('with --dry-run lists what is missing, and writes nothing', async () => {
     const world = await openPartlyTold();
     const before = await rowsOf(world);
-    const { code, out, err } = await world.run(['reconcile', '--since', '3d', '--dry-run']);
-    expect(code).toBe(0);
+    const { out, err } = await expectEnd(world.run('reconcile --since 3d --dry-run'), 0);
     const lines = out.split('\n').slice(0, -1);
     expect(lines).toHaveLength(52);
     const [newest] = (await world.held()).toReversed();
@@ -87,13 +86,13 @@ describe('earshot reconcile', () => {
     expect(err).toMatch(/^52 of 112 events are missing\. Without --dry-run they are fetched\. /);
     expect(await rowsOf(world)).toEqual(before);
     // Nor what is known of hours.
-    const coverage = await world.run(['coverage', '--since', '3d', '--json']);
+    const coverage = await world.run('coverage --since 3d --json');
     expect(JSON.parse(coverage.out).subscriptions[0]).toMatchObject({ comparedHours: 0 });
   });
 
   it('with --dry-run --json gives a line for each missing event, its fields as documented', async () => {
     const world = await openPartlyTold();
-    const { out } = await world.run(['reconcile', '--since', '3d', '--dry-run', '--json']);
+    const { out } = await world.run('reconcile --since 3d --dry-run --json');
     const rows = out
       .split('\n')
       .slice(0, -1)
@@ -101,15 +100,11 @@ describe('earshot reconcile', () => {
     const told = new Set(eventsOf(await rowsOf(world)));
     expect(eventsOf(rows)).toEqual(shown(world).filter((event) => !told.has(event)));
     const deleted = rows.find(({ event }) => event === 'deleted');
-    expect(Object.keys(deleted)).toEqual([
-      'subscription',
-      'event',
-      'productId',
-      'productName',
-      'date',
-    ]);
+    expect(Object.keys(deleted)).toEqual(
+      'subscription event productId productName date'.split(' '),
+    );
     expect(deleted.date).toMatch(/^2026-05-0\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    const { out: help } = await world.run(['reconcile', '--help']);
+    const { out: help } = await world.run('reconcile --help');
     expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(' ')}`);
   });
 
@@ -117,25 +112,23 @@ describe('earshot reconcile', () => {
     const world = await openPartlyTold();
     const before = await rowsOf(world);
     const check = ['reconcile', '--since', '3d', '--check'];
-    const first = await world.run(check);
-    expect(first).toMatchObject({ code: 3 });
+    const first = await expectEnd(world.run(check), 3);
     expect(first.out).toContain('created         87      60     0          0       27\n');
     expect(first.err.split('\n').slice(1)).toEqual([
       'earshot: 52 events are missing. The same command without --check fetches them.',
       '',
     ]);
-    const preview = await world.run([...check, '--dry-run']);
-    expect(preview).toMatchObject({ code: 3 });
+    const preview = await expectEnd(world.run([...check, '--dry-run']), 3);
     expect(preview.err).toContain('The same command without --check and --dry-run fetches them.');
     expect(await rowsOf(world)).toEqual(before);
-    await world.run(['reconcile', '--since', '3d']);
+    await world.run('reconcile --since 3d');
     expect(await world.run(check)).toMatchObject({ code: 0 });
   });
 
   it('with --json tells the window, what it took, and the counts, each field as documented', async () => {
     const world = await openPartlyTold();
     // The names of these flags before, which still work.
-    const { out, err } = await world.run(['reconcile', '--from', '3d', '--to', '1h', '-o', 'json']);
+    const { out, err } = await world.run('reconcile --from 3d --to 1h -o json');
     expect(err).toBe('');
     const document = JSON.parse(out);
     expect(document).toEqual({
@@ -160,7 +153,7 @@ describe('earshot reconcile', () => {
       );
     expect(document.fetched).toBe(sum('recovered'));
     expect(sum('expected')).toBe(sum('pushed') + sum('recovered'));
-    const { out: help } = await world.run(['reconcile', '--help']);
+    const { out: help } = await world.run('reconcile --help');
     for (const name of [...Object.keys(document), ...Object.keys(document.counts[0])]) {
       expect(help).toContain(name);
     }
@@ -169,14 +162,13 @@ describe('earshot reconcile', () => {
   it('reports how many deletions may be expected or not', async () => {
     const world = await openReconcileWorld();
     await world.register('online', { filter: 'Online eq true' });
-    const { code, out, err } = await world.run(['reconcile', '--since', '3d']);
-    expect(code).toBe(0);
+    const { out, err } = await expectEnd(world.run('reconcile --since 3d'), 0);
     expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
     const { deletedProducts } = world.sandbox.holdings();
     expect(err).toContain(
       ` recovered now. ${deletedProducts} records lack what the filter asks for, so it is not known whether they are expected; not counted. `,
     );
-    const { out: json } = await world.run(['reconcile', '--since', '3d', '--check', '--json']);
+    const { out: json } = await world.run('reconcile --since 3d --check --json');
     const [, , deleted] = JSON.parse(json).counts;
     expect(deleted).toMatchObject({ event: 'deleted', expected: 0, undecided: deletedProducts });
   });
@@ -186,14 +178,7 @@ describe('earshot reconcile', () => {
     await world.register('all');
     await world.register('s2', { filter: "Collection/Name eq 'SENTINEL-2'" });
     const wanted = (await world.held()).filter(({ Name }) => Name.startsWith('S2'));
-    const { out } = await world.run([
-      'reconcile',
-      '--since',
-      '3d',
-      '--subscription',
-      's2',
-      '--json',
-    ]);
+    const { out } = await world.run('reconcile --since 3d --subscription s2 --json'.split(' '));
     const { counts } = JSON.parse(out);
     expect(counts.map((row: { subscription: string }) => row.subscription)).toEqual([
       's2',
@@ -204,4 +189,44 @@ describe('earshot reconcile', () => {
     const created = rows.filter(({ event }) => event === 'created');
     expect(created.map(({ productId }) => productId)).toEqual(wanted.map(({ Id }) => Id));
   });
+});
+
+/** All that was published in the last two days was pushed; of the first, it was pruned. */
+async function openPruned() {
+  const world = await openReconcileWorld({ modifiedShare: 0, deletedShare: 0 });
+  await world.register('sea-ice');
+  await world.push('sea-ice', await world.held());
+  await world.run('reconcile --since 3d');
+  const { err } = await world.run('prune --older-than 1d --yes');
+  expect(err).toContain('Removed: 47 notifications.');
+  return world;
+}
+
+it('compares from where the log is whole, and fetches nothing of what was pruned', async () => {
+  const { run, withStore } = await openPruned();
+  const { err } = await expectEnd(run('reconcile --since 3d'), 0);
+  expect(err).toContain(
+    'Compared from 2026-05-01 12:00 (UTC) on. What was received before was pruned, and is not fetched again (`earshot prune`).',
+  );
+  expect(await withStore((store) => store.counts())).toMatchObject({ notifications: 49 });
+});
+
+it('refuses a window of which nothing is left', async () => {
+  const { run, asked } = await openPruned();
+  const before = asked();
+  const { err } = await expectEnd(run('reconcile --since 3d --until 2d'), 2);
+  expect(err).toContain('The log is whole since 2026-05-01 12:00 (UTC), after --until.');
+  expect(asked()).toBe(before);
+});
+
+it('says of hours that were pruned that they were, and counts the others alone', async () => {
+  const { run, withStore } = await openPruned();
+  const { out } = await expectEnd(run('coverage --since 3d'), 0);
+  const [table = '', strip = '', legend] = out.split('\n\n');
+  expect(table).toMatch(/sea-ice +48 +48 +0 +0 +0 +24 of 24 h +100 %/);
+  expect(strip).toContain('  2026-04-30  ------------------------\n');
+  expect(strip).toContain('  2026-05-01  ------------████████████\n');
+  expect(legend).toMatch(/^- pruned {3}░ no event/);
+  const wholeSinceUs = nowUs - 24 * hourUs - 20 * 60_000_000;
+  expect(await withStore(({ completeness }) => completeness.wholeSinceUs())).toBe(wholeSinceUs);
 });

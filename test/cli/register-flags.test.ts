@@ -1,9 +1,14 @@
-/** `earshot register` with the flags of `query products`, against the sandbox's catalogue. */
+/** The filter of `earshot register`: from the flags of `query products`, and checked before the catalogue checks it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { openAccountWorld, rows } from './account-world.ts';
-import { runCommand } from './fake-io.ts';
+import { describe, expect, test } from 'vitest';
+import { refuseFilters } from '../../src/cli/register-filter.ts';
+import type { DesiredSubscription } from '../../src/domain/subscription.ts';
+import { type AccountWorld, creations, openAccountWorld, rows } from './account-world.ts';
+import { expectEnd, printedJson, runCommand } from './fake-io.ts';
+import { writeSubscriptions } from './filled-store.ts';
+
+const it = test.extend('world', () => openAccountWorld());
 
 const polygon = (ring: number[][]) => ({ type: 'Polygon', coordinates: [ring] });
 const alps = polygon([
@@ -56,8 +61,7 @@ describe('register with product flags', () => {
     ['5,45,11,48', 0, 1],
   ])('warns of --bbox %s only about its own numbers', async (box, warnings, parts) => {
     const world = await openAccountWorld();
-    const done = await world.run(['register', `--bbox=${box}`, '--dry-run']);
-    expect(done).toMatchObject({ code: 0 });
+    const done = await expectEnd(world.run(['register', `--bbox=${box}`, '--dry-run']), 0);
     expect(done.err.match(/warning/g) ?? []).toHaveLength(warnings);
     const [, filter = ''] = /Filter: (.*)\n/.exec(done.err) ?? [];
     expect(filter.match(/\(\(-?\d/g)).toHaveLength(parts);
@@ -68,8 +72,7 @@ describe('register with product flags', () => {
     const world = await openAccountWorld({
       sandbox: { past: { durationMs: 20 * 86_400_000, productsPerDay: 50 } },
     });
-    const shown = await world.run(['register', '--collection', 'S2', '--dry-run']);
-    expect(shown).toMatchObject({ code: 0 });
+    const shown = await expectEnd(world.run('register --collection S2 --dry-run'), 0);
     const [, count] =
       /It matches ([\d,]+) products? that the catalogue published in the last 7 days/.exec(
         shown.err,
@@ -84,8 +87,7 @@ describe('register with product flags', () => {
     expect(questions).toHaveLength(2);
   });
 
-  it('waits for a catalogue that asks for a short pause', async () => {
-    const world = await openAccountWorld();
+  it('waits for a catalogue that asks for a short pause', async ({ world }) => {
     let refusals = 1;
     const busy: typeof fetch = (input, init) => {
       const isCount = String(input instanceof Request ? input.url : input).includes('/Products');
@@ -93,18 +95,17 @@ describe('register with product flags', () => {
       refusals -= 1;
       return Promise.resolve(new Response('{}', { status: 429, headers: { 'retry-after': '1' } }));
     };
-    const done = await world.run(['register', '--collection', 'S1', '--yes'], { fetch: busy });
+    const done = await world.run('register --collection S1 --yes', { fetch: busy });
     expect(done.err).toMatch(/It matches [\d,]+ products? that the catalogue published/);
     expect({ code: done.code, refusals }).toEqual({ code: 0, refusals: 0 });
   });
 
-  it('registers although the catalogue cannot count', async () => {
-    const world = await openAccountWorld();
+  it('registers although the catalogue cannot count', async ({ world }) => {
     const failing: typeof fetch = (input, init) =>
       String(input instanceof Request ? input.url : input).includes('/Products')
         ? Promise.resolve(new Response('busy', { status: 503 }))
         : fetch(input, init);
-    const done = await world.run(['register', '--collection', 'S1', '--yes'], { fetch: failing });
+    const done = await world.run('register --collection S1 --yes', { fetch: failing });
     expect(done.err).toContain('Matching products were not counted: ');
     expect(done.code).toBe(0);
     expect(rows(world)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
@@ -142,16 +143,100 @@ describe('register with product flags', () => {
       EARSHOT_ACCOUNT_USERNAME: 'u',
       EARSHOT_ACCOUNT_PASSWORD: 'p',
     };
-    const { code, err } = await runCommand(['register', ...flags, '--yes'], { env });
-    expect(err).toMatch(reason);
-    expect(code).toBe(2);
+    await expectEnd(runCommand(['register', ...flags, '--yes'], { env }), 2, reason);
   });
 
-  it('does not subscribe to every product because of a name alone', async () => {
-    const world = await openAccountWorld();
-    const refused = await world.run(['register', '--subscription', 'alps', '--yes']);
-    expect(refused).toMatchObject({ code: 2 });
+  it('does not subscribe to every product because of a name alone', async ({ world }) => {
+    const refused = await expectEnd(world.run('register --subscription alps --yes'), 2);
     expect(refused.err).toContain('No subscription is described.');
     expect(rows(world)).toEqual([]);
+  });
+});
+
+const good = "Collection/Name eq 'SENTINEL-2'";
+const wrong = "foo eq 'bar'";
+const trap = `${good} and Online in (true)`;
+
+describe('a filter that the catalogue would refuse', () => {
+  it('is refused with the place, and nothing is created', async ({ world }) => {
+    for (const flags of [['--yes'], ['--dry-run'], ['--check']]) {
+      const refused = await world.run(['register', '--filter', wrong, ...flags]);
+      expect(refused).toMatchObject({ code: 2, out: '' });
+      expect(refused.err).toContain('nothing was changed');
+      expect(refused.err).toMatch(
+        /\n {2}- "default", filter of Products: error: .*foo.*\n {6}foo eq 'bar'\n {6}\^\^\^/,
+      );
+    }
+    expect(creations(world)).toBe(0);
+    const skipped = await world.run([
+      ...['register', '--filter', wrong, '--skip-filter-check', '--yes'],
+    ]);
+    expect(skipped.code).toBe(1);
+    expect(creations(world)).toBe(1);
+  });
+
+  it('keeps the others from being made, too, and each error is told with its name', async () => {
+    const world = await openAccountWorld();
+    writeSubscriptions(world, {
+      a: { filter: good },
+      b: { filter: wrong },
+      c: { events: ['deleted'], filter: 'Online eq true', status: 'paused' },
+    });
+    const refused = await expectEnd(world.run('register --yes'), 2);
+    expect(refused.err).toContain('- "b", filter of Products: error: ');
+    expect(refused.err).toContain('- "c", filter of DeletedProducts: error: ');
+    expect(refused.err).not.toContain('"a"');
+    expect(rows(world)).toEqual([]);
+  });
+
+  it('is a warning for one that runs already: the catalogue has accepted it', () => {
+    const one: DesiredSubscription = {
+      name: 'default',
+      events: ['created'],
+      filter: wrong,
+      status: 'running',
+    };
+    const told: unknown[] = [];
+    const stderr = { write: (chunk: unknown) => told.push(chunk) > 0, once: () => undefined };
+    refuseFilters([one], { steps: [] }, { env: {}, stderr });
+    expect(told.join('')).toMatch(/^The filter of "default": error: .*foo/);
+    const steps = [{ kind: 'create' as const, desired: one }];
+    expect(() => refuseFilters([one], { steps }, { env: {}, stderr })).toThrow(/has errors/);
+  });
+});
+
+it('what is only a trap is told, and registered', async ({ world }) => {
+  const done = await expectEnd(world.run(['register', '--filter', trap, '--yes']), 0);
+  expect(done.err).toMatch(/The filter of "default": warning: /);
+  expect(rows(world)).toMatchObject([{ filter: trap }]);
+});
+
+describe('earshot doctor', () => {
+  const filterFindings = async ({ run }: AccountWorld) => {
+    const findings: { check: string }[] = await printedJson(run('doctor --json'));
+    return findings.filter(({ check }) => check === 'filters');
+  };
+
+  it('tells what is wrong with the filters that are wanted', async ({ world }) => {
+    writeSubscriptions(world, { a: { filter: wrong }, b: { filter: trap }, c: { filter: good } });
+    expect(await filterFindings(world)).toMatchObject([
+      { state: 'fail', message: expect.stringMatching(/^"a": .*foo/) },
+      { state: 'warn', message: expect.stringMatching(/^"b": /) },
+    ]);
+    writeSubscriptions(world, { c: { filter: good } });
+    expect(await filterFindings(world)).toMatchObject([{ state: 'pass' }]);
+  });
+
+  it('has nothing to say where nothing is wanted, and warns of a wrong one that is registered', async () => {
+    const world = await openAccountWorld();
+    expect(await filterFindings(world)).toEqual([]);
+    await world.run(['register', '--filter', good, '--yes']);
+    const { administration } = world.receiver.store;
+    const [registration] = await administration.registrations();
+    if (registration === undefined) throw new Error('Nothing is registered.');
+    await administration.commit({ save: { ...registration, filter: wrong } });
+    expect(await filterFindings(world)).toMatchObject([
+      { state: 'warn', advice: expect.stringContaining('earshot subscriptions show default') },
+    ]);
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Hooked, startHook } from '../sinks/hook-server.ts';
-import { nowUs } from './fake-io.ts';
+import { expectEnd, nowUs } from './fake-io.ts';
 import { delivery, hourUs, withStore } from './filled-store.ts';
 import { createSinkCommandWorld } from './sink-world.ts';
 
@@ -39,22 +39,19 @@ describe('earshot replay', () => {
       'Received from the start of the log until now (UTC): nothing that matches the filter that bus wants by its own rules.\n',
     );
     expect(await replays()).toEqual([]);
-    const { out, err } = await earshot(['replay', '--sink', 'bus', '--dry-run', '--json']);
+    const { out, err } = await earshot('replay --sink bus --dry-run --json');
     expect(err).toBe('');
     expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 4, replay: null });
   });
 
   it('asks, and without a terminal wants --yes', async () => {
     const { earshot, replays } = await openWorld();
-    const none = await earshot(['replay', '--sink', 'bus']);
+    const none = await earshot('replay --sink bus');
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
-    const no = await earshot(['replay', '--sink', 'bus'], { answers: ['no'] });
+    const no = await expectEnd(earshot('replay --sink bus', { answers: ['no'] }), 1);
     expect(no.err).toContain('Hand 4 notifications over to bus once more?');
-    expect(no.code).toBe(1);
     expect(await replays()).toEqual([]);
-    const yes = await earshot(['replay', '--sink', 'bus', '--since', '210m'], { answers: ['y'] });
-    expect(yes.code).toBe(0);
-    expect(yes.err).toContain('Replay 1');
+    await expectEnd(earshot('replay --sink bus --since 210m', { answers: ['y'] }), 0, 'Replay 1');
     const since = { sinceUs: nowUs - 3.5 * hourUs, untilUs: null };
     expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
   });
@@ -65,7 +62,7 @@ describe('earshot replay', () => {
     const first = await ask('--since', '7h');
     expect(first.err).toContain('4 notifications are handed over to bus');
     expect(first.err).toContain('No receiver delivers to sinks');
-    const same = await earshot(['replay', '--sink', 'bus', '--yes', '--since', '7h'], {
+    const same = await earshot('replay --sink bus --yes --since 7h', {
       nowUs: () => nowUs + hourUs,
     });
     expect(same.code).toBe(1);
@@ -87,16 +84,14 @@ describe('earshot replay', () => {
 
   it('takes a second one where something has come that the first does not reach', async () => {
     const { earshot, replays, fill } = await openWorld();
-    const ask = () => earshot(['replay', '--sink', 'bus', '--yes', '--since', '7h']);
+    const ask = () => earshot('replay --sink bus --yes --since 7h');
     expect((await ask()).code).toBe(0);
     const come = (Name: string, AckId: string) =>
       fill([delivery({ ProductId: Name, AckId, value: { Name } }, { receivedAtUs: nowUs - 1 })]);
     await come('S1A_6', 'ack-6');
     expect((await ask()).err).toContain('Replay 1, asked for');
     await come('S2A_7', 'ack-7');
-    const second = await ask();
-    expect(second.err).toContain('5 notifications are handed over to bus');
-    expect(second.code).toBe(0);
+    await expectEnd(ask(), 0, '5 notifications are handed over to bus');
     expect(await replays()).toMatchObject([
       { id: 2, lastPosition: 7 },
       { id: 1, lastPosition: 5 },
@@ -107,8 +102,7 @@ describe('earshot replay', () => {
   it('says that the folder has no earshot.config.ts', async () => {
     const { earshot, replays } = await openWorld();
     const workingDir = temporaryDirectory();
-    const { code, err } = await earshot(['replay', '--sink', 'bus', '--yes'], { workingDir });
-    expect(code).toBe(2);
+    const { err } = await expectEnd(earshot('replay --sink bus --yes', { workingDir }), 2);
     expect(err).toContain(`There is no earshot.config.ts in ${workingDir}.`);
     expect(await replays()).toEqual([]);
   });
@@ -133,9 +127,7 @@ describe('earshot replay', () => {
     ],
   ])('refuses %s with exit code 2', async (_what, words, expected) => {
     const { earshot, replays } = await openWorld();
-    const { code, err } = await earshot(['replay', ...words, '--yes']);
-    expect(err).toMatch(expected);
-    expect(code).toBe(2);
+    await expectEnd(earshot(['replay', ...words, '--yes']), 2, expected);
     expect(await replays()).toEqual([]);
   });
 
@@ -145,15 +137,15 @@ describe('earshot replay', () => {
          odder: { command: ['a'], filter: 'Naem' } }`,
     );
     await fillNames(names);
-    const sound = await earshot(['replay', '--sink', 'bus', '--yes']);
+    const sound = await earshot('replay --sink bus --yes');
     expect(sound).toMatchObject({ code: 0, err: expect.stringContaining('Replay 1') });
-    const faulty = await earshot(['replay', '--sink', 'odd', '--yes']);
+    const faulty = await earshot('replay --sink odd --yes');
     expect(faulty).toMatchObject({
       code: 2,
       err: expect.stringMatching(/sinks\.odd\.secretFile: .*gone/),
     });
     expect(faulty.err).not.toContain('odder');
-    const unknown = await earshot(['replay', '--sink', 'ood', '--yes']);
+    const unknown = await earshot('replay --sink ood --yes');
     expect(unknown.err).toContain(
       'There is no sink ood. Did you mean odd? Known are: bus, odd, odder.',
     );
@@ -169,7 +161,7 @@ describe('earshot replay', () => {
     const words = ['--filter', "contains(Name,'A_')", '--since', '270m', '--yes', '--json'];
     const { out } = await earshot(['replay', '--sink', 'bus', ...words]);
     expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 2, replay: 1 });
-    const listed = await earshot(['sinks', 'list', '--json']);
+    const listed = await earshot('sinks list --json');
     expect(JSON.parse(listed.out)).toMatchObject([{ sink: 'bus', replays: 1 }]);
     await serveUntil(async (sinks) => {
       const [counts] = await sinks.counts();

@@ -15,7 +15,7 @@ import { describe, expect, it } from 'vitest';
 import { sealBytes, sealOf } from '../../src/store/backups/backup-format.ts';
 import { openStore } from '../../src/store/store.ts';
 import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-world.ts';
-import { runCommand, version } from './fake-io.ts';
+import { expectEnd, runCommand, version, type Words } from './fake-io.ts';
 
 /** A backup of five notifications, and the data directory with three more, closed. */
 async function openWorld() {
@@ -26,7 +26,7 @@ async function openWorld() {
   expect(made, made.err).toMatchObject({ code: 0 });
   await fill(store, { from: 5, to: 8 });
   await store.close();
-  const run = (argv: string[], more: Parameters<typeof runCommand>[1] = {}) =>
+  const run = (argv: Words, more: Parameters<typeof runCommand>[1] = {}) =>
     runCommand(argv, { env, ...more });
   return { ...world, run, fresh: join(folder, 'fresh') };
 }
@@ -46,15 +46,13 @@ describe('earshot restore', () => {
 
   it('shows what lies there and where it goes, and does nothing without a yes', async () => {
     const { file, dataDir, run } = await openWorld();
-    const refused = await run(['restore', file]);
-    expect(refused.code).toBe(2);
+    const refused = await expectEnd(run(['restore', file]), 2);
     expect(refused.err).toMatch(/holds:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
     expect(refused.err).toContain(`All of it will be moved to ${join(dataDir, aside)}.`);
     const denied = await run(['restore', file], { answers: ['n'] });
     expect(denied).toMatchObject({ code: 1, err: expect.stringContaining('Nothing was changed.') });
     expect(await contentsIn(dataDir)).toHaveLength(8);
-    const agreed = await run(['restore', file], { answers: ['y'] });
-    expect(agreed.code).toBe(0);
+    const agreed = await expectEnd(run(['restore', file], { answers: ['y'] }), 0);
     expect(agreed.err).toContain('Restore 5 notifications as of 2026-05-02 12:00 (UTC)? [y/N]');
     expect(await contentsIn(dataDir)).toHaveLength(5);
     expect(await contentsIn(join(dataDir, aside))).toHaveLength(8);
@@ -158,8 +156,7 @@ describe('earshot restore --check', () => {
     const { folder, run } = await openWorld();
     const path = join(folder, name);
     for (const flags of [[], ['--check']]) {
-      const { code, err } = await run(['restore', path, ...flags]);
-      expect({ code, err }).toEqual({
+      expect(await run(['restore', path, ...flags])).toMatchObject({
         code: 2,
         err: `earshot: ${path} cannot be read: ${reason}. Name a file that \`earshot backup\` has written; \`earshot backup list\` shows them.\n`,
       });

@@ -3,15 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { pause } from '../../src/cli/io.ts';
 import { createRunProgram } from '../../src/cli/run-program.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type FakeIoOptions, nowUs } from './fake-io.ts';
+import { type FakeIoOptions, nowUs, silentLog, type Words } from './fake-io.ts';
 import { createWorld, delivery, hourUs, withStore } from './filled-store.ts';
-
-const silent = () => undefined;
 
 /** `sinks` is the text of the file's `sinks`, an object. */
 export function createSinkCommandWorld(sinks: string) {
@@ -24,7 +23,7 @@ export function createSinkCommandWorld(sinks: string) {
   return {
     ...world,
     workingDir,
-    earshot: (argv: readonly string[], more: FakeIoOptions = {}) =>
+    earshot: (argv: Words, more: FakeIoOptions = {}) =>
       world.earshot(argv, { workingDir, ...more }),
     /** One notification for each name, an hour apart, the last one an hour ago. */
     fillNames: (names: readonly string[]) =>
@@ -45,8 +44,8 @@ export function createSinkCommandWorld(sinks: string) {
           log: store,
           nowUs: () => Date.now() * 1000,
           random: () => 0.5,
-          pause: (ms, signal) => delay(ms, undefined, { signal }).catch(silent),
-          logger: { debug: silent, info: silent, warn: silent, error: silent },
+          pause,
+          logger: silentLog,
           fetch,
           run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
         },

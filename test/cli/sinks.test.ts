@@ -1,10 +1,11 @@
-/** `earshot sinks list` and `dead`: how far each is, and dead letters. */
+/** `earshot sinks list`, `dead` and `test`: how far each is, dead letters, and a marked sample. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkReader } from '../../src/domain/sinks.ts';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
-import { nowUs } from './fake-io.ts';
+import { startHook } from '../sinks/hook-server.ts';
+import { expectEnd, nowUs, printedJson } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
 import { createSinkCommandWorld, openRefusedWorld, refusal } from './sink-world.ts';
 
@@ -12,14 +13,14 @@ describe('earshot sinks list', () => {
   it('says where there are none', async () => {
     const { dataDir, earshot } = createSinkCommandWorld('{}');
     await withStore(dataDir, async () => undefined);
-    const { code, out, err } = await earshot(['sinks', 'list']);
+    const { code, out, err } = await earshot('sinks list');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe('There are no sinks. docs/sinks.md shows how one is written.\n');
   });
 
   it('shows how far each is, within 80 columns, and below what was refused', async () => {
     const { earshot } = await openRefusedWorld();
-    const { out } = await earshot(['sinks', 'list'], {
+    const { out } = await earshot('sinks list', {
       isTTY: true,
       columns: 80,
       env: { NO_COLOR: '1' },
@@ -42,7 +43,7 @@ describe('earshot sinks list', () => {
   it('--json has every field, and sinks that the file no longer has', async () => {
     const { dataDir, earshot } = await openRefusedWorld();
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
-    const { out } = await earshot(['sinks', 'list', '--json']);
+    const { out } = await earshot('sinks list --json');
     const idle = {
       ...{ waiting: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 },
       ...{ delivered: 0, lastDelivery: null, problems: [] },
@@ -74,14 +75,14 @@ describe('earshot sinks list', () => {
       const failed = { outcome: 'postponed', error: 'it is away', counts: false } as const;
       await sinks.settle([{ ...failed, id: item?.id ?? 0, nextTryAtUs: nowUs + 1 }]);
     });
-    const { out } = await earshot(['sinks', 'list']);
+    const { out } = await earshot('sinks list');
     expect(out).toContain('  bus does not take what waits: it is away (tried: 1 of 1).\n');
     expect(out).toContain(`  bus has 2 dead letters; the last: ${refusal}; see`);
   });
 
   it('says why with the newest failure of what waits, and how many have failed', async () => {
     const { dataDir, earshot } = await openRefusedWorld();
-    const list = async () => (await earshot(['sinks', 'list'])).out;
+    const list = async () => (await earshot('sinks list')).out;
     await withStore(dataDir, async ({ sinks }) => {
       const items = [5, 6, 7].map((position) => ({ position, productId: `product-${position}` }));
       const stream = { sink: 'bus', replayId: null, after: 4, upTo: 7 };
@@ -116,12 +117,12 @@ describe('earshot sinks list', () => {
   it('says that no receiver hands over, until one does', async () => {
     const { dataDir, earshot } = await openRefusedWorld();
     const note = 'No receiver delivers to sinks: nothing moves until `earshot start`.';
-    expect((await earshot(['sinks', 'list'])).err).toContain(note);
+    expect((await earshot('sinks list')).err).toContain(note);
     const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
     onTestFinished(release);
-    expect((await earshot(['sinks', 'list'])).err).toBe('');
+    expect((await earshot('sinks list')).err).toBe('');
     release();
-    expect((await earshot(['sinks', 'list'])).err).toContain(note);
+    expect((await earshot('sinks list')).err).toContain(note);
   });
 
   it('names subscriptions that nobody knows', async () => {
@@ -130,8 +131,8 @@ describe('earshot sinks list', () => {
     );
     await fillNames(['S2A_1']);
     const warning = 'sinks.bus.subscriptions: there is no subscription alsp.';
-    expect((await earshot(['sinks', 'list'])).err).toContain(warning);
-    const replay = await earshot(['replay', '--sink', 'bus', '--dry-run']);
+    expect((await earshot('sinks list')).err).toContain(warning);
+    const replay = await earshot('replay --sink bus --dry-run');
     expect(replay.err).toContain(`Warning: ${warning} There is none yet.`);
   });
 
@@ -142,14 +143,14 @@ describe('earshot sinks list', () => {
       const stream = { sink: 'old', replayId: null, after: 0, upTo: 5 };
       await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
     });
-    const { out } = await earshot(['sinks', 'list']);
+    const { out } = await earshot('sinks list');
     expect(out).toMatch(/^old +gone +0 +1,288 /m);
     expect(out).toContain(
       'old is no longer in earshot.config.ts. `earshot sinks drop old --waiting` forgets what waits.',
     );
     expect(out).not.toContain('bus is no longer');
     rmSync(join(workingDir, 'earshot.config.ts'));
-    const elsewhere = await earshot(['sinks', 'list']);
+    const elsewhere = await earshot('sinks list');
     expect(elsewhere.err).toContain(`There is no earshot.config.ts in ${workingDir}.`);
     expect(elsewhere.out).not.toContain('is no longer');
   });
@@ -159,13 +160,12 @@ describe('earshot sinks list', () => {
       `{ bus: { filter: "Naem eq 'x'", command: ['a'] }, act: { command: ['a'] } }`,
     );
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('bus'), 0, nowUs));
-    const { code, out } = await earshot(['sinks', 'list']);
-    expect(code).toBe(0);
+    const { out } = await expectEnd(earshot('sinks list'), 0);
     expect(out).toMatch(/^act +command +- /m);
     expect(out).toMatch(/^bus +faulty +0 /m);
     expect(out).toContain('  bus has faults and is not started. Fix it in earshot.config.ts:');
     expect(out).toMatch(/^ {4}sinks\.bus\.filter: .*\n[\s\S]*Naem eq 'x'\n {6}\^{4}\n/m);
-    expect(JSON.parse((await earshot(['sinks', 'list', '--json'])).out)).toMatchObject([
+    expect(await printedJson(earshot('sinks list --json'))).toMatchObject([
       { sink: 'act', target: 'command', problems: [] },
       { sink: 'bus', target: 'faulty', problems: [expect.stringContaining('sinks.bus.filter')] },
     ]);
@@ -173,17 +173,17 @@ describe('earshot sinks list', () => {
 
   it('prints the faults of a file that cannot be read as a whole, next to the sinks of the data', async () => {
     const { dataDir, earshot } = createSinkCommandWorld(`[{ name: 'bus', command: ['a'] }]`);
-    expect(await earshot(['sinks', 'list'])).toMatchObject({ code: 2, out: '' });
+    expect(await earshot('sinks list')).toMatchObject({ code: 2, out: '' });
     await withStore(dataDir, async () => undefined);
     const form = '  - sinks: must be an object with a name for each sink, such as { archive: ';
-    const empty = await earshot(['sinks', 'list']);
+    const empty = await earshot('sinks list');
     expect(empty).toMatchObject({ code: 0, out: '', err: expect.stringContaining(form) });
     expect(empty.err).toContain('The data directory holds no sink yet.');
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 0, nowUs));
-    const { code, out, err } = await earshot(['sinks']);
+    const { code, out, err } = await earshot('sinks');
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^old +unknown +0 /m) });
     expect(err).toContain(form);
-    const json = await earshot(['sinks', 'list', '--json']);
+    const json = await earshot('sinks list --json');
     expect(JSON.parse(json.out)).toMatchObject([{ sink: 'old', target: 'unknown' }]);
     expect(json.err).toContain(form);
   });
@@ -192,8 +192,7 @@ describe('earshot sinks list', () => {
 describe('earshot sinks dead', () => {
   it('shows each with its event, product and whole reason, newest first, and what to do next', async () => {
     const { earshot } = await openRefusedWorld();
-    const { code, out, err } = await earshot(['sinks', 'dead']);
-    expect(code).toBe(0);
+    const { out } = await expectEnd(earshot('sinks dead'), 0, '`earshot sinks retry <sink> --all`');
     expect(out.split('\n')).toEqual([
       'id  sink  queued (UTC)      tries  event    product       reason',
       ...[3, 2].map(
@@ -201,8 +200,7 @@ describe('earshot sinks dead', () => {
       ),
       '',
     ]);
-    expect(err).toContain('`earshot sinks retry <sink> --all`');
-    const one = await earshot(['sinks', 'dead', 'bus', '--limit', '1']);
+    const one = await earshot('sinks dead bus --limit 1');
     expect(one.out.split('\n')).toEqual([
       'id  queued (UTC)      tries  event    product       reason',
       ` 3  2026-05-02 11:00      1  created  S2A_ONE.SAFE  ${refusal}`,
@@ -210,7 +208,7 @@ describe('earshot sinks dead', () => {
     ]);
     expect(one.err).toContain('1 of 2 dead letters shown, the newest; --limit 2 shows all.');
     expect(one.err).toContain('`earshot sinks retry bus --all`');
-    const none = await earshot(['sinks', 'dead', 'act']);
+    const none = await earshot('sinks dead act');
     expect(none).toMatchObject({ code: 0, out: '', err: 'There are no dead letters of act.\n' });
   });
 
@@ -223,16 +221,15 @@ describe('earshot sinks dead', () => {
       for await (const { id } of sinks.items({ sink: 'act', state: 'waiting' })) ids.push(id);
       await sinks.settle(ids.map((id) => ({ id, outcome: 'dead', error: 'no' })));
     });
-    const { out, err } = await earshot(['sinks', 'dead', 'act']);
+    const { out, err } = await earshot('sinks dead act');
     expect(out.trimEnd().split('\n')).toHaveLength(51);
     expect(err).toContain('50 of 60 dead letters shown');
-    expect(JSON.parse((await earshot(['sinks', 'dead', 'act', '--json'])).out)).toHaveLength(60);
+    expect(await printedJson(earshot('sinks dead act --json'))).toHaveLength(60);
   });
 
   it('--json has every field', async () => {
     const { earshot } = await openRefusedWorld();
-    const { out } = await earshot(['sinks', 'dead', 'bus', '--json', '--limit', '1']);
-    expect(JSON.parse(out)).toEqual([
+    expect(await printedJson(earshot('sinks dead bus --json --limit 1'))).toEqual([
       {
         id: 3,
         sink: 'bus',
@@ -270,19 +267,56 @@ describe('a name that no sink has', () => {
     );
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
     for (const sink of ['odd', 'old']) {
-      const { code, err } = await earshot(['sinks', 'dead', sink]);
-      expect({ code, err }).toEqual({ code: 0, err: `There are no dead letters of ${sink}.\n` });
+      expect(await earshot(['sinks', 'dead', sink])).toMatchObject({
+        code: 0,
+        err: `There are no dead letters of ${sink}.\n`,
+      });
     }
-    const list = await earshot(['sinks', 'list']);
+    const list = await earshot('sinks list');
     expect(list).toMatchObject({ code: 0, out: expect.stringContaining('sinks.odd.secretFile') });
   });
 
   it('says where there are no sinks at all', async () => {
     const { dataDir, earshot } = createSinkCommandWorld('{}');
     await withStore(dataDir, async () => undefined);
-    const { err } = await earshot(['sinks', 'retry', 'bus', '--all']);
+    const { err } = await earshot('sinks retry bus --all');
     expect(err).toBe(
       'earshot: There is no sink bus, and no other. docs/sinks.md shows how one is written.\n',
     );
+  });
+});
+
+describe('earshot sinks test', () => {
+  it('delivers the newest notification that the sink wants, marked, and moves nothing', async () => {
+    const hook = await startHook();
+    const { earshot, fillNames, dataDir } = createSinkCommandWorld(
+      `{ hook: { webhook: '${hook.url}', filter: "startswith(Name,'S2A')" } }`,
+    );
+    await fillNames(['S2A_1', 'S2A_2', 'S2B_3']);
+    expect(await earshot('sinks test hook')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^hook acknowledged the test delivery test_\S+\.\n$/),
+    });
+    const [received] = hook.received;
+    expect(received?.data).toMatchObject({ test: true, position: 2, value: { Name: 'S2A_2' } });
+    expect(received?.headers['webhook-id']).toMatch(/^test_/);
+    const cursor = await withStore(dataDir, (store) => store.cursor('sink:hook'));
+    expect(cursor).toBeNull();
+  });
+
+  it('delivers a built-in sample without a log, and exits 1 with the answer of a sink that refuses', async () => {
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(422).end('no such table'),
+    });
+    const { earshot } = createSinkCommandWorld(
+      `{ hook: { webhook: '${hook.url}' }, act: { command: ['sh', '-c', 'echo hello'] } }`,
+    );
+    const refused = await earshot('sinks test hook');
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toContain('hook did not acknowledge the test delivery: it answered 422');
+    expect(hook.received[0]?.data).toMatchObject({ test: true, subscription: 'test' });
+    const acted = await earshot('sinks test act');
+    expect(acted).toMatchObject({ code: 0, err: expect.stringContaining('  stdout: hello\n') });
+    expect((await earshot('sinks test hok')).err).toContain('Did you mean hook?');
   });
 });

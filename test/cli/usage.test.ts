@@ -1,7 +1,9 @@
 /** Words on the command line: what helps, what is refused, and what is said about it. */
+import type { Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { generatedFiles } from '../../src/cli/generated-files.ts';
-import { runCommand, version } from './fake-io.ts';
+import { generatedFiles, idleIo } from '../../src/cli/generated-files.ts';
+import { createProgram, fullName, withChildren } from '../../src/cli/program.ts';
+import { expectEnd, expectRefusal, printed, runCommand, version } from './fake-io.ts';
 
 const commands = [
   ...['demo', 'start', 'query', 'filter', 'index', 'tail', 'quarantine', 'sandbox', 'health'],
@@ -14,29 +16,9 @@ describe('earshot', () => {
   });
 
   it.each([['--help'], ['-h'], ['help']])('%s names every command on stdout', async (flag) => {
-    const { code, out, err } = await runCommand([flag]);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const out = await printed(runCommand([flag]));
     for (const command of commands) expect(out).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
     expect(out).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage');
-  });
-
-  it.each([
-    ...commands.map((command) => [command]),
-    ['query', 'drift'],
-    ['query', 'products'],
-    ['query', 'summaries'],
-    ['filter', 'check'],
-    ['filter', 'explain'],
-    ['filter', 'test'],
-    ['index', 'status'],
-    ['index', 'rebuild'],
-    ['quarantine', 'list'],
-    ['quarantine', 'show'],
-    ['quarantine', 'retry'],
-  ])('%s %s --help has an example', async (...words) => {
-    const { code, out, err } = await runCommand([...words.filter(Boolean), '--help']);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/Examples?:\n {2}\$ /);
   });
 
   it.each([
@@ -47,9 +29,7 @@ describe('earshot', () => {
     [['tail', '-n', '1', '--limit', '2'], "'-n, --limit <rows>' was given twice, with '1' and '2'"],
     [['status', '--data-dir', 'a', '--data-dir', 'b'], "with 'a' and 'b'"],
   ])('refuses %j: an option with two values', async (argv, text) => {
-    const { code, out, err } = await runCommand(argv);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(text);
+    await expectRefusal(runCommand(argv), text);
   });
 
   it('takes an option twice with one value, and one that collects with several', async () => {
@@ -62,28 +42,12 @@ describe('earshot', () => {
     }
   });
 
-  it.each([
-    ['query', 'name', 'productName'],
-    ['query', 'recievedAt', 'receivedAt'],
-    ['query products', 'cloud', 'cloudCoverPercent'],
-  ])('suggests for %s --columns %s the column %s, and lists all', async (words, column, meant) => {
-    const { code, err } = await runCommand([...words.split(' '), '--columns', column]);
-    expect(code).toBe(2);
-    expect(err).toMatch(
-      new RegExp(`unknown column "${column}"\\. Did you mean ${meant}\\? Use names from: \\w+, `),
-    );
-  });
-
   it('without any words shows its help as an error', async () => {
-    const { code, out, err } = await runCommand([]);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain('Usage: earshot');
+    await expectRefusal(runCommand([]), 'Usage: earshot');
   });
 
   it('a group without a list shows its help as an error', async () => {
-    const { code, out, err } = await runCommand(['filter']);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain('Usage: earshot filter');
+    await expectRefusal(runCommand('filter'), 'Usage: earshot filter');
   });
 
   it('help has no line of more than 100 characters', async () => {
@@ -95,7 +59,7 @@ describe('earshot', () => {
   it('help fits a narrow terminal', async () => {
     const all = [['query'], ['query', 'products'], ['filter', 'check'], ['query', 'summaries']];
     for (const words of [...all, ['summarize']]) {
-      const { out } = await runCommand([...words, '--help'], { isTTY: true, columns: 80 });
+      const out = await printed(runCommand([...words, '--help'], { isTTY: true, columns: 80 }));
       const options = out.slice(
         0,
         out.search(/\n(Fields of|All flags|Exits 0|Newest first|Without)/),
@@ -111,10 +75,10 @@ describe('wrong words', () => {
     ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
     ['tial', /Did you mean tail\?/],
     ['query --lmiit 3', /Did you mean --limit\?/],
-    [
-      'query --columns evnet',
-      /unknown column "evnet"\. Did you mean event\? Use names from: position/,
-    ],
+    ['query --columns evnet', /unknown column "evnet"\. Did you mean event\? Use names from: po/],
+    ['query --columns name', /unknown column "name"\. Did you mean productName\? Use names from: /],
+    ['query --columns recievedAt', /column "recievedAt"\. Did you mean receivedAt\? Use names/],
+    ['query products --columns cloud', /"cloud"\. Did you mean cloudCoverPercent\? Use names/],
     ['query products --columns clodu', /unknown column "clodu"\./],
     [
       'query products --columns tiel,foo',
@@ -175,6 +139,14 @@ describe('wrong words', () => {
     ['tail --reader Downloads', /small letters, digits/],
     ['tail --reader ../x', /small letters, digits/],
     ['tail --output table', /Allowed choices are lines, json, ndjson/],
+    ['query summaries --kind all', /Allowed choices are product, digest/],
+    ['query summaries --state open', /choices are waiting, asking, done, failed, dropped/],
+    ['query summaries --output geojson', /Allowed choices are table, json, ndjson, csv/],
+    ['query summaries --since friday', /90m, 24h, 7d or a date such as/],
+    ['query summaries --before x', /whole number from 1/],
+    ['index rebild', /unknown command 'rebild'[\s\S]*rebuild/],
+    ['index status now', /too many arguments/],
+    ['index rebuild --yes', /unknown option '--yes'/],
     ['quarantine lst', /unknown command 'lst'[\s\S]*list/],
     ['quarantine show', /missing required argument 'id'/],
     ['quarantine show first', /whole number from 1/],
@@ -184,9 +156,7 @@ describe('wrong words', () => {
     ['demo --seed x', /whole number from 0/],
     ['start now', /too many arguments/],
   ])('earshot %s exits 2 and says what would be right', async (line, message) => {
-    const { code, out, err } = await runCommand(line.split(' '));
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(message);
+    await expectRefusal(runCommand(line.split(' ')), message);
   });
 });
 
@@ -207,8 +177,7 @@ describe('--data-dir', () => {
 
 it('--data-dir that is a file is called one', async () => {
   const file = import.meta.filename;
-  const { code, err } = await runCommand(['query', '--data-dir', file]);
-  expect(code).toBe(2);
+  const { err } = await expectEnd(runCommand(['query', '--data-dir', file]), 2);
   expect(err).toContain(
     `earshot: ${file} is a file, not a data directory. Name the folder that holds earshot.db, with --data-dir or EARSHOT_DATA_DIR.\n`,
   );
@@ -231,7 +200,7 @@ describe('a group without a command', () => {
 describe('wrong settings', () => {
   it('are all told, one a line, and exit 2', async () => {
     const env = { EARSHOT_LISTEN: 'x', EARSHOT_TLS: 'maybe', EARSHOT_LOGLEVEL: 'debug' };
-    const { code, out, err } = await runCommand(['start'], { env });
+    const { code, out, err } = await runCommand('start', { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/^earshot: \d problems in the configuration\./);
     expect(err).toContain('\n  - EARSHOT_LISTEN: must be host:port');
@@ -240,7 +209,7 @@ describe('wrong settings', () => {
 
   it('of other commands do not keep query from looking', async () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot', EARSHOT_TLS: 'maybe' };
-    const { err } = await runCommand(['query'], { env });
+    const { err } = await runCommand('query', { env });
     expect(err).toContain('There is no database in /nonexistent/earshot.');
   });
 
@@ -252,11 +221,98 @@ describe('wrong settings', () => {
     ['query products --count'],
     ['tail --no-follow'],
     ['quarantine list'],
+    ['query summaries --kind product'],
+    ['index status'],
+    ['index rebuild'],
     ['quarantine show 1'],
+    ['quarantine retry --all'],
+    ['tail --no-follow --reader downloads'],
   ])('that name no data directory: earshot %s exits 2 and says what to set', async (line) => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
     const { code, out, err } = await runCommand(line.split(' '), { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/There is no database in .*EARSHOT_DATA_DIR/);
   });
+});
+
+// Rules that hold for every command of the tree: the same flag has the same names and means the same.
+const program = await createProgram(idleIo, '');
+const tree = withChildren(program).slice(1);
+const options = tree.flatMap((command) =>
+  command.options.map((option) => ({ name: fullName(command), command, option })),
+);
+const withFlag = (long: string) => options.filter(({ option }) => option.long === long);
+const optionOf = (command: Command, long: string): Option | undefined =>
+  command.options.find((option) => option.long === long);
+
+it('--json is the short form of -o, --output json wherever it is taken', () => {
+  const wrong = withFlag('--json').filter(({ command, option }) => {
+    const output = optionOf(command, '--output');
+    const forms = output?.argChoices ?? [];
+    const isJson = /\b(?:nd)?json\b/i.test(option.description);
+    return output?.short !== '-o' || !forms.some((form) => /^(?:nd)?json$/.test(form)) || !isJson;
+  });
+  expect(wrong.map(({ name }) => name)).toEqual([]);
+  expect(withFlag('--json').length).toBeGreaterThan(25);
+});
+
+it.each([
+  ['--output', '-o'],
+  ['--limit', '-n'],
+  ['--follow', '-f'],
+])('%s has the short form %s wherever it is taken', (long, short) => {
+  const wrong = withFlag(long).filter(({ option }) => option.short !== short);
+  expect(wrong.map(({ name }) => name)).toEqual([]);
+});
+
+it('a short form means one option everywhere', () => {
+  const meanings = new Map<string, Set<string | undefined>>();
+  for (const { option } of options) {
+    if (option.short === undefined) continue;
+    meanings.set(option.short, (meanings.get(option.short) ?? new Set()).add(option.long));
+  }
+  expect([...meanings].filter(([, names]) => names.size > 1)).toEqual([]);
+});
+
+it('a span of time has no other names than --since and --until', () => {
+  const visible = options.filter(({ option }) => !option.hidden);
+  const times = visible.filter(({ option }) => /<time>/.test(option.flags));
+  const named = times.map(({ name, option }) => `${name} ${option.long}`);
+  // How long a simulated past lasts, and how late a product may be: lengths, not ends of a span.
+  const lengths = ['earshot sandbox --late-max', 'earshot sandbox --past'];
+  expect(named.filter((one) => !/ --(since|until)$/.test(one)).toSorted()).toEqual(lengths);
+  const since = new Set(withFlag('--since').map(({ name }) => name));
+  const until = new Set(withFlag('--until').map(({ name }) => name));
+  expect([...since].toSorted()).toEqual([...until].toSorted());
+  expect([...since].toSorted()).toEqual([
+    ...['earshot coverage', 'earshot filter test', 'earshot query', 'earshot query products'],
+    ...['earshot query summaries', 'earshot reconcile', 'earshot replay', 'earshot summarize'],
+    'earshot tail',
+  ]);
+});
+
+it('every command takes --data-dir, but for those that read no data directory', () => {
+  const without = tree.filter((command) => optionOf(command, '--data-dir') === undefined);
+  expect(without.map(fullName)).toEqual([
+    ...['earshot demo', 'earshot filter check', 'earshot completion', 'earshot sandbox'],
+  ]);
+});
+
+it('every command that does something has an example in its help', () => {
+  const wrong = tree.filter((command) => {
+    const parts: string[] = [];
+    command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
+    return !/Examples?:\n {2}\$ (?:.* )?earshot /.test(parts.join(''));
+  });
+  expect(wrong.map(fullName)).toEqual([]);
+});
+
+it('a flag that several commands take has one description', () => {
+  for (const long of ['--output', '--yes', '--data-dir']) {
+    const shown = withFlag(long)
+      // The questions of `setup` are no confirmations: its --yes takes the answers that are known.
+      .filter(({ name, option }) => !option.hidden && name !== 'earshot setup')
+      .map(({ option }) => option.description.replace(/ \(default: \w+\)$/, ''));
+    expect([long, new Set(shown).size]).toEqual([long, 1]);
+  }
 });

@@ -3,14 +3,14 @@ import { loadConfig, watchSections } from '../../config/config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/coverage.ts';
-import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { testMessage } from '../../watch/alert-message.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { painter, wrapText, writeJson, writeOut } from '../output.ts';
+import { isoTime, painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { alertTellers } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
@@ -111,8 +111,7 @@ async function sendTest(io: Io): Promise<void> {
 }
 
 function toOutput({ raisedAtUs, resolvedAtUs, ...alert }: Alert) {
-  const resolvedAt = resolvedAtUs === null ? null : formatDateUs(resolvedAtUs);
-  return { ...alert, raisedAt: formatDateUs(raisedAtUs), resolvedAt };
+  return { ...alert, raisedAt: isoTime(raisedAtUs), resolvedAt: isoTime(resolvedAtUs) };
 }
 
 function paragraph(alert: Alert, io: Io): string {

@@ -17,7 +17,7 @@ import {
 } from '../backup-files.ts';
 import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
-import { type Column, printTable, writeOut } from '../output.ts';
+import { type Column, isoTime, printJson, printTable, writeOut } from '../output.ts';
 
 export const backupCommand = defineCommand('backup', {
   description: 'Copy the log and the secrets into one file, while the receiver serves.',
@@ -135,7 +135,7 @@ async function tell(io: Io, made: RememberedBackup, { json }: BackupFlags): Prom
   if (json) {
     const shown = { file, bytes, notifications, lastPosition, files };
     const times = { startedAt: formatDateUs(startedAtUs), endedAt: formatDateUs(endedAtUs) };
-    return writeOut(io.stdout, `${JSON.stringify({ ...shown, ...times })}\n`);
+    return printJson(io.stdout, { ...shown, ...times }, 'line');
   }
   const secrets =
     files.length === 0
@@ -171,11 +171,8 @@ async function listBackups(io: Io, { json }: { json?: true }, named?: string): P
     .map((name) => inspected(join(folder, name)))
     .toSorted((a, b) => (b.madeAtUs ?? 0) - (a.madeAtUs ?? 0));
   if (json) {
-    const rows = listed.map(({ madeAtUs, ...one }) => ({
-      ...one,
-      madeAt: madeAtUs === null ? null : formatDateUs(madeAtUs),
-    }));
-    return writeOut(io.stdout, `${JSON.stringify(rows)}\n`);
+    const rows = listed.map(({ madeAtUs, ...one }) => ({ ...one, madeAt: isoTime(madeAtUs) }));
+    return printJson(io.stdout, rows, 'line');
   }
   await printTable(io.stdout, columns, listed);
   if (listed.length === 0) io.stderr.write(`There are no backups in ${folder}.\n`);

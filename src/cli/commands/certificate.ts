@@ -16,7 +16,7 @@ import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
 import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import { defineCommand, defineGroup } from '../command.ts';
 import type { Io } from '../io.ts';
-import { painter, writeForeign, writeOut } from '../output.ts';
+import { painter, printJson, writeOut } from '../output.ts';
 
 const showCommand = defineCommand('show', {
   description: 'Show names, issuer and dates, when it is renewed, and what the last tries came to.',
@@ -154,7 +154,7 @@ async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true 
     ...(tls.kind === 'acme' ? await renewalOf(tls, dataDir, io) : {}),
   };
   if (pem) await writeOut(io.stdout, certificate?.cert ?? '');
-  else if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  else if (json) await printJson(io.stdout, shown);
   else if (certificate !== null) await writeOut(io.stdout, linesOf(shown, io));
   if (certificate !== null && tls.kind === 'acme' && shown.renewsAt === null) {
     io.stderr.write(

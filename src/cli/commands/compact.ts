@@ -7,7 +7,7 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
-import { counted, createProgressLine, writeOut } from '../output.ts';
+import { counted, createProgressLine, printJson } from '../output.ts';
 
 export const compactCommand = defineCommand('compact', {
   description: 'Compress the bodies of the log as far as it goes, and give their space back.',
@@ -55,7 +55,12 @@ async function compact(io: Io & Pick<Parts, 'store'>, { json }: { json?: true })
         progress.show(`Compacting: ${Math.floor(((nextId - 1) / lastId) * 100)} %`),
     });
     progress.done();
-    if (signal.aborted) throw stopped();
+    if (signal.aborted) {
+      throw new AppError(
+        'cancelled',
+        'Stopped. What was compacted by then stays so; the same command goes on from there.',
+      );
+    }
     await tell(io, { compacted, bytesBefore, bytesAfter: await fileBytes(store), json });
   } finally {
     progress.done();
@@ -77,7 +82,7 @@ async function tell(
   const givenBackBytes = Math.max(0, bytesBefore - bytesAfter);
   if (json) {
     const shown = { bodies, unreadable, bytesBefore, bytesAfter, givenBackBytes };
-    return writeOut(stdout, `${JSON.stringify(shown)}\n`);
+    return printJson(stdout, shown, 'line');
   }
   const damaged =
     unreadable === 0
@@ -85,12 +90,5 @@ async function tell(
       : `${counted(unreadable, 'row')} cannot be read and stayed: restore a backup, or live without.\n`;
   stderr.write(
     `Compacted: ${counted(bodies, 'body', 'bodies')}. The log's file has ${sizeText(bytesAfter)} now, ${sizeText(givenBackBytes)} less.\n${damaged}`,
-  );
-}
-
-function stopped(): AppError {
-  return new AppError(
-    'cancelled',
-    'Stopped. What was compacted by then stays so; the same command goes on from there.',
   );
 }

@@ -18,7 +18,7 @@ import { usualReserveBytes } from '../../store/engine/disk-limit.ts';
 import { defineCommand } from '../command.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, printTable, writeForeign, writeOut } from '../output.ts';
+import { type Column, printJson, printTable, writeForeign, writeOut } from '../output.ts';
 
 export const configCommand = defineCommand('config', {
   description: 'Print the settings that apply here, and where each comes from.',
@@ -60,7 +60,7 @@ async function config(
   };
   if (json) {
     const shown = { settings, ...files, problems };
-    await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    await printJson(io.stdout, shown);
   } else {
     const file = (name: string, path: string | null) => path ?? `no ${name} in ${io.workingDir}`;
     const lines = [

@@ -18,21 +18,25 @@ import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
-import { readTimeArgument, sinceOption, type TimeArgument, untilOption } from '../flags.ts';
+import { addSpan, readTimeArgument, readWindow, type TimeArgument } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, painter, printTable, whole, writeForeign, writeOut } from '../output.ts';
+import {
+  type Column,
+  countColumn,
+  painter,
+  printJson,
+  printTable,
+  whole,
+  writeOut,
+} from '../output.ts';
 import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
 
 export const coverageCommand = defineCommand('coverage', {
   description: 'Show whether all that the catalogue published is here, hour by hour.',
-  flags: (command, io) => {
-    const time = readTimeArgument(io);
-    return command
-      .addOption(sinceOption(time, 'hours', '7d'))
-      .addOption(untilOption(time, 'hours'))
+  flags: (command, io) =>
+    addSpan(command, readTimeArgument(io), 'hours', '7d')
       .option('--subscription <name>', 'only this one')
-      .option('--json', 'as JSON: see below');
-  },
+      .option('--json', 'as JSON: see below'),
   help: `Hours are those of the events: when a product was published, modified or deleted. An hour is
 compared with the catalogue by the receiver, half an hour after its end and once more a day later,
 or by \`earshot reconcile\`. Before that, its counts are not known. Columns:
@@ -72,27 +76,24 @@ interface CoverageFlags {
 
 const weekUs = 7 * 86_400_000_000;
 
+const noHour = 'There is no hour to show: --since must lie before --until and now (UTC).';
+
 /** Rejects with `differences` when something is missing. */
 async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
   const whyOff = comparisonOff(loadConfig(io, ['dataDir', 'reconcile', 'index']));
-  const { since, until, subscription } = flags;
-  // By the moment at which the words were read: 0h would else be some milliseconds.
-  const nowUs = since?.readAtUs ?? io.nowUs();
-  const sinceUs = since?.us ?? nowUs - weekUs;
-  const untilUs = Math.min(until?.us ?? nowUs, nowUs);
-  if (sinceUs >= untilUs) {
-    throw new AppError(
-      'usage',
-      'There is no hour to show: --since must lie before --until and now (UTC).',
-    );
-  }
+  const { subscription } = flags;
+  const {
+    fromUs: sinceUs,
+    toUs: untilUs,
+    nowUs,
+  } = readWindow(flags, io, { backUs: weekUs, message: noHour });
   const window = { sinceUs, untilUs, subscription, nowUs };
   // The settings and the window are checked before anything is opened.
   await withParts(io, ['reader', 'products'], async ({ reader: { completeness }, products }) => {
     const report = await readCoverage({ completeness, products }, window, io.signal);
     if (report.subscriptions.length === 0) throw await nothingToShow(completeness, subscription);
     const document = toCoverageJson(report, whyOff);
-    if (flags.json) await writeForeign(io.stdout, `${JSON.stringify(document, null, 2)}\n`);
+    if (flags.json) await printJson(io.stdout, document);
     else await printCoverage(io, report, { comparisonOff: whyOff, nowUs });
     refuseMissing(report);
   });
@@ -129,22 +130,24 @@ function refuseMissing({ subscriptions }: CoverageReport): void {
 
 type CountRow = Omit<CoverageSummary, 'subscription'> & { name: string };
 
+const counts = ['expected', 'pushed', 'late', 'recovered', 'missing'] as const;
+
 /** Nothing is claimed where nothing was compared. */
-function count(title: 'expected' | 'pushed' | 'late' | 'recovered' | 'missing'): Column<CountRow> {
-  return {
-    title,
-    value: (row) => (row.state === 'not-compared' ? '-' : whole(row[title])),
-    align: 'right',
-  };
-}
+const count = (title: (typeof counts)[number]): Column<CountRow> => ({
+  title,
+  value: (row) => (row.state === 'not-compared' ? '-' : whole(row[title])),
+  align: 'right',
+});
+
+const duration = (key: 'p50Ms' | 'p90Ms' | 'p99Ms' | 'maxMs', title: string): Column<DelayRow> => ({
+  title,
+  value: ({ [key]: ms }) => shortDuration(ms),
+  align: 'right',
+});
 
 const coverageColumns: readonly Column<CountRow>[] = [
   { title: 'subscription', value: ({ name }) => name, flexible: true, widthMin: 6 },
-  count('expected'),
-  count('pushed'),
-  count('late'),
-  count('recovered'),
-  count('missing'),
+  ...counts.map(count),
   {
     title: 'compared',
     value: (row) =>
@@ -161,11 +164,8 @@ async function printCoverage(
 ): Promise<void> {
   const rows = subscriptions.map(({ subscription: name, ...rest }) => ({ name, ...rest }));
   const sum = rows.length > 1 ? sumCoverage(subscriptions) : null;
-  await printTable(
-    io.stdout,
-    coverageColumns,
-    sum === null ? rows : [...rows, { name: 'all', ...sum }],
-  );
+  const last = sum === null ? [] : [{ name: 'all', ...sum }];
+  await printTable(io.stdout, coverageColumns, [...rows, ...last]);
   const open = rows.filter(({ state }) => state === 'not-compared');
   for (const row of open) {
     const text = notComparedText(row, comparison);
@@ -178,25 +178,14 @@ async function printCoverage(
     await writeOut(io.stdout, `\n${printable(subscription)}\n${lines.join('\n')}\n`);
     const gone = hours.filter(({ missing }) => missing > 0);
     for (const { hourUs, missing } of gone.slice(0, shownMax)) {
-      await writeOut(
-        io.stdout,
-        `  ${shortDateUs(hourUs)}  ${paint('red', `${whole(missing)} missing`)}\n`,
-      );
+      const count = paint('red', `${whole(missing)} missing`);
+      await writeOut(io.stdout, `  ${shortDateUs(hourUs)}  ${count}\n`);
     }
-    if (gone.length > shownMax) {
-      await writeOut(
-        io.stdout,
-        `  … and in ${gone.length - shownMax} more hours (--json has all)\n`,
-      );
-    }
+    const more = gone.length - shownMax;
+    if (more > 0) await writeOut(io.stdout, `  … and in ${more} more hours (--json has all)\n`);
   }
-  await writeOut(
-    io.stdout,
-    `\n${stripLegend(
-      subscriptions.flatMap(({ hours }) => hours),
-      paint,
-    )}\n`,
-  );
+  const all = subscriptions.flatMap(({ hours }) => hours);
+  await writeOut(io.stdout, `\n${stripLegend(all, paint)}\n`);
   if (delays !== null) await printDelays(io, delays);
 }
 
@@ -218,32 +207,32 @@ interface DelayRow extends DelayPercentiles {
 const delayColumns: readonly Column<DelayRow>[] = [
   { title: 'subscription', value: ({ name }) => name, flexible: true, widthMin: 6 },
   { title: 'delay', value: ({ delay }) => delay },
-  { title: 'of', value: ({ count }) => whole(count), align: 'right' },
-  { title: 'p50', value: ({ p50Ms }) => shortDuration(p50Ms), align: 'right' },
-  { title: 'p90', value: ({ p90Ms }) => shortDuration(p90Ms), align: 'right' },
-  { title: 'p99', value: ({ p99Ms }) => shortDuration(p99Ms), align: 'right' },
-  { title: 'longest', value: ({ maxMs }) => shortDuration(maxMs), align: 'right' },
+  countColumn('count', 'of'),
+  duration('p50Ms', 'p50'),
+  duration('p90Ms', 'p90'),
+  duration('p99Ms', 'p99'),
+  duration('maxMs', 'longest'),
 ];
+
+const delayNames = {
+  sensingToPublication: 'sensing to publication',
+  publicationToNotification: 'publication to notification',
+  notificationToReceipt: 'notification to receipt',
+} as const;
 
 async function printDelays(
   { stdout }: Pick<Io, 'stdout'>,
   delays: readonly SubscriptionDelays[],
 ): Promise<void> {
-  const rows = delays.flatMap((one) => {
-    const name = one.subscription ?? '-';
-    return [
-      rowOf(name, 'sensing to publication', one.sensingToPublication),
-      rowOf(name, 'publication to notification', one.publicationToNotification),
-      rowOf(name, 'notification to receipt', one.notificationToReceipt),
-    ].flat();
-  });
+  const rows = delays.flatMap((one) =>
+    Object.entries(delayNames).flatMap(([key, delay]) => {
+      const percentiles = one[key as keyof typeof delayNames];
+      return percentiles === null ? [] : [{ name: one.subscription ?? '-', delay, ...percentiles }];
+    }),
+  );
   if (rows.length === 0) return;
   await writeOut(stdout, '\n');
   await printTable(stdout, delayColumns, rows);
-}
-
-function rowOf(name: string, delay: string, percentiles: DelayPercentiles | null): DelayRow[] {
-  return percentiles === null ? [] : [{ name, delay, ...percentiles }];
 }
 
 /** `0.3 s`, `47 s`, `35 min`, `14 h`, `3 d`; with a minus where clocks disagree. */

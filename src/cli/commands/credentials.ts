@@ -125,17 +125,14 @@ async function rotate(
       report: (line) => void io.stderr.write(`${line}\n`),
       pause: async (ms) => {
         await pause(ms, io.signal);
-        if (io.signal.aborted) throw interrupted();
+        if (!io.signal.aborted) return;
+        throw new AppError('cancelled', 'Stopped.', {
+          advice:
+            'The receiver accepts the old and the new credentials; `earshot credentials rotate` goes on from here.',
+        });
       },
     },
   );
-}
-
-function interrupted(): AppError {
-  return new AppError('cancelled', 'Stopped.', {
-    advice:
-      'The receiver accepts the old and the new credentials; `earshot credentials rotate` goes on from here.',
-  });
 }
 
 function setByVariables(): AppError {

@@ -17,9 +17,9 @@ import { printFilter } from '../../filter/print.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
-import { readTime, sinceOption, untilOption } from '../flags.ts';
+import { addSpan, readTime } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, createProgressLine, printTable, writeForeign, writeOut } from '../output.ts';
+import { type Column, createProgressLine, printJson, printTable, writeOut } from '../output.ts';
 import { allOf, during, type TimeRange } from '../product-flags.ts';
 import { explanationLines, withCurrentIndex } from '../product-index.ts';
 
@@ -69,7 +69,7 @@ Example:
     if (flags.json) {
       const canonical = filter === null ? '' : printFilter(filter);
       const shown = { entity, canonical, words, index };
-      return writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+      return printJson(io.stdout, shown);
     }
     const lines = words.map(printable);
     if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
@@ -85,10 +85,10 @@ interface TestFlags extends FilterFlags {
 const testCommand = defineCommand('test', {
   description: 'Count the products received that match, by the day of their publication.',
   flags: (command, io) =>
-    withFilter(command)
-      .addOption(sinceOption(readTime(io), 'published (or deleted)'))
-      .addOption(untilOption(readTime(io), 'published (or deleted)'))
-      .option('--json', 'as JSON: entity matching total share days'),
+    addSpan(withFilter(command), readTime(io), 'published (or deleted)').option(
+      '--json',
+      'as JSON: entity matching total share days',
+    ),
   help: `A product without a date of publication counts on the day on which it was first received, and not at
 all with --since or --until. Deleted products count on the day of their deletion. What your
 subscriptions kept out was never received, so it cannot be counted.
@@ -134,7 +134,7 @@ async function printCheck(
     const spelled = tree === null ? '' : printFilter(tree);
     const canonical = valid ? spelled : null;
     const shown = { valid, entity, canonical, findings: findings.map(toShown) };
-    await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+    await printJson(io.stdout, shown);
   } else {
     for (const finding of findings) {
       await writeOut(io.stdout, `${findingText(text, finding, io, io.stdout)}\n`);
@@ -190,7 +190,7 @@ async function testFilter(
   await withCurrentIndex(loadConfig(io, dataSections), io, async (products) => {
     const published = { fromUs: since, untilUs: until };
     const matches = await matchesByDay(products, { entity, filter, published }, io);
-    if (json) return writeOut(io.stdout, `${JSON.stringify(matches, null, 2)}\n`);
+    if (json) return printJson(io.stdout, matches);
     await printTable(io.stdout, columnsOf(matches.days, io), matches.days);
     await writeOut(io.stdout, `${summary(matches, since !== undefined || until !== undefined)}\n`);
   });

@@ -17,7 +17,7 @@ import { openStore, openStoreReader, type Store, type StoreReader } from '../../
 import { createClosers } from '../closers.ts';
 import { defineCommand } from '../command.ts';
 import type { Io } from '../io.ts';
-import { createProgressLine, writeOut } from '../output.ts';
+import { createProgressLine, printJson } from '../output.ts';
 
 export const importCommand = defineCommand('import', {
   description: 'Take over what another data directory has received, such as that of an old host.',
@@ -51,7 +51,7 @@ async function importFrom(io: Io, { json }: { json?: true }, folder: string): Pr
     const pushedHere = openPushedHere(place, signal);
     closers.add(() => pushedHere.close(), 'the index');
     const counts = await importLog(from, to, { stderr, signal, pushedHere });
-    if (json) return await writeOut(stdout, `${JSON.stringify(counts)}\n`);
+    if (json) return await printJson(stdout, counts, 'line');
     const { notifications, stored, duplicates, quarantined } = counts;
     const held = quarantined === 0 ? '' : ` ${quarantined} bodies went into the quarantine.`;
     stderr.write(
@@ -88,7 +88,7 @@ interface ImportCounts {
 /** So many are stored in one commit, and no more are held in memory. */
 const batchMax = 200;
 
-type Context = Pick<Io, 'stderr' | 'signal'> & { pushedHere: Pick<PushedHere, 'among'> };
+type Context = Pick<Io, 'stderr' | 'signal'> & { pushedHere: ReturnType<typeof openPushedHere> };
 
 type Bodies = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
 
@@ -213,17 +213,12 @@ function count(receipt: Receipt, counts: ImportCounts): void {
   else counts.duplicates += receipt.duplicates;
 }
 
-interface PushedHere {
-  /** Those of at most 1,000 deliveries that are recovered events which a push told of here. */
-  among(deliveries: readonly Delivery[]): Promise<ReadonlySet<Delivery>>;
-  close(): Promise<void>;
-}
-
 /**
  * What was pushed stands in the product index, which is brought up to date when the first recovered event comes.
- * `among` rejects with `unavailable` where that cannot be done, and early when the signal is aborted.
+ * `among` finds, among up to 1,000 deliveries, the recovered events that a push has brought here. It rejects with
+ * `unavailable` where that cannot be done, and early when the signal is aborted.
  */
-export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHere {
+export function openPushedHere(place: DataPlace, signal: AbortSignal) {
   const state = createBodyDates();
   let opened: ReturnType<typeof openProducts> | undefined;
 
@@ -235,7 +230,7 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHer
   };
 
   return {
-    among: async (deliveries) => {
+    among: async (deliveries: readonly Delivery[]): Promise<ReadonlySet<Delivery>> => {
       const found = deliveries.flatMap((delivery) => {
         const event = recoveredIn(delivery);
         return event === null ? [] : [{ delivery, event }];
@@ -257,8 +252,6 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal): PushedHer
       }
       return known;
     },
-    close: async () => {
-      await opened?.close();
-    },
+    close: async () => opened?.close(),
   };
 }

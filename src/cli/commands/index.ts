@@ -7,7 +7,7 @@ import { rebuildIndex } from '../../store/products/index-maintenance.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../output.ts';
+import { printJson, writeOut } from '../output.ts';
 import { createIndexProgress } from '../product-index.ts';
 
 const jsonFlag = (command: Command) =>
@@ -66,7 +66,7 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
   const behind = Math.max(0, lastPosition - indexedPosition);
   if (json) {
     const shown = { indexedPosition, lastPosition, behind, products, tombstones, skipped };
-    return writeOut(io.stdout, `${JSON.stringify(shown)}\n`);
+    return printJson(io.stdout, shown, 'line');
   }
   const progress =
     behind === 0

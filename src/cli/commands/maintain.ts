@@ -8,7 +8,7 @@ import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
-import { painter, writeForeign, writeOut } from '../output.ts';
+import { painter, printJson, writeOut } from '../output.ts';
 
 const done = { resume: 'resumed', recreate: 'made anew', finish: 'finished' } as const;
 
@@ -50,7 +50,7 @@ async function report(results: MaintenanceResult[], json: true | undefined, io: 
     ...rest,
     notes: notes.map(noteText),
   }));
-  if (json) await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  if (json) await printJson(io.stdout, shown);
   else
     for (const result of results) await writeOut(io.stdout, asCalled(resultText(result, io), io));
   if (results.length === 0) io.stderr.write('Nothing is registered, so nothing was asked.\n');

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { keptAge, keptSize } from '../../config/values.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import type {
   Keep,
   LogHolder,
@@ -25,7 +25,7 @@ import type { Store, StoreReader } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { confirm, yesOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
-import { counted, createProgressLine, whole, writeOut } from '../output.ts';
+import { counted, createProgressLine, isoTime, printJson, whole } from '../output.ts';
 
 export const pruneCommand = defineCommand('prune', {
   description: 'Remove the oldest notifications for good, and give their space back.',
@@ -104,7 +104,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   if (flags.dryRun) {
     return withParts(io, ['reader'], async ({ reader }) => {
       const found = await tellPrunable(io, reader, wish, flags);
-      await tellJson(io, flags, found, null);
+      if (flags.json) await printJson(io.stdout, toPruneJson(found, null), 'line');
     });
   }
   requireDatabase(config.dataDir);
@@ -113,7 +113,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
     const found = await tellPrunable(io, store, wish, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);
     const removed = await remove(io, { config, store, wish, found });
-    if (flags.json) await tellJson(io, flags, found, removed);
+    if (flags.json) await printJson(io.stdout, toPruneJson(found, removed), 'line');
     else io.stderr.write(prunedText(removed, await store.pruning.logSize()));
   });
 }
@@ -144,15 +144,6 @@ async function tellPrunable(
   return found;
 }
 
-async function tellJson(
-  io: Io,
-  { json }: PruneFlags,
-  found: Prunable,
-  removed: Removed | null,
-): Promise<void> {
-  if (json) await writeOut(io.stdout, `${JSON.stringify(toPruneJson(found, removed))}\n`);
-}
-
 /** Rejects with `cancelled` when the user ends it, and with `conflict` while another program prunes. */
 async function remove(
   { stderr, signal }: Io,
@@ -178,19 +169,17 @@ async function remove(
     const onPruned = (events: number) =>
       progress.show(`Product index: ${counted(events, 'event')} taken out`);
     if (!signal.aborted) await pruneIndex({ ...config, signal, onPruned });
-    if (signal.aborted) throw stopped();
+    if (signal.aborted) {
+      throw new AppError(
+        'cancelled',
+        'Stopped. What was removed by then is gone; the same command goes on from there.',
+      );
+    }
     return { pruned, givenBackBytes };
   } finally {
     progress.done();
     release();
   }
-}
-
-function stopped(): AppError {
-  return new AppError(
-    'cancelled',
-    'Stopped. What was removed by then is gone; the same command goes on from there.',
-  );
 }
 
 /** `isEstimated` where it goes by size, which is known exactly only when it is reached. */
@@ -245,24 +234,23 @@ interface Removed {
 /** Times ISO 8601 UTC; `removed` is null where nothing was to be removed, as by `--dry-run`. */
 function toPruneJson(found: Prunable, removed: Removed | null) {
   const { notifications, fromUs, untilUs, bytes, quarantined, heldBy } = found;
-  const time = (us: number | null) => (us === null ? null : formatDateUs(us));
   return {
     notifications,
-    from: time(fromUs),
-    until: time(untilUs),
+    from: isoTime(fromUs),
+    until: isoTime(untilUs),
     bytes,
     quarantined,
-    heldBy: heldBy.map(({ name, position, sinceUs }) => ({ name, position, since: time(sinceUs) })),
-    removed: removed === null ? null : removedJson(removed),
-  };
-}
-
-function removedJson({ pruned, givenBackBytes }: Removed) {
-  return {
-    notifications: pruned.notifications,
-    quarantined: pruned.quarantine,
-    summaries: summariesIn(pruned),
-    givenBackBytes,
+    heldBy: heldBy.map(({ name, position, sinceUs }) => ({
+      name,
+      position,
+      since: isoTime(sinceUs),
+    })),
+    removed: removed && {
+      notifications: removed.pruned.notifications,
+      quarantined: removed.pruned.quarantine,
+      summaries: summariesIn(removed.pruned),
+      givenBackBytes: removed.givenBackBytes,
+    },
   };
 }
 
@@ -274,26 +262,20 @@ async function forgetReader(
   const { pruning } = io.store;
   const holders = await pruning.logHolders();
   const reader = holders.find((one) => one.kind === 'cursor' && one.key === key);
-  if (reader === undefined) throw unknownReader(key, holders);
-  refuseLeftovers(key, holders);
+  if (reader === undefined) {
+    const known = holders.filter(({ kind }) => kind === 'cursor').map((one) => one.key);
+    const names = known.length === 0 ? 'There is none.' : `Known are: ${known.join(', ')}.`;
+    throw new AppError('usage', `There is no reader ${key}. ${names}`);
+  }
+  // Without its place, a sink would be known no longer, and what is left of it could not be dropped.
+  const left = holders.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
+  if (left !== undefined) {
+    const advice = holderHints[left.kind](left.key);
+    throw new AppError('conflict', `There still is: ${holderText(left)}.`, { advice });
+  }
   await confirm(io, `Forget the place of ${holderText(reader)}?`, options);
   await pruning.forgetReader(key);
   io.stderr.write(`Forgotten. Where ${key} reads again, it is as if for the first time.\n`);
-}
-
-function unknownReader(key: string, holders: readonly LogHolder[]): AppError {
-  const known = holders.filter(({ kind }) => kind === 'cursor').map((one) => one.key);
-  const names = known.length === 0 ? 'There is none.' : `Known are: ${known.join(', ')}.`;
-  return new AppError('usage', `There is no reader ${key}. ${names}`);
-}
-
-/** Without its place, a sink would be known no longer, and what is left of it could not be dropped. */
-function refuseLeftovers(key: string, holders: readonly LogHolder[]): void {
-  const left = holders.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
-  if (left === undefined) return;
-  throw new AppError('conflict', `There still is: ${holderText(left)}.`, {
-    advice: holderHints[left.kind](left.key),
-  });
 }
 
 /** Such as `reader downloads, at position 1,200 since 2026-01-03 …`. */

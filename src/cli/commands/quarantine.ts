@@ -7,7 +7,15 @@ import { printable } from '../../domain/text.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
 import { confirm, lengthOfTimeUs, limitOption, wholeNumber, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, counted, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
+import {
+  type Column,
+  counted,
+  isoTime,
+  printTable,
+  writeForeign,
+  writeJson,
+  writeOut,
+} from '../output.ts';
 
 const listCommand = defineCommand('list', {
   description: 'List what is held, newest first.',
@@ -186,7 +194,7 @@ function toOutput({ receivedAtUs, releasedAtUs, ...row }: QuarantineRow) {
     reason: row.reason,
     faults: row.faults,
     bodyBytes: row.bodyBytes,
-    releasedAt: releasedAtUs === null ? null : formatDateUs(releasedAtUs),
+    releasedAt: isoTime(releasedAtUs),
   };
 }
 

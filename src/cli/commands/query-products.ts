@@ -18,12 +18,12 @@ import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
 import { defineCommand } from '../command.ts';
 import {
+  addOutputForms,
+  addSpan,
+  addTableFlags,
   limitOption,
   type OutputFlags,
-  outputOption,
   readTime,
-  sinceOption,
-  untilOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../output.ts';
@@ -51,20 +51,15 @@ const tableRowsDefault = 50;
 
 export const queryProductsCommand = defineCommand('products', {
   description: 'Show products in their newest known state, or those that have been deleted.',
-  flags: (command, io) =>
-    addProductFlags(command, io)
-      .option(
-        '--orderby <order>',
-        'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
-      )
-      .addOption(sinceOption(readTime(io), 'first received'))
-      .addOption(untilOption(readTime(io), 'first received'))
+  flags: (command, io) => {
+    addProductFlags(command, io).option(
+      '--orderby <order>',
+      'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
+    );
+    addSpan(command, readTime(io), 'first received')
       .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
-      .option('--after <key>', 'go on after a page; it tells the key')
-      .addOption(outputOption(productForms))
-      .option('--json', 'short for --output json')
-      .option('--columns <names>', 'columns of table and csv, with commas between them')
-      .option('--wide', 'print whole names, and all columns of the table, on any terminal')
+      .option('--after <key>', 'go on after a page; it tells the key');
+    return addTableFlags(addOutputForms(command, productForms))
       .option('--summaries', 'with a text about each, in every form')
       .addOption(
         new Option('--count', 'print how many there are').conflicts([
@@ -79,7 +74,8 @@ export const queryProductsCommand = defineCommand('products', {
           'count',
           'summaries',
         ]),
-      ),
+      );
+  },
   help: `All flags together must match. Text is compared exactly, and case counts. In --name, * at the end
 means "starts with", at the beginning "ends with", and parts between two of them may come in any
 order. Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows

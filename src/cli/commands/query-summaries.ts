@@ -15,12 +15,11 @@ import {
 } from '../../domain/summaries.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import {
+  addOutputForms,
+  addSpan,
   limitOption,
   type OutputFlags,
-  outputOption,
   readTime,
-  sinceOption,
-  untilOption,
   wholeNumber,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
@@ -51,19 +50,18 @@ interface QuerySummariesFlags extends OutputFlags<OutputForm> {
 
 export const querySummariesCommand = defineCommand('summaries', {
   description: 'Show the texts about what arrived, and why one is missing or put off.',
-  flags: (command, io) =>
+  flags: (command, io) => {
     command
       .addOption(new Option('--kind <kind>', 'product or digest').choices(summaryKinds))
       .addOption(new Option('--state <state>', 'how far it is').choices(summaryStates))
       .option('--product-id <id>', 'the text about this product')
       .option('--subscription <name>', 'called for by this subscription')
-      .option('--unverified', 'only texts that state something the facts do not have')
-      .addOption(sinceOption(readTime(io), 'requested'))
-      .addOption(untilOption(readTime(io), 'requested'))
+      .option('--unverified', 'only texts that state something the facts do not have');
+    addSpan(command, readTime(io), 'requested')
       .option('--before <id>', 'only earlier ones than this id', wholeNumber(1))
-      .addOption(limitOption({ note: `table: ${summaryRowsDefault}, else all` }))
-      .addOption(outputOption(outputForms))
-      .option('--json', 'short for --output json'),
+      .addOption(limitOption({ note: `table: ${summaryRowsDefault}, else all` }));
+    return addOutputForms(command, outputForms);
+  },
   help: `Newest first; #12 is the id. Fields of the JSON and CSV rows: kind productId productName text model
 verified createdAt error id state subscription doubts attempts requestedAt nextTryAt receivedFrom
 receivedUntil collection area filter. Times are ISO 8601 UTC. text is plain; model is null where it

@@ -7,14 +7,20 @@ import type { DriftCount, NotificationQuery } from '../../domain/ports.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import {
+  addOutputForms,
+  addTableFlags,
+  limitOption,
+  type OutputFlags,
+  wholeNumber,
+} from '../flags.ts';
+import type { Io } from '../io.ts';
+import {
   addFilterOptions,
   type FilterFlags,
   toQuery,
   warnOfUnknownEvents,
-} from '../filter-options.ts';
-import { limitOption, type OutputFlags, outputOption, wholeNumber } from '../flags.ts';
-import type { Io } from '../io.ts';
-import { writeNotifications } from '../notification-output.ts';
+  writeNotifications,
+} from '../notification-output.ts';
 import { type Column, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
 import { type OutputForm, outputForms, readColumns, reportNextPage } from '../row-forms.ts';
 import { queryProductsCommand } from './query-products.ts';
@@ -35,7 +41,7 @@ interface QueryFlags extends FilterFlags, OutputFlags<OutputForm> {
 
 export const queryCommand = defineCommand('query', {
   description: 'Show notifications that have been received. Works while the receiver runs.',
-  flags: (command, io) =>
+  flags: (command, io) => {
     addFilterOptions(command, io)
       .addOption(
         new Option('--order <order>', 'newest or oldest first')
@@ -44,11 +50,8 @@ export const queryCommand = defineCommand('query', {
       )
       .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
       .option('--after <position>', 'only later ones than this position', wholeNumber())
-      .option('--before <position>', 'only earlier ones than this position', wholeNumber())
-      .addOption(outputOption(outputForms))
-      .option('--json', 'short for --output json')
-      .option('--columns <names>', 'columns of table and csv, with commas between them')
-      .option('--wide', 'print whole names, and all columns of the table, on any terminal')
+      .option('--before <position>', 'only earlier ones than this position', wholeNumber());
+    return addTableFlags(addOutputForms(command, outputForms))
       .addOption(
         new Option(
           '--body',
@@ -57,7 +60,8 @@ export const queryCommand = defineCommand('query', {
       )
       .addCommand(queryProductsCommand(io))
       .addCommand(querySummariesCommand(io))
-      .addCommand(driftCommand(io)),
+      .addCommand(driftCommand(io));
+  },
   help: `Fields of the JSON and CSV rows: position ackId productId productName event subscription
 subscriptionId notificationDate receivedAt source timesSeen. The table shows what identifies the
 product, and its name where the terminal has the width; a narrow one gets shorter times and places,

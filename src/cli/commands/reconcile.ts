@@ -1,11 +1,10 @@
 /** `earshot reconcile`: compares the log with the catalogue, and writes what is missing into it. */
 import { loadConfig, type ReconcileConfig, reconcileSections } from '../../config/config.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
 import {
-  type ReconcileMode,
   type ReconcileTask,
   type TaskReport,
   type TimeWindow,
@@ -15,14 +14,14 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
-import { type Closers, createClosers } from '../closers.ts';
+import { type Closers, createClosers, takeLockPatiently } from '../closers.ts';
 import { defineCommand, withParts } from '../command.ts';
 import {
   addHiddenAlias,
+  addSpan,
   readTimeArgument,
-  sinceOption,
+  readWindow,
   type TimeArgument,
-  untilOption,
 } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
@@ -41,9 +40,7 @@ export const reconcileCommand = defineCommand('reconcile', {
   description: 'Compare the log with the catalogue, and fetch what is missing.',
   flags: (command, io) => {
     const time = readTimeArgument(io);
-    command
-      .addOption(sinceOption(time, 'events', '24h'))
-      .addOption(untilOption(time, 'events'))
+    addSpan(command, time, 'events', '24h')
       .option('--subscription <name>', 'only this one; may be given more than once', collect, [])
       .option('--dry-run', 'list what is missing, and write nothing')
       .option('--check', 'only count, and exit with 3 when something is missing')
@@ -103,14 +100,16 @@ const resumableUs = 7_200_000_000;
 /** Rejects with `differences` when `--check` finds something missing. */
 export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void> {
   const config = loadConfig(io, reconcileSections);
-  const window = windowOf(flags, io);
+  const window = readWindow(flags, io, { backUs: dayUs });
   const closers = createClosers();
   // That of the catalogue, once it is known.
   const clock = { nowUs: io.nowUs };
   try {
     await withParts(io, ['store'], async ({ store }) => {
       const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
-      closers.add(await takeReconcileLock(config.dataDir, io));
+      const waiting = 'Waiting for the receiver, or another command, that is comparing now …';
+      const lock = { io, waiting, signal: io.signal };
+      closers.add(await takeLockPatiently(createTakeLock(config.dataDir), 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
       const means = { config, store, flags, tasks, output, closers, clock };
       const reports = await compare(io, means).finally(closers.closeAll);
@@ -145,18 +144,6 @@ function stopped({ dryRun }: ReconcileFlags, aheadUs: number): AppError {
       : 'the same command goes on from there.';
   const kept = `What was compared is kept; ${next}`;
   return new AppError('cancelled', `Stopped. ${dryRun ? 'Nothing was written.' : kept}`);
-}
-
-function windowOf({ since, until }: ReconcileFlags, io: Pick<Io, 'nowUs'>) {
-  // By the moment at which the words were read: 0h would else be some milliseconds.
-  const nowUs = since?.readAtUs ?? io.nowUs();
-  const fromUs = since?.us ?? nowUs - dayUs;
-  const toUs = Math.min(until?.us ?? nowUs, nowUs);
-  if (fromUs < toUs) return { fromUs, toUs };
-  throw new AppError(
-    'usage',
-    'The window is empty: --since must lie before --until, and before now (UTC).',
-  );
 }
 
 /** Without what lies before the horizon of pruning. Rejects with `usage` where nothing else is left. */
@@ -222,7 +209,8 @@ async function compare(io: Io, means: Means): Promise<TaskReport[]> {
   });
   clock.nowUs = nowUs;
   const { completeness } = store;
-  const mode = modeOf(flags);
+  // `--dry-run --check` looks, counts, writes nothing, and exits with 3.
+  const mode = flags.dryRun ? 'preview' : flags.check ? 'check' : 'write';
   const run = mode === 'preview' ? null : await begunRun(completeness, flags, ownNowUs());
   try {
     const reports = await reconcile(
@@ -254,12 +242,6 @@ async function compare(io: Io, means: Means): Promise<TaskReport[]> {
   }
 }
 
-/** `--dry-run --check` looks, counts, writes nothing, and exits with 3. */
-function modeOf({ dryRun, check }: ReconcileFlags): ReconcileMode {
-  if (dryRun) return 'preview';
-  return check ? 'check' : 'write';
-}
-
 /** The run of these words that did not end, or a new one. */
 async function begunRun(
   completeness: Store['completeness'],
@@ -283,23 +265,4 @@ async function begunRun(
 function sinceThen({ startedAtUs }: ReconcileRun, nowUs: number): string {
   const minutes = Math.round((nowUs - startedAtUs) / 60_000_000);
   return minutes < 1 ? 'less than a minute' : `${minutes} min`;
-}
-
-const patienceMs = 1_000;
-
-const waitMs = 60_000;
-
-/** Says so before it waits for another program. Rejects with `conflict` after a minute. */
-async function takeReconcileLock(
-  dataDir: string,
-  { stderr, signal }: Pick<Io, 'stderr' | 'signal'>,
-): Promise<() => void> {
-  const takeLock = createTakeLock(dataDir);
-  try {
-    return await takeLock('reconcile', { waitMs: patienceMs, signal });
-  } catch (error) {
-    if (!isAppError(error, 'conflict')) throw error;
-    stderr.write('Waiting for the receiver, or another command, that is comparing now …\n');
-    return takeLock('reconcile', { waitMs, signal });
-  }
 }

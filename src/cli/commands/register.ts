@@ -21,7 +21,7 @@ import type { OpenedAccount } from '../account.ts';
 import { defineCommand, type Parts, withParts } from '../command.ts';
 import { confirm, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { painter, writeForeign, writeOut } from '../output.ts';
+import { painter, printJson, writeOut } from '../output.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
 import {
   addSubscriptionFlags,
@@ -135,7 +135,10 @@ async function planAndApply(
   }
   const fault =
     flags.check && isChange
-      ? notAsWanted(excess)
+      ? new AppError('differences', 'The account is not as wanted.', {
+          advice: '`earshot register` changes it.',
+          details: excess,
+        })
       : excess.length > 0
         ? beyondLimits(prepared)
         : null;
@@ -166,11 +169,6 @@ async function apply(
   io.stderr.write(`${paint('green', 'Done.')} Listed again: the account is as wanted.\n`);
 }
 
-function notAsWanted(excess: readonly string[]): AppError {
-  const advice = '`earshot register` changes it.';
-  return new AppError('differences', 'The account is not as wanted.', { advice, details: excess });
-}
-
 const skippedProbe =
   'The endpoint was NOT looked at. If it does not answer, the catalogue tries each notification three times and then loses it.';
 
@@ -184,7 +182,7 @@ async function showPlan(
   const { steps, unchanged, unwanted, strangers } = plan;
   const changes = steps.map((step) => stepJson(step, publicUrl));
   const shown = { changes, unchanged, unwanted, others: strangers.length, applied };
-  await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+  await printJson(io.stdout, shown);
 }
 
 /** What the flags say; what they leave out is as it was registered last. */

@@ -9,25 +9,22 @@ import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
 import {
+  addSpan,
   confirm,
   readTimeArgument,
-  sinceOption,
+  readWindow,
   type TimeArgument,
-  untilOption,
   yesOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, createProgressLine, whole, writeOut } from '../output.ts';
+import { counted, createProgressLine, printJson, whole } from '../output.ts';
 import { definedSink, receiverNote, unknownWanted } from '../sink-names.ts';
 
 export const replayCommand = defineCommand('replay', {
   description: 'Hand what was received before over to a sink once more.',
   flags: (command, io) => {
-    const time = readTimeArgument(io);
-    return command
-      .requiredOption('--sink <name>', 'a sink of earshot.config.ts')
-      .addOption(sinceOption(time, 'received', 'all'))
-      .addOption(untilOption(time, 'received'))
+    command.requiredOption('--sink <name>', 'a sink of earshot.config.ts');
+    return addSpan(command, readTimeArgument(io), 'received', 'all')
       .option('--filter <expression>', 'only products that match this $filter expression')
       .option('--dry-run', 'tell how many there are, and do nothing')
       .addOption(yesOption())
@@ -60,7 +57,7 @@ interface ReplayFlags {
 async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   const { dataDir } = loadConfig(io, dataSections);
   const definition = await definedSink(flags.sink, io);
-  const window = windowOf(flags, io);
+  readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
     // A subscription that nobody knows may still come: it is no fault.
     for (const { message, hint } of await unknownWanted([definition], store, io)) {
@@ -68,7 +65,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     }
     const { sink, dryRun, json } = flags;
     const found = await countWanted(io, { store, definition, flags });
-    const request = dryRun ? null : requestOf(flags, window, found);
+    const request = dryRun ? null : requestOf(flags, found);
     const same = request && (await store.sinks.sameReplay(request));
     if (same !== null) throw unfinishedReplay(same);
     if (!json) io.stderr.write(`${previewText(found, flags)}\n`);
@@ -80,7 +77,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     }
     if (json) {
       const answer = { sink, notifications: found.count, replay: id };
-      await writeOut(io.stdout, `${JSON.stringify(answer)}\n`);
+      await printJson(io.stdout, answer, 'line');
     } else if (id !== null) {
       io.stderr.write(`Replay ${id}: the receiver hands them over (\`earshot sinks list\`).\n`);
     }
@@ -90,27 +87,11 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
 }
 
 /** Null where nothing was found. */
-function requestOf(
-  { sink, filter = '' }: ReplayFlags,
-  window: { sinceUs: number | null; untilUs: number | null },
-  { first, last }: Found,
-) {
+function requestOf({ sink, filter = '', since, until }: ReplayFlags, { first, last }: Found) {
   if (first === null || last === null) return null;
-  const [afterPosition, lastPosition] = [first.position - 1, last.position];
-  return { sink, filter, ...window, afterPosition, lastPosition };
-}
-
-function windowOf({ since, until }: ReplayFlags, io: Pick<Io, 'nowUs'>) {
-  // By the moment at which the words were read: 0h would else be some milliseconds.
-  const nowUs = since?.readAtUs ?? io.nowUs();
   const [sinceUs, untilUs] = [since?.us ?? null, until?.us ?? null];
-  if (sinceUs !== null && sinceUs >= Math.min(untilUs ?? nowUs, nowUs)) {
-    throw new AppError(
-      'usage',
-      'The window is empty: --since must lie before --until, and before now (UTC).',
-    );
-  }
-  return { sinceUs, untilUs };
+  const [afterPosition, lastPosition] = [first.position - 1, last.position];
+  return { sink, filter, sinceUs, untilUs, afterPosition, lastPosition };
 }
 
 /** Rows between two signs of life on a terminal. */

@@ -17,7 +17,7 @@ import { compactTime, createBackupProgress, isKeptFile } from '../backup-files.t
 import { defineCommand } from '../command.ts';
 import { addHiddenAlias, confirm, folder, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../output.ts';
+import { printJson } from '../output.ts';
 
 export const restoreCommand = defineCommand('restore', {
   description: 'Make a data directory of a backup, or look whether a backup is sound.',
@@ -71,10 +71,7 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
   await restoreBackup({ ...options, onProgress: progress.show, signal }).finally(progress.done);
   if (flags.json) {
     const movedTo = isMoved ? aside : null;
-    return writeOut(
-      io.stdout,
-      `${JSON.stringify({ ...toJson(file, backup), dataDir, movedTo })}\n`,
-    );
+    return printJson(io.stdout, { ...toJson(file, backup), dataDir, movedTo }, 'line');
   }
   io.stderr.write(`${restoredText(dataDir, backup, isMoved ? aside : null).join('\n')}\n`);
 }
@@ -96,7 +93,7 @@ async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void
     const backup = inspectBackup(file, isKeptFile);
     warnOfReaders(io, file, backup);
     await verifySealed(file, backup, watch).finally(progress.done);
-    if (json) await writeOut(io.stdout, `${JSON.stringify(toJson(file, backup))}\n`);
+    if (json) await printJson(io.stdout, toJson(file, backup), 'line');
     else io.stderr.write(`${summaryOf(file, backup)} It is as it was made.\n`);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;

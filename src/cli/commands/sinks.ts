@@ -1,22 +1,22 @@
 /** `earshot sinks`: where notifications are delivered to, what waits, and what was refused. */
-import { Command } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/dates.ts';
 import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
 import { firstOf } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { asCalled } from '../called-as.ts';
-import { defineCommand, type Parts, withParts } from '../command.ts';
+import { defineCommand, defineGroup, type Parts, withParts } from '../command.ts';
 import { deadCommand, dropCommand, retryCommand } from '../dead-letters.ts';
 import type { Io } from '../io.ts';
 import {
   type Column,
+  countColumn,
   counted,
+  isoTime,
   painter,
   printTable,
   whole,
@@ -26,31 +26,6 @@ import {
 } from '../output.ts';
 import { noFileNote, receiverNote, unknownWanted } from '../sink-names.ts';
 import { testCommand } from './test-sink.ts';
-
-export function sinksCommand(io: Io): Command {
-  return new Command('sinks')
-    .description('Look after the sinks of earshot.config.ts: what waits, and what was refused.')
-    .addHelpText(
-      'after',
-      `
-The receiver hands over; these commands look, and decide about dead letters: notifications that a
-sink refused for good. See docs/sinks.md for what a sink gets.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
-Examples:
-  $ earshot sinks
-  $ earshot sinks test hook
-  $ earshot sinks dead bus --limit 20
-  $ earshot sinks retry bus --all
-  $ earshot sinks drop bus 12,15 --yes`,
-    )
-    .addCommand(listCommand(io), { isDefault: true })
-    .addCommand(testCommand(io))
-    .addCommand(deadCommand(io))
-    .addCommand(retryCommand(io))
-    .addCommand(dropCommand(io));
-}
 
 const listCommand = defineCommand('list', {
   description: 'List the sinks: how far each is, what waits and why, what is dead.',
@@ -69,6 +44,23 @@ deliveries; last: the time of the last one.
 Example:
   $ earshot sinks list`,
   run: listSinks,
+});
+
+export const sinksCommand = defineGroup('sinks', {
+  description: 'Look after the sinks of earshot.config.ts: what waits, and what was refused.',
+  help: `The receiver hands over; these commands look, and decide about dead letters: notifications that a
+sink refused for good. See docs/sinks.md for what a sink gets.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot sinks
+  $ earshot sinks test hook
+  $ earshot sinks dead bus --limit 20
+  $ earshot sinks retry bus --all
+  $ earshot sinks drop bus 12,15 --yes`,
+  usual: listCommand,
+  commands: [testCommand, deadCommand, retryCommand, dropCommand],
 });
 
 async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
@@ -157,10 +149,10 @@ async function sinkRows(
         behind: cursor === null ? null : Math.max(0, lastPosition - cursor),
         waiting: count?.waiting ?? 0,
         dead: count?.dead ?? 0,
-        oldestWaiting: oldest === null ? null : formatDateUs(oldest),
+        oldestWaiting: isoTime(oldest),
         error: count?.error ?? null,
         delivered: done?.delivered ?? 0,
-        lastDelivery: done === undefined ? null : formatDateUs(done.lastAtUs),
+        lastDelivery: isoTime(done?.lastAtUs ?? null),
         lag: cursor === null && ages.length === 0 ? null : Math.max(0, ...ages),
         replays: replays.filter((one) => one.sink === sink).length,
         problems: fault?.problems ?? [],
@@ -172,16 +164,9 @@ async function sinkRows(
 const columns: readonly Column<SinkRow>[] = [
   { title: 'sink', value: ({ sink }) => sink, flexible: true },
   { title: 'target', value: ({ target }) => target ?? 'gone' },
-  {
-    title: 'behind',
-    value: ({ behind }) => (behind === null ? '-' : whole(behind)),
-    align: 'right',
-  },
-  { title: 'waiting', value: ({ waiting }) => whole(waiting), align: 'right' },
-  { title: 'dead', value: ({ dead }) => whole(dead), align: 'right' },
-  { title: 'replays', value: ({ replays }) => whole(replays), align: 'right' },
-  { title: 'lag (s)', value: ({ lag }) => (lag === null ? '-' : whole(lag)), align: 'right' },
-  { title: 'delivered', value: ({ delivered }) => whole(delivered), align: 'right' },
+  ...(['behind', 'waiting', 'dead', 'replays'] as const).map((key) => countColumn(key)),
+  countColumn('lag', 'lag (s)'),
+  countColumn('delivered'),
   {
     title: 'last (UTC)',
     value: ({ lastDelivery }) => lastDelivery?.slice(5, 16).replace('T', ' ') ?? '-',

@@ -6,13 +6,13 @@ import { type Lifetime, lifetimeOf } from '../../admin/review.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
 import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/dates.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
 import { confirm, limitOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, printTable, writeForeign } from '../output.ts';
+import { type Column, isoTime, printJson, printTable, writeForeign } from '../output.ts';
 
 type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
 
@@ -111,7 +111,7 @@ const listCommand = defineCommand('list', {
   account: () => ({ readOnly: true }),
   run: async (io, { json }: { json?: true }) => {
     const rows = await readRows(io.account);
-    if (json) return writeForeign(io.stdout, `${JSON.stringify(rows.map(toOutput), null, 2)}\n`);
+    if (json) return printJson(io.stdout, rows.map(toOutput));
     if ((await printTable(io.stdout, columns, rows)) === 0) {
       tell(io, 'The account has no subscriptions.');
     }
@@ -174,10 +174,9 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
   ];
 }
 
-const minute = (us: number | null) =>
-  us === null ? '-' : formatDateUs(us).slice(0, 16).replace('T', ' ');
+const minute = (us: number | null) => (us === null ? '-' : shortDateUs(us));
 
-const second = (us: number) => formatDateUs(us).slice(0, 19).replace('T', ' ');
+const second = (us: number) => shortDateUs(us, 'second');
 
 const day = (us: number) => formatDateUs(us).slice(0, 10);
 
@@ -203,7 +202,6 @@ const columns: readonly Column<Row>[] = [
 
 function toOutput({ name, listed, registration, lifetime }: Row) {
   const { submittedAtUs, lastNotificationAtUs, id, status, events, filter, endpoint } = listed;
-  const time = (us: number | null) => (us === null ? null : formatDateUs(us));
   return {
     name,
     id,
@@ -212,10 +210,10 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
     events,
     filter,
     endpoint,
-    submittedAt: time(submittedAtUs),
-    lastNotificationAt: time(lastNotificationAtUs),
-    pausesAt: status === 'running' ? time(lifetime.pausesAtUs) : null,
-    cancelsAt: time(lifetime.cancelsAtUs),
+    submittedAt: isoTime(submittedAtUs),
+    lastNotificationAt: isoTime(lastNotificationAtUs),
+    pausesAt: status === 'running' ? isoTime(lifetime.pausesAtUs) : null,
+    cancelsAt: isoTime(lifetime.cancelsAtUs),
     heldBy: registration?.heldBy ?? null,
   };
 }
@@ -244,7 +242,7 @@ function details({ name, listed, registration, lifetime }: Row, gaps: readonly G
 }
 
 function gapOutput({ fromUs, toUs, reason }: Gap) {
-  return { from: formatDateUs(fromUs), to: toUs === null ? null : formatDateUs(toUs), reason };
+  return { from: formatDateUs(fromUs), to: isoTime(toUs), reason };
 }
 
 /** Facts, catalogue 1.3: old answers do not name the type, but only push has an endpoint. */
@@ -266,7 +264,7 @@ const historyCommand = defineCommand('history', {
     const entries = await io.reader.administration.history(asked);
     if (json) {
       const shown = entries.map(({ atUs, ...rest }) => ({ at: formatDateUs(atUs), ...rest }));
-      await writeForeign(io.stdout, `${JSON.stringify(shown, null, 2)}\n`);
+      await printJson(io.stdout, shown);
     } else if ((await printTable(io.stdout, historyColumns, entries)) === 0) {
       tell(io, `Nothing has been done${name === undefined ? '' : ` to ${name}`} yet.`);
     }

@@ -8,15 +8,15 @@ import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
+import { addOutputForms, type OutputFlags, wholeNumber } from '../flags.ts';
+import { type Io, pause } from '../io.ts';
 import {
   addFilterOptions,
   type FilterFlags,
+  notificationCells,
   toQuery,
   warnOfUnknownEvents,
-} from '../filter-options.ts';
-import { type OutputFlags, outputOption, wholeNumber } from '../flags.ts';
-import { type Io, pause } from '../io.ts';
-import { notificationCells } from '../notification-output.ts';
+} from '../notification-output.ts';
 import { shorten, widthOf, writeForeign } from '../output.ts';
 import type { ProductCells } from '../product-cells.ts';
 
@@ -37,7 +37,7 @@ interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'json' | 'ndjson'
 
 export const tailCommand = defineCommand('tail', {
   description: 'Print notifications as they arrive, and with --since or -n those before.',
-  flags: (command, io) =>
+  flags: (command, io) => {
     addFilterOptions(command, io)
       .option(
         '-n, --limit <rows>',
@@ -55,10 +55,12 @@ export const tailCommand = defineCommand('tail', {
         '--from <where>',
         'start, now, or a position (default: where the reader stopped, else now)',
         startingPoint,
-      )
-      .addOption(outputOption(['lines', 'json', 'ndjson']))
-      .option('--json', 'short for --output json')
-      .option('--wide', 'print whole names on any terminal'),
+      );
+    return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
+      '--wide',
+      'print whole names on any terminal',
+    );
+  },
   help: `--since prints what the log has from that time on, then follows. --until ends it at that time.
 -n N starts with the last N rows that match. Both can be combined; --reader and --from state the
 start themselves, so neither goes with them.

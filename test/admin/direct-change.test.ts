@@ -7,19 +7,10 @@ import {
   resumeByCommand,
 } from '../../src/admin/direct-change.ts';
 import type { AccountContext } from '../../src/admin/plan-context.ts';
-import { round } from './maintenance/maintenance.ts';
-import type { Cut } from './plan/cut-calls.ts';
-import { expectNoEventLost } from './plan/expect-settled.ts';
-import {
-  dayUs,
-  held,
-  pull,
-  registrationOf,
-  startUs,
-  stranger,
-  wanted,
-} from './plan/plan-samples.ts';
-import { openPlanWorld, type PlanWorld, type Situation } from './plan/plan-world.ts';
+import { expectNoEventLost } from './expect-settled.ts';
+import { dayUs, held, pull, registrationOf, startUs, stranger, wanted } from './samples.ts';
+import type { Cut } from './set-up.ts';
+import { openPlanWorld, type PlanWorld, round, type Situation } from './set-up.ts';
 
 async function openWorld(situation: Situation): Promise<PlanWorld> {
   const world = await openPlanWorld(situation);

@@ -327,8 +327,8 @@ describe('a token that the catalogue refuses', () => {
 /** The secret of RFC 6238, appendix B: "12345678901234567890". */
 const rfcSecret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
 
-/** A world whose clock moves only by waiting. */
-function worldAt(seconds: number, lastWindow: number | null = null) {
+/** A clock that moves only by waiting. */
+function clockAt(seconds: number, lastWindow: number | null = null) {
   const waits: number[] = [];
   let us = seconds * 1_000_000;
   const wait = async (ms: number) => {
@@ -347,13 +347,13 @@ describe('a code', () => {
     [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
   ])('at second %i is the one of RFC 6238', async (seconds, code) => {
-    const { options } = worldAt(seconds);
+    const { options } = clockAt(seconds);
     const made = await oneTimeCode(rfcSecret, options);
     expect(made).toEqual({ code, window: Math.floor(seconds / 30) });
   });
 
   it('of six digits is taken as it is, in no window', async () => {
-    const { options, waits } = worldAt(59, 1);
+    const { options, waits } = clockAt(59, 1);
     expect(await oneTimeCode('007123', options)).toEqual({ code: '007123', window: null });
     expect(waits).toEqual([]);
     expect([isCode('007123'), isCode('00712'), isCode('ABCDEF'), isCode('0071234')]).toEqual([
@@ -365,19 +365,19 @@ describe('a code', () => {
   });
 
   it('may be made from a secret in small letters and with padding', async () => {
-    const { options } = worldAt(59);
+    const { options } = clockAt(59);
     expect((await oneTimeCode(rfcSecret.toLowerCase(), options)).code).toBe('287082');
     expect((await oneTimeCode('JBSWY3DPEE======', options)).code).toMatch(/^\d{6}$/);
   });
 
   it('that was used is followed by that of the next window, after its beginning', async () => {
-    const { options, waits } = worldAt(29.5, 0);
+    const { options, waits } = clockAt(29.5, 0);
     expect(await oneTimeCode(rfcSecret, options)).toEqual({ code: '287082', window: 1 });
     expect(waits).toEqual([500]);
   });
 
   it('is waited for no longer than half a minute', async () => {
-    const { options, waits } = worldAt(30, 1);
+    const { options, waits } = clockAt(30, 1);
     expect((await oneTimeCode(rfcSecret, options)).window).toBe(2);
     expect(waits).toEqual([30_000]);
   });
@@ -394,13 +394,13 @@ describe('a code', () => {
   });
 
   it('is not waited for when the last one was used under a clock ahead of this one', async () => {
-    const { options, waits } = worldAt(59, 1_000);
+    const { options, waits } = clockAt(59, 1_000);
     expect((await oneTimeCode(rfcSecret, options)).window).toBe(1);
     expect(waits).toEqual([]);
   });
 
   it('cannot be made from what is no secret, and the error does not show that', async () => {
-    const error = await oneTimeCode('wrong-1890', worldAt(59).options).catch((error) => error);
+    const error = await oneTimeCode('wrong-1890', clockAt(59).options).catch((error) => error);
     expect(error).toBeInstanceOf(AppError);
     expect(error.code).toBe('configuration');
     expect(errorText(error)).toContain('EARSHOT_ACCOUNT_TOTP');

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/access-tokens.ts';
 import { sessionFileName } from '../../src/admin/identity-provider.ts';
-import type { AccessTokens, PasswordAccount } from '../../src/domain/account.ts';
+import type { PasswordAccount } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/services/service-settings.ts';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -16,23 +16,10 @@ export const startMs = Date.UTC(2026, 4, 1, 12);
 
 export const password = 'a long password, ü : %';
 
-export interface TestAccount {
-  sandbox: Sandbox;
-  dataDir: string;
-  account: PasswordAccount;
-  /** Microseconds since 1970 on the sandbox's clock. */
-  nowUs: () => number;
-  advance: (seconds: number) => void;
-  /** A token source like that of a program of its own; all share the data directory. */
-  tokens: (changes?: Partial<PasswordAccount>, more?: Partial<AccessTokensOptions>) => AccessTokens;
-  /** How often a token was asked for, by grant. */
-  grants: () => { logins: number; refreshes: number };
-  /** True when the catalogue takes the token. */
-  accepts: (token: string) => Promise<boolean>;
-}
+export type TestAccount = Awaited<ReturnType<typeof startAccount>>;
 
 /** Starts a sandbox whose clock stands still unless it is moved; closed when the test is over. */
-export async function startAccount(service: ServiceSettingsInput = {}): Promise<TestAccount> {
+export async function startAccount(service: ServiceSettingsInput = {}) {
   const account = { username: 'me@example.org', password };
   const sandbox = await startSandbox({ now: () => startMs, account, service, count: 0 });
   onTestFinished(() => sandbox.close());
@@ -51,9 +38,11 @@ export async function startAccount(service: ServiceSettingsInput = {}): Promise<
     sandbox,
     dataDir,
     account: own,
+    /** Microseconds since 1970 on the sandbox's clock. */
     nowUs,
-    advance: (seconds) => sandbox.clock.advance(seconds * 1000),
-    tokens: (changes = {}, more = {}) =>
+    advance: (seconds: number) => sandbox.clock.advance(seconds * 1000),
+    /** A token source like that of a program of its own; all share the data directory. */
+    tokens: (changes: Partial<PasswordAccount> = {}, more: Partial<AccessTokensOptions> = {}) =>
       createAccessTokens({
         account: { ...own, ...changes },
         dataDir,
@@ -62,8 +51,10 @@ export async function startAccount(service: ServiceSettingsInput = {}): Promise<
         takeLock: createTakeLock(dataDir),
         ...more,
       }),
+    /** How often a token was asked for, by grant. */
     grants: () => ({ logins: count('password'), refreshes: count('refresh_token') }),
-    accepts: async (token) => {
+    /** True when the catalogue takes the token. */
+    accepts: async (token: string) => {
       const headers = { Authorization: `Bearer ${token}` };
       const url = `${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
       return (await fetch(url, { headers })).ok;

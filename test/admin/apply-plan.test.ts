@@ -29,7 +29,7 @@ import {
   stranger,
   wanted,
 } from './samples.ts';
-import { openPlanWorld, openWorld, type PlanWorld, type Situation } from './set-up.ts';
+import { type AccountSetUp, openAccount, openSetUp, type Situation } from './set-up.ts';
 
 type Create = SubscriptionClient['create'];
 
@@ -40,9 +40,9 @@ async function startCreation(
   tries: ((create: Create) => Create)[],
   { situation = {}, lookAfterMs = 0 }: { situation?: Situation; lookAfterMs?: number } = {},
 ) {
-  const planned = await openPlanWorld(situation);
+  const planned = await openAccount(situation);
   onTestFinished(planned.close);
-  const world = { ...planned.world(), lookAfterMs };
+  const setUp = { ...planned.context(), lookAfterMs };
   const asked: string[] = [];
   const client: SubscriptionClient = {
     ...planned.catalogue.client,
@@ -62,9 +62,9 @@ async function startCreation(
     credentialsDigest: digest,
     actor: 'register',
     listed,
-    listedAtUs: world.nowUs(),
+    listedAtUs: setUp.nowUs(),
   } as const;
-  return { planned, asked, create: () => createOnce(wanted(), { ...world, ...about, client }) };
+  return { planned, asked, create: () => createOnce(wanted(), { ...setUp, ...about, client }) };
 }
 
 /** Made, but the answer is lost. */
@@ -207,10 +207,10 @@ describe('one that is made after all, beside its repetition', () => {
 const options = { desired: [wanted({ filter: otherFilter })] };
 const known = { registrations: [registrationOf()] };
 
-const openKnown = (situation: Situation) => openWorld({ ...known, ...situation });
+const openKnown = (situation: Situation) => openSetUp({ ...known, ...situation });
 
 /** What the old and the new subscription were in turn: "running -", "running running", … */
-function course({ moments }: PlanWorld): string[] {
+function course({ moments }: AccountSetUp): string[] {
   const words = moments.map(({ held: account }) => {
     const old = account.find(({ id }) => id === 'id-alps')?.status ?? '-';
     const fresh = account.find(({ id }) => id === 'made-1')?.status ?? '-';
@@ -220,7 +220,7 @@ function course({ moments }: PlanWorld): string[] {
 }
 
 /** The times within which nothing of ours ran. */
-function silence({ moments }: PlanWorld) {
+function silence({ moments }: AccountSetUp) {
   const silent = moments.filter(
     ({ held: account }) =>
       !account.some(({ id, status }) => id !== 'id-stranger' && status === 'running'),
@@ -230,40 +230,40 @@ function silence({ moments }: PlanWorld) {
 
 describe('a replacement', () => {
   it('with room lets the new one run before the old one goes, without a gap', async () => {
-    const world = await openKnown({ held: [held()] });
-    await world.register(options);
-    expect(course(world)).toEqual(['running -', 'running running', '- running']);
-    expect(await world.administration.gaps()).toEqual([]);
+    const setUp = await openKnown({ held: [held()] });
+    await setUp.register(options);
+    expect(course(setUp)).toEqual(['running -', 'running running', '- running']);
+    expect(await setUp.administration.gaps()).toEqual([]);
   });
 
   it('without room to run makes the new one paused, and changes places within a gap', async () => {
-    const world = await openKnown({ held: [held(), stranger()] });
-    await world.register(options);
-    expect(course(world)).toEqual([
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    await setUp.register(options);
+    expect(course(setUp)).toEqual([
       'running -',
       'running paused',
       'paused paused',
       'paused running',
       '- running',
     ]);
-    const gaps = await world.administration.gaps();
+    const gaps = await setUp.administration.gaps();
     const { events, filter } = wanted({ filter: otherFilter });
     expect(gaps).toMatchObject([{ subscription: 'alps', events, filter }]);
     const [gap] = gaps;
-    const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(world);
+    const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
     expect(gap?.fromUs).toBeLessThanOrEqual(fromUs);
     expect(gap?.toUs).toBeGreaterThanOrEqual(toUs);
   });
 
   it('without room at all deletes first, within a gap', async () => {
     const limits = { runningMax: 2, totalMax: 2 };
-    const world = await openKnown({ held: [held(), stranger()], limits });
-    await world.register(options);
-    expect(course(world)).toEqual(['running -', '- -', '- running']);
-    const gaps = await world.administration.gaps();
+    const setUp = await openKnown({ held: [held(), stranger()], limits });
+    await setUp.register(options);
+    expect(course(setUp)).toEqual(['running -', '- -', '- running']);
+    const gaps = await setUp.administration.gaps();
     // Of both: what the old one missed, and what the new one did.
     expect(gaps.map(({ filter }) => filter)).toEqual([wanted().filter, otherFilter]);
-    const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(world);
+    const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
     for (const gap of gaps) {
       expect(gap.fromUs).toBeLessThanOrEqual(fromUs);
       expect(gap.toUs).toBeGreaterThanOrEqual(toUs);
@@ -271,32 +271,32 @@ describe('a replacement', () => {
   });
 
   it('by a paused one records what was missed when it runs again', async () => {
-    const world = await openKnown({ held: [held()] });
-    await world.register({ desired: [wanted({ filter: otherFilter, status: 'paused' })] });
-    expect(course(world)).toEqual(['running -', 'running paused', '- paused']);
-    world.pass(dayUs);
-    await world.register(options);
-    const gaps = await world.administration.gaps();
+    const setUp = await openKnown({ held: [held()] });
+    await setUp.register({ desired: [wanted({ filter: otherFilter, status: 'paused' })] });
+    expect(course(setUp)).toEqual(['running -', 'running paused', '- paused']);
+    setUp.pass(dayUs);
+    await setUp.register(options);
+    const gaps = await setUp.administration.gaps();
     const versions = [wanted(), wanted({ filter: otherFilter })];
-    expectNoEventLost(world.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
   it('of one that stood still records what was missed since it was last seen running', async () => {
     const runningSeenAtUs = startUs - 3 * dayUs;
-    const world = await openKnown({
+    const setUp = await openKnown({
       held: [held({ status: 'paused' })],
       registrations: [registrationOf({ runningSeenAtUs, pausedSeenAtUs: startUs - dayUs })],
     });
-    await world.register(options);
-    expect(await world.administration.gaps()).toMatchObject([
+    await setUp.register(options);
+    expect(await setUp.administration.gaps()).toMatchObject([
       { fromUs: runningSeenAtUs, toUs: expect.any(Number), filter: otherFilter },
     ]);
   });
 
   it('is told in the history, with the reason and what is gone', async () => {
-    const world = await openKnown({ held: [held(), stranger()] });
-    await world.register(options);
-    expect(await world.administration.history({ limit: 10 })).toMatchObject([
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    await setUp.register(options);
+    expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
       {
         subscription: 'alps',
         subscriptionId: 'made-1',
@@ -310,8 +310,8 @@ describe('a replacement', () => {
 
 describe('what the catalogue refuses', () => {
   /** A catalogue that refuses what `refuses` says. */
-  function refusing(world: PlanWorld, refuses: (call: string) => boolean): void {
-    const { client } = world.catalogue;
+  function refusing(setUp: AccountSetUp, refuses: (call: string) => boolean): void {
+    const { client } = setUp.catalogue;
     const { create, edit } = client;
     const refuse = (call: string) => {
       if (refuses(call)) throw new AppError('invalid', 'The filter is incorrect.');
@@ -330,59 +330,59 @@ describe('what the catalogue refuses', () => {
     ['with room', [held()], 10],
     ['without room to run', [held(), stranger()], 10],
   ])('as a filter leaves the old one as it was (%s)', async (_, account, totalMax) => {
-    const world = await openKnown({ held: account, limits: { runningMax: 2, totalMax } });
-    refusing(world, (call) => call.startsWith('create'));
-    await expect(world.register(options)).rejects.toMatchObject({ code: 'invalid' });
-    expect(world.catalogue.held()).toEqual(account);
-    expect(await world.administration.registrations()).toEqual([registrationOf()]);
-    expect((await world.plan({ desired: [wanted()] })).plan.steps).toEqual([]);
+    const setUp = await openKnown({ held: account, limits: { runningMax: 2, totalMax } });
+    refusing(setUp, (call) => call.startsWith('create'));
+    await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
+    expect(setUp.catalogue.held()).toEqual(account);
+    expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
+    expect((await setUp.plan({ desired: [wanted()] })).plan.steps).toEqual([]);
   });
 
   it('as a filter when the old one had to go is mended by maintenance, with the old filter', async () => {
     const limits = { runningMax: 1, totalMax: 1 };
-    const world = await openKnown({ held: [held()], limits });
-    refusing(world, (call) => call.includes(otherFilter));
-    await expect(world.register(options)).rejects.toMatchObject({ code: 'invalid' });
-    await maintain({ inFile: null }, world.world());
-    await expectSettled(world, { desired: [wanted()] });
-    const gaps = await world.administration.gaps();
+    const setUp = await openKnown({ held: [held()], limits });
+    refusing(setUp, (call) => call.includes(otherFilter));
+    await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
+    await maintain({ inFile: null }, setUp.context());
+    await expectSettled(setUp, { desired: [wanted()] });
+    const gaps = await setUp.administration.gaps();
     const versions = [wanted(), wanted({ filter: otherFilter })];
-    expectNoEventLost(world.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
   it('as an edit leaves what is wanted as it was', async () => {
     const account = [held({ status: 'paused' })];
-    const world = await openKnown({ held: account });
-    refusing(world, (call) => call.startsWith('edit'));
-    await expect(world.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
-    expect(world.catalogue.held()).toEqual(account);
-    expect(await world.administration.registrations()).toEqual([registrationOf()]);
+    const setUp = await openKnown({ held: account });
+    refusing(setUp, (call) => call.startsWith('edit'));
+    await expect(setUp.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    expect(setUp.catalogue.held()).toEqual(account);
+    expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
   });
 
   it('as a creation leaves nothing to finish', async () => {
-    const world = await openKnown({ registrations: [] });
-    refusing(world, (call) => call.startsWith('create'));
-    await expect(world.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
-    expect(await world.administration.registrations()).toEqual([]);
+    const setUp = await openKnown({ registrations: [] });
+    refusing(setUp, (call) => call.startsWith('create'));
+    await expect(setUp.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    expect(await setUp.administration.registrations()).toEqual([]);
   });
 
   it('when the new one is to run lets the old one run again', async () => {
-    const world = await openKnown({ held: [held(), stranger()] });
-    refusing(world, (call) => call === 'edit made-1 running');
-    await expect(world.register(options)).rejects.toThrow('incorrect');
-    const account = world.catalogue.held();
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    refusing(setUp, (call) => call === 'edit made-1 running');
+    await expect(setUp.register(options)).rejects.toThrow('incorrect');
+    const account = setUp.catalogue.held();
     expect(account.find(({ id }) => id === 'id-alps')).toMatchObject({ status: 'running' });
     expect(account.find(({ id }) => id === 'made-1')).toMatchObject({ status: 'paused' });
     const versions = [wanted()];
-    const gaps = await world.administration.gaps();
-    expectNoEventLost(world.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+    const gaps = await setUp.administration.gaps();
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
   it('when the new one is to run is told with the first reason, should nothing run again', async () => {
-    const world = await openKnown({ held: [held(), stranger()] });
-    refusing(world, (call) => call.endsWith(' running'));
-    await expect(world.register(options)).rejects.toThrow('incorrect');
-    const gaps = await world.administration.gaps();
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    refusing(setUp, (call) => call.endsWith(' running'));
+    await expect(setUp.register(options)).rejects.toThrow('incorrect');
+    const gaps = await setUp.administration.gaps();
     expect(gaps).toMatchObject([{ subscription: 'alps', toUs: null }]);
   });
 });
@@ -396,10 +396,10 @@ async function openOnDisk(
   answers: (url: string) => ProbeReport = () => well,
 ) {
   const { store, dataDir, reopen } = await openSqliteStore();
-  const planned = await openPlanWorld(situation, store.administration);
+  const planned = await openAccount(situation, store.administration);
   const probed: unknown[] = [];
-  const world: AccountContext = {
-    ...planned.world(),
+  const setUp: AccountContext = {
+    ...planned.context(),
     probe: async (url, given) => {
       probed.push({ url, given, writes: planned.catalogue.writes.length });
       return answers(url);
@@ -407,12 +407,12 @@ async function openOnDisk(
   };
   const register = async (options: PlanOptions, how: { skipProbe?: boolean } = {}) => {
     const steps: string[] = [];
-    const prepared = await preparePlan(options, world);
+    const prepared = await preparePlan(options, setUp);
     const onStep = (step: { kind: string }) => void steps.push(step.kind);
-    await carryOut(prepared, world, { actor: 'register', onStep, ...how });
+    await carryOut(prepared, setUp, { actor: 'register', onStep, ...how });
     return steps;
   };
-  return { ...planned, world, probed, register, dataDir, reopen };
+  return { ...planned, setUp, probed, register, dataDir, reopen };
 }
 
 describe('a registration', () => {

@@ -3,7 +3,6 @@
 import {
   createSubscriptionClient,
   type NewSubscription,
-  type SubscriptionClient,
 } from '../../src/admin/subscription-client.ts';
 import type { AccessTokens } from '../../src/domain/account.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
@@ -51,18 +50,10 @@ export const notFound: Answer = {
   body: { detail: { message: `Subscription with id ${id} not found.`, request_id: 'r-404' } },
 };
 
-export interface StandIn {
-  client: SubscriptionClient;
-  requests: SeenRequest[];
-  /** The tokens that were refused, in order. */
-  refused: string[];
-  url: string;
-}
-
 export async function startStandIn(
   answers: Answer[] | ((request: SeenRequest) => Answer),
   timing: Partial<OutboundTiming> = {},
-): Promise<StandIn> {
+) {
   const { url, requests } = await startServer(answers);
   const { tokens, refused } = listedTokens();
   const client = createSubscriptionClient({

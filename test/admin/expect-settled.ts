@@ -8,11 +8,11 @@ import {
 } from '../../src/domain/subscription.ts';
 import type { Held } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './samples.ts';
-import type { Moment, PlanWorld, RegisterOptions } from './set-up.ts';
+import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
 
 /** The account is as wanted, `others` are as they were, and there is nothing else in it. */
 export async function expectSettled(
-  { catalogue, administration, plan }: PlanWorld,
+  { catalogue, administration, plan }: AccountSetUp,
   options: RegisterOptions,
   others: readonly Held[] = [],
 ): Promise<void> {

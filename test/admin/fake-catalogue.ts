@@ -22,33 +22,18 @@ export interface Held extends CatalogueSubscription {
   resumedAtUs: number | null;
 }
 
-export interface FakeCatalogue {
-  client: SubscriptionClient;
-  /** Copies, oldest first, after what time has done. */
-  held: () => Held[];
-  /** What a person does on the catalogue's own pages, or another program; no rule is looked at. */
-  put: (subscription: Held) => void;
-  drop: (id: string) => void;
-  /** Sends a notification to what runs: a sign of activity. */
-  publish: () => void;
-  /** Requests that change something, in order: "create alps running", "edit id-1 status=paused". */
-  writes: string[];
-  /** What was refused for the limits. */
-  refusals: string[];
-}
-
-export interface FakeCatalogueOptions {
+export function createFakeCatalogue(options: {
   held: readonly Held[];
   limits: AccountLimits;
   nowUs: () => number;
   /** `LastNotificationDate` is in the list, which the specification does not promise. */
-  showsLastNotification?: boolean;
-}
-
-export function createFakeCatalogue(options: FakeCatalogueOptions): FakeCatalogue {
-  const { limits, nowUs, showsLastNotification = true } = options;
+  showsLastNotification: boolean;
+}) {
+  const { limits, nowUs, showsLastNotification } = options;
   const account = new Map(options.held.map((one) => [one.id, { ...one }]));
+  /** Requests that change something, in order: "create alps running", "edit id-1 status=paused". */
   const writes: string[] = [];
+  /** Requests that were refused for the limits. */
   const refusals: string[] = [];
   let created = 0;
 
@@ -98,27 +83,31 @@ export function createFakeCatalogue(options: FakeCatalogueOptions): FakeCatalogu
     writes.push(`${how} ${id}`);
     account.delete(id);
   };
-  return {
-    client: {
-      list: async () => list().map(shown),
-      get: async (id) =>
-        list()
-          .map(shown)
-          .find((one) => one.id === id) ?? null,
-      create: async (wanted) => {
-        writes.push(`create ${nameOf(wanted.endpoint)} ${wanted.status}`);
-        return shown(create(wanted));
-      },
-      edit: async (id, changes) => {
-        writes.push(`edit ${id} ${wordsOf(changes)}`);
-        edit(id, changes);
-      },
-      cancel: (id) => end('cancel', id),
-      delete: (id) => end('delete', id),
+  const client: SubscriptionClient = {
+    list: async () => list().map(shown),
+    get: async (id) =>
+      list()
+        .map(shown)
+        .find((one) => one.id === id) ?? null,
+    create: async (wanted) => {
+      writes.push(`create ${nameOf(wanted.endpoint)} ${wanted.status}`);
+      return shown(create(wanted));
     },
+    edit: async (id, changes) => {
+      writes.push(`edit ${id} ${wordsOf(changes)}`);
+      edit(id, changes);
+    },
+    cancel: (id) => end('cancel', id),
+    delete: (id) => end('delete', id),
+  };
+  return {
+    client,
+    /** Copies, oldest first, after what time has done. */
     held: () => list().map((one) => ({ ...one })),
-    put: (subscription) => void account.set(subscription.id, { ...subscription }),
-    drop: (id) => void account.delete(id),
+    /** A change on the catalogue's own pages, or by another program; no rule is checked. */
+    put: (subscription: Held) => void account.set(subscription.id, { ...subscription }),
+    drop: (id: string) => void account.delete(id),
+    /** Sends a notification to every running subscription: a sign of activity. */
     publish: () => {
       for (const one of list()) if (one.status === 'running') one.lastNotificationAtUs = nowUs();
     },

@@ -4,22 +4,22 @@ import { describe, expect, it } from 'vitest';
 import { randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import { dayUs, otherFilter, startUs, wanted } from './samples.ts';
-import { type Cut, openPlanWorld, openWorld, type PlanWorld, round, told } from './set-up.ts';
+import { type AccountSetUp, type Cut, openAccount, openSetUp, round, told } from './set-up.ts';
 
 const options = { desired: [wanted()] };
 
 /** One round a day; `each` may do something before. Resolves with what was done or new, by day. */
 async function live(
-  world: PlanWorld,
+  setUp: AccountSetUp,
   days: number,
   each: (day: number) => Promise<void> | void = () => undefined,
 ): Promise<string[]> {
   const diary: string[] = [];
   let toldBefore: string[] = [];
   for (let day = 1; day <= days; day += 1) {
-    world.pass(dayUs);
+    setUp.pass(dayUs);
     await each(day);
-    const [result] = await round(world);
+    const [result] = await round(setUp);
     const codes = result?.notes.map(({ code }) => code) ?? [];
     const fresh = codes.filter((code) => !toldBefore.includes(code));
     expect(result?.news).toBe(fresh.length > 0);
@@ -35,10 +35,10 @@ async function live(
 /** A diary without its days. */
 const wordsOf = (diary: readonly string[]) => diary.map((entry) => entry.replace(/^\d+ /, ''));
 
-async function openRegistered(showsLastNotification: boolean): Promise<PlanWorld> {
-  const world = await openWorld({ showsLastNotification });
-  await world.register(options);
-  return world;
+async function openRegistered(showsLastNotification: boolean): Promise<AccountSetUp> {
+  const setUp = await openSetUp({ showsLastNotification });
+  await setUp.register(options);
+  return setUp;
 }
 
 describe.each([
@@ -46,21 +46,21 @@ describe.each([
   ['shows no such date', false],
 ])('a catalogue that %s', (_, showsLastNotification) => {
   it('has nothing to undo while a notification comes now and then', async () => {
-    const world = await openRegistered(showsLastNotification);
-    const diary = await live(world, 800, async (day) => {
+    const setUp = await openRegistered(showsLastNotification);
+    const diary = await live(setUp, 800, async (day) => {
       if (day % 40 !== 0) return;
-      world.catalogue.publish();
-      const mark = { subscription: 'alps', username: 'catalogue', lastAtUs: world.nowUs() };
-      await world.administration.markDeliveries([mark]);
+      setUp.catalogue.publish();
+      const mark = { subscription: 'alps', username: 'catalogue', lastAtUs: setUp.nowUs() };
+      await setUp.administration.markDeliveries([mark]);
     });
     expect(diary).toEqual([]);
-    expect(await told(world)).toEqual(['register created alps']);
+    expect(await told(setUp)).toEqual(['register created alps']);
   });
 
   it('in two silent years is told of ahead, and undone each time', async () => {
-    const world = await openRegistered(showsLastNotification);
-    const firstUs = world.nowUs();
-    const diary = await live(world, 2 * 365 + 10);
+    const setUp = await openRegistered(showsLastNotification);
+    const firstUs = setUp.nowUs();
+    const diary = await live(setUp, 2 * 365 + 10);
     const year = [
       ...[60, 120, 180, 240, 300].flatMap((day) => [`${day - 14} pause-ahead`, `${day} resume`]),
       '335 deletion-ahead',
@@ -76,17 +76,17 @@ describe.each([
     );
     expect(Math.min(...lateBy)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...lateBy)).toBeLessThanOrEqual(14);
-    const gaps = await world.administration.gaps();
+    const gaps = await setUp.administration.gaps();
     expect(gaps.every(({ toUs }) => toUs !== null)).toBe(true);
     const versions = [wanted()];
-    expectNoEventLost(world.moments, gaps, { name: 'alps', versions, fromUs: firstUs });
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: firstUs });
   });
 
   it('is not taken for a person, nor a person for it', async () => {
-    const world = await openRegistered(showsLastNotification);
-    const [ours] = world.catalogue.held();
-    const diary = await live(world, 400, async (day) => {
-      if (day === 100) await world.catalogue.client.edit(ours?.id ?? '', { status: 'paused' });
+    const setUp = await openRegistered(showsLastNotification);
+    const [ours] = setUp.catalogue.held();
+    const diary = await live(setUp, 400, async (day) => {
+      if (day === 100) await setUp.catalogue.client.edit(ours?.id ?? '', { status: 'paused' });
     });
     expect(wordsOf(diary)).toEqual([
       'pause-ahead',
@@ -100,23 +100,23 @@ describe.each([
 
 describe('one that was adopted', () => {
   it('is judged by the life it had before, not by the day of its adoption', async () => {
-    const world = await openPlanWorld();
-    await world.register(options);
-    world.pass(50 * dayUs);
-    await world.administration.commit({ forget: 'alps' });
-    await world.register(options);
-    expect(await live(world, 11)).toEqual(['1 pause-ahead', '10 resume']);
-    world.close();
+    const setUp = await openAccount();
+    await setUp.register(options);
+    setUp.pass(50 * dayUs);
+    await setUp.administration.commit({ forget: 'alps' });
+    await setUp.register(options);
+    expect(await live(setUp, 11)).toEqual(['1 pause-ahead', '10 resume']);
+    setUp.close();
   });
 });
 
 describe('a replacement', () => {
   it('begins a new life', async () => {
-    const world = await openRegistered(true);
-    await live(world, 50);
-    await world.register({ desired: [wanted({ filter: otherFilter })] });
-    expect((await live(world, 50))[0]).toBe('46 pause-ahead');
-    expect(world.nowUs()).toBeGreaterThan(startUs);
+    const setUp = await openRegistered(true);
+    await live(setUp, 50);
+    await setUp.register({ desired: [wanted({ filter: otherFilter })] });
+    expect((await live(setUp, 50))[0]).toBe('46 pause-ahead');
+    expect(setUp.nowUs()).toBeGreaterThan(startUs);
   });
 });
 
@@ -132,15 +132,15 @@ const life = fc.array(
 
 /** Lives through it, and calls `look` around each round. */
 async function liveThrough(
-  world: PlanWorld,
+  setUp: AccountSetUp,
   rounds: readonly { days: number; cut: Cut | null }[],
-  look: (before: ReturnType<PlanWorld['catalogue']['held']>) => void,
+  look: (before: ReturnType<AccountSetUp['catalogue']['held']>) => void,
 ): Promise<void> {
   for (const one of rounds) {
     // Never to the very moment at which the service pauses or deletes.
-    world.pass(one.days * dayUs + dayUs / 24);
-    const before = world.catalogue.held();
-    await round(world, null, one.cut).catch(() => undefined);
+    setUp.pass(one.days * dayUs + dayUs / 24);
+    const before = setUp.catalogue.held();
+    await round(setUp, null, one.cut).catch(() => undefined);
     look(before);
   }
 }
@@ -149,10 +149,10 @@ it('a round never touches what others made, nor deletes, pauses or edits what no
   await fc.assert(
     fc.asyncProperty(randomAccount(), life, async ({ situation, strangers }, rounds) => {
       const registrations = situation.registrations.map((one) => ({ ...one, unfinished: false }));
-      const world = await openPlanWorld({ ...situation, registrations });
+      const setUp = await openAccount({ ...situation, registrations });
       const foreign = new Set(strangers.map(({ id }) => id));
-      await liveThrough(world, rounds, (before) => {
-        const after = new Map(world.catalogue.held().map((one) => [one.id, one]));
+      await liveThrough(setUp, rounds, (before) => {
+        const after = new Map(setUp.catalogue.held().map((one) => [one.id, one]));
         for (const one of before) {
           const now = after.get(one.id);
           if (foreign.has(one.id)) expect(now).toEqual(one);
@@ -161,12 +161,12 @@ it('a round never touches what others made, nor deletes, pauses or edits what no
           expect([status, 'running']).toContain(now?.status);
         }
       });
-      const { writes, refusals } = world.catalogue;
+      const { writes, refusals } = setUp.catalogue;
       // What a round has made itself, before it was cut, the next one may have to finish.
       const harmless = /^(create|edit \S+ status=running$|edit made-)/;
       expect(writes.filter((write) => !harmless.test(write))).toEqual([]);
       expect(refusals).toEqual([]);
-      world.close();
+      setUp.close();
     }),
     { numRuns: 300 },
   );
@@ -175,17 +175,17 @@ it('a round never touches what others made, nor deletes, pauses or edits what no
 it('some rounds at one moment leave nothing to do and nothing to tell for the next', async () => {
   await fc.assert(
     fc.asyncProperty(randomAccount(), life, async ({ situation }, rounds) => {
-      const world = await openPlanWorld(situation);
-      await liveThrough(world, rounds, () => undefined);
+      const setUp = await openAccount(situation);
+      await liveThrough(setUp, rounds, () => undefined);
       // One may make the room that another needs: a round for each name.
-      for (const _ of situation.registrations) await round(world);
-      await round(world);
-      const { length } = world.catalogue.writes;
-      for (const { did, news } of await round(world)) {
+      for (const _ of situation.registrations) await round(setUp);
+      await round(setUp);
+      const { length } = setUp.catalogue.writes;
+      for (const { did, news } of await round(setUp)) {
         expect({ did, news }).toEqual({ did: null, news: false });
       }
-      expect(world.catalogue.writes).toHaveLength(length);
-      world.close();
+      expect(setUp.catalogue.writes).toHaveLength(length);
+      setUp.close();
     }),
     { numRuns: 100 },
   );

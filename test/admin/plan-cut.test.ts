@@ -20,9 +20,9 @@ import {
   wanted,
 } from './samples.ts';
 import {
+  type AccountSetUp,
   type Cut,
-  openPlanWorld,
-  type PlanWorld,
+  openAccount,
   type RegisterOptions,
   type Situation,
 } from './set-up.ts';
@@ -271,10 +271,10 @@ const scenarios: readonly Scenario[] = [
 
 /** Every way to cut a scenario: as many calls as an uncut run makes, twice two ways each. */
 async function cutsOf({ situation, options }: Scenario): Promise<Cut[]> {
-  const world = await openPlanWorld(situation);
-  await world.register(options);
-  const calls = world.calls().length;
-  world.close();
+  const setUp = await openAccount(situation);
+  await setUp.register(options);
+  const calls = setUp.calls().length;
+  setUp.close();
   expect(calls).toBeGreaterThan(2);
   return Array.from({ length: calls }, (_, call) => call).flatMap((call) =>
     (['before', 'after'] as const).flatMap((when) =>
@@ -284,11 +284,11 @@ async function cutsOf({ situation, options }: Scenario): Promise<Cut[]> {
 }
 
 async function expectEnded(
-  world: PlanWorld,
+  setUp: AccountSetUp,
   { options, others = [], situation, events }: Scenario,
 ): Promise<void> {
-  await expectSettled(world, options, others);
-  const gaps = await world.administration.gaps();
+  await expectSettled(setUp, options, others);
+  const gaps = await setUp.administration.gaps();
   const lasting = gaps.filter(({ toUs }) => toUs === null).map(({ subscription }) => subscription);
   const paused = options.desired.filter(({ status }) => status === 'paused');
   expect(paused.map(({ name }) => name)).toEqual(expect.arrayContaining(lasting));
@@ -297,28 +297,28 @@ async function expectEnded(
   const after = options.desired.find(({ name }) => name === 'alps');
   const versions: { events: readonly string[]; filter: string }[] = [];
   for (const version of [before, after]) if (version !== undefined) versions.push(version);
-  expectNoEventLost(world.moments, gaps, { name: 'alps', versions, ...events });
+  expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, ...events });
 }
 
-/** Lets `disturb` cut each call in a world of its own, registers, and tells which cuts left traces. */
+/** Lets `disturb` cut each call in a setUp of its own, registers, and tells which cuts left traces. */
 async function expectNoFailure(
   scenario: Scenario,
-  disturb: (world: PlanWorld, cut: Cut) => Promise<void>,
+  disturb: (setUp: AccountSetUp, cut: Cut) => Promise<void>,
 ): Promise<void> {
   const failures: string[] = [];
   for (const cut of await cutsOf(scenario)) {
-    const world = await openPlanWorld(scenario.situation);
-    await disturb(world, cut);
-    const cutAt = world.calls()[cut.call];
+    const setUp = await openAccount(scenario.situation);
+    await disturb(setUp, cut);
+    const cutAt = setUp.calls()[cut.call];
     // One that fails may be asked for once more, in vain.
-    world.catalogue.refusals.length = 0;
+    setUp.catalogue.refusals.length = 0;
     try {
-      expect((await world.register(scenario.options)).excess).toEqual([]);
-      await expectEnded(world, scenario);
+      expect((await setUp.register(scenario.options)).excess).toEqual([]);
+      await expectEnded(setUp, scenario);
     } catch (error) {
       failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);
     }
-    world.close();
+    setUp.close();
   }
   expect(failures).toEqual([]);
 }
@@ -327,52 +327,52 @@ describe.each(scenarios)('$title', (scenario) => {
   const { situation, options } = scenario;
 
   it('ends as wanted when nothing comes between', async () => {
-    const world = await openPlanWorld(situation);
-    const { excess } = await world.register(options);
+    const setUp = await openAccount(situation);
+    const { excess } = await setUp.register(options);
     expect(excess).toEqual([]);
-    await expectEnded(world, scenario);
-    const { length } = world.catalogue.writes;
-    await world.register(options);
-    expect(world.catalogue.writes).toHaveLength(length);
-    expect(new Set(world.catalogue.writes).size).toBe(length);
-    world.close();
+    await expectEnded(setUp, scenario);
+    const { length } = setUp.catalogue.writes;
+    await setUp.register(options);
+    expect(setUp.catalogue.writes).toHaveLength(length);
+    expect(new Set(setUp.catalogue.writes).size).toBe(length);
+    setUp.close();
   });
 
   it('ends the same when it is cut anywhere and run again', async () => {
-    await expectNoFailure(scenario, async (world, cut) => {
-      await world.register(options, cut).catch(() => undefined);
-      world.pass(dayUs / 24);
+    await expectNoFailure(scenario, async (setUp, cut) => {
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(dayUs / 24);
     });
   });
 
   it('ends the same when it is cut twice at the same place', async () => {
-    await expectNoFailure(scenario, async (world, cut) => {
-      await world.register(options, cut).catch(() => undefined);
-      world.pass(minuteUs);
-      await world.register(options, cut).catch(() => undefined);
-      world.pass(minuteUs);
+    await expectNoFailure(scenario, async (setUp, cut) => {
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(minuteUs);
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(minuteUs);
     });
   });
 
   it('bears a round of maintenance after a cut', async () => {
-    await expectNoFailure(scenario, async (world, cut) => {
-      await world.register(options, cut).catch(() => undefined);
-      world.pass(dayUs / 24);
-      await maintain({ inFile: null }, world.world());
+    await expectNoFailure(scenario, async (setUp, cut) => {
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(dayUs / 24);
+      await maintain({ inFile: null }, setUp.context());
     });
   });
 
   it('is finished by maintenance alone, once it was begun', async () => {
     if (options.prune || options.movedFrom !== undefined) return;
     for (const cut of await cutsOf(scenario)) {
-      const world = await openPlanWorld(situation);
-      await world.register(options, cut).catch(() => undefined);
-      if (world.catalogue.writes.length > 0) {
-        await maintain({ inFile: null }, world.world());
-        world.catalogue.refusals.length = 0;
-        await expectEnded(world, scenario);
+      const setUp = await openAccount(situation);
+      await setUp.register(options, cut).catch(() => undefined);
+      if (setUp.catalogue.writes.length > 0) {
+        await maintain({ inFile: null }, setUp.context());
+        setUp.catalogue.refusals.length = 0;
+        await expectEnded(setUp, scenario);
       }
-      world.close();
+      setUp.close();
     }
   });
 });

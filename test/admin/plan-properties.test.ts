@@ -6,7 +6,7 @@ import { type RandomAccount, randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
 import { minuteUs, startUs } from './samples.ts';
 import type { Cut } from './set-up.ts';
-import { openPlanWorld, type PlanWorld } from './set-up.ts';
+import { type AccountSetUp, openAccount } from './set-up.ts';
 
 const withRoom = randomAccount().filter(({ fits }) => fits);
 const withoutRoom = randomAccount().filter(({ fits }) => !fits);
@@ -16,20 +16,20 @@ const anyCut = fc.record<Cut>({
   how: fc.constantFrom('killed', 'unavailable'),
 });
 
-/** Runs a property in a world of its own each time. */
+/** Runs a property in a setUp of its own each time. */
 function holds<Also>(
   accounts: fc.Arbitrary<RandomAccount>,
   also: fc.Arbitrary<Also>,
-  property: (world: PlanWorld, account: RandomAccount, also: Also) => Promise<void>,
+  property: (setUp: AccountSetUp, account: RandomAccount, also: Also) => Promise<void>,
   numRuns: number,
 ): Promise<void> {
   return fc.assert(
     fc.asyncProperty(accounts, also, async (account, given) => {
-      const world = await openPlanWorld(account.situation);
+      const setUp = await openAccount(account.situation);
       try {
-        await property(world, account, given);
+        await property(setUp, account, given);
       } finally {
-        world.close();
+        setUp.close();
       }
     }),
     { numRuns },
@@ -43,11 +43,11 @@ describe('a plan for any account', () => {
     await holds(
       withRoom,
       nothing,
-      async (world, { options, others }) => {
-        const { excess } = await world.register(options);
+      async (setUp, { options, others }) => {
+        const { excess } = await setUp.register(options);
         expect(excess).toEqual([]);
-        await expectSettled(world, options, others);
-        const { writes } = world.catalogue;
+        await expectSettled(setUp, options, others);
+        const { writes } = setUp.catalogue;
         expect(writes).toEqual([...new Set(writes)]);
       },
       times(300, 1_000),
@@ -58,13 +58,13 @@ describe('a plan for any account', () => {
     await holds(
       withoutRoom,
       nothing,
-      async (world, { situation, options }) => {
-        const { excess } = await world.register(options);
+      async (setUp, { situation, options }) => {
+        const { excess } = await setUp.register(options);
         expect(excess.length).toBeGreaterThan(0);
-        expect(world.catalogue.held()).toEqual(situation.held);
-        expect(world.catalogue.writes).toEqual([]);
+        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(setUp.catalogue.writes).toEqual([]);
         const byName = situation.registrations.toSorted((a, b) => a.name.localeCompare(b.name));
-        expect(await world.administration.registrations()).toEqual(byName);
+        expect(await setUp.administration.registrations()).toEqual(byName);
       },
       300,
     );
@@ -74,11 +74,11 @@ describe('a plan for any account', () => {
     await holds(
       randomAccount(),
       nothing,
-      async (world, { situation, options }) => {
-        const before = await world.administration.registrations();
-        await world.plan(options);
-        expect(world.catalogue.held()).toEqual(situation.held);
-        expect(await world.administration.registrations()).toEqual(before);
+      async (setUp, { situation, options }) => {
+        const before = await setUp.administration.registrations();
+        await setUp.plan(options);
+        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(await setUp.administration.registrations()).toEqual(before);
       },
       100,
     );
@@ -88,10 +88,10 @@ describe('a plan for any account', () => {
     await holds(
       randomAccount(),
       anyCut,
-      async (world, { options, strangers }, cut) => {
-        await world.register(options, cut).catch(() => undefined);
+      async (setUp, { options, strangers }, cut) => {
+        await setUp.register(options, cut).catch(() => undefined);
         const ids = new Set(strangers.map(({ id }) => id));
-        expect(world.catalogue.held().filter(({ id }) => ids.has(id))).toEqual(strangers);
+        expect(setUp.catalogue.held().filter(({ id }) => ids.has(id))).toEqual(strangers);
       },
       300,
     );
@@ -101,14 +101,14 @@ describe('a plan for any account', () => {
     await holds(
       withRoom,
       fc.array(anyCut, { minLength: 1, maxLength: 4 }),
-      async (world, { options, others }, cuts) => {
+      async (setUp, { options, others }, cuts) => {
         for (const cut of cuts) {
-          await world.register(options, cut).catch(() => undefined);
-          world.pass(minuteUs);
+          await setUp.register(options, cut).catch(() => undefined);
+          setUp.pass(minuteUs);
         }
-        world.catalogue.refusals.length = 0;
-        expect((await world.register(options)).excess).toEqual([]);
-        await expectSettled(world, options, others);
+        setUp.catalogue.refusals.length = 0;
+        expect((await setUp.register(options)).excess).toEqual([]);
+        await expectSettled(setUp, options, others);
       },
       times(300, 1_000),
     );
@@ -118,11 +118,11 @@ describe('a plan for any account', () => {
     await holds(
       withRoom,
       fc.option(anyCut),
-      async (world, { situation, options }, cut) => {
-        await world.register(options, cut).catch(() => undefined);
-        world.pass(minuteUs);
-        const { plan } = await world.register(options);
-        const gaps = await world.administration.gaps();
+      async (setUp, { situation, options }, cut) => {
+        await setUp.register(options, cut).catch(() => undefined);
+        setUp.pass(minuteUs);
+        const { plan } = await setUp.register(options);
+        const gaps = await setUp.administration.gaps();
         for (const { name, status, events, filter } of options.desired) {
           if (status === 'paused') continue;
           const known = situation.registrations.find((one) => one.name === name);
@@ -134,7 +134,7 @@ describe('a plan for any account', () => {
           if (!ran && typeof known?.runningSeenAtUs !== 'number') continue;
           const versions = [{ events, filter }, ...ours];
           const ids = ours.map(({ id }) => id);
-          expectNoEventLost(world.moments, gaps, { name, ids, versions, fromUs: startUs });
+          expectNoEventLost(setUp.moments, gaps, { name, ids, versions, fromUs: startUs });
           const isUnchanged = plan.unchanged.includes(name);
           if (isUnchanged) continue;
           const lasting = gaps.filter(({ subscription, toUs }) => subscription === name && !toUs);

@@ -7,7 +7,7 @@ import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
 import type { Held } from './fake-catalogue.ts';
 import { otherCredentials, publicUrl, secret } from './samples.ts';
-import { type Cut, cutCalls, openPlanWorld, type PlanWorld, type Situation } from './set-up.ts';
+import { type Cut, cutCalls, openAccount, type Situation } from './set-up.ts';
 
 const secondUs = 1_000_000;
 const callUs = 1_000;
@@ -25,36 +25,23 @@ export interface RotationSituation extends Situation {
   skipProbe?: boolean;
 }
 
-export interface TestedRotation {
-  planned: PlanWorld;
-  rotate: (cut?: Cut | null) => Promise<void>;
-  /** The calls of the last rotation. */
-  calls: () => string[];
-  /** What the file held, each time that it was written; the first entry is from the beginning. */
-  files: { atUs: number; pairs: EndpointCredentials[] }[];
-  /** Deliveries that the receiver refused. */
-  refused: { name: string; username: string; atUs: number }[];
-  /** When each user name was last accepted. */
-  lastAcceptedUs: Map<string, number>;
-  accepted: () => EndpointCredentials[];
-  reports: string[];
-  /** What is delivered from now on, as `deliverEverySeconds`. */
-  deliver: (everySeconds: Record<string, number>) => void;
-  pass: (seconds: number) => void;
-}
+export type TestedRotation = Awaited<ReturnType<typeof openRotation>>;
 
 const isSame = (one: EndpointCredentials, other: EndpointCredentials) =>
   one.username === other.username && one.password === other.password;
 const nameOf = ({ endpoint }: Held) => endpoint?.split('/notifications/')[1] ?? null;
 
 /** All of ours have `otherCredentials` at first, which is what the file holds. */
-export async function openRotation(situation: RotationSituation): Promise<TestedRotation> {
+export async function openRotation(situation: RotationSituation) {
   const { latencySeconds = 2, noticeSeconds = 1, isDown = false } = situation;
   const { waitSeconds = 600, skipProbe = false } = situation;
-  const planned = await openPlanWorld(situation);
+  const planned = await openAccount(situation);
   const { catalogue, administration, nowUs } = planned;
+  /** The content of the file each time that it was written; the first entry is from the beginning. */
   const files = [{ atUs: nowUs(), pairs: [otherCredentials] }];
-  const refused: TestedRotation['refused'] = [];
+  /** Deliveries that the receiver refused. */
+  const refused: { name: string; username: string; atUs: number }[] = [];
+  /** When each user name was last accepted. */
   const lastAcceptedUs = new Map<string, number>();
   const reports: string[] = [];
   let inFlight: { name: string | null; pair: EndpointCredentials; arrivesAtUs: number }[] = [];
@@ -138,15 +125,17 @@ export async function openRotation(situation: RotationSituation): Promise<Tested
   return {
     planned,
     rotate,
+    /** The calls of the last rotation. */
     calls: () => calls,
     files,
     refused,
     lastAcceptedUs,
     accepted: () => accepted,
     reports,
-    deliver: (every) => {
+    /** Sets what is delivered from now on, as `deliverEverySeconds`. */
+    deliver: (every: Record<string, number>) => {
       everySeconds = every;
     },
-    pass: (more) => passUs(more * secondUs),
+    pass: (more: number) => passUs(more * secondUs),
   };
 }

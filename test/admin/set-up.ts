@@ -12,7 +12,7 @@ import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import { accountReads, accountWrites } from '../../src/store/account.ts';
 import { migrate } from '../../src/store/engine/migrate.ts';
 import { localOperations } from '../store/local-store.ts';
-import { createFakeCatalogue, type FakeCatalogue, type Held } from './fake-catalogue.ts';
+import { createFakeCatalogue, type Held } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
@@ -101,7 +101,7 @@ export interface Situation {
   /** Gaps that last. */
   gaps?: readonly NewGap[];
   limits?: AccountLimits;
-  /** The list tells when it was last notified; it does unless told. */
+  /** The list tells when it was last notified; it does by default. */
   showsLastNotification?: boolean;
 }
 
@@ -110,35 +110,18 @@ export interface Registered {
   excess: string[];
 }
 
-export interface PlanWorld {
-  limits: AccountLimits;
-  catalogue: FakeCatalogue;
-  administration: Administration;
-  moments: Moment[];
-  nowUs: () => number;
-  /** Lets time pass, and looks. */
-  pass: (us: number) => void;
-  /** What commands work with; its calls may be cut. */
-  world: (cut?: Cut | null) => AccountContext;
-  /** What `register` would do. */
-  plan: (options: RegisterOptions) => Promise<Registered>;
-  /** Plans and applies, without a probe; nothing is applied that goes beyond the limits. */
-  register: (options: RegisterOptions, cut?: Cut | null) => Promise<Registered>;
-  /** The calls that the last world made, as "client.create". */
-  calls: () => string[];
-  close: () => void;
-}
-
 /** The specification's limits. */
 export const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
 /** Passes before and after the effect of every call. */
 const callUs = 1_000;
 
-/** `administration` is the store to remember with; one in memory unless told. */
-export async function openPlanWorld(
+export type AccountSetUp = Awaited<ReturnType<typeof openAccount>>;
+
+/** `administration` is the store to remember with; one in memory by default. */
+export async function openAccount(
   situation: Situation = {},
   administration: Administration & { close?: () => void } = openMemoryAdministration(),
-): Promise<PlanWorld> {
+) {
   const { held = [], registrations = [], gaps = [], limits = usualLimits } = situation;
   const { showsLastNotification = true } = situation;
   let clockUs = startUs;
@@ -154,7 +137,7 @@ export async function openPlanWorld(
     look();
   };
   let calls: string[] = [];
-  const world = (cut: Cut | null = null): AccountContext => {
+  const context = (cut: Cut | null = null): AccountContext => {
     const target = { client: catalogue.client, administration };
     const { calls: made, ...answering } = cutCalls(target, cut, between);
     calls = made;
@@ -176,22 +159,27 @@ export async function openPlanWorld(
     administration,
     moments,
     nowUs,
-    pass: (us) => {
+    /** Lets time pass, and records the account. */
+    pass: (us: number) => {
       clockUs += us;
       look();
     },
-    world,
-    plan: (options) => planIn(world(), options).then(({ plan, excess }) => ({ plan, excess })),
-    register: (options, cut) => registerIn(world(cut), options),
+    /** What commands work with; its calls may be cut. */
+    context,
+    /** The plan that `register` would carry out. */
+    plan: (options: RegisterOptions): Promise<Registered> => planIn(context(), options),
+    /** Plans and applies, without a probe; nothing is applied that goes beyond the limits. */
+    register: (options: RegisterOptions, cut?: Cut | null) => registerIn(context(cut), options),
+    /** The calls through the last context, as "client.create". */
     calls: () => calls,
     close: () => administration.close?.(),
   };
 }
 
-async function planIn(world: AccountContext, { desired, movedFrom, prune }: RegisterOptions) {
+async function planIn(context: AccountContext, { desired, movedFrom, prune }: RegisterOptions) {
   const [listed, registrations] = await Promise.all([
-    world.client.list(),
-    world.administration.registrations(),
+    context.client.list(),
+    context.administration.registrations(),
   ]);
   const plan = makePlan({
     desired,
@@ -202,14 +190,14 @@ async function planIn(world: AccountContext, { desired, movedFrom, prune }: Regi
     prune: prune === true,
     hasCredentials: ({ credentialsDigest }) => credentialsDigest === digest,
   });
-  return { listed, listedAtUs: world.nowUs(), ...fitPlan(plan, world.limits) };
+  return { listed, listedAtUs: context.nowUs(), ...fitPlan(plan, context.limits) };
 }
 
-async function registerIn(world: AccountContext, options: RegisterOptions): Promise<Registered> {
-  const { plan, excess, ...seen } = await planIn(world, options);
+async function registerIn(context: AccountContext, options: RegisterOptions): Promise<Registered> {
+  const { plan, excess, ...seen } = await planIn(context, options);
   if (excess.length > 0) return { plan, excess };
   for (const step of plan.steps) {
-    await applyStep(step, { ...world, ...seen, actor: 'register', credentialsDigest: digest });
+    await applyStep(step, { ...context, ...seen, actor: 'register', credentialsDigest: digest });
   }
   return { plan, excess };
 }
@@ -223,23 +211,23 @@ export const silentOne = (name: string) => ({
 export const alps = silentOne('alps');
 export const baltic = silentOne('baltic');
 
-/** A world that is closed when the test is over. */
-export async function openWorld(situation: Situation): Promise<PlanWorld> {
-  const world = await openPlanWorld(situation);
-  onTestFinished(world.close);
-  return world;
+/** A setUp that is closed when the test is over. */
+export async function openSetUp(situation: Situation): Promise<AccountSetUp> {
+  const setUp = await openAccount(situation);
+  onTestFinished(setUp.close);
+  return setUp;
 }
 
 /** One round; `inFile` is what `earshot.config.ts` names. */
 export const round = (
-  world: PlanWorld,
+  setUp: AccountSetUp,
   inFile: MaintenanceOptions['inFile'] = null,
   cut: Cut | null = null,
-) => maintain({ inFile }, world.world(cut));
+) => maintain({ inFile }, setUp.context(cut));
 
 /** The history, newest first, as "register created alps". */
-export const told = async (world: PlanWorld) =>
-  (await world.administration.history({ limit: 100 })).map(
+export const told = async (setUp: AccountSetUp) =>
+  (await setUp.administration.history({ limit: 100 })).map(
     ({ subscription, action, actor }) => `${actor} ${action} ${subscription}`,
   );
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { sumCounts } from '../../src/domain/coverage-report.ts';
 import type { ReconcileTask } from '../../src/reconcile/tasks.ts';
-import { type CatalogueProduct, openReconcileWorld, type TestWorld, task } from './set-up.ts';
+import { type CatalogueProduct, openSetUp, type ReconcileSetUp, task } from './set-up.ts';
 
 const kinds = ['created', 'modified', 'deleted'] as const;
 const span = [0, 180] as const;
@@ -12,9 +12,9 @@ const tasksFor = (subscription: string): ReconcileTask[] =>
   kinds.map((event) => task(event, span, { subscription }));
 
 /** What is left behind, without what differs from one subscription to the next by nature. */
-async function leftBy(world: TestWorld, subscription: string) {
-  const rows = await world.rows(subscription);
-  const coverage = await world.coverage(subscription);
+async function leftBy(setUp: ReconcileSetUp, subscription: string) {
+  const rows = await setUp.rows(subscription);
+  const coverage = await setUp.coverage(subscription);
   return {
     rows: rows.map(({ event, productId, source, timesSeen }) => ({
       event,
@@ -29,30 +29,34 @@ async function leftBy(world: TestWorld, subscription: string) {
 class Cut extends Error {}
 
 /** Runs until the given number of steps were done, and says whether that was before the end. */
-async function runUntil(world: TestWorld, subscription: string, steps: number): Promise<boolean> {
+async function runUntil(
+  setUp: ReconcileSetUp,
+  subscription: string,
+  steps: number,
+): Promise<boolean> {
   const stopping = new AbortController();
   const cut = new Cut('cut');
   let left = steps;
-  world.onStep = (step) => {
+  setUp.onStep = (step) => {
     left -= 1;
     if (left >= 0) return;
     stopping.abort(cut);
     // A signal is looked at between steps; a kill spares none of them.
     if (step !== 'page') throw cut;
   };
-  const running = world.run(tasksFor(subscription), { signal: stopping.signal });
+  const running = setUp.run(tasksFor(subscription), { signal: stopping.signal });
   const error = await running.then(
     () => null,
     (reason: unknown) => reason,
   );
-  world.onStep = () => undefined;
+  setUp.onStep = () => undefined;
   if (error !== null) expect(error).toBe(cut);
   return error !== null;
 }
 
 it('ends the same wherever it was cut, once it is run again', async () => {
-  const world = await openReconcileWorld();
-  world.held = [
+  const setUp = await openSetUp();
+  setUp.held = [
     ...Array.from({ length: 5 }, (_, i) => ({
       id: `p${i}`,
       published: 30 * i,
@@ -63,22 +67,22 @@ it('ends the same wherever it was cut, once it is run again', async () => {
   ];
   const told = { id: 'p3', published: 90, modified: 95 };
   const pushTo = (subscription: string) =>
-    world.push({ event: 'created', product: told, received: 96, subscription });
+    setUp.push({ event: 'created', product: told, received: 96, subscription });
   const cutsMax = 40;
   for (let i = 0; i < cutsMax; i += 1) await pushTo(`cut-${i}`);
   await pushTo('whole');
-  await world.index();
-  await world.run(tasksFor('whole'));
-  const wanted = await leftBy(world, 'whole');
+  await setUp.index();
+  await setUp.run(tasksFor('whole'));
+  const wanted = await leftBy(setUp, 'whole');
   expect(wanted.rows).toHaveLength(11);
   expect(wanted.coverage).toHaveLength(9);
   let cuts = 0;
   for (let isCut = true; isCut; cuts += 1) {
     const subscription = `cut-${cuts}`;
-    isCut = await runUntil(world, subscription, cuts);
+    isCut = await runUntil(setUp, subscription, cuts);
     // The clock stands still: what was compared before the cut is not compared again.
-    await world.run(tasksFor(subscription), { resumeSinceUs: world.nowUs() });
-    expect(await leftBy(world, subscription)).toEqual(wanted);
+    await setUp.run(tasksFor(subscription), { resumeSinceUs: setUp.nowUs() });
+    expect(await leftBy(setUp, subscription)).toEqual(wanted);
   }
   expect(cuts).toBeGreaterThan(15);
   expect(cuts).toBeLessThan(cutsMax);
@@ -111,19 +115,19 @@ const story = fc.array(
 
 /** Pushes of a product's events have their own AckId each; early ones come in time. */
 async function tell(
-  world: TestWorld,
+  setUp: ReconcileSetUp,
   subscription: string,
   news: { product: Made; event: 'created' | 'modified'; early: boolean },
 ): Promise<void> {
   const { product, event, early } = news;
   if (event === 'modified' && product.modified === product.published) return;
   const received = early ? product.modified + 1 : 299;
-  await world.push({ event, product, received, subscription, ackId: `${product.id} ${event}` });
+  await setUp.push({ event, product, received, subscription, ackId: `${product.id} ${event}` });
 }
 
 it('has each event once, however pushes and comparisons follow each other', async () => {
-  const world = await openReconcileWorld();
-  world.now = 300;
+  const setUp = await openSetUp();
+  setUp.now = 300;
   let count = 0;
   await fc.assert(
     fc.asyncProperty(products, story, async (made, steps) => {
@@ -131,36 +135,36 @@ it('has each event once, however pushes and comparisons follow each other', asyn
       const subscription = `s${count}`;
       const tasks = tasksFor(subscription);
       const held = made.map((one) => ({ ...one, id: `${one.id}-${count}` }));
-      world.held = held;
+      setUp.held = held;
       for (const step of steps) {
         const product = held[typeof step === 'object' ? step.push % held.length : 0];
         if (product === undefined) continue;
-        if (typeof step === 'object') await tell(world, subscription, { product, ...step });
+        if (typeof step === 'object') await tell(setUp, subscription, { product, ...step });
         if (step === 'push while comparing') {
           const news = { product, event: 'created', early: true } as const;
-          world.onStep = async (at) => {
-            if (at === 'before recover') await tell(world, subscription, news);
+          setUp.onStep = async (at) => {
+            if (at === 'before recover') await tell(setUp, subscription, news);
           };
         }
-        if (typeof step === 'string') await world.run(tasks);
-        world.onStep = () => undefined;
+        if (typeof step === 'string') await setUp.run(tasks);
+        setUp.onStep = () => undefined;
       }
-      const reports = await world.run(tasks);
-      const rows = await world.rows(subscription);
+      const reports = await setUp.run(tasks);
+      const rows = await setUp.rows(subscription);
       const keys = rows.map(({ event, productId }) => `${event} ${productId}`);
       expect(new Set(keys).size).toBe(keys.length);
       for (const { id } of held) expect(keys).toContain(`created ${id}`);
       expect(reports.map(({ missing }) => missing)).toEqual([0, 0, 0]);
       // The hours say the same as the whole, also after another comparison, which adds nothing.
-      const coverage = await world.coverage(subscription);
+      const coverage = await setUp.coverage(subscription);
       for (const [i, event] of kinds.entries()) {
         expect(reports[i]).toMatchObject(
           sumCounts(coverage.filter((hour) => hour.event === event)),
         );
       }
-      expect(await world.run(tasks)).toEqual(reports);
-      expect(await world.rows(subscription)).toEqual(rows);
-      expect(await world.coverage(subscription)).toEqual(coverage);
+      expect(await setUp.run(tasks)).toEqual(reports);
+      expect(await setUp.rows(subscription)).toEqual(rows);
+      expect(await setUp.coverage(subscription)).toEqual(coverage);
     }),
     { numRuns: 12 },
   );

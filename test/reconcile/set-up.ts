@@ -5,8 +5,8 @@ import { formatDateUs } from '../../src/domain/dates.ts';
 import type { NotificationRow } from '../../src/domain/ports.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import {
+  type ReconcileContext,
   type ReconcileOptions,
-  type ReconcileWorld,
   reconcile,
 } from '../../src/reconcile/reconcile.ts';
 import type {
@@ -62,7 +62,7 @@ export interface TestPush {
   ackId?: string;
 }
 
-export interface TestWorld extends ReconcileWorld {
+export interface ReconcileSetUp extends ReconcileContext {
   dataDir: string;
   store: Store;
   /** What the catalogue shows; tests change it. */
@@ -86,19 +86,19 @@ export interface TestWorld extends ReconcileWorld {
 }
 
 /** Pages are small, so that there are several. The index follows the log only when somebody waits for it. */
-export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
+export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());
   let pushed = 0;
   const { completeness } = store;
   const wrapped = async <Result>(step: string, act: () => Promise<Result>) => {
-    await world.onStep(`before ${step}`);
+    await setUp.onStep(`before ${step}`);
     const result = await act();
-    await world.onStep(`after ${step}`);
+    await setUp.onStep(`after ${step}`);
     return result;
   };
-  const world: TestWorld = {
+  const setUp: ReconcileSetUp = {
     store,
     dataDir,
     held: [],
@@ -107,7 +107,7 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
     odd: 0,
     undecided: 0,
     pauses: 0,
-    listing: { list: (query, signal) => list(world, pageMax, query, signal), spent },
+    listing: { list: (query, signal) => list(setUp, pageMax, query, signal), spent },
     completeness: {
       recoveredEvents: completeness.recoveredEvents,
       coverage: completeness.coverage,
@@ -117,10 +117,10 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
     },
     products,
     log: store,
-    nowUs: () => at(world.now),
+    nowUs: () => at(setUp.now),
     pause: async () => {
-      world.pauses += 1;
-      await world.index();
+      setUp.pauses += 1;
+      await setUp.index();
     },
     index: async () => {
       await catchUpIndex({ dataDir });
@@ -135,19 +135,19 @@ export async function openReconcileWorld(pageMax = 3): Promise<TestWorld> {
     coverage: async (subscription = 'alps') =>
       completeness.coverage({ sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER, subscription }),
     run: (tasks, options = {}) =>
-      reconcile(world, { ...usual, tasks, signal: new AbortController().signal, ...options }),
+      reconcile(setUp, { ...usual, tasks, signal: new AbortController().signal, ...options }),
   };
   function spent() {
     return {
       requests: 0,
       answersMs: 0,
       waitedMs: 0,
-      oddRecords: world.odd,
-      undecided: world.undecided,
+      oddRecords: setUp.odd,
+      undecided: setUp.undecided,
     };
   }
-  await world.index();
-  return world;
+  await setUp.index();
+  return setUp;
 }
 
 const usual = { mode: 'write', settlingUs, resumeSinceUs: null, coverage: true } as const;
@@ -185,18 +185,18 @@ function deliveryOf(
 
 /** A filter is the beginning of a name here. */
 async function* list(
-  world: TestWorld,
+  setUp: ReconcileSetUp,
   pageMax: number,
   { event, filter, fromUs, toUs }: Parameters<ProductListing['list']>[0],
   signal: AbortSignal,
 ): ReturnType<ProductListing['list']> {
-  const listed = world.held
+  const listed = setUp.held
     .filter(({ id, name = `N_${id}` }) => name.startsWith(filter))
     .flatMap((product) => listedAs(event, product))
     .filter(({ eventUs }) => eventUs >= fromUs && eventUs < toUs)
     .toSorted((a, b) => a.eventUs - b.eventUs);
   for (let i = 0; i === 0 || i < listed.length; i += pageMax) {
-    await world.onStep('page');
+    await setUp.onStep('page');
     signal.throwIfAborted();
     const events = listed.slice(i, i + pageMax);
     const isLast = i + pageMax >= listed.length;
@@ -220,8 +220,8 @@ function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEv
 export const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };
 
 /** The coverage of hours in which something was expected; hours after `t0`. */
-export async function counts(world: TestWorld, subscription?: string) {
-  const hours = await world.coverage(subscription);
+export async function counts(setUp: ReconcileSetUp, subscription?: string) {
+  const hours = await setUp.coverage(subscription);
   return hours
     .filter(({ expected }) => expected > 0)
     .map(({ event, hourUs, expected, pushed, late, recovered, missing }) => {

@@ -300,7 +300,7 @@ async function expectEnded(
   expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, ...events });
 }
 
-/** Lets `disturb` cut each call in a setUp of its own, registers, and tells which cuts left traces. */
+/** Lets `disturb` cut each call with an account of its own, registers, and reports the cuts that left traces. */
 async function expectNoFailure(
   scenario: Scenario,
   disturb: (setUp: AccountSetUp, cut: Cut) => Promise<void>,

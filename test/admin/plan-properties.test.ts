@@ -16,7 +16,7 @@ const anyCut = fc.record<Cut>({
   how: fc.constantFrom('killed', 'unavailable'),
 });
 
-/** Runs a property in a setUp of its own each time. */
+/** Runs a property with an account of its own each time. */
 function holds<Also>(
   accounts: fc.Arbitrary<RandomAccount>,
   also: fc.Arbitrary<Also>,

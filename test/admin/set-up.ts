@@ -211,7 +211,7 @@ export const silentOne = (name: string) => ({
 export const alps = silentOne('alps');
 export const baltic = silentOne('baltic');
 
-/** A setUp that is closed when the test is over. */
+/** An account that is closed when the test is over. */
 export async function openSetUp(situation: Situation): Promise<AccountSetUp> {
   const setUp = await openAccount(situation);
   onTestFinished(setUp.close);

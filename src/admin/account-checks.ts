@@ -1,6 +1,6 @@
 /** The doctor's checks of the catalogue account: a token can be had, the catalogue takes it, room is left. */
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
-import { formatDateUs } from '../domain/dates.ts';
+import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { lastDeliveryOf } from './maintain.ts';
@@ -154,7 +154,8 @@ function factsOf(
   nowUs: number,
 ): string {
   const lastUs = Math.max(current.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
-  const last = lastUs === 0 ? 'no notification yet' : `last notification ${shortTime(lastUs)} UTC`;
+  const last =
+    lastUs === 0 ? 'no notification yet' : `last notification ${shortDateUs(lastUs)} UTC`;
   const days = (us: number) => `${Math.max(0, Math.ceil((us - nowUs) / dayUs))} days`;
   const pause = current.status === 'running' ? `pauses it in ${days(pausesAtUs)} and ` : '';
   return `It is ${current.status}, as wanted; ${last}; without another the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
@@ -198,10 +199,6 @@ function credentialFindings(
 
 function checkName(name: string): string {
   return `subscription ${name}`;
-}
-
-function shortTime(us: number): string {
-  return formatDateUs(us).slice(0, 16).replace('T', ' ');
 }
 
 /** Beyond the first the user is warned; beyond the second certificates and one-time codes fail. */

@@ -1,4 +1,4 @@
-/** Does the steps of a plan, each remembered in the store, so that a cut can be gone on from. */
+/** Applies the steps of a plan. Each is recorded in the store, so that an interrupted plan can be resumed. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HistoryAction, Registration } from '../domain/account.ts';
@@ -57,7 +57,7 @@ interface Done {
   atUs?: number;
 }
 
-/** Remembers what a step has done. */
+/** Records the result of a step. */
 function commitDone(
   { save, id = save.subscriptionId, runs, action, what, atUs }: Done,
   context: StepContext,
@@ -126,7 +126,7 @@ async function edit(step: Step<'edit'>, context: StepContext): Promise<void> {
     unfinished: registration.subscriptionId !== current.id,
   };
   const { id } = current;
-  await commitDone({ save, id, runs, action: actionOf(step), what: told(planned) }, context);
+  await commitDone({ save, id, runs, action: actionOf(step), what: changesOf(planned) }, context);
 }
 
 async function registrationToEdit(
@@ -135,7 +135,7 @@ async function registrationToEdit(
 ): Promise<Registration> {
   const registration = await registrationFor(desired, context, current);
   const { subscriptionId } = registration;
-  // Another one that is remembered and still there is replaced next: until then its Id is needed.
+  // Another one that is recorded and still exists is replaced next: until then its Id is needed.
   const isThere = context.listed.some(
     ({ id, status }) => id === subscriptionId && status !== 'cancelled',
   );
@@ -143,7 +143,7 @@ async function registrationToEdit(
   return { ...registration, credentialsDigest: null, subscriptionId: current.id };
 }
 
-/** What is wanted, and since when events are missed, is remembered before the request. */
+/** Records the desired state, and since when events are missed, before the request. */
 async function requestEdit(
   { desired, current, edit: { status, endpoint, credentials: given } }: Step<'edit'>,
   registration: Registration,
@@ -166,7 +166,7 @@ async function requestEdit(
   if (actor !== 'maintain' || registration.unfinished) {
     return withIntent(registration, context, request, { openGap });
   }
-  // Maintenance looks again by itself; what it did not begin, it would not have to finish.
+  // Maintenance lists the account again anyway, and must not have to finish what it did not begin.
   if (openGap !== null) await administration.commit({ openGap });
   return request();
 }
@@ -177,7 +177,7 @@ function actionOf({ edit: { status }, adopted }: Step<'edit'>) {
   return adopted ? 'adopted' : 'changed';
 }
 
-function told({ status, endpoint, credentials }: PlannedEdit): string {
+function changesOf({ status, endpoint, credentials }: PlannedEdit): string {
   return [
     ...(status === undefined ? [] : [`now ${status}`]),
     ...(endpoint === undefined ? [] : [`endpoint ${endpoint}`]),
@@ -204,7 +204,7 @@ function forget({ name }: Step<'forget'>, context: StepContext): Promise<void> {
 
 const triesMax = 3;
 
-/** A request that was cut off may still be at work: time before the account is looked at. */
+/** A request without an answer may still be in progress: time before the account is listed. */
 const lookAfterDefaultMs = 1_500;
 
 /**
@@ -230,12 +230,12 @@ export async function createOnce(
     await delay((lookAfterMs ?? lookAfterDefaultMs) * (1 + random()));
     const found = (await client.list()).find(isIt);
     if (found !== undefined) return found;
-    // An earlier try that was still at work may have taken the place that this one was refused.
+    // An earlier try that was still in progress may have taken the place that this one was refused.
     if (isRefused || tries === triesMax) throw failure;
   }
 }
 
-/** One try. Unless it is refused, it is not known after a failure whether the subscription exists. */
+/** One try. After a failure other than a refusal, the subscription may exist. */
 async function attempt(client: SubscriptionClient, wanted: NewSubscription) {
   try {
     const created = await client.create(wanted);
@@ -247,8 +247,8 @@ async function attempt(client: SubscriptionClient, wanted: NewSubscription) {
 }
 
 /**
- * Goes on from wherever an earlier try was cut: what is there already is not made again. The Id of the
- * old one stays remembered until it is deleted, so that it cannot be taken for a stranger's.
+ * Resumes an interrupted replacement: what exists is not created again. The Id of the old subscription stays
+ * recorded until it is deleted, so that it cannot count as unmanaged.
  */
 async function replaceSubscription(step: Step<'replace'>, context: StepContext): Promise<void> {
   const { desired, old, ready, way } = step;
@@ -278,7 +278,7 @@ async function replaceSubscription(step: Step<'replace'>, context: StepContext):
   await commitDone({ save, runs: running, action: 'replaced', what: whyOf(step) }, context);
 }
 
-/** Creates the new one: as it is wanted, or paused where a moment has to be chosen. */
+/** Creates the new one: in its desired state, or paused for a switch. */
 function makeNew(
   step: Step<'replace'>,
   registration: Registration,
@@ -290,7 +290,7 @@ function makeNew(
   return withIntent(registration, context, () => createOnce({ ...desired, status }, context));
 }
 
-/** In a full account the old one goes first; should the new one be refused, it is made anew. */
+/** In a full account the old one is deleted first; if the new one is refused, the old one is recreated. */
 async function makeRoomFirst(
   { desired, old }: Step<'replace'>,
   registration: Registration,
@@ -322,14 +322,15 @@ async function makeRoomFirst(
     const [first] = old;
     const isRefused = isAppError(error) && error.code !== 'unavailable';
     if (!isRefused || first === undefined) throw error;
-    await makeAnew(name, missed ?? first, context);
-    const told = 'There was no room for both, so the old one was deleted first. It was made anew.';
-    throw error.with({ details: [...error.details, told] });
+    await recreate(name, missed ?? first, context);
+    const detail =
+      'There was no room for both, so the old one was deleted first. It was made anew.';
+    throw error.with({ details: [...error.details, detail] });
   }
 }
 
-/** Puts back what was deleted in vain. */
-async function makeAnew(
+/** Creates a deleted subscription again. */
+async function recreate(
   name: string,
   old: CatalogueSubscription,
   context: StepContext,
@@ -357,7 +358,7 @@ async function makeAnew(
   await commitDone({ save, runs, action: 'recreated', what }, context);
 }
 
-/** Only one of them may run: a gap begins before the old one stops, and is remembered first. */
+/** Only one of them may run: the gap begins before the old one stops, and is recorded first. */
 async function changePlaces(
   fresh: CatalogueSubscription,
   { desired, old }: Step<'replace'>,
@@ -371,7 +372,7 @@ async function changePlaces(
   try {
     await client.edit(fresh.id, { status: 'running' });
   } catch (error) {
-    // Better the old filter than nothing; should this fail too, the first reason is the one to tell.
+    // The old filter is better than none; if this fails too, the first reason is reported.
     const restarts = stopped.map(({ id }) => client.edit(id, { status: 'running' }));
     await Promise.allSettled(restarts);
     throw error;

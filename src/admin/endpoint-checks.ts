@@ -187,7 +187,7 @@ export async function checkPort(options: {
   const check = 'port';
   const { publicUrl, timeoutMs = timeoutDefaultMs } = options;
   const url = new URL(publicUrl);
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = withoutBrackets(url.hostname);
   const port = url.port || '443';
   const failure = await connectionFailure(host, Number(port), timeoutMs);
   if (failure === null) {

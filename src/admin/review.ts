@@ -1,4 +1,4 @@
-/** Judges one registered subscription against what the account shows: what to do, what to tell. */
+/** Evaluates one registered subscription against the account: what to do, what to report. */
 import type { Registration } from '../domain/account.ts';
 import { withAdvice } from '../domain/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
@@ -16,11 +16,11 @@ export interface ReviewInput {
   publicUrl: string;
 }
 
-/** `resume` and `recreate` undo what the service did by itself; `finish` goes on with a change of ours. */
+/** `resume` and `recreate` undo what the service did automatically; `finish` resumes a change of ours. */
 type MaintenanceAction = 'resume' | 'recreate' | 'finish';
 
 export interface Note {
-  /** Tells notes apart, so that one is reported once. */
+  /** Identifies a note, so that it is reported once. */
   code: string;
   message: string;
   advice?: string | undefined;
@@ -52,13 +52,13 @@ const cancellationWarningUs = 30 * dayUs;
 /** Kept among what was reported when a change that was cut short could not be finished. */
 export const unfinishableCode = 'cannot-be-finished';
 
-type Verdict = Pick<Review, 'action' | 'because' | 'notes'> & {
+type Evaluation = Pick<Review, 'action' | 'because' | 'notes'> & {
   heldBy?: Registration['heldBy'];
 };
 
 const nothing = { action: null, because: '' } as const;
 
-/** What the service did by itself is undone; what a person did is told and left. Changes nothing. */
+/** Undoes what the service did automatically; reports and keeps what a person did. Changes nothing itself. */
 export function review(input: ReviewInput): Review {
   const { registration, candidates, lastDeliveryAtUs, nowUs } = input;
   const current =
@@ -73,8 +73,8 @@ export function review(input: ReviewInput): Review {
     nowUs,
   });
   const seen = observe(registration, current, lifetime, nowUs);
-  const verdict = judge(input, current, lifetime, seen);
-  const { heldBy = seen.heldBy, ...rest } = verdict;
+  const evaluated = evaluate(input, current, lifetime, seen);
+  const { heldBy = seen.heldBy, ...rest } = evaluated;
   const notes = [...rest.notes, ...driftNotes(input, current), ...fileNotes(input)];
   const isPausedByFile = input.inFile?.status === 'paused' && registration.status === 'running';
   const unwanted = input.inFile === null || isPausedByFile;
@@ -97,7 +97,7 @@ function observe(
     ...registration,
     ...times,
     subscriptionId: current.id,
-    // Somebody made it anew: with which credentials is not known.
+    // Somebody recreated it: its credentials are not known.
     ...(other ? { credentialsDigest: null } : {}),
     ...(current.status === 'running'
       ? { runningSeenAtUs: nowUs, pausedSeenAtUs: null }
@@ -105,12 +105,12 @@ function observe(
   };
 }
 
-function judge(
+function evaluate(
   { registration, nowUs }: ReviewInput,
   current: CatalogueSubscription | null,
   lifetime: Lifetime,
   seen: Registration,
-): Verdict {
+): Evaluation {
   if (registration.reported?.split(' ').includes(unfinishableCode)) {
     const message = 'A change of it was cut short, and the catalogue refused the rest.';
     const advice = '`earshot register` tries again.';
@@ -119,18 +119,18 @@ function judge(
   if (registration.unfinished) {
     return { action: 'finish', because: 'a change was cut short', notes: [] };
   }
-  if (current === null) return judgeGone(registration, lifetime, nowUs);
-  if (current.status === 'running') return judgeRunning(registration, lifetime, nowUs);
-  if (current.status === 'paused') return judgePaused(seen, lifetime, nowUs);
+  if (current === null) return evaluateGone(registration, lifetime, nowUs);
+  if (current.status === 'running') return evaluateRunning(registration, lifetime, nowUs);
+  if (current.status === 'paused') return evaluatePaused(seen, lifetime, nowUs);
   const message = `The catalogue says that it is "${current.status}", which earshot does not know.`;
   return { ...nothing, notes: [{ code: 'unknown-status', message }] };
 }
 
-function judgeGone(
+function evaluateGone(
   { heldBy, status }: Registration,
   { cancelsAtUs }: Lifetime,
   nowUs: number,
-): Verdict {
+): Evaluation {
   if (heldBy === null && nowUs >= cancelsAtUs) {
     const because = `the catalogue deletes after ${daysOf(cancellationUs)} days without a notification`;
     return { action: 'recreate', because, notes: [] };
@@ -140,7 +140,7 @@ function judgeGone(
   return { ...nothing, heldBy: heldBy ?? 'person', notes: [{ code: 'gone', message, advice }] };
 }
 
-function judgeRunning({ status }: Registration, lifetime: Lifetime, nowUs: number): Verdict {
+function evaluateRunning({ status }: Registration, lifetime: Lifetime, nowUs: number): Evaluation {
   if (status === 'paused') {
     const message = 'It was resumed at the catalogue, and it should be paused.';
     const advice = 'It is left as it is.';
@@ -163,11 +163,11 @@ function judgeRunning({ status }: Registration, lifetime: Lifetime, nowUs: numbe
   return { ...nothing, heldBy: null, notes: [...pause, ...cancellationNotes(lifetime, nowUs)] };
 }
 
-function judgePaused(seen: Registration, lifetime: Lifetime, nowUs: number): Verdict {
+function evaluatePaused(seen: Registration, lifetime: Lifetime, nowUs: number): Evaluation {
   const { status, heldBy, pausedSeenAtUs } = seen;
   const ahead = cancellationNotes(lifetime, nowUs);
   if (status === 'paused') return { ...nothing, notes: ahead };
-  const held = (by: 'person' | 'command', message: string, advice?: string): Verdict => ({
+  const held = (by: 'person' | 'command', message: string, advice?: string): Evaluation => ({
     ...nothing,
     heldBy: by,
     notes: [{ code: `paused-by-${by}`, message, advice }, ...ahead],
@@ -195,7 +195,7 @@ function cancellationNotes({ cancelsAtUs, lastNotificationAtUs }: Lifetime, nowU
   return [{ code: 'deletion-ahead', message, advice }];
 }
 
-/** Changes made elsewhere: told, never undone. */
+/** Changes made elsewhere: reported, never undone. */
 function driftNotes(
   { registration, candidates, publicUrl }: ReviewInput,
   current: CatalogueSubscription | null,

@@ -180,15 +180,6 @@ function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string
  */
 const encodedCharactersMax = 5_500;
 
-interface ListFilter {
-  /** What goes into the question; blank for everything. */
-  sent(): string;
-  /** True for a record of an answer to that question that is wanted; null where nobody can tell. */
-  matches(record: ProductRecord): Verdict;
-  /** Asks the first question, and once more without the filter when the catalogue refuses it. */
-  settle<Answer>(ask: () => Promise<Answer>): Promise<Answer>;
-}
-
 type Test = (record: ProductRecord) => Verdict;
 
 /**
@@ -196,13 +187,16 @@ type Test = (record: ProductRecord) => Verdict;
  * it is: by the catalogue, as it may of deleted products when it names a field that they lack, or by a
  * firewall before it that does not let long addresses through. One that cannot be read here either is left to the catalogue.
  */
-function createListFilter(filter: string): ListFilter {
+function createListFilter(filter: string) {
   const isLong = encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax;
   let test: Test | null = isLong ? readTest(filter) : null;
   return {
+    /** The filter of the query; blank for everything. */
     sent: () => (test === null ? filter : ''),
-    matches: (record) => test === null || test(record),
-    settle: async (ask) => {
+    /** True for a record of an answer to that query that is wanted; null where the record does not show it. */
+    matches: (record: ProductRecord): Verdict => test === null || test(record),
+    /** Sends the first query, and once more without the filter when the catalogue refuses it. */
+    settle: async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
       try {
         return await ask();
       } catch (error) {

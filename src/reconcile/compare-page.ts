@@ -20,7 +20,7 @@ const lagMax = 3_000;
 /** Each round leaves only what became known while it ran, so that a second one is rare already. */
 const roundsMax = 10;
 
-export interface CompareWorld {
+export interface CompareContext {
   completeness: Pick<
     Completeness,
     'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
@@ -57,7 +57,7 @@ export interface ComparedEvent {
 export async function comparePage(
   task: ReconcileTask,
   listed: readonly ListedEvent[],
-  world: CompareWorld,
+  context: CompareContext,
   options: CompareOptions,
 ): Promise<ComparedEvent[]> {
   const { mode, settlingUs, signal } = options;
@@ -67,13 +67,13 @@ export async function comparePage(
     if (round > roundsMax) throw tooBusy();
     // Without a write nobody looks at what is not indexed yet; and what just became known must be seen.
     const isExact = mode !== 'write' || round > 1;
-    const knownUpTo = await reachedIndex(world, { lagMax: isExact ? 0 : lagMax, signal });
+    const knownUpTo = await reachedIndex(context, { lagMax: isExact ? 0 : lagMax, signal });
     const productIds = [...new Set(open.map(({ productId }) => productId))];
-    const known = await lookUpProducts({ subscription: task.subscription, productIds }, world);
+    const known = await lookUpProducts({ subscription: task.subscription, productIds }, context);
     // Another index has taken the place of the one that was waited for, and may know less.
-    if ((await world.products.indexedPosition()) < knownUpTo) continue;
+    if ((await context.products.indexedPosition()) < knownUpTo) continue;
     // Asked for last: what is known of a notification goes after it.
-    const wholeSinceUs = await wholeSince(world);
+    const wholeSinceUs = await wholeSince(context);
     const missing: ListedEvent[] = [];
     for (const one of open) {
       if (one.eventUs < wholeSinceUs) continue;
@@ -92,7 +92,7 @@ export async function comparePage(
       wereMissing(missing, 'missing');
       break;
     }
-    const { recovered, undecided } = await recover(task, missing, knownUpTo, { world, signal });
+    const { recovered, undecided } = await recover(task, missing, knownUpTo, { context, signal });
     wereMissing(recovered, 'recovered');
     open = undecided;
   }
@@ -100,7 +100,7 @@ export async function comparePage(
 }
 
 /** By the catalogue's clock: where it is ahead of ours, pushes were dated before their events. */
-async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareWorld) {
+async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
   return (await completeness.wholeSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
 
@@ -109,7 +109,7 @@ async function recover(
   task: ReconcileTask,
   missing: readonly ListedEvent[],
   knownUpTo: number,
-  { world, signal }: { world: CompareWorld; signal: AbortSignal },
+  { context, signal }: { context: CompareContext; signal: AbortSignal },
 ): Promise<{ recovered: ListedEvent[]; undecided: ListedEvent[] }> {
   const { subscription, event } = task;
   const recovered: ListedEvent[] = [];
@@ -122,8 +122,8 @@ async function recover(
       return { subscription, event, productId, eventUs, body: recoveredBody(task, one) };
     });
     try {
-      const atUs = world.ownNowUs?.() ?? world.nowUs();
-      const positions = await world.completeness.recover({ events, knownUpTo, atUs });
+      const atUs = context.ownNowUs?.() ?? context.nowUs();
+      const positions = await context.completeness.recover({ events, knownUpTo, atUs });
       for (const [i, one] of batch.entries()) {
         (positions[i] === null ? undecided : recovered).push(one);
       }
@@ -152,11 +152,11 @@ interface KnownOfProduct {
 /** By product id in lower case; nothing for a product that is not known. At most 1,000 ids. */
 async function lookUpProducts(
   question: { subscription: string; productIds: readonly string[] },
-  world: CompareWorld,
+  context: CompareContext,
 ): Promise<Map<string, KnownOfProduct>> {
   const [pushes, recovered] = await Promise.all([
-    world.products.pushedEvents(question),
-    world.completeness.recoveredEvents(question),
+    context.products.pushedEvents(question),
+    context.completeness.recoveredEvents(question),
   ]);
   const known = new Map<string, KnownOfProduct>();
   const ofProduct = (productId: string) => {
@@ -213,7 +213,7 @@ const waitMaxMs = 600_000;
  * the log's end now. Rejects with `unavailable` when the index stands still for ten minutes.
  */
 async function reachedIndex(
-  { products, log, pause }: CompareWorld,
+  { products, log, pause }: CompareContext,
   { lagMax, signal }: { lagMax: number; signal: AbortSignal },
 ): Promise<number> {
   const lastPosition = await log.lastPosition();

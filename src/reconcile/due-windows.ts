@@ -1,4 +1,4 @@
-/** Decides what is to be compared by itself, and when: from what was compared, and when we were away. */
+/** Selects what is compared automatically, and when: from what was compared, and when the receiver was down. */
 import type { Gap, Registration } from '../domain/account.ts';
 import { type Definition, type HourCoverage, hourUs, type Uptime } from '../domain/coverage.ts';
 import { hourOf } from '../domain/coverage-report.ts';
@@ -49,7 +49,7 @@ export interface DueOptions {
   settlingUs: number;
   /** How long after its end it is compared once more. */
   secondLookUs: number;
-  /** How far back hours are compared by themselves. */
+  /** How far back hours are compared automatically. */
   horizonUs: number;
   /** Nothing before is compared, as what was received then was pruned; by the same clock as `nowUs`. */
   wholeSinceUs: number;

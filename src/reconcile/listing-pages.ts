@@ -29,17 +29,6 @@ interface WalkStep {
   isEnd: boolean;
 }
 
-interface ListingWalk {
-  position(): ListPosition;
-  /** Takes the page that was asked for at the position with this `$top`, and moves on. */
-  take(page: ReadPage, top: number): WalkStep;
-  /**
-   * How many records the catalogue counted with the first page, null when it did not; and how many it has shown
-   * since. Of a record without id or date, which may come on two pages, nobody can tell: it counts each time.
-   */
-  counts(): { counted: number | null; shown: number };
-}
-
 /**
  * Each page begins at the date of the last record of the one before, in milliseconds, and what was seen of
  * that date is dropped: unlike `$skip`, that loses nothing when earlier records leave the list, as
@@ -52,14 +41,15 @@ interface ListingWalk {
  *
  * A page that is shorter than asked for is the last one, unless the catalogue counted more at the beginning than
  * was given: it may give less than it is asked for. Then the walk goes on until a page brings nothing new;
- * whether that is all there is, `counts` is for.
+ * `counts` shows whether that is all: what the catalogue counted with the first page (null when it did not), and
+ * what it has shown since. A record without id or date, which may come on two pages, counts each time.
  * Throws `unavailable` when a date has more records than can be reached.
  */
 export function createListingWalk(options: {
   sinceMs: number;
   /** Links to other hosts are not followed. */
   origin: string;
-}): ListingWalk {
+}) {
   let at: ListPosition = { sinceMs: options.sinceMs, skip: 0, link: null };
   /** Ids that were given with a date in `at.sinceMs`, in lower case. */
   let seen = new Set<string>();
@@ -101,6 +91,7 @@ export function createListingWalk(options: {
     return fresh > 0 || (at.skip === 0 && at.link === null && known > 1);
   }
 
+  /** Takes the page that was asked for at the position with this `$top`, and moves on. */
   function take(page: ReadPage, top: number): WalkStep {
     if (isFirst) counted = page.count;
     isFirst = false;

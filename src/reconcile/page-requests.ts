@@ -289,25 +289,23 @@ export function createPageSize(sizes: readonly number[]) {
   };
 }
 
-interface ListLogin {
-  /** Null as long as nobody has asked for one. Rejects as `AccessTokens` does. */
-  token(): Promise<string | null>;
-  /**
-   * The catalogue has refused the last request. Rejects with `unauthorized` when there is no account.
-   * `purpose` completes "refuses to …"; `said` has its words, for the end.
-   */
-  demanded(refusal: { purpose: string; status: number; said: string }): Promise<void>;
-}
+type ListLogin = ReturnType<typeof createListLogin>;
 
-export function createListLogin(tokens: AccessTokens | null): ListLogin {
+export function createListLogin(tokens: AccessTokens | null) {
   let isNeeded = false;
   let sent: string | null = null;
   return {
-    token: async () => {
+    /** Null as long as nobody has asked for one. Rejects as `AccessTokens` does. */
+    token: async (): Promise<string | null> => {
       sent = isNeeded && tokens !== null ? await tokens.get() : null;
       return sent;
     },
-    demanded: async ({ purpose, status, said }) => {
+    /**
+     * The catalogue has refused the last request. Rejects with `unauthorized` when there is no account.
+     * `purpose` completes "refuses to …"; `said` has its words, for the end.
+     */
+    demanded: async (refusal: { purpose: string; status: number; said: string }) => {
+      const { purpose, status, said } = refusal;
       if (tokens === null) {
         // 401 says so (RFC 9110, 15.5.2); what 403 is for, only its words do.
         const [refuses, words] =

@@ -2,9 +2,9 @@
 import { type HourCoverage, hourUs } from '../domain/coverage.ts';
 import { hourOf, sumCounts } from '../domain/coverage-report.ts';
 import {
+  type CompareContext,
   type ComparedEvent,
   type CompareOptions,
-  type CompareWorld,
   canBeEntered,
   comparePage,
   isExpected,
@@ -26,7 +26,7 @@ import {
 /** Maximum of events, and of hours, that the ports take at once. */
 const rowsMax = 1_000;
 
-export interface ReconcileWorld extends CompareWorld {
+export interface ReconcileContext extends CompareContext {
   listing: ProductListing;
 }
 
@@ -52,22 +52,22 @@ export interface ReconcileOptions extends CompareOptions {
  * signal's reason.
  */
 export async function reconcile(
-  world: ReconcileWorld,
+  context: ReconcileContext,
   options: ReconcileOptions,
 ): Promise<TaskReport[]> {
   const { tasks } = options;
-  const compared = await hoursToSkip(world, options);
+  const compared = await hoursToSkip(context, options);
   options.onSkipped?.(compared.length);
   const walks = walksOf(tasks, compared);
   const tally = createHourTally(tasks);
-  const timeLeft = createTimeLeft(walks, () => world.ownNowUs?.() ?? world.nowUs());
+  const timeLeft = createTimeLeft(walks, () => context.ownNowUs?.() ?? context.nowUs());
   const reports: TaskReport[] = [];
   for (const walk of walks) {
     const { task, skipped } = walk;
     const report = { task, ...sumCounts(skipped), unreadable: 0, undecided: 0 };
     for (const window of walk.windows) {
       const tasksDone = reports.length;
-      await compareWindow(window, { world, options, tally, timeLeft, report, tasksDone });
+      await compareWindow(window, { context, options, tally, timeLeft, report, tasksDone });
     }
     reports.push(report);
   }
@@ -76,7 +76,7 @@ export async function reconcile(
 
 /** A preview must find all that is missing, and a write leave nothing so. */
 async function hoursToSkip(
-  { completeness }: ReconcileWorld,
+  { completeness }: ReconcileContext,
   { tasks, mode, resumeSinceUs }: ReconcileOptions,
 ): Promise<HourCoverage[]> {
   if (resumeSinceUs === null || mode === 'preview' || tasks.length === 0) return [];
@@ -95,7 +95,7 @@ async function hoursToSkip(
 
 /** What the comparison of a window works with. */
 interface Scope {
-  world: ReconcileWorld;
+  context: ReconcileContext;
   options: ReconcileOptions;
   tally: HourTally;
   timeLeft: TimeLeft;
@@ -104,14 +104,14 @@ interface Scope {
 }
 
 async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
-  const { world, options, report, tasksDone, timeLeft } = scope;
+  const { context, options, report, tasksDone, timeLeft } = scope;
   const { task } = report;
   const { signal } = options;
-  const before = world.listing.spent();
+  const before = context.listing.spent();
   let doneUpToUs = hourOf(window.fromUs);
   let seen = 0;
   const query = { event: task.event, filter: task.filter, ...window };
-  const pages = world.listing.list(query, signal);
+  const pages = context.listing.list(query, signal);
   // A function of its own: a loop would hold on to each page until the next one is there.
   const takeNext = async (): Promise<boolean> => {
     const { done, value: page } = await pages.next();
@@ -129,14 +129,14 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
   };
   while (await takeNext());
   timeLeft.done(window);
-  const after = world.listing.spent();
+  const after = context.listing.spent();
   report.unreadable += after.oddRecords - before.oddRecords;
   report.undecided += after.undecided - before.undecided;
 }
 
 /** Compares the events of a page and counts what came of each. */
 async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
-  const { world, options, report, tally } = scope;
+  const { context, options, report, tally } = scope;
   const { task } = report;
   const expected: ListedEvent[] = [];
   for (const listed of events) {
@@ -145,7 +145,7 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
   }
   for (let at = 0; at < expected.length; at += rowsMax) {
     const some = expected.slice(at, at + rowsMax);
-    for (const compared of await comparePage(task, some, world, options)) {
+    for (const compared of await comparePage(task, some, context, options)) {
       const { listed, outcome, wasMissing } = compared;
       tally.add(task, listed.eventUs, outcome);
       report.expected += 1;
@@ -168,10 +168,10 @@ function foundMissing(
 async function saveHours(
   { fromUs, toUs }: TimeWindow,
   window: TimeWindow,
-  { world, options, tally, report }: Scope,
+  { context, options, tally, report }: Scope,
 ): Promise<number> {
   const { subscription, event, hours } = report.task;
-  const comparedAtUs = world.nowUs();
+  const comparedAtUs = context.nowUs();
   const whole: HourCoverage[] = [];
   let at = fromUs;
   for (; at < window.toUs && Math.min(at + hourUs, window.toUs) <= toUs; at += hourUs) {
@@ -183,22 +183,15 @@ async function saveHours(
   }
   if (options.mode === 'preview' || !options.coverage) return at;
   for (let i = 0; i < whole.length; i += rowsMax) {
-    await world.completeness.saveCoverage(whole.slice(i, i + rowsMax));
+    await context.completeness.saveCoverage(whole.slice(i, i + rowsMax));
   }
   return at;
 }
 
-interface HourTally {
-  add(task: ReconcileTask, eventUs: number, outcome: EventOutcome): void;
-  /**
-   * Says that a task has given all it has of an hour. Returns the hour's counts when no other task has a part
-   * in it that is still to come, else null. Then they are forgotten.
-   */
-  finish(task: ReconcileTask, at: number): OutcomeCounts | null;
-}
+type HourTally = ReturnType<typeof createHourTally>;
 
 /** For tasks that do not overlap: those of one kind of events share an hour only at their edges. */
-function createHourTally(tasks: readonly ReconcileTask[]): HourTally {
+function createHourTally(tasks: readonly ReconcileTask[]) {
   const counted = new Map<string, OutcomeCounts>();
   const partsLeft = new Map<string, number>();
   for (const task of tasks) {
@@ -208,14 +201,18 @@ function createHourTally(tasks: readonly ReconcileTask[]): HourTally {
     }
   }
   return {
-    add: (task, eventUs, outcome) => {
+    add: (task: ReconcileTask, eventUs: number, outcome: EventOutcome) => {
       const key = hourKey(task, hourOf(eventUs));
       const counts = counted.get(key) ?? noCounts();
       counts.expected += 1;
       counts[outcome] += 1;
       counted.set(key, counts);
     },
-    finish: (task, at) => {
+    /**
+     * Reports that a task has given all it has of an hour. Returns the hour's counts, which are dropped then;
+     * null while another task has a part in it that is still to come.
+     */
+    finish: (task: ReconcileTask, at: number): OutcomeCounts | null => {
       const key = hourKey(task, at);
       const left = (partsLeft.get(key) ?? 1) - 1;
       partsLeft.set(key, left);

@@ -1,7 +1,8 @@
-/** Rotation of the endpoint's credentials: what is done in which order, and when the old pair goes. */
+/** Rotation of the endpoint credentials: order of steps, when the old pair goes, and cuts at every call. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isDigestOf } from '../../src/admin/plan-context.ts';
 import { AppError } from '../../src/domain/app-error.ts';
+import { openRotation, type RotationSituation, type TestedRotation } from './rotation.ts';
 import {
   held,
   otherCredentials,
@@ -9,8 +10,8 @@ import {
   publicUrl,
   registrationOf,
   stranger,
-} from './plan/plan-samples.ts';
-import { openRotation, type RotationSituation, type TestedRotation } from './rotation-world.ts';
+} from './samples.ts';
+import type { Cut } from './set-up.ts';
 
 const before = { credentials: otherCredentials };
 const alps = held(before);
@@ -21,7 +22,7 @@ const known = [
 ];
 const first = { username: 'earshot-1', password: 'made-1' };
 
-async function openWorld(situation: RotationSituation): Promise<TestedRotation> {
+async function openSetUp(situation: RotationSituation): Promise<TestedRotation> {
   const rotation = await openRotation({ registrations: known, ...situation });
   onTestFinished(rotation.planned.close);
   return rotation;
@@ -32,7 +33,7 @@ const usernames = ({ files }: TestedRotation) =>
 
 describe('a rotation', () => {
   it('lets both pairs be accepted until the catalogue has the new one and uses it', async () => {
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps, baltic, stranger()],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 3 },
       latencySeconds: 20,
@@ -48,7 +49,7 @@ describe('a rotation', () => {
   });
 
   it('tells the catalogue only when the receiver accepts the new pair', async () => {
-    const rotation = await openWorld({ held: [alps], noticeSeconds: 7 });
+    const rotation = await openSetUp({ held: [alps], noticeSeconds: 7 });
     await rotation.rotate();
     const calls = rotation.calls();
     const given = calls.indexOf('client.edit');
@@ -61,7 +62,7 @@ describe('a rotation', () => {
 
   it('gives it to the paused ones too, and remembers for whom', async () => {
     const paused = held({ ...before, name: 'baltic', status: 'paused' });
-    const rotation = await openWorld({ held: [alps, paused], waitSeconds: 40 });
+    const rotation = await openSetUp({ held: [alps, paused], waitSeconds: 40 });
     await rotation.rotate();
     const { catalogue, administration } = rotation.planned;
     expect(catalogue.writes).toEqual(['edit id-alps credentials', 'edit id-baltic credentials']);
@@ -76,7 +77,7 @@ describe('a rotation', () => {
   });
 
   it('of an account without subscriptions of ours changes the file alone', async () => {
-    const rotation = await openWorld({ held: [stranger()], registrations: [], waitSeconds: 5 });
+    const rotation = await openSetUp({ held: [stranger()], registrations: [], waitSeconds: 5 });
     await rotation.rotate();
     expect(rotation.planned.catalogue.writes).toEqual([]);
     expect(rotation.accepted()).toEqual([first]);
@@ -84,11 +85,11 @@ describe('a rotation', () => {
 
   it('is not over for one that somebody made anew since the catalogue was told', async () => {
     const situation = { held: [alps], waitSeconds: 40 };
-    const uncut = await openWorld(situation);
+    const uncut = await openSetUp(situation);
     await uncut.rotate();
     // After the catalogue was told, before the old pair went.
     const call = uncut.calls().indexOf('administration.deliveryMarks');
-    const rotation = await openWorld(situation);
+    const rotation = await openSetUp(situation);
     const { catalogue } = rotation.planned;
     await rotation.rotate({ call, when: 'before', how: 'killed' }).catch(() => undefined);
     expect(catalogue.held()).toMatchObject([{ id: 'id-alps', credentials: first }]);
@@ -100,13 +101,13 @@ describe('a rotation', () => {
 
   it('gives it to every one under our path, also one made by hand', async () => {
     const byHand = held({ ...before, id: 'id-by-hand' });
-    const rotation = await openWorld({ held: [byHand], waitSeconds: 40 });
+    const rotation = await openSetUp({ held: [byHand], waitSeconds: 40 });
     await rotation.rotate();
     expect(rotation.planned.catalogue.held()).toMatchObject([{ credentials: first }]);
   });
 
   it('without a look at the receiver leaves it the time to notice', async () => {
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps],
       deliverEverySeconds: { 'id-alps': 1 },
       skipProbe: true,
@@ -119,7 +120,7 @@ describe('a rotation', () => {
   });
 
   it('shows no password', async () => {
-    const rotation = await openWorld({ held: [alps], waitSeconds: 40 });
+    const rotation = await openSetUp({ held: [alps], waitSeconds: 40 });
     await rotation.rotate();
     const history = await rotation.planned.administration.history({ limit: 9 });
     const text = JSON.stringify([rotation.reports, history]);
@@ -130,7 +131,7 @@ describe('a rotation', () => {
 
 describe('the old pair', () => {
   it('goes when all that run have used the new one, and half a minute has passed', async () => {
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 100 },
     });
@@ -143,7 +144,7 @@ describe('the old pair', () => {
   });
 
   it('stays for half a minute after its last use', async () => {
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps],
       deliverEverySeconds: { 'id-alps': 1 },
       latencySeconds: 25,
@@ -155,7 +156,7 @@ describe('the old pair', () => {
   });
 
   it('goes when the wait is over and one that runs had nothing to deliver, which is told', async () => {
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 5 },
       waitSeconds: 120,
@@ -171,7 +172,7 @@ describe('the old pair', () => {
     // Something that is not ours delivers to the receiver with the old pair.
     const endpoint = 'https://alias.example.org/notifications/alps';
     const unnamed = held({ ...before, id: 'id-unnamed', endpoint });
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps, unnamed],
       deliverEverySeconds: { 'id-alps': 5, 'id-unnamed': 20 },
       waitSeconds: 120,
@@ -192,7 +193,7 @@ describe('the old pair', () => {
 describe('one without a name at our own address', () => {
   it('keeps a rotation from beginning, as it would be cut off', async () => {
     const unnamed = held({ ...before, id: 'id-unnamed', endpoint: `${publicUrl}/notifications` });
-    const rotation = await openWorld({ held: [alps, unnamed] });
+    const rotation = await openSetUp({ held: [alps, unnamed] });
     await expect(rotation.rotate()).rejects.toMatchObject({ code: 'conflict' });
     expect(rotation.accepted()).toEqual([otherCredentials]);
   });
@@ -200,7 +201,7 @@ describe('one without a name at our own address', () => {
 
 describe('a receiver', () => {
   it('that does not notice keeps the catalogue from being told', async () => {
-    const rotation = await openWorld({ held: [alps], noticeSeconds: 1_000 });
+    const rotation = await openSetUp({ held: [alps], noticeSeconds: 1_000 });
     const refusal = rotation.rotate();
     await expect(refusal).rejects.toMatchObject({ code: 'unavailable' });
     await expect(refusal).rejects.toThrow('does not follow: it answers 401.');
@@ -209,7 +210,7 @@ describe('a receiver', () => {
   });
 
   it('that is down keeps the catalogue from being told, after a few looks', async () => {
-    const rotation = await openWorld({ held: [alps], isDown: true });
+    const rotation = await openSetUp({ held: [alps], isDown: true });
     await expect(rotation.rotate()).rejects.toThrow('nobody listens');
     expect(rotation.calls().filter((call) => call === 'process.probe')).toHaveLength(3);
     expect(rotation.planned.catalogue.writes).toEqual([]);
@@ -218,7 +219,7 @@ describe('a receiver', () => {
 
 describe('a catalogue', () => {
   it('that refuses leaves both pairs accepted, and is asked only for the rest later', async () => {
-    const rotation = await openWorld({
+    const rotation = await openSetUp({
       held: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
     });
@@ -237,4 +238,89 @@ describe('a catalogue', () => {
     expect(catalogue.writes).toEqual(['edit id-alps credentials', 'edit id-baltic credentials']);
     expect(rotation.refused).toEqual([]);
   });
+});
+
+const situations: [string, RotationSituation][] = [
+  [
+    'of two that deliver all the time',
+    {
+      held: [held(before), held({ ...before, name: 'baltic' }), stranger()],
+      registrations: known,
+      limits: { runningMax: 3, totalMax: 10 },
+      deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
+      latencySeconds: 4,
+      waitSeconds: 40,
+    },
+  ],
+  [
+    'of one that is silent, one that is paused, and one made by hand',
+    {
+      held: [
+        held(before),
+        held({ ...before, name: 'baltic', status: 'paused' }),
+        held({ ...before, id: 'id-by-hand' }),
+      ],
+      registrations: known,
+      deliverEverySeconds: { 'id-by-hand': 7 },
+      waitSeconds: 15,
+    },
+  ],
+];
+
+/** Of many calls alike in a row, only the first and the last are cut. */
+async function cutsOf(situation: RotationSituation): Promise<Cut[]> {
+  const rotation = await openRotation(situation);
+  await rotation.rotate();
+  rotation.planned.close();
+  const calls = rotation.calls();
+  const distinct = calls
+    .map((name, call) => ({ name, call }))
+    .filter(({ name, call }) => {
+      const isOneOfMany = calls[call - 2] === name && calls[call + 2] === name;
+      return name === 'client.edit' || !isOneOfMany;
+    });
+  // To be killed after a call is to be killed before the next one.
+  return distinct.flatMap(({ call }) => [
+    { call, when: 'before', how: 'killed' },
+    { call, when: 'before', how: 'unavailable' },
+    { call, when: 'after', how: 'unavailable' },
+  ]);
+}
+
+function expectEnded(rotation: TestedRotation): void {
+  expect(rotation.refused).toEqual([]);
+  const pairs = rotation.files.at(-1)?.pairs;
+  expect(pairs).toHaveLength(1);
+  expect(rotation.accepted()).toEqual(pairs);
+  for (const one of rotation.planned.catalogue.held()) {
+    if (one.id === 'id-stranger') expect(one).toEqual(stranger());
+    else expect([one.credentials]).toEqual(pairs);
+  }
+}
+
+describe.each(situations)('a rotation %s', (_, situation) => {
+  it('that is cut anywhere and run again ends with the new pair only', async () => {
+    const cuts = await cutsOf(situation);
+    expect(cuts.length).toBeGreaterThan(30);
+    const failures: string[] = [];
+    for (const cut of cuts) {
+      const rotation = await openRotation(situation);
+      await rotation.rotate(cut).catch(() => undefined);
+      const cutAt = rotation.calls()[cut.call];
+      const begun = rotation.files.at(-1)?.pairs ?? [];
+      try {
+        rotation.pass(100);
+        expect(rotation.refused).toEqual([]);
+        await rotation.rotate();
+        rotation.pass(100);
+        expectEnded(rotation);
+        // Two pairs are a rotation that is under way, which goes on with its own.
+        if (begun.length === 2) expect(rotation.files.at(-1)?.pairs).toEqual([begun[1]]);
+      } catch (error) {
+        failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);
+      }
+      rotation.planned.close();
+    }
+    expect(failures).toEqual([]);
+  }, 60_000);
 });

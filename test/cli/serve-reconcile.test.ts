@@ -13,9 +13,9 @@ import { formatDateUs } from '../../src/domain/dates.ts';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
-import { startCatalogue } from '../admin/reconcile/listing-world.ts';
-import { hour, minute, t0 } from '../admin/reconcile/reconcile-world.ts';
 import type { Answer } from '../http/answering-server.ts';
+import { startCatalogue } from '../reconcile/listing-set-up.ts';
+import { hour, minute, t0 } from '../reconcile/set-up.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { recordingLog } from './recording-log.ts';
 

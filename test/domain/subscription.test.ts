@@ -38,6 +38,7 @@ describe('an endpoint', () => {
     ['https://earshot.example.org:8443/notifications/alps/', 'with a slash behind it'],
     ['HTTPS://Earshot.Example.ORG:8443/notifications/alps', 'in other letters'],
     ['https://earshot.example.org:8443/x/../notifications/alps', 'on a detour'],
+    ['https://earshot.example.org:08443/notifications/alps', 'with a zero before the port'],
   ])('%s is ours: %s', (endpoint) => {
     expect(nameInEndpoint(publicUrl, endpoint)).toBe('alps');
   });
@@ -62,6 +63,9 @@ describe('an endpoint', () => {
     ['https://earshot.example.org:8443/notifications/alps//', 'two slashes behind it'],
     ['https://earshot.example.org:8443/notifications/Alps', 'a name in capitals'],
     ['https://earshot.example.org:8443/notifications/al%70s', 'a name in other writing'],
+    ['https://earshot.example.org:8443/notifications/-alps', 'a hyphen before the name'],
+    ['https://earshot.example.org:8443/notifications/a%2Fb', 'a slash in the name'],
+    [`https://earshot.example.org:8443/notifications/${'a'.repeat(64)}`, 'a name too long'],
     ['https://earshot.example.org:8443/notifications/alps?a=1', 'a query'],
     ['https://earshot.example.org:8443/notifications/alps#a', 'a fragment'],
     ['https://earshot.example.org:8443/prefix/notifications/alps', 'a path before it'],

@@ -1,5 +1,6 @@
 /** The doctor's checks of how the certificate comes here: authority, challenge, renewal. */
 import { AppError } from '../../domain/app-error.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import { type Finding, failedFinding } from '../../domain/finding.ts';
 import { networkFault } from '../../http/bounded-fetch.ts';
 import { visitAuthority } from './authority.ts';
@@ -97,7 +98,8 @@ export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
     if (state.lastFailure !== null && state.failures > 0) {
       const { message, advice = '' } = state.lastFailure;
       const times = state.failures === 1 ? 'The last try failed' : `${state.failures} tries failed`;
-      const next = state.nextTryAtUs === null ? '' : ` Next try: ${day(state.nextTryAtUs)}.`;
+      const next =
+        state.nextTryAtUs === null ? '' : ` Next try: ${shortDateUs(state.nextTryAtUs)}.`;
       return [
         { check, state: nearEnd ? 'fail' : 'warn', message: `${times}. ${message}${next}`, advice },
       ];
@@ -113,18 +115,15 @@ export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
       return [{ check, state: 'warn', message, advice }];
     }
     if (due.atUs + overdueUs < nowUs) {
-      const message = `The certificate was to be renewed on ${day(due.atUs)}, and nothing has tried it.`;
+      const message = `The certificate was to be renewed on ${shortDateUs(due.atUs)}, and nothing has tried it.`;
       const advice = 'Start the receiver, which renews it; or run `earshot certificate renew`.';
       return [{ check, state: nearEnd ? 'fail' : 'warn', message, advice }];
     }
-    const last = state.lastSuccessAtUs === null ? '' : `Renewed on ${day(state.lastSuccessAtUs)}; `;
-    return [{ check, state: 'pass', message: `${last}the next time is ${day(due.atUs)}.` }];
+    const last =
+      state.lastSuccessAtUs === null ? '' : `Renewed on ${shortDateUs(state.lastSuccessAtUs)}; `;
+    return [{ check, state: 'pass', message: `${last}the next time is ${shortDateUs(due.atUs)}.` }];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return [failedFinding(check, error, 'Look at the files in the data directory.')];
   }
-}
-
-function day(atUs: number): string {
-  return new Date(atUs / 1000).toISOString().slice(0, 16).replace('T', ' ');
 }

@@ -1,0 +1,355 @@
+/** The doctor's checks of the account: token, catalogue, limits, subscriptions, clock. */
+
+import { createServer } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import {
+  checkCatalogue,
+  checkClock,
+  checkLimits,
+  checkSubscriptions,
+  checkToken,
+  type SubscriptionsInput,
+} from '../../src/admin/account-checks.ts';
+import { digestCredentials } from '../../src/admin/plan-context.ts';
+import type { Account, Registration } from '../../src/domain/account.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import { listening } from './endpoint/tls-endpoint.ts';
+import { dayUs, held, startUs as nowUs, publicUrl, registrationOf } from './samples.ts';
+
+/** Running; its last notification came an hour ago. */
+const listedAs = (fields: Parameters<typeof held>[0] = {}) =>
+  held({ name: 's2', lastNotificationAtUs: nowUs - dayUs / 24, ...fields });
+const tenDaysAgo = { activityAtUs: nowUs - 10 * dayUs, notifiedAtUs: nowUs - 10 * dayUs };
+const registered = (fields: Partial<Registration> = {}) =>
+  registrationOf({ name: 's2', credentialsDigest: null, ...tenDaysAgo, ...fields });
+
+const account: Account = {
+  kind: 'password',
+  tokenUrl: 'https://identity.example/token',
+  clientId: 'cdse-public',
+  username: 'me',
+  password: 'secret',
+  totp: undefined,
+};
+
+const tokensThat = (get: () => Promise<string>) => ({ get, refused: async () => undefined });
+
+describe('the token', () => {
+  it('passes when it can be had, and is not shown', async () => {
+    const tokens = tokensThat(async () => 'a.token.of.mine');
+    const findings = await checkToken({ account, tokens });
+    expect(findings).toMatchObject([{ check: 'token', state: 'pass' }]);
+    expect(JSON.stringify(findings)).not.toMatch(/a\.token|secret/);
+  });
+
+  it('is warned of when it is given as it is', async () => {
+    const tokens = tokensThat(async () => 'given');
+    const given = { kind: 'token', accessToken: 'given' } as const;
+    expect(await checkToken({ account: given, tokens })).toMatchObject([
+      { state: 'warn', advice: expect.stringContaining('EARSHOT_ACCOUNT_USERNAME') },
+    ]);
+  });
+
+  it('fails in the words of the refusal', async () => {
+    const advice = 'Put in the right one.';
+    const refusal = new AppError('unauthorized', 'The password is wrong.', { advice });
+    const tokens = tokensThat(() => Promise.reject(refusal));
+    expect(await checkToken({ account, tokens })).toEqual([
+      {
+        check: 'token',
+        state: 'fail',
+        message: 'The password is wrong.',
+        advice: 'Put in the right one.',
+      },
+    ]);
+  });
+
+  it('fails without the words of an error that is not ours', async () => {
+    const tokens = tokensThat(() => Promise.reject(new TypeError('secret')));
+    const findings = await checkToken({ account, tokens });
+    expect(findings).toMatchObject([
+      { state: 'fail', message: expect.stringMatching('TypeError') },
+    ]);
+    expect(JSON.stringify(findings)).not.toContain('secret');
+  });
+});
+
+describe('the catalogue', () => {
+  it('passes when it lists, and hands on what it lists', async () => {
+    const one = listedAs({ id: 'one' });
+    const { findings, listed } = await checkCatalogue({ list: async () => [one] });
+    expect(findings).toMatchObject([{ check: 'catalogue', state: 'pass' }]);
+    expect(findings[0]?.message).toContain('one subscription');
+    expect(listed).toEqual([one]);
+  });
+
+  it('fails in its own words, details included', async () => {
+    const refusal = new AppError('invalid', 'The catalogue refused. It says:', {
+      details: ['query: no', 'path: no'],
+    });
+    const { findings, listed } = await checkCatalogue({ list: () => Promise.reject(refusal) });
+    expect(findings).toMatchObject([{ check: 'catalogue', state: 'fail' }]);
+    expect(findings[0]?.message).toContain('query: no path: no');
+    expect(findings[0]?.advice).not.toBe('');
+    expect(listed).toBeNull();
+  });
+});
+
+describe('the limits', () => {
+  const limits = { runningMax: 2, totalMax: 4 };
+  const listOf = (...statuses: string[]) =>
+    statuses.map((status, i) => listedAs({ id: `id-${i}`, status }));
+
+  it.each([
+    [[], 'pass', '0 of 2 running, 0 of 4 in all.'],
+    [['running', 'running', 'paused'], 'pass', '2 of 2 running, 3 of 4 in all.'],
+    [['running', 'paused', 'paused', 'paused'], 'warn', 'no room for another'],
+    [['running', 'running', 'running'], 'warn', '3 of 2 running'],
+    [['paused', 'paused', 'paused', 'paused', 'paused'], 'warn', '5 of 4 in all'],
+    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'pass', '0 of 4 in all'],
+  ])('with %j: %s', (statuses, state, words) => {
+    const [finding] = checkLimits(listOf(...statuses), limits);
+    expect(finding).toMatchObject({ check: 'limits', state });
+    expect(finding?.message).toContain(words);
+    expect(finding?.advice === undefined).toBe(state === 'pass');
+  });
+});
+
+const pair = { username: 'catalogue', password: 'secret' };
+
+function check(input: Partial<SubscriptionsInput>) {
+  return checkSubscriptions({
+    listed: [listedAs()],
+    registrations: [registered()],
+    deliveryMarks: [],
+    inFile: null,
+    publicUrl,
+    pairs: [pair],
+    nowUs,
+    ...input,
+  });
+}
+
+/** The states of the findings, in order. */
+const states = (input: Partial<SubscriptionsInput>) => check(input).map(({ state }) => state);
+
+describe('a subscription as it should be', () => {
+  it('passes, with its last notification and the days left', () => {
+    expect(check({})).toEqual([
+      {
+        check: 'subscription s2',
+        state: 'pass',
+        message:
+          'It is running, as wanted; last notification 2026-05-01 11:00 UTC; without another the catalogue pauses it in 60 days and deletes it in 365 days.',
+      },
+    ]);
+  });
+
+  it('counts from our own records where the catalogue shows nothing', () => {
+    const listed = [listedAs({ lastNotificationAtUs: null })];
+    const mark = { subscription: 's2', username: 'catalogue', lastAtUs: nowUs - 2 * dayUs };
+    const other = { ...mark, subscription: 's1', lastAtUs: nowUs };
+    const [finding] = check({ listed, deliveryMarks: [mark, other] });
+    expect(finding?.message).toMatch(/last notification 2026-04-29 .* in 58 days .* in 363 days/);
+    const [silent] = check({ listed });
+    expect(silent?.message).toMatch(/no notification yet; .* in 50 days .* in 355 days/);
+  });
+
+  it('may be paused, if that is wanted, and then nothing pauses it', () => {
+    const [finding, ...rest] = check({
+      listed: [listedAs({ status: 'paused' })],
+      registrations: [registered({ status: 'paused' })],
+    });
+    expect(rest).toEqual([]);
+    expect(finding).toMatchObject({ state: 'pass' });
+    expect(finding?.message).toMatch(/paused, as wanted.*another the catalogue deletes it/);
+  });
+
+  it('is skipped when nothing is registered, and those of others are not looked at', () => {
+    const endpoint = 'https://elsewhere.example/notifications/s2';
+    const listed = [listedAs({ id: 'of-others', endpoint })];
+    expect(check({ listed, registrations: [] })).toMatchObject([
+      { check: 'subscriptions', state: 'skipped', advice: expect.stringContaining('register') },
+    ]);
+  });
+});
+
+describe('a subscription that delivers nothing', () => {
+  const longAgo = nowUs - 61 * dayUs;
+
+  it('fails when the service paused it, with the way to resume it', () => {
+    const [finding, ...rest] = check({
+      listed: [
+        listedAs({
+          status: 'paused',
+          submittedAtUs: longAgo,
+          lastNotificationAtUs: longAgo,
+        }),
+      ],
+      registrations: [registered({ activityAtUs: longAgo, notifiedAtUs: longAgo })],
+    });
+    expect(rest).toEqual([]);
+    expect(finding).toMatchObject({ check: 'subscription s2', state: 'fail' });
+    expect(finding?.message).toContain('60 days without activity');
+    expect(finding?.advice).toContain('earshot maintain');
+  });
+
+  it('fails when the service deleted it, and when somebody else did', () => {
+    const yearAgo = nowUs - 366 * dayUs;
+    const old = registered({ activityAtUs: yearAgo, notifiedAtUs: yearAgo });
+    expect(check({ listed: [], registrations: [old] })).toMatchObject([
+      { state: 'fail', advice: expect.stringContaining('earshot maintain') },
+    ]);
+    expect(check({ listed: [] })).toMatchObject([
+      { state: 'fail', advice: expect.stringContaining('earshot register') },
+    ]);
+  });
+
+  it('fails when its endpoint is not under the public URL', () => {
+    const endpoint = 'https://old.example.org/notifications/s2';
+    const findings = check({ listed: [listedAs({ endpoint })] });
+    expect(findings).toMatchObject([{ state: 'pass' }, { state: 'fail' }]);
+    expect(findings[1]?.message).toContain('endpoint');
+  });
+
+  it('fails when the catalogue was given other credentials', () => {
+    const digestOf = (password: string) => digestCredentials({ ...pair, password }, 'salt');
+    const withDigest = (password: string) => [
+      registered({ credentialsDigest: digestOf(password) }),
+    ];
+    expect(states({ registrations: withDigest('secret') })).toEqual(['pass']);
+    expect(states({ registrations: withDigest('other'), pairs: [] })).toEqual(['pass']);
+    const findings = check({ registrations: withDigest('other') });
+    expect(findings).toMatchObject([{ state: 'pass' }, { state: 'fail' }]);
+    expect(findings[1]?.message).toContain('other endpoint credentials');
+    expect(JSON.stringify(findings)).not.toContain('secret');
+  });
+});
+
+describe('a subscription that needs a look', () => {
+  it('is one that the service will soon pause', () => {
+    const lastSeen = (days: number) => {
+      const atUs = nowUs - days * dayUs;
+      const listed = [listedAs({ submittedAtUs: atUs, lastNotificationAtUs: atUs })];
+      const known = registered({ activityAtUs: atUs, notifiedAtUs: atUs });
+      return check({ listed, registrations: [known] });
+    };
+    expect(lastSeen(45.5).map(({ state }) => state)).toEqual(['pass']);
+    expect(lastSeen(46.5)).toMatchObject([
+      { state: 'pass', message: expect.stringContaining('pauses it in 14 days') },
+      { state: 'warn', message: expect.stringContaining('pause it in 14 days') },
+    ]);
+  });
+
+  it('is one that the service will soon delete', () => {
+    const atUs = nowUs - 340 * dayUs;
+    const [, finding] = check({
+      listed: [listedAs({ status: 'paused', submittedAtUs: atUs, lastNotificationAtUs: atUs })],
+      registrations: [registered({ status: 'paused', notifiedAtUs: atUs })],
+    });
+    expect(finding).toMatchObject({ state: 'warn' });
+    expect(finding?.message).toContain('delete it in 25 days');
+  });
+
+  it.each([
+    ['paused by hand', { status: 'paused' }, {}, ['warn']],
+    ['paused by our command', { status: 'paused' }, { heldBy: 'command' }, ['warn']],
+    ['resumed by hand', {}, { status: 'paused' }, ['warn']],
+    ['in a state that is new', { status: 'suspended' }, {}, ['warn']],
+    ['with another filter', { filter: 'x' }, {}, ['pass', 'warn']],
+    ['with other events', { events: ['deleted'] }, {}, ['pass', 'warn']],
+    ['half changed', {}, { unfinished: true }, ['pass', 'warn']],
+  ] as const)('is warned of: %s', (_what, listed, known, expected) => {
+    const findings = check({
+      listed: [
+        listedAs({
+          ...listed,
+          events: [...('events' in listed ? listed.events : ['created'])],
+        }),
+      ],
+      registrations: [registered(known)],
+    });
+    expect(findings.map(({ state }) => state)).toEqual(expected);
+    for (const { state, advice } of findings) expect(Boolean(advice)).toBe(state !== 'pass');
+  });
+
+  it('is one that the file names and nobody registered', () => {
+    const wanted = { name: 's1', events: ['created'], filter: '', status: 'running' } as const;
+    const same = { ...registered(), name: 's2' };
+    const findings = check({ inFile: [wanted, same] });
+    expect(findings.map(({ check, state }) => [check, state])).toEqual([
+      ['subscription s1', 'warn'],
+      ['subscription s2', 'pass'],
+    ]);
+    expect(findings[0]?.advice).toContain('earshot register');
+  });
+
+  it('is one at our endpoint that this installation does not know', () => {
+    const [finding] = check({ registrations: [] });
+    expect(finding).toMatchObject({ check: 'subscription s2', state: 'fail' });
+    expect(finding?.advice).toContain('adopts');
+  });
+});
+
+const thereMs = Date.UTC(2026, 4, 1, 12);
+
+/** A service whose clock stands still. */
+async function startService(headers: Record<string, string> = {}) {
+  const asked: unknown[] = [];
+  const server = createServer(({ method, headers: { 'cache-control': cache } }, response) => {
+    asked.push([method, cache]);
+    response.sendDate = false;
+    response.writeHead(404, { Date: new Date(thereMs).toUTCString(), ...headers }).end();
+  });
+  return { url: `http://127.0.0.1:${await listening(server)}`, asked };
+}
+
+const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 1000;
+
+describe('the clock', () => {
+  it.each([
+    [0, 'pass', 'agrees'],
+    [30, 'pass', 'agrees'],
+    [-30, 'pass', 'agrees'],
+    [31, 'warn', '31 s ahead of'],
+    [-31, 'warn', '31 s behind'],
+    [300, 'warn', '5 minutes ahead of'],
+    [301, 'fail', '5 minutes ahead of'],
+    [-7200, 'fail', '120 minutes behind'],
+  ])('%i seconds ahead: %s', async (seconds, state, words) => {
+    const { url, asked } = await startService();
+    const [finding] = await checkClock({ urls: [url], fetch, nowUs: at(seconds) });
+    expect(finding).toMatchObject({ check: 'clock', state });
+    expect(finding?.message).toContain(words);
+    expect(finding?.message).toContain(new URL(url).host);
+    expect(finding?.advice === undefined).toBe(state === 'pass');
+    expect(asked).toEqual([['HEAD', 'no-store']]);
+  });
+
+  it('takes the age of a cached answer into account', async () => {
+    const { url } = await startService({ Age: '600' });
+    expect(await checkClock({ urls: [url], fetch, nowUs: at(600) })).toMatchObject([
+      { state: 'pass' },
+    ]);
+  });
+
+  it('asks the next service when one does not answer, or does not tell', async () => {
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    const silent = await startService({ Date: '' });
+    const { url } = await startService();
+    const urls = [closed, silent.url, url];
+    const [finding] = await checkClock({ urls, fetch, nowUs: at(100) });
+    expect(finding).toMatchObject({ state: 'warn' });
+    expect(finding?.message).toContain(new URL(url).host);
+    expect(silent.asked).toHaveLength(1);
+  });
+
+  it('is skipped when nobody can be asked', async () => {
+    const urls = [`http://127.0.0.1:${await freePort()}`];
+    expect(await checkClock({ urls, fetch, nowUs: at(0) })).toMatchObject([{ state: 'skipped' }]);
+    expect(await checkClock({ urls: [], fetch, nowUs: at(0) })).toMatchObject([
+      { state: 'skipped' },
+    ]);
+  });
+});

@@ -1,0 +1,80 @@
+/** An account at the sandbox's identity provider, and token sources that enter it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/access-tokens.ts';
+import { sessionFileName } from '../../src/admin/identity-provider.ts';
+import type { PasswordAccount } from '../../src/domain/account.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/services/service-settings.ts';
+import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+
+/** 2026-05-01T12:00:00Z, at the beginning of a one-time code's window. */
+export const startMs = Date.UTC(2026, 4, 1, 12);
+
+export const password = 'a long password, ü : %';
+
+export type TestAccount = Awaited<ReturnType<typeof startAccount>>;
+
+/** Starts a sandbox whose clock stands still unless it is moved; closed when the test is over. */
+export async function startAccount(service: ServiceSettingsInput = {}) {
+  const account = { username: 'me@example.org', password };
+  const sandbox = await startSandbox({ now: () => startMs, account, service, count: 0 });
+  onTestFinished(() => sandbox.close());
+  const dataDir = temporaryDirectory();
+  const nowUs = () => sandbox.clock.now() * 1000;
+  const own: PasswordAccount = {
+    kind: 'password',
+    tokenUrl: sandbox.tokenUrl,
+    clientId: 'cdse-public',
+    ...account,
+    totp: undefined,
+  };
+  const count = (grant: string) =>
+    sandbox.requests().filter((request) => request.grantType === grant).length;
+  return {
+    sandbox,
+    dataDir,
+    account: own,
+    /** Microseconds since 1970 on the sandbox's clock. */
+    nowUs,
+    advance: (seconds: number) => sandbox.clock.advance(seconds * 1000),
+    /** A token source like that of a program of its own; all share the data directory. */
+    tokens: (changes: Partial<PasswordAccount> = {}, more: Partial<AccessTokensOptions> = {}) =>
+      createAccessTokens({
+        account: { ...own, ...changes },
+        dataDir,
+        nowUs,
+        fetch,
+        takeLock: createTakeLock(dataDir),
+        ...more,
+      }),
+    /** How often a token was asked for, by grant. */
+    grants: () => ({ logins: count('password'), refreshes: count('refresh_token') }),
+    /** True when the catalogue takes the token. */
+    accepts: async (token: string) => {
+      const headers = { Authorization: `Bearer ${token}` };
+      const url = `${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
+      return (await fetch(url, { headers })).ok;
+    },
+  };
+}
+
+/** Where the session of an account is kept. */
+export function fileOf({ dataDir }: Pick<TestAccount, 'dataDir'>): string {
+  return join(dataDir, sessionFileName);
+}
+
+/** What is kept there. */
+export function savedBy(account: Pick<TestAccount, 'dataDir'>) {
+  return JSON.parse(readFileSync(fileOf(account), 'utf8'));
+}
+
+/** Why a call failed; throws when it did not, or not with an error of ours. */
+export async function failureOf(call: Promise<unknown>): Promise<AppError> {
+  const error: unknown = await call.catch((error) => error);
+  if (error instanceof AppError) return error;
+  throw new Error('Nothing failed, or not with an AppError.', { cause: error });
+}

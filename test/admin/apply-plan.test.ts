@@ -1,0 +1,606 @@
+/** Plans carried out: a creation whose answer is lost, replacements, and a registration as a whole. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createOnce } from '../../src/admin/apply-plan.ts';
+import { carryOut, type PlanOptions, preparePlan } from '../../src/admin/carry-out-plan.ts';
+import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
+import { maintain } from '../../src/admin/maintain.ts';
+import {
+  type AccountContext,
+  digestCredentials,
+  isDigestOf,
+} from '../../src/admin/plan-context.ts';
+import type { SubscriptionClient } from '../../src/admin/subscription-client.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
+import { expectNoEventLost, expectSettled } from './expect-settled.ts';
+import {
+  credentials,
+  dayUs,
+  digest,
+  held,
+  otherFilter,
+  publicUrl,
+  registrationOf,
+  startUs,
+  stranger,
+  wanted,
+} from './samples.ts';
+import { type AccountSetUp, openAccount, openSetUp, type Situation } from './set-up.ts';
+
+type Create = SubscriptionClient['create'];
+
+const noAnswer = () => new AppError('unavailable', 'No answer came.');
+
+/** Creates through a client that does with each try what the test says, one after the other. */
+async function startCreation(
+  tries: ((create: Create) => Create)[],
+  { situation = {}, lookAfterMs = 0 }: { situation?: Situation; lookAfterMs?: number } = {},
+) {
+  const planned = await openAccount(situation);
+  onTestFinished(planned.close);
+  const setUp = { ...planned.context(), lookAfterMs };
+  const asked: string[] = [];
+  const client: SubscriptionClient = {
+    ...planned.catalogue.client,
+    list: () => {
+      asked.push('list');
+      return planned.catalogue.client.list();
+    },
+    create: (subscription) => {
+      asked.push('create');
+      const attempt = tries[asked.filter((word) => word === 'create').length - 1];
+      const real = planned.catalogue.client.create;
+      return attempt === undefined ? real(subscription) : attempt(real)(subscription);
+    },
+  };
+  const listed = await planned.catalogue.client.list();
+  const about = {
+    credentialsDigest: digest,
+    actor: 'register',
+    listed,
+    listedAtUs: setUp.nowUs(),
+  } as const;
+  return { planned, asked, create: () => createOnce(wanted(), { ...setUp, ...about, client }) };
+}
+
+/** Made, but the answer is lost. */
+const loseAnswer = (create: Create): Create => {
+  return async (subscription) => {
+    await create(subscription);
+    throw noAnswer();
+  };
+};
+/** Never arrived. */
+const loseRequest = (): Create => () => Promise.reject(noAnswer());
+
+describe('a creation', () => {
+  it('is asked for once when it is answered', async () => {
+    const { planned, asked, create } = await startCreation([]);
+    const made = await create();
+    expect(planned.catalogue.held()).toMatchObject([{ id: made.id, status: 'running' }]);
+    expect(asked).toEqual(['create']);
+  });
+
+  it('that was made without an answer is found, and not asked for again', async () => {
+    const { planned, asked, create } = await startCreation([loseAnswer]);
+    const made = await create();
+    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
+    expect(asked).toEqual(['create', 'list']);
+  });
+
+  it('whose answer cannot be read is found', async () => {
+    const unreadable = (create: Create): Create => {
+      return async (subscription) => {
+        await create(subscription);
+        return null;
+      };
+    };
+    const { planned, asked, create } = await startCreation([unreadable]);
+    const made = await create();
+    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
+    expect(asked).toEqual(['create', 'list']);
+  });
+
+  it('that never arrived is asked for again, after a look', async () => {
+    const { planned, asked, create } = await startCreation([loseRequest, loseRequest]);
+    const made = await create();
+    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
+    expect(asked).toEqual(['create', 'list', 'create', 'list', 'create']);
+  });
+
+  it('that is made late is found, as the look waits for it', async () => {
+    const late = (create: Create): Create => {
+      return async (subscription) => {
+        setTimeout(() => void create(subscription), 10);
+        throw noAnswer();
+      };
+    };
+    const { planned, asked, create } = await startCreation([late], { lookAfterMs: 200 });
+    const made = await create();
+    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
+    expect(asked).toEqual(['create', 'list']);
+  });
+
+  it('that is refused because the one before took the last place is found', async () => {
+    let makeLate = () => Promise.resolve();
+    const late = (create: Create): Create => {
+      return (subscription) => {
+        makeLate = async () => void (await create(subscription));
+        return Promise.reject(noAnswer());
+      };
+    };
+    const afterwards = (create: Create): Create => {
+      return async (subscription) => {
+        await makeLate();
+        return create(subscription);
+      };
+    };
+    const situation = { held: [stranger()] };
+    const { planned, asked, create } = await startCreation([late, afterwards], { situation });
+    const made = await create();
+    expect(planned.catalogue.held().map(({ id }) => id)).toEqual(['id-stranger', made.id]);
+    expect(asked).toEqual(['create', 'list', 'create', 'list']);
+  });
+
+  it('that is refused at a repetition, and is not there, ends as refused', async () => {
+    const refuse = (): Create => () => Promise.reject(new AppError('invalid', 'No.'));
+    const { asked, create } = await startCreation([loseRequest, refuse]);
+    await expect(create()).rejects.toMatchObject({ code: 'invalid' });
+    expect(asked).toEqual(['create', 'list', 'create', 'list']);
+  });
+
+  it('is given up after three tries, with the reason of the last', async () => {
+    const { planned, asked, create } = await startCreation([loseRequest, loseRequest, loseRequest]);
+    await expect(create()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(asked.filter((word) => word === 'create')).toHaveLength(3);
+    expect(asked.at(-1)).toBe('list');
+    expect(planned.catalogue.held()).toEqual([]);
+  });
+
+  it.each(['invalid', 'unauthorized', 'too_many', 'conflict'] as const)(
+    'that is refused as %s is not asked for again',
+    async (code) => {
+      const refuse = (): Create => () => Promise.reject(new AppError(code, 'No.'));
+      const { asked, create } = await startCreation([refuse]);
+      await expect(create()).rejects.toMatchObject({ code });
+      expect(asked).toEqual(['create']);
+    },
+  );
+});
+
+describe('the look', () => {
+  it('takes nothing for the new one that was there before, or is not as wanted', async () => {
+    const { planned, create } = await startCreation([loseRequest], {
+      situation: { held: [held({ status: 'paused' }), stranger()] },
+    });
+    planned.catalogue.put(held({ id: 'id-another-filter', status: 'paused', filter: otherFilter }));
+    planned.catalogue.put(held({ id: 'id-cancelled', status: 'cancelled' }));
+    planned.catalogue.put(held({ id: 'id-other-name', name: 'baltic', status: 'paused' }));
+    const made = await create();
+    expect(made.id).toBe('made-1');
+  });
+});
+
+describe('one that is made after all, beside its repetition', () => {
+  it('is kept alone by the next registration', async () => {
+    let makeLate = () => Promise.resolve();
+    const veryLate = (create: Create): Create => {
+      return (subscription) => {
+        makeLate = async () => void (await create(subscription));
+        return Promise.reject(noAnswer());
+      };
+    };
+    const { planned, create } = await startCreation([veryLate]);
+    await create();
+    await makeLate();
+    expect(planned.catalogue.held()).toHaveLength(2);
+    const options = { desired: [wanted()] };
+    await planned.register(options);
+    await expectSettled(planned, options);
+  });
+});
+
+const options = { desired: [wanted({ filter: otherFilter })] };
+const known = { registrations: [registrationOf()] };
+
+const openKnown = (situation: Situation) => openSetUp({ ...known, ...situation });
+
+/** What the old and the new subscription were in turn: "running -", "running running", … */
+function course({ moments }: AccountSetUp): string[] {
+  const words = moments.map(({ held: account }) => {
+    const old = account.find(({ id }) => id === 'id-alps')?.status ?? '-';
+    const fresh = account.find(({ id }) => id === 'made-1')?.status ?? '-';
+    return `${old} ${fresh}`;
+  });
+  return words.filter((word, index) => word !== words[index - 1]);
+}
+
+/** The times within which nothing of ours ran. */
+function silence({ moments }: AccountSetUp) {
+  const silent = moments.filter(
+    ({ held: account }) =>
+      !account.some(({ id, status }) => id !== 'id-stranger' && status === 'running'),
+  );
+  return { fromUs: silent[0]?.atUs, toUs: silent.at(-1)?.atUs };
+}
+
+describe('a replacement', () => {
+  it('with room lets the new one run before the old one goes, without a gap', async () => {
+    const setUp = await openKnown({ held: [held()] });
+    await setUp.register(options);
+    expect(course(setUp)).toEqual(['running -', 'running running', '- running']);
+    expect(await setUp.administration.gaps()).toEqual([]);
+  });
+
+  it('without room to run makes the new one paused, and changes places within a gap', async () => {
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    await setUp.register(options);
+    expect(course(setUp)).toEqual([
+      'running -',
+      'running paused',
+      'paused paused',
+      'paused running',
+      '- running',
+    ]);
+    const gaps = await setUp.administration.gaps();
+    const { events, filter } = wanted({ filter: otherFilter });
+    expect(gaps).toMatchObject([{ subscription: 'alps', events, filter }]);
+    const [gap] = gaps;
+    const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
+    expect(gap?.fromUs).toBeLessThanOrEqual(fromUs);
+    expect(gap?.toUs).toBeGreaterThanOrEqual(toUs);
+  });
+
+  it('without room at all deletes first, within a gap', async () => {
+    const limits = { runningMax: 2, totalMax: 2 };
+    const setUp = await openKnown({ held: [held(), stranger()], limits });
+    await setUp.register(options);
+    expect(course(setUp)).toEqual(['running -', '- -', '- running']);
+    const gaps = await setUp.administration.gaps();
+    // Of both: what the old one missed, and what the new one did.
+    expect(gaps.map(({ filter }) => filter)).toEqual([wanted().filter, otherFilter]);
+    const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
+    for (const gap of gaps) {
+      expect(gap.fromUs).toBeLessThanOrEqual(fromUs);
+      expect(gap.toUs).toBeGreaterThanOrEqual(toUs);
+    }
+  });
+
+  it('by a paused one records what was missed when it runs again', async () => {
+    const setUp = await openKnown({ held: [held()] });
+    await setUp.register({ desired: [wanted({ filter: otherFilter, status: 'paused' })] });
+    expect(course(setUp)).toEqual(['running -', 'running paused', '- paused']);
+    setUp.pass(dayUs);
+    await setUp.register(options);
+    const gaps = await setUp.administration.gaps();
+    const versions = [wanted(), wanted({ filter: otherFilter })];
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+  });
+
+  it('of one that stood still records what was missed since it was last seen running', async () => {
+    const runningSeenAtUs = startUs - 3 * dayUs;
+    const setUp = await openKnown({
+      held: [held({ status: 'paused' })],
+      registrations: [registrationOf({ runningSeenAtUs, pausedSeenAtUs: startUs - dayUs })],
+    });
+    await setUp.register(options);
+    expect(await setUp.administration.gaps()).toMatchObject([
+      { fromUs: runningSeenAtUs, toUs: expect.any(Number), filter: otherFilter },
+    ]);
+  });
+
+  it('is told in the history, with the reason and what is gone', async () => {
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    await setUp.register(options);
+    expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
+      {
+        subscription: 'alps',
+        subscriptionId: 'made-1',
+        action: 'replaced',
+        actor: 'register',
+        reason: expect.stringMatching(/other filter.*id-alps is gone.*gap/),
+      },
+    ]);
+  });
+});
+
+describe('what the catalogue refuses', () => {
+  /** A catalogue that refuses what `refuses` says. */
+  function refusing(setUp: AccountSetUp, refuses: (call: string) => boolean): void {
+    const { client } = setUp.catalogue;
+    const { create, edit } = client;
+    const refuse = (call: string) => {
+      if (refuses(call)) throw new AppError('invalid', 'The filter is incorrect.');
+    };
+    client.create = async (given) => {
+      refuse(`create ${given.filter}`);
+      return create(given);
+    };
+    client.edit = async (id, changes) => {
+      refuse(`edit ${id} ${changes.status}`);
+      return edit(id, changes);
+    };
+  }
+
+  it.each([
+    ['with room', [held()], 10],
+    ['without room to run', [held(), stranger()], 10],
+  ])('as a filter leaves the old one as it was (%s)', async (_, account, totalMax) => {
+    const setUp = await openKnown({ held: account, limits: { runningMax: 2, totalMax } });
+    refusing(setUp, (call) => call.startsWith('create'));
+    await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
+    expect(setUp.catalogue.held()).toEqual(account);
+    expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
+    expect((await setUp.plan({ desired: [wanted()] })).plan.steps).toEqual([]);
+  });
+
+  it('as a filter when the old one had to go is mended by maintenance, with the old filter', async () => {
+    const limits = { runningMax: 1, totalMax: 1 };
+    const setUp = await openKnown({ held: [held()], limits });
+    refusing(setUp, (call) => call.includes(otherFilter));
+    await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
+    await maintain({ inFile: null }, setUp.context());
+    await expectSettled(setUp, { desired: [wanted()] });
+    const gaps = await setUp.administration.gaps();
+    const versions = [wanted(), wanted({ filter: otherFilter })];
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+  });
+
+  it('as an edit leaves what is wanted as it was', async () => {
+    const account = [held({ status: 'paused' })];
+    const setUp = await openKnown({ held: account });
+    refusing(setUp, (call) => call.startsWith('edit'));
+    await expect(setUp.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    expect(setUp.catalogue.held()).toEqual(account);
+    expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
+  });
+
+  it('as a creation leaves nothing to finish', async () => {
+    const setUp = await openKnown({ registrations: [] });
+    refusing(setUp, (call) => call.startsWith('create'));
+    await expect(setUp.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    expect(await setUp.administration.registrations()).toEqual([]);
+  });
+
+  it('when the new one is to run lets the old one run again', async () => {
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    refusing(setUp, (call) => call === 'edit made-1 running');
+    await expect(setUp.register(options)).rejects.toThrow('incorrect');
+    const account = setUp.catalogue.held();
+    expect(account.find(({ id }) => id === 'id-alps')).toMatchObject({ status: 'running' });
+    expect(account.find(({ id }) => id === 'made-1')).toMatchObject({ status: 'paused' });
+    const versions = [wanted()];
+    const gaps = await setUp.administration.gaps();
+    expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
+  });
+
+  it('when the new one is to run is told with the first reason, should nothing run again', async () => {
+    const setUp = await openKnown({ held: [held(), stranger()] });
+    refusing(setUp, (call) => call.endsWith(' running'));
+    await expect(setUp.register(options)).rejects.toThrow('incorrect');
+    const gaps = await setUp.administration.gaps();
+    expect(gaps).toMatchObject([{ subscription: 'alps', toUs: null }]);
+  });
+});
+
+const well: ProbeReport = { fault: null, status: 200, tls: null };
+const endpoint = `${publicUrl}/notifications/alps`;
+
+/** An account with a store on disk; `answers` is what the probe finds. */
+async function openOnDisk(
+  situation: Situation = {},
+  answers: (url: string) => ProbeReport = () => well,
+) {
+  const { store, dataDir, reopen } = await openSqliteStore();
+  const planned = await openAccount(situation, store.administration);
+  const probed: unknown[] = [];
+  const setUp: AccountContext = {
+    ...planned.context(),
+    probe: async (url, given) => {
+      probed.push({ url, given, writes: planned.catalogue.writes.length });
+      return answers(url);
+    },
+  };
+  const register = async (options: PlanOptions, how: { skipProbe?: boolean } = {}) => {
+    const steps: string[] = [];
+    const prepared = await preparePlan(options, setUp);
+    const onStep = (step: { kind: string }) => void steps.push(step.kind);
+    await carryOut(prepared, setUp, { actor: 'register', onStep, ...how });
+    return steps;
+  };
+  return { ...planned, setUp, probed, register, dataDir, reopen };
+}
+
+describe('a registration', () => {
+  it('from nothing, and again, and with another filter, ends as wanted each time', async () => {
+    const { register, catalogue, administration } = await openOnDisk({ held: [stranger()] });
+    expect(await register({ desired: [wanted()] })).toEqual(['create']);
+    expect(await register({ desired: [wanted()] })).toEqual([]);
+    const changed = wanted({ filter: otherFilter, events: ['created', 'modified'] });
+    expect(await register({ desired: [changed] })).toEqual(['replace']);
+    expect(await register({ desired: [changed] })).toEqual([]);
+    const [others, ours] = catalogue.held();
+    expect(others).toEqual(stranger());
+    expect(ours).toMatchObject({ filter: otherFilter, status: 'running', endpoint, credentials });
+    expect(await administration.gaps()).toMatchObject([{ filter: otherFilter }]);
+    const history = await administration.history({ limit: 10 });
+    expect(history.map(({ action, actor }) => `${action} ${actor}`)).toEqual([
+      'replaced register',
+      'created register',
+    ]);
+  });
+
+  it('is remembered by the next program that opens the store', async () => {
+    const { register, reopen, catalogue } = await openOnDisk();
+    await register({ desired: [wanted()] });
+    const { administration } = await reopen();
+    const [made] = catalogue.held();
+    expect(await administration.registrations()).toMatchObject([
+      { ...wanted(), subscriptionId: made?.id, unfinished: false },
+    ]);
+    expect(await administration.history({ limit: 10 })).toHaveLength(1);
+  });
+
+  it('leaves no password in the data directory', async () => {
+    const { register, dataDir } = await openOnDisk();
+    await register({ desired: [wanted()] });
+    const files = readdirSync(dataDir);
+    expect(files).not.toEqual([]);
+    const encoded = Buffer.from(`${credentials.username}:${credentials.password}`);
+    for (const file of files) {
+      const text = readFileSync(join(dataDir, file), 'latin1');
+      expect(text.includes(credentials.password), file).toBe(false);
+      expect(text.includes(encoded.toString('base64')), file).toBe(false);
+    }
+  });
+});
+
+describe('the endpoint', () => {
+  const fault = { stage: 'answer', message: 'it answers 401.', advice: 'Restart it.' } as const;
+  const unwell = (): ProbeReport => ({ fault, status: 401, tls: null });
+
+  it('is asked for with the credentials before anything is created', async () => {
+    const { register, probed } = await openOnDisk();
+    await register({ desired: [wanted()] });
+    expect(probed).toEqual([{ url: endpoint, given: credentials, writes: 0 }]);
+  });
+
+  it('that does not answer well stops everything, with the reason and the advice', async () => {
+    const baltic = wanted({ name: 'baltic', status: 'paused' });
+    const situation = {
+      held: [held({ name: 'baltic' })],
+      registrations: [registrationOf({ name: 'baltic' })],
+    };
+    const { register, catalogue, administration } = await openOnDisk(situation, unwell);
+    const refused = register({ desired: [baltic, wanted()] });
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(refused).rejects.toThrow(`${endpoint} does not answer`);
+    await expect(refused).rejects.toThrow('it answers 401.');
+    await expect(refused).rejects.toMatchObject({
+      details: [fault.advice, expect.stringContaining('--skip-probe')],
+    });
+    expect(catalogue.writes).toEqual([]);
+    expect(await administration.registrations()).toEqual(situation.registrations);
+    expect(await administration.history({ limit: 10 })).toEqual([]);
+  });
+
+  it('is not asked for when the user says so', async () => {
+    const { register, probed, catalogue } = await openOnDisk({}, unwell);
+    await register({ desired: [wanted()] }, { skipProbe: true });
+    expect(probed).toEqual([]);
+    expect(catalogue.held()).toHaveLength(1);
+  });
+
+  it.each([
+    ['a replacement', held({ filter: otherFilter }), 1],
+    ['other credentials', held({ id: 'id-by-hand' }), 1],
+    ['another endpoint', held({ endpoint: 'https://elsewhere.example.org/' }), 1],
+    ['a resumption', held({ status: 'paused' }), 0],
+    ['nothing to do', held(), 0],
+  ])('is asked for as often as needed for %s', async (_, there, times) => {
+    const situation = { held: [there], registrations: [registrationOf()] };
+    const { register, probed } = await openOnDisk(situation);
+    await register({ desired: [wanted()] });
+    expect(probed).toHaveLength(times);
+  });
+});
+
+describe('a plan beyond the limits', () => {
+  it('is refused with what has no room and what to do, before anything is touched', async () => {
+    const account = [stranger(), stranger({ id: 'id-another' })];
+    const { register, catalogue, probed } = await openOnDisk({ held: account });
+    const refused = register({ desired: [wanted()] });
+    await expect(refused).rejects.toMatchObject({
+      code: 'conflict',
+      details: [expect.stringContaining('number 3'), expect.stringContaining('paused')],
+    });
+    expect(probed).toEqual([]);
+    expect(catalogue.writes).toEqual([]);
+  });
+});
+
+describe('the account listed again', () => {
+  it('must be as planned, though every step was answered with success', async () => {
+    const { register, catalogue } = await openOnDisk({
+      held: [held({ status: 'paused' })],
+      registrations: [registrationOf()],
+    });
+    // As the service may do, which does not say what a resumption beyond its limit answers.
+    catalogue.client.edit = async () => undefined;
+    const refused = register({ desired: [wanted()] });
+    await expect(refused).rejects.toMatchObject({
+      code: 'conflict',
+      details: [expect.stringContaining('Not as wanted: alps')],
+    });
+  });
+});
+
+const pair = { username: 'catalogue', password: 'a long password, ü : %' };
+const ownDigest = digestCredentials(pair, 'salt');
+
+describe('a ownDigest', () => {
+  it('is that of its credentials', () => {
+    expect(isDigestOf(ownDigest, pair)).toBe(true);
+    expect(isDigestOf(digestCredentials(pair, 'another'), pair)).toBe(true);
+  });
+
+  it.each([
+    ['another user', { ...pair, username: 'catalogu' }],
+    ['another password', { ...pair, password: `${pair.password} ` }],
+    ['none', { username: '', password: '' }],
+    ['both in each other’s place', { username: pair.password, password: pair.username }],
+  ])('is not that of %s', (_, other) => {
+    expect(isDigestOf(ownDigest, other)).toBe(false);
+  });
+
+  it('differs with its salt, so that equal credentials do not show', () => {
+    expect(digestCredentials(pair, 'another')).not.toBe(ownDigest);
+  });
+
+  it('holds neither the user name nor the password', () => {
+    expect(ownDigest).not.toContain(pair.username);
+    expect(ownDigest).not.toContain(pair.password);
+    expect(ownDigest).toMatch(/^scrypt:salt:[0-9a-f]{64}$/);
+  });
+
+  it('takes work to guess', () => {
+    const began = performance.now();
+    digestCredentials(pair, 'salt');
+    expect(performance.now() - began).toBeGreaterThan(1);
+  });
+
+  it('is that of any credentials and any salt, and of no others', () => {
+    const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 });
+    const username = text.filter((word) => !word.includes(':'));
+    const credentials = fc.record({ username, password: text });
+    const salt = fc.base64String({ minLength: 4, maxLength: 40 });
+    fc.assert(
+      fc.property(credentials, credentials, salt, (one, other, salted) => {
+        const made = digestCredentials(one, salted);
+        expect(isDigestOf(made, one)).toBe(true);
+        const same = one.username === other.username && one.password === other.password;
+        expect(isDigestOf(made, other)).toBe(same);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('what is no ownDigest', () => {
+  it.each([
+    null,
+    '',
+    'scrypt',
+    'scrypt:',
+    'scrypt:salt',
+    'scrypt:salt:',
+    ownDigest.slice(0, -1),
+    `${ownDigest}0`,
+  ])('is that of nobody: %s', (text) => {
+    expect(isDigestOf(text, pair)).toBe(false);
+  });
+});

@@ -1,0 +1,249 @@
+/** Accounts, registrations and wishes at random, within the account's limits, for property tests. */
+import fc from 'fast-check';
+import type { Registration } from '../../src/domain/account.ts';
+import type { DesiredSubscription } from '../../src/domain/subscription.ts';
+import type { Held } from './fake-catalogue.ts';
+import {
+  credentials,
+  dayUs,
+  digest,
+  earlierUrl,
+  held,
+  minuteUs,
+  otherCredentials,
+  otherDigest,
+  otherFilter,
+  publicUrl,
+  registrationOf,
+  startUs,
+} from './samples.ts';
+import type { RegisterOptions, Situation } from './set-up.ts';
+
+export interface RandomAccount {
+  situation: Situation & { held: Held[]; registrations: Registration[] };
+  options: RegisterOptions;
+  /** Alive, and to stay as they are: strangers', and ours that are no longer wanted but kept. */
+  others: Held[];
+  strangers: Held[];
+  /** True when what is wanted and what stays go beyond no limit together. */
+  fits: boolean;
+}
+
+const names = ['alps', 'baltic', 'crete'] as const;
+const what = {
+  events: fc.constantFrom<DesiredSubscription['events']>(
+    ['created'],
+    ['created', 'modified'],
+    ['deleted'],
+  ),
+  filter: fc.constantFrom('', otherFilter, "contains(Name,'S2')"),
+};
+const wantedStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
+const anyStatus = fc.constantFrom('running', 'running', 'paused', 'paused', 'cancelled', 'held up');
+
+const life = fc.record({
+  rank: fc.nat(1_000),
+  status: anyStatus,
+  ageDays: fc.integer({ min: 1, max: 50 }),
+  wasNotified: fc.boolean(),
+});
+
+const ourOne = fc.record({
+  ...what,
+  name: fc.constantFrom(...names),
+  place: fc.constantFrom('here', 'here', 'with slash', 'earlier', 'elsewhere'),
+  isRemembered: fc.boolean(),
+  hasCredentials: fc.boolean(),
+  life,
+});
+
+const strangersOne = fc.record({
+  ...what,
+  endpoint: fc.constantFrom(
+    null,
+    'https://others.example.net/notifications/alps',
+    'https://earshot.example.org/notifications/alps',
+    `${publicUrl}/notifications`,
+    `${publicUrl}/notifications/alps/more`,
+    `${publicUrl}/notifications/alps?version=2`,
+    `${publicUrl}/elsewhere/alps`,
+    'not a URL',
+  ),
+  life,
+});
+
+const known = fc.record({
+  ...what,
+  name: fc.constantFrom(...names),
+  status: wantedStatus,
+  unfinished: fc.boolean(),
+  heldBy: fc.constantFrom(null, 'command' as const, 'person' as const),
+  ran: fc.boolean(),
+  idWithoutSubscription: fc.constantFrom(null, 'id-gone'),
+  hasGap: fc.boolean(),
+});
+
+const drawn = fc.record({
+  ours: fc.array(ourOne, { maxLength: 5 }),
+  strangers: fc.array(strangersOne, { maxLength: 3 }),
+  registrations: fc.uniqueArray(known, { selector: ({ name }) => name }),
+  desired: fc.uniqueArray(
+    fc.record({ ...what, name: fc.constantFrom(...names), status: wantedStatus }),
+    { selector: ({ name }) => name },
+  ),
+  limits: fc.record({
+    runningMax: fc.integer({ min: 1, max: 3 }),
+    totalMax: fc.integer({ min: 2, max: 7 }),
+  }),
+  prune: fc.boolean(),
+  moved: fc.boolean(),
+  showsLastNotification: fc.boolean(),
+});
+
+type Drawn = typeof drawn extends fc.Arbitrary<infer Value> ? Value : never;
+
+export function randomAccount(): fc.Arbitrary<RandomAccount> {
+  return drawn.map(accountOf);
+}
+
+function accountOf(raw: Drawn): RandomAccount {
+  const { limits, prune, showsLastNotification, desired } = raw;
+  const movedFrom = raw.moved ? earlierUrl : undefined;
+  const ids = rememberedIds(raw);
+  const account = trimmed(
+    [
+      ...raw.ours.map((one, index) => ({ subscription: ourHeld(one, index), rank: one.life.rank })),
+      ...raw.strangers.map((one, index) => ({
+        subscription: strangersHeld(one, index),
+        rank: one.life.rank,
+      })),
+    ],
+    limits,
+  );
+  const remembered = new Set(ids.values());
+  const nameOfOurs = ({ id }: Held) => {
+    const one = raw.ours[Number(/^ours-(\d+)$/.exec(id)?.[1] ?? -1)];
+    if (one === undefined) return null;
+    const isOurs =
+      remembered.has(id) ||
+      one.place === 'here' ||
+      one.place === 'with slash' ||
+      (one.place === 'earlier' && raw.moved);
+    return isOurs ? one.name : null;
+  };
+  const isWanted = (name: string | null) => desired.some((one) => one.name === name);
+  const alive = account.filter(({ status }) => status !== 'cancelled');
+  const strangers = alive.filter((one) => nameOfOurs(one) === null);
+  const others = alive.filter((one) => {
+    const name = nameOfOurs(one);
+    return name === null || (!isWanted(name) && !prune);
+  });
+  const running = [...others, ...desired].filter(({ status }) => status === 'running').length;
+  const total = others.length + desired.length;
+  return {
+    situation: {
+      held: account,
+      registrations: raw.registrations.map((one) =>
+        registrationFrom(one, ids.get(one.name) ?? null, raw),
+      ),
+      gaps: raw.registrations
+        .filter(({ hasGap, ran }) => hasGap && ran)
+        .map(({ name, events, filter }) => ({
+          subscription: name,
+          events,
+          filter,
+          fromUs: startUs - dayUs,
+          reason: 'paused by command',
+        })),
+      limits,
+      showsLastNotification,
+    },
+    options: { desired, prune, movedFrom },
+    others,
+    strangers,
+    fits: running <= limits.runningMax && total <= limits.totalMax,
+  };
+}
+
+/** Name -> the Id that its registration remembers: of the first of ours that is drawn so. */
+function rememberedIds({ ours, registrations }: Drawn): Map<string, string> {
+  const ids = new Map<string, string>();
+  for (const [index, { name, isRemembered }] of ours.entries()) {
+    const isKnown = registrations.some((one) => one.name === name);
+    if (isRemembered && isKnown && !ids.has(name)) ids.set(name, `ours-${index}`);
+  }
+  return ids;
+}
+
+function registrationFrom(
+  { ran, idWithoutSubscription, hasGap: _, ...fields }: Drawn['registrations'][number],
+  id: string | null,
+  { ours }: Drawn,
+): Registration {
+  const itself = ours[Number(id?.slice('ours-'.length) ?? -1)];
+  return registrationOf({
+    ...fields,
+    subscriptionId: id ?? (idWithoutSubscription === null ? null : `id-gone-${fields.name}`),
+    // What the catalogue was given last; for one that is gone, no matter what.
+    credentialsDigest: itself === undefined || itself.hasCredentials ? digest : otherDigest,
+    runningSeenAtUs: ran ? startUs - dayUs / 4 : null,
+  });
+}
+
+function ourHeld(one: Drawn['ours'][number], index: number): Held {
+  const { name, place, events, filter, hasCredentials } = one;
+  const endpoints: Record<typeof place, string> = {
+    here: `${publicUrl}/notifications/${name}`,
+    'with slash': `${publicUrl}/notifications/${name}/`,
+    earlier: `${earlierUrl}/notifications/${name}`,
+    elsewhere: `https://elsewhere.example.org/notifications/${name}`,
+  };
+  return held({
+    ...livesAs(one.life),
+    id: `ours-${index}`,
+    events: [...events],
+    filter,
+    endpoint: endpoints[place],
+    credentials: hasCredentials ? credentials : otherCredentials,
+  });
+}
+
+function strangersHeld(
+  { events, filter, endpoint, life: lived }: Drawn['strangers'][number],
+  index: number,
+): Held {
+  return held({
+    ...livesAs(lived),
+    id: `stranger-${index}`,
+    type: endpoint === null ? 'pull' : 'push',
+    events: [...events],
+    filter,
+    endpoint,
+    credentials: endpoint === null ? null : otherCredentials,
+  });
+}
+
+function livesAs({ status, ageDays, wasNotified }: Drawn['ours'][number]['life']) {
+  const lastNotificationAtUs = wasNotified ? startUs - minuteUs : null;
+  return { status, submittedAtUs: startUs - ageDays * dayUs, lastNotificationAtUs };
+}
+
+/** In random order, with what goes beyond the limits paused or cancelled. */
+function trimmed(
+  all: { subscription: Held; rank: number }[],
+  { runningMax, totalMax }: { runningMax: number; totalMax: number },
+): Held[] {
+  let total = 0;
+  let running = 0;
+  return all
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ subscription }) => {
+      if (subscription.status === 'cancelled') return subscription;
+      if (total === totalMax) return { ...subscription, status: 'cancelled' };
+      total += 1;
+      if (subscription.status !== 'running') return subscription;
+      if (running === runningMax) return { ...subscription, status: 'paused' };
+      running += 1;
+      return subscription;
+    });
+}

@@ -1,0 +1,127 @@
+/** Clients of the subscription API: of a catalogue that answers as the test says, and of the sandbox. */
+
+import {
+  createSubscriptionClient,
+  type NewSubscription,
+} from '../../src/admin/subscription-client.ts';
+import type { AccessTokens } from '../../src/domain/account.ts';
+import type { AppError } from '../../src/domain/app-error.ts';
+import type { OutboundTiming } from '../../src/http/outbound-client.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/services/service-settings.ts';
+import { wholeTextOf } from '../config/environment.ts';
+import { type Answer, type SeenRequest, startServer } from '../http/answering-server.ts';
+import { failureOf, startAccount } from './account.ts';
+
+export const id = '7ca682c3-7b21-4e9b-952e-874798101340';
+
+export const wanted: NewSubscription = {
+  events: ['created', 'modified'],
+  filter: "Collection/Name eq 'SENTINEL-2'",
+  status: 'running',
+  endpoint: 'https://earshot.example.org:8443/notifications/default',
+  credentials: { username: 'catalogue', password: 'Endpoint"Pass wörd+1' },
+};
+
+/** What must not show anywhere. */
+export const secrets = [
+  'first-token',
+  'second-token',
+  'wörd',
+  Buffer.from(`catalogue:${wanted.credentials.password}`).toString('base64'),
+  'endpoint-password',
+];
+
+/** A subscription as the catalogue shows it. */
+export const shown = {
+  Id: id,
+  SubscriptionType: 'push',
+  Status: 'running',
+  SubscriptionEvent: ['created'],
+  FilterParam: '',
+  StageOrder: false,
+  Priority: 1,
+  NotificationEndpoint: wanted.endpoint,
+  SubmissionDate: '2026-05-01T12:00:00.000Z',
+  '@odata.context': '$metadata#OData.CSC.Subscription',
+};
+
+export const notFound: Answer = {
+  status: 404,
+  body: { detail: { message: `Subscription with id ${id} not found.`, request_id: 'r-404' } },
+};
+
+export async function startStandIn(
+  answers: Answer[] | ((request: SeenRequest) => Answer),
+  timing: Partial<OutboundTiming> = {},
+) {
+  const { url, requests } = await startServer(answers);
+  const { tokens, refused } = listedTokens();
+  const client = createSubscriptionClient({
+    catalogueUrl: url,
+    tokens,
+    fetch,
+    random: () => 0,
+    timing: { retryDelayMs: 1, ...timing },
+  });
+  return { client, requests, refused, url };
+}
+
+/** Hands out the first token until it is refused, then the second. */
+export function listedTokens() {
+  const refused: string[] = [];
+  const tokens: AccessTokens = {
+    get: async () => ['first-token', 'second-token'][refused.length] ?? 'another-token',
+    refused: async (token) => void refused.push(token),
+  };
+  return { tokens, refused };
+}
+
+/** The error of a call; fails when there is none, or when it shows a secret. */
+export async function errorOf(call: Promise<unknown>): Promise<AppError> {
+  const error = await failureOf(call);
+  const text = wholeTextOf(error);
+  const found = secrets.filter((secret) => text.includes(secret));
+  if (found.length > 0) throw new Error(`Secrets are shown: ${found.join(', ')} in ${text}`);
+  return error;
+}
+
+export const endpoint = 'https://localhost:8443/notifications/default';
+const credentials = { username: 'catalogue', password: 'endpoint-password' };
+/** A subscription that runs from the start. */
+export const running: NewSubscription = {
+  events: ['created', 'modified'],
+  filter: "Collection/Name eq 'SENTINEL-1'",
+  status: 'running',
+  endpoint,
+  credentials,
+};
+/** The same, but paused. */
+export const paused: NewSubscription = { ...running, status: 'paused' };
+export const unknownId = '00000000-0000-4000-8000-000000000000';
+
+/** Starts the sandbox with some knobs; it is closed when the test is over. */
+export async function startClient(service: ServiceSettingsInput = {}) {
+  const account = await startAccount(service);
+  const { sandbox } = account;
+  const clientWith = (tokens: AccessTokens, timing: Partial<OutboundTiming> = {}) =>
+    createSubscriptionClient({
+      catalogueUrl: sandbox.catalogueUrl,
+      tokens,
+      fetch,
+      random: () => 0,
+      timing: { retryDelayMs: 1, ...timing },
+    });
+  const client = clientWith(account.tokens());
+  /** Creates and tells the id; the answer must have been readable. */
+  const create = async (subscription: NewSubscription) => {
+    const created = await client.create(subscription);
+    if (created === null) throw new Error('The answer could not be read.');
+    return created.id;
+  };
+  const statuses = async () => (await client.list()).map(({ status }) => status);
+  const creations = () =>
+    sandbox
+      .requests()
+      .filter(({ method, path }) => method === 'POST' && path.endsWith('Subscriptions'));
+  return { ...account, client, clientWith, create, statuses, creations };
+}

@@ -1,0 +1,325 @@
+/** The doctor's checks of the endpoint: public URL, name, addresses, port, certificate, login. */
+import { describe, expect, it } from 'vitest';
+import {
+  checkAddresses,
+  checkCertificate,
+  checkLogin,
+  checkLoginRequired,
+  checkName,
+  checkPort,
+  checkPublicUrl,
+  checkThisHost,
+  type ResolvedName,
+  resolveName,
+} from '../../src/admin/endpoint-checks.ts';
+import { createEndpointProbe } from '../../src/admin/endpoint-probe.ts';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import {
+  answering,
+  createTrust,
+  pair,
+  receiver,
+  startEndpoint,
+  startTcp,
+} from './endpoint/tls-endpoint.ts';
+
+describe('the public URL', () => {
+  it.each([
+    ['https://earshot.example.org:8443', 'pass', 'on port 8443'],
+    ['https://earshot.example.org', 'pass', 'on port 443'],
+    ['http://earshot.example.org', 'fail', 'not https'],
+    ['https://192.0.2.1', 'warn', 'asks for a name'],
+    ['https://[2001:db8::1]:8443', 'warn', 'asks for a name'],
+    [undefined, 'fail', 'no EARSHOT_PUBLIC_URL'],
+  ])('%s: %s', (publicUrl, state, words) => {
+    const [finding] = checkPublicUrl(publicUrl);
+    expect(finding).toMatchObject({ check: 'public URL', state });
+    expect(finding?.message).toContain(words);
+    expect(finding?.advice === undefined).toBe(state === 'pass');
+  });
+});
+
+describe('its name', () => {
+  const publicUrl = 'https://earshot.example.org:8443';
+  const resolving = (resolved: ResolvedName) => async () => resolved;
+
+  it('passes when DNS knows it, and its addresses are handed on', async () => {
+    const addresses = ['93.184.216.34', '2606:2800:220:1::1'];
+    const asked: string[] = [];
+    const named = await checkName({
+      publicUrl,
+      resolveName: async (host) => {
+        asked.push(host);
+        return { addresses, source: 'dns' };
+      },
+    });
+    expect(named.addresses).toEqual(addresses);
+    expect(named.findings).toMatchObject([{ check: 'name', state: 'pass' }]);
+    expect(named.findings[0]?.message).toContain('93.184.216.34, 2606:2800:220:1::1');
+    expect(asked).toEqual(['earshot.example.org']);
+  });
+
+  it('is warned of when only this machine knows it', async () => {
+    const resolve = resolving({ addresses: ['127.0.1.1'], source: 'hosts' });
+    const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
+    expect(findings).toMatchObject([{ state: 'warn' }]);
+    expect(findings[0]?.message).toContain('on this machine alone');
+    expect(findings[0]?.advice).toContain('Make an A record');
+    expect(addresses).toEqual(['127.0.1.1']);
+    // No DNS provider can help a trial.
+    const trial = await checkName({ publicUrl: 'https://localhost:8443', resolveName: resolve });
+    expect(trial.findings[0]).toMatchObject({
+      state: 'warn',
+      advice: expect.stringMatching(/^Fine/),
+    });
+  });
+
+  it('fails when nobody knows it', async () => {
+    const unknown = () => Promise.reject(new Error('ENOTFOUND'));
+    for (const resolve of [unknown, resolving({ addresses: [], source: 'dns' })]) {
+      const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
+      expect(findings).toMatchObject([{ state: 'fail' }]);
+      expect(findings[0]?.advice).toContain('dig earshot.example.org');
+      expect(addresses).toEqual([]);
+    }
+  });
+
+  it('may be an address, with or without brackets', async () => {
+    const v6 = await checkName({ publicUrl: 'https://[2001:db8::1]', resolveName });
+    expect(v6).toMatchObject({ addresses: ['2001:db8::1'], findings: [{ state: 'pass' }] });
+    const v4 = await checkName({ publicUrl: 'https://192.0.2.1', resolveName });
+    expect(v4).toMatchObject({ addresses: ['192.0.2.1'], findings: [{ state: 'pass' }] });
+  });
+
+  it('of this machine is known to this machine alone', async () => {
+    const { addresses, source } = await resolveName('localhost');
+    expect(source).toBe('hosts');
+    expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true);
+    expect(addresses.length).toBeGreaterThan(0);
+  });
+});
+
+describe('its address', () => {
+  it.each([['93.184.216.34'], ['1.1.1.1'], ['172.32.0.1'], ['100.128.0.1']])(
+    '%s is public',
+    (address) => {
+      expect(checkAddresses({ addresses: [address], isTest: false })).toMatchObject([
+        { check: 'public address', state: 'pass' },
+      ]);
+    },
+  );
+
+  it.each([
+    ['10.0.0.1', 'private'],
+    ['172.16.5.4', 'private'],
+    ['172.31.255.255', 'private'],
+    ['192.168.1.1', 'private'],
+    ['127.0.0.1', 'loopback'],
+    ['127.0.1.1', 'loopback'],
+    ['169.254.169.254', 'link local'],
+    ['100.64.0.1', 'carrier grade nat'],
+    ['100.127.255.255', 'carrier grade nat'],
+    ['0.0.0.0', 'unspecified'],
+    ['192.0.2.7', 'reserved'],
+    ['224.0.0.1', 'multicast'],
+    ['::1', 'loopback'],
+    ['fe80::1', 'link local'],
+    ['fd12:3456::1', 'unique local'],
+    ['2001:db8::1', 'reserved'],
+    ['::ffff:10.0.0.1', 'private'],
+  ])('%s is %s, which fails, and in a test is warned of', (address, words) => {
+    const [finding] = checkAddresses({ addresses: [address], isTest: false });
+    expect(finding).toMatchObject({ state: 'fail' });
+    expect(finding?.message).toContain(`${address} (${words})`);
+    expect(finding?.advice).not.toContain('Fine for a test');
+    expect(checkAddresses({ addresses: [address], isTest: true })).toMatchObject([
+      { state: 'warn', advice: expect.stringContaining('Fine for a test') },
+    ]);
+  });
+
+  it('that is hidden beside a public one is warned of, and named', () => {
+    const [finding] = checkAddresses({ addresses: ['1.1.1.1', 'fd12::1'], isTest: false });
+    expect(finding).toMatchObject({ state: 'warn' });
+    expect(finding?.message).toContain('fd12::1');
+    expect(finding?.message).not.toContain('1.1.1.1 ');
+  });
+
+  it('that is IPv6 alone is warned of', () => {
+    const v6 = '2606:4700:4700::1111';
+    expect(checkAddresses({ addresses: [v6], isTest: false })).toMatchObject([{ state: 'warn' }]);
+    const both = ['1.1.1.1', v6];
+    expect(checkAddresses({ addresses: both, isTest: false })).toMatchObject([{ state: 'pass' }]);
+  });
+});
+
+const loopback = ['127.0.0.1', '::1'];
+const look = (addresses: string[], localAddresses: string[]) =>
+  checkThisHost({ addresses, localAddresses: [...loopback, ...localAddresses] })[0];
+
+describe('a name', () => {
+  it('that leads to an address of this machine passes', () => {
+    expect(look(['192.0.2.7'], ['192.0.2.7'])).toMatchObject({ state: 'pass' });
+    expect(look(['2001:db8::0:1'], ['2001:db8::1'])).toMatchObject({ state: 'pass' });
+    expect(look(['9.9.9.9'], ['::ffff:9.9.9.9'])).toMatchObject({ state: 'pass' });
+  });
+
+  it('that leads to another public address than this machine has is warned of, with both', () => {
+    const finding = look(['9.9.9.9'], ['8.8.8.8']);
+    expect(finding).toMatchObject({ state: 'warn' });
+    expect(finding?.message).toMatch(/leads to 9\.9\.9\.9; this machine has 8\.8\.8\.8/);
+    expect(finding?.advice).toMatch(/A and AAAA/);
+  });
+
+  it('with a forgotten AAAA record is warned of, though its A record is right', () => {
+    const finding = look(['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8']);
+    expect(finding).toMatchObject({ state: 'warn' });
+    expect(finding?.message).toMatch(/leads to 2a00::9;/);
+  });
+
+  it('of a machine with private addresses passes, as NAT may lead there', () => {
+    const finding = look(['9.9.9.9'], ['10.0.0.5', 'fe80::1']);
+    expect(finding).toMatchObject({ state: 'pass' });
+    expect(finding?.message).toMatch(/may be behind NAT/);
+  });
+});
+
+const dayMs = 86_400_000;
+const nowUs = () => Date.now() * 1000;
+const endpointAt = (port: number) => `https://localhost:${port}/notifications/default`;
+
+describe('the port', () => {
+  it('passes when it takes connections, and says that this is seen from here', async () => {
+    const port = await startTcp(() => undefined);
+    const [finding] = await checkPort({ publicUrl: `https://127.0.0.1:${port}` });
+    expect(finding).toMatchObject({ check: 'port', state: 'pass' });
+    expect(finding?.message).toContain('from this machine');
+  });
+
+  it('fails when nothing listens there', async () => {
+    const port = await freePort();
+    const [finding] = await checkPort({ publicUrl: `https://127.0.0.1:${port}` });
+    expect(finding).toMatchObject({ state: 'fail' });
+    expect(finding?.message).toContain(`refuses connections on port ${port}`);
+    expect(finding?.advice).toContain('earshot start');
+  });
+});
+
+describe('the certificate', () => {
+  const publicly = createEndpointProbe({ timeoutMs: 5_000 });
+
+  it('passes when it is publicly trusted, with its days left and its TLS version', async () => {
+    const { ca, certificate } = await createTrust();
+    const endpoint = endpointAt(await startEndpoint(certificate));
+    // Here the "public" authorities are these; the extra ones are not even asked.
+    const trusting = createEndpointProbe({ extraCaPems: [ca] });
+    const withExtra = () => Promise.reject(new Error('not to be asked'));
+    const seen = await checkCertificate({ endpoint, publicly: trusting, withExtra, nowUs });
+    expect(seen.probe).toBe(trusting);
+    expect(seen.findings).toMatchObject([
+      { check: 'certificate', state: 'pass' },
+      { check: 'certificate validity', state: 'pass' },
+      { check: 'TLS version', state: 'pass', message: 'TLSv1.3.' },
+    ]);
+    expect(seen.findings[1]?.message).toMatch(/^(29|30) days left, until 20\d\d-\d\d-\d\d\.$/);
+  });
+
+  it('is warned of, loudly, when EARSHOT_PROBE_CA alone makes it pass', async () => {
+    const { ca, certificate } = await createTrust();
+    const endpoint = endpointAt(await startEndpoint(certificate));
+    const withExtra = createEndpointProbe({ extraCaPems: [ca] });
+    const seen = await checkCertificate({ endpoint, publicly, withExtra, nowUs });
+    expect(seen.probe).toBe(withExtra);
+    expect(seen.findings).toMatchObject([
+      { check: 'certificate', state: 'warn', message: expect.stringContaining('NOT PUBLICLY') },
+      { check: 'certificate validity', state: 'pass' },
+      { check: 'TLS version', state: 'pass' },
+    ]);
+  });
+
+  it('fails when nothing makes it pass', async () => {
+    const { certificate } = await createTrust();
+    const endpoint = endpointAt(await startEndpoint(certificate));
+    for (const withExtra of [null, publicly]) {
+      const seen = await checkCertificate({ endpoint, publicly, withExtra, nowUs });
+      expect(seen.probe).toBeNull();
+      expect(seen.findings).toMatchObject([
+        { check: 'certificate', state: 'fail', advice: expect.stringContaining('fullchain') },
+      ]);
+    }
+  });
+
+  it.each([
+    [5.5, 'pass', /^5 days left/],
+    [4.5, 'warn', /^4 days left/],
+    [1.5, 'warn', /^1 day left/],
+  ])('of 30 days with %d left: %s', async (days, state, words) => {
+    const authority = await createCertificateAuthority({ now: Date.now });
+    const certificate = await authority.issue({ hosts: ['localhost'] });
+    const nowUs = () => (Date.now() + (30 - days) * dayMs) * 1000;
+    const endpoint = endpointAt(await startEndpoint(certificate));
+    const trusting = createEndpointProbe({ extraCaPems: [authority.certificatePem] });
+    const seen = await checkCertificate({ endpoint, publicly: trusting, withExtra: null, nowUs });
+    expect(seen.findings[1]).toMatchObject({
+      check: 'certificate validity',
+      state,
+      message: expect.stringMatching(words),
+    });
+  });
+
+  it('over TLS 1.2 passes too', async () => {
+    const { ca, certificate } = await createTrust();
+    const port = await startEndpoint(certificate, receiver, { maxVersion: 'TLSv1.2' });
+    const trusting = createEndpointProbe({ extraCaPems: [ca] });
+    const options = { publicly: trusting, withExtra: null, nowUs };
+    const { findings } = await checkCertificate({ endpoint: endpointAt(port), ...options });
+    expect(findings[2]).toMatchObject({ state: 'pass', message: 'TLSv1.2.' });
+  });
+});
+
+describe('who is let in', () => {
+  async function open(listener = receiver) {
+    const { ca, certificate } = await createTrust();
+    const endpoint = endpointAt(await startEndpoint(certificate, listener));
+    return { endpoint, probe: createEndpointProbe({ extraCaPems: [ca], timeoutMs: 5_000 }) };
+  }
+
+  it('is the catalogue, with each pair that is accepted', async () => {
+    const options = await open();
+    expect(await checkLogin({ ...options, pairs: [pair] })).toMatchObject([
+      { check: 'endpoint login', state: 'pass' },
+    ]);
+    const wrong = { ...pair, password: 'not the secret' };
+    const findings = await checkLogin({ ...options, pairs: [wrong, pair] });
+    expect(findings).toMatchObject([
+      { state: 'fail', message: expect.stringContaining('pair 1 of 2') },
+      { state: 'pass', message: expect.stringContaining('pair 2 of 2') },
+      { check: 'rotation', state: 'warn' },
+    ]);
+    expect(findings[0]?.advice).toContain('Restart the receiver');
+    expect(JSON.stringify(findings)).not.toMatch(/secret|catalogue:/);
+  });
+
+  it('is nobody without credentials', async () => {
+    expect(await checkLoginRequired(await open())).toMatchObject([
+      { check: 'login required', state: 'pass' },
+    ]);
+  });
+
+  it.each([
+    [200, 'open to anybody'],
+    [404, 'must be answered with 401'],
+    [503, 'must be answered with 401'],
+  ])('fails when strangers get %i', async (status, words) => {
+    const [finding] = await checkLoginRequired(await open(answering(status)));
+    expect(finding).toMatchObject({ state: 'fail' });
+    expect(finding?.message).toContain(words);
+    expect(finding?.advice).not.toBe('');
+  });
+
+  it('fails when no answer comes', async () => {
+    const [finding] = await checkLoginRequired(await open(({ socket }) => void socket.destroy()));
+    expect(finding).toMatchObject({ state: 'fail' });
+    expect(finding?.message).toContain('broken off');
+  });
+});

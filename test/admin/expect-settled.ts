@@ -1,0 +1,86 @@
+/** What must hold after a plan was applied, however often it was cut on the way. */
+import { expect } from 'vitest';
+import type { Gap } from '../../src/domain/account.ts';
+import {
+  type DesiredSubscription,
+  endpointOf,
+  sortedEvents,
+} from '../../src/domain/subscription.ts';
+import type { Held } from './fake-catalogue.ts';
+import { credentials, earlierUrl, publicUrl } from './samples.ts';
+import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
+
+/** The account is as wanted, `others` are as they were, and there is nothing else in it. */
+export async function expectSettled(
+  { catalogue, administration, plan }: AccountSetUp,
+  options: RegisterOptions,
+  others: readonly Held[] = [],
+): Promise<void> {
+  const { desired } = options;
+  const account = catalogue.held().filter(({ status }) => status !== 'cancelled');
+  const otherIds = new Set(others.map(({ id }) => id));
+  expect(account.filter(({ id }) => otherIds.has(id))).toEqual(others);
+  const ours = account.filter(({ id }) => !otherIds.has(id));
+  expect(ours.map(essence).toSorted(byEndpoint)).toEqual(desired.map(wish).toSorted(byEndpoint));
+  expect((await plan(options)).plan.steps).toEqual([]);
+  expect(catalogue.refusals).toEqual([]);
+  const registrations = await administration.registrations();
+  for (const one of desired) {
+    const registration = registrations.find(({ name }) => name === one.name);
+    expect(registration).toMatchObject({ ...one, unfinished: false });
+    const there = ours.find(({ id }) => id === registration?.subscriptionId);
+    expect(there?.endpoint).toBe(endpointOf(publicUrl, one.name));
+  }
+}
+
+const byEndpoint = (a: { endpoint: string | null }, b: { endpoint: string | null }) =>
+  `${a.endpoint}`.localeCompare(`${b.endpoint}`);
+
+function essence({ status, events, filter, endpoint, credentials: given }: Held) {
+  return {
+    status,
+    events: sortedEvents(events),
+    filter: filter.trim(),
+    endpoint: endpoint === null ? null : endpoint.replace(/\/$/, ''),
+    credentials: given,
+  };
+}
+
+function wish({ name, events, filter, status }: DesiredSubscription) {
+  const endpoint = `${publicUrl}/notifications/${name}`;
+  return { status, events: sortedEvents(events), filter: filter.trim(), endpoint, credentials };
+}
+
+/**
+ * Every event since `fromUs` was either sent by one that ran with what was wanted before or after, or
+ * is inside a gap that was recorded.
+ */
+export function expectNoEventLost(
+  moments: readonly Moment[],
+  gaps: readonly Gap[],
+  about: {
+    name: string;
+    /** Ids that count as ours wherever they deliver to; others do by their endpoint. */
+    ids?: readonly string[];
+    versions: readonly { events: readonly string[]; filter: string }[];
+    fromUs: number;
+  },
+): void {
+  const { name, ids = [], versions, fromUs } = about;
+  const endpoints = [publicUrl, earlierUrl].map((url) => `${url}/notifications/${name}`);
+  const isOurs = ({ id, endpoint }: Held) =>
+    ids.includes(id) || endpoints.some((one) => one === endpoint);
+  const serves = (one: Held) =>
+    one.status === 'running' &&
+    isOurs(one) &&
+    versions.some(({ events, filter }) => one.filter === filter && `${one.events}` === `${events}`);
+  const isRecorded = (atUs: number) =>
+    gaps.some(
+      (gap) =>
+        gap.subscription === name && gap.fromUs <= atUs && (gap.toUs === null || atUs <= gap.toUs),
+    );
+  const lost = moments
+    .filter(({ atUs }) => atUs >= fromUs)
+    .filter(({ atUs, held }) => !held.some(serves) && !isRecorded(atUs));
+  expect(lost).toEqual([]);
+}

@@ -1,0 +1,153 @@
+/**
+ * A catalogue account in memory that obeys the specification: its transition table, its limits, what
+ * can be edited and what not, and what 60 and 365 days do.
+ */
+
+import type { AccountLimits } from '../../src/admin/plan.ts';
+import type {
+  CatalogueSubscription,
+  EndpointCredentials,
+  NewSubscription,
+  SubscriptionClient,
+  SubscriptionEdit,
+} from '../../src/admin/subscription-client.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+
+const dayUs = 86_400_000_000;
+
+/** A subscription as the catalogue itself knows it. */
+export interface Held extends CatalogueSubscription {
+  credentials: EndpointCredentials | null;
+  /** The last order to run that came after the creation. */
+  resumedAtUs: number | null;
+}
+
+export function createFakeCatalogue(options: {
+  held: readonly Held[];
+  limits: AccountLimits;
+  nowUs: () => number;
+  /** `LastNotificationDate` is in the list, which the specification does not promise. */
+  showsLastNotification: boolean;
+}) {
+  const { limits, nowUs, showsLastNotification } = options;
+  const account = new Map(options.held.map((one) => [one.id, { ...one }]));
+  /** Requests that change something, in order: "create alps running", "edit id-1 status=paused". */
+  const writes: string[] = [];
+  /** Requests that were refused for the limits. */
+  const refusals: string[] = [];
+  let created = 0;
+
+  const find = (id: string): Held => {
+    lapse(account, nowUs());
+    const found = account.get(id);
+    if (found !== undefined && found.status !== 'cancelled') return found;
+    throw new AppError('not_found', `Subscription with id ${id} not found.`);
+  };
+  const requireRoom = (what: 'running' | 'total', who: string) => {
+    const alive = [...account.values()].filter(({ status }) => status !== 'cancelled');
+    const running = alive.filter(({ status }) => status === 'running').length;
+    const full =
+      what === 'running' ? running >= limits.runningMax : alive.length >= limits.totalMax;
+    if (!full) return;
+    refusals.push(`${who}: ${what}`);
+    throw new AppError('invalid', `The limit of ${what} subscriptions is reached.`);
+  };
+  const create = (wanted: NewSubscription): Held => {
+    lapse(account, nowUs());
+    requireRoom('total', wanted.endpoint);
+    if (wanted.status === 'running') requireRoom('running', wanted.endpoint);
+    created += 1;
+    const subscription = heldOf(wanted, `made-${created}`, nowUs());
+    account.set(subscription.id, subscription);
+    return subscription;
+  };
+  const edit = (id: string, changes: SubscriptionEdit) => {
+    const subscription = find(id);
+    const { status, ...rest } = changes;
+    if (subscription.type === 'pull' && Object.keys(rest).length > 0) {
+      throw new AppError('invalid', 'A pull subscription has no endpoint.');
+    }
+    if (status === 'running' && subscription.status !== 'running') {
+      requireRoom('running', id);
+      subscription.resumedAtUs = nowUs();
+    }
+    Object.assign(subscription, changes);
+  };
+  const shown = ({ credentials: _, resumedAtUs: __, ...one }: Held): CatalogueSubscription =>
+    showsLastNotification ? one : { ...one, lastNotificationAtUs: null };
+  const list = () => {
+    lapse(account, nowUs());
+    return [...account.values()];
+  };
+  const end = async (how: string, id: string) => {
+    writes.push(`${how} ${id}`);
+    account.delete(id);
+  };
+  const client: SubscriptionClient = {
+    list: async () => list().map(shown),
+    get: async (id) =>
+      list()
+        .map(shown)
+        .find((one) => one.id === id) ?? null,
+    create: async (wanted) => {
+      writes.push(`create ${nameOf(wanted.endpoint)} ${wanted.status}`);
+      return shown(create(wanted));
+    },
+    edit: async (id, changes) => {
+      writes.push(`edit ${id} ${wordsOf(changes)}`);
+      edit(id, changes);
+    },
+    cancel: (id) => end('cancel', id),
+    delete: (id) => end('delete', id),
+  };
+  return {
+    client,
+    /** Copies, oldest first, after what time has done. */
+    held: () => list().map((one) => ({ ...one })),
+    /** A change on the catalogue's own pages, or by another program; no rule is checked. */
+    put: (subscription: Held) => void account.set(subscription.id, { ...subscription }),
+    drop: (id: string) => void account.delete(id),
+    /** Sends a notification to every running subscription: a sign of activity. */
+    publish: () => {
+      for (const one of list()) if (one.status === 'running') one.lastNotificationAtUs = nowUs();
+    },
+    writes,
+    refusals,
+  };
+}
+
+/** The catalogue counts from the last notification, else from the creation; a resumption is activity. */
+function lapse(account: Map<string, Held>, nowUs: number): void {
+  for (const one of account.values()) {
+    const notifiedAtUs = one.lastNotificationAtUs ?? one.submittedAtUs ?? nowUs;
+    const activeAtUs = Math.max(notifiedAtUs, one.resumedAtUs ?? 0);
+    if (nowUs >= notifiedAtUs + 365 * dayUs) account.delete(one.id);
+    else if (one.status === 'running' && nowUs >= activeAtUs + 60 * dayUs) one.status = 'paused';
+  }
+}
+
+function heldOf(wanted: NewSubscription, id: string, nowUs: number): Held {
+  const { events, filter, status, endpoint, credentials } = wanted;
+  return {
+    id,
+    status,
+    type: 'push',
+    events: [...events],
+    filter,
+    endpoint,
+    credentials,
+    submittedAtUs: nowUs,
+    lastNotificationAtUs: null,
+    resumedAtUs: null,
+  };
+}
+
+const nameOf = (endpoint: string) => endpoint.slice(endpoint.lastIndexOf('/') + 1);
+
+function wordsOf({ status, endpoint, credentials }: SubscriptionEdit): string {
+  return [
+    ...(status === undefined ? [] : [`status=${status}`]),
+    ...(endpoint === undefined ? [] : ['endpoint']),
+    ...(credentials === undefined ? [] : ['credentials']),
+  ].join(' ');
+}

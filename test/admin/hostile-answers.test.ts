@@ -1,0 +1,154 @@
+/** Answers that are made to hurt: whatever the catalogue sends, nothing but an AppError comes of it. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createIdentityProvider } from '../../src/admin/identity-provider.ts';
+import { errorText, isAppError } from '../../src/domain/app-error.ts';
+import { type Answer, startServer } from '../http/answering-server.ts';
+import { errorOf, id, shown, startStandIn, wanted } from './catalogue-stand-in.ts';
+
+const depth = 50_000;
+const anyJson = fc.jsonValue({ maxDepth: 4 });
+const someFields = fc.dictionary(
+  fc.constantFrom(...Object.keys(shown), 'LastNotificationDate'),
+  anyJson,
+);
+const subscriptionLike = someFields.map((fields) => ({ ...shown, ...fields }));
+const errorLike = fc.record({
+  detail: fc.oneof(
+    anyJson,
+    fc.record({ message: anyJson, request_id: anyJson }, { requiredKeys: [] }),
+    fc.array(
+      fc.record(
+        { type: anyJson, loc: anyJson, msg: anyJson, input: anyJson },
+        { requiredKeys: [] },
+      ),
+    ),
+  ),
+});
+const body = fc.oneof(anyJson, subscriptionLike, fc.array(subscriptionLike), errorLike);
+const status = fc.constantFrom(200, 201, 204, 302, 400, 401, 403, 404, 405, 409, 418, 422, 500);
+
+/** A client whose server gives the answer that is set. */
+async function startHostile() {
+  const current: { answer: Answer } = { answer: {} };
+  // Repeating belongs to another test, and would take long here.
+  const timing = { retryDelayMs: 0, totalTimeoutMs: 5_000 };
+  const { client } = await startStandIn(() => current.answer, timing);
+  const calls = [
+    () => client.list(),
+    () => client.get(id),
+    () => client.create(wanted),
+    () => client.edit(id, { credentials: wanted.credentials }),
+    () => client.cancel(id),
+    () => client.delete(id),
+  ];
+  const callAll = async (answer: Answer) => {
+    current.answer = answer;
+    for (const call of calls) {
+      const outcome: unknown = await call().catch((error: unknown) => error);
+      if (outcome instanceof Error && !isAppError(outcome)) throw outcome;
+    }
+  };
+  return { client, current, callAll };
+}
+
+describe('no answer does more than fail a call', () => {
+  it('with any JSON and any status', async () => {
+    const { callAll } = await startHostile();
+    await fc.assert(
+      fc.asyncProperty(status, body, (code, json) => callAll({ status: code, body: json })),
+      { numRuns: 150 },
+    );
+  });
+
+  it('with any text', async () => {
+    const { callAll } = await startHostile();
+    const text = fc.string({ unit: 'binary', maxLength: 300 });
+    const headers = { 'Content-Type': 'application/json' };
+    await fc.assert(
+      fc.asyncProperty(status, text, (code, words) =>
+        callAll({ status: code, body: words.toWellFormed(), headers }),
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it.each([
+    ['arrays', `${'['.repeat(depth)}${']'.repeat(depth)}`],
+    ['objects', `${'{"detail":'.repeat(depth)}1${'}'.repeat(depth)}`],
+    ['arrays that nobody closes', '['.repeat(depth)],
+  ])('with fifty thousand levels of %s', async (_title, text) => {
+    const { callAll } = await startHostile();
+    const headers = { 'Content-Type': 'application/json' };
+    for (const code of [200, 400]) await callAll({ status: code, body: text, headers });
+  });
+
+  it('with a megabyte of findings, of which few are shown', async () => {
+    const { client, current } = await startHostile();
+    const finding = { loc: ['body'], msg: 'odd' };
+    current.answer = {
+      status: 422,
+      body: { detail: Array.from({ length: 25_000 }, () => finding) },
+    };
+    const error = await errorOf(client.create(wanted));
+    expect(JSON.stringify(error).length).toBeLessThan(2_000);
+  });
+
+  it('with a megabyte of one word, of which little is shown', async () => {
+    const { client, current } = await startHostile();
+    current.answer = { status: 400, body: { detail: 'x'.repeat(1_000_000) } };
+    expect(errorText(await errorOf(client.create(wanted))).length).toBeLessThan(4_200);
+  });
+});
+
+describe('a readable list', () => {
+  it('keeps every item, whatever its optional fields hold', async () => {
+    const { client, current } = await startHostile();
+    const optional = subscriptionLike.map((one) => ({ ...one, Id: id, Status: 'paused' }));
+    await fc.assert(
+      fc.asyncProperty(fc.array(optional, { maxLength: 5 }), async (items) => {
+        current.answer = { body: items };
+        const read = await client.list();
+        expect(read.map((one) => [one.id, one.status])).toEqual(items.map(() => [id, 'paused']));
+      }),
+    );
+  });
+});
+
+describe('the identity provider', () => {
+  it('does no more than fail a login, with any JSON and any status', async () => {
+    const current: { answer: Answer } = { answer: {} };
+    const { url } = await startServer(() => current.answer);
+    const provider = createIdentityProvider({
+      tokenUrl: `${url}/token`,
+      clientId: 'a-client',
+      totp: undefined,
+      fetch,
+    });
+    const grantLike = fc.dictionary(
+      fc.constantFrom(
+        'access_token',
+        'token_type',
+        'expires_in',
+        'refresh_token',
+        'refresh_expires_in',
+        'id_token',
+        'scope',
+        'error',
+        'error_description',
+      ),
+      fc.oneof(anyJson, fc.constant('bearer')),
+    );
+    await fc.assert(
+      fc.asyncProperty(status, fc.oneof(anyJson, grantLike), async (code, json) => {
+        current.answer = { status: code, body: json };
+        for (const call of [provider.login('me', 'password', null), provider.refresh('token')]) {
+          const outcome: unknown = await call.catch((error: unknown) => error);
+          if (!(outcome instanceof Error)) continue;
+          if (!isAppError(outcome) || outcome.code === 'internal') throw outcome;
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,300 @@
+/** Rounds of maintenance: what the service did is undone; what people did is reported once and left. */
+import { describe, expect, it } from 'vitest';
+import { maintain } from '../../src/admin/maintain.ts';
+import { AppError } from '../../src/domain/app-error.ts';
+import {
+  dayUs,
+  held,
+  minuteUs,
+  otherCredentials,
+  otherFilter,
+  pull,
+  registrationOf,
+  startUs,
+  stranger,
+  wanted,
+} from './samples.ts';
+import { alps, baltic, long, openSetUp, round, silentOne, told } from './set-up.ts';
+
+describe('without registrations', () => {
+  it('nobody is asked anything', async () => {
+    const setUp = await openSetUp({ held: [held(), stranger()] });
+    expect(await round(setUp)).toEqual([]);
+    expect(setUp.calls()).toEqual(['administration.registrations']);
+  });
+});
+
+describe('what the service paused', () => {
+  it('is resumed, with a reason in the history and the gap recorded', async () => {
+    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    expect(await round(setUp)).toMatchObject([
+      { name: 'alps', status: 'paused', did: 'resume', failure: null },
+    ]);
+    expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
+    expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
+      { action: 'resumed', actor: 'maintain', reason: expect.stringContaining('60 days') },
+    ]);
+    const fromUs = alps.known.runningSeenAtUs;
+    expect(await setUp.administration.gaps()).toMatchObject([
+      { subscription: 'alps', fromUs, toUs: expect.any(Number) },
+    ]);
+    expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
+  });
+
+  it('is only resumed: what else somebody changed stays', async () => {
+    const endpoint = 'https://elsewhere.example.org/alps';
+    const changed = { filter: otherFilter, endpoint, credentials: otherCredentials };
+    const setUp = await openSetUp({
+      held: [{ ...alps.there, ...changed }],
+      registrations: [alps.known],
+    });
+    await round(setUp);
+    expect(setUp.catalogue.held()).toMatchObject([{ ...changed, status: 'running' }]);
+    expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
+  });
+
+  it('stays paused when too many run, and says so, while the others are maintained', async () => {
+    const setUp = await openSetUp({
+      held: [alps.there, baltic.there, pull()],
+      registrations: [alps.known, baltic.known],
+    });
+    const results = await round(setUp);
+    expect(results).toMatchObject([
+      { name: 'alps', did: 'resume', failure: null },
+      { name: 'baltic', did: null, failure: expect.stringContaining('lets 2 run') },
+    ]);
+    expect(setUp.catalogue.refusals).toEqual([]);
+    expect(setUp.catalogue.held()).toMatchObject([
+      { status: 'running' },
+      { status: 'paused' },
+      pull(),
+    ]);
+  });
+
+  it('is tried again in the next round when the catalogue does not answer', async () => {
+    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    const { edit } = setUp.catalogue.client;
+    setUp.catalogue.client.edit = () => Promise.reject(new AppError('unavailable', 'No answer.'));
+    expect(await round(setUp)).toMatchObject([{ did: null, failure: 'No answer.' }]);
+    setUp.catalogue.client.edit = edit;
+    setUp.pass(dayUs);
+    expect(await round(setUp)).toMatchObject([{ did: 'resume', failure: null }]);
+    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+  });
+});
+
+describe('what the service deleted', () => {
+  const ages = startUs - 366 * dayUs;
+  const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
+
+  it('is made anew, with the gap recorded, after a look at the endpoint', async () => {
+    const setUp = await openSetUp({ held: [stranger()], registrations: [gone] });
+    expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
+    expect(setUp.catalogue.writes).toEqual(['create alps running']);
+    expect(await told(setUp)).toEqual(['maintain recreated alps']);
+    expect(await setUp.administration.gaps()).toMatchObject([{ fromUs: ages }]);
+    expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
+  });
+
+  it('is not made anew before an endpoint that does not answer, and says why', async () => {
+    const setUp = await openSetUp({ registrations: [gone] });
+    const fault = { stage: 'connection', message: 'nobody listens.', advice: 'Start it.' } as const;
+    const blind = {
+      ...setUp.context(),
+      probe: async () => ({ fault, status: null, tls: null }),
+    };
+    const [result] = await maintain({ inFile: null }, blind);
+    expect(result).toMatchObject({ did: null, failure: expect.stringContaining('nobody listens') });
+    expect(setUp.catalogue.writes).toEqual([]);
+  });
+
+  it('is not made anew where the account is full', async () => {
+    const setUp = await openSetUp({
+      held: [stranger(), pull()],
+      registrations: [gone],
+    });
+    const [result] = await round(setUp);
+    expect(result).toMatchObject({ did: null, failure: expect.stringContaining('number 3') });
+    expect(setUp.catalogue.writes).toEqual([]);
+  });
+});
+
+describe('one that fails', () => {
+  it('keeps none of the others from being maintained', async () => {
+    const crete = silentOne('crete');
+    const setUp = await openSetUp({
+      held: [alps.there, baltic.there, crete.there],
+      registrations: [alps.known, baltic.known, crete.known],
+      limits: { runningMax: 3, totalMax: 10 },
+    });
+    const { edit } = setUp.catalogue.client;
+    setUp.catalogue.client.edit = (id, changes) =>
+      id === 'id-alps'
+        ? Promise.reject(new AppError('invalid', 'Refused.', { details: ['A detail.'] }))
+        : edit(id, changes);
+    expect(await round(setUp)).toMatchObject([
+      { name: 'alps', did: null, failure: 'Refused. A detail.' },
+      { name: 'baltic', did: 'resume', failure: null },
+      { name: 'crete', did: 'resume', failure: null },
+    ]);
+  });
+
+  it('is the whole round when the account cannot be looked at', async () => {
+    const setUp = await openSetUp({ registrations: [alps.known] });
+    setUp.catalogue.client.list = () => Promise.reject(new AppError('unauthorized', 'No token.'));
+    await expect(round(setUp)).rejects.toMatchObject({ code: 'unauthorized' });
+    expect(await setUp.administration.registrations()).toEqual([alps.known]);
+  });
+});
+
+describe('deliveries that came here', () => {
+  it('are signs of life of the subscription whose path they came to', async () => {
+    const setUp = await openSetUp({
+      held: [
+        { ...alps.there, lastNotificationAtUs: null },
+        { ...baltic.there, lastNotificationAtUs: null },
+      ],
+      registrations: [alps.known, baltic.known],
+    });
+    const lastAtUs = startUs - minuteUs;
+    await setUp.administration.markDeliveries([
+      { subscription: 'alps', username: 'catalogue', lastAtUs: long },
+      { subscription: 'alps', username: 'earlier', lastAtUs },
+      { subscription: null, username: 'catalogue', lastAtUs },
+    ]);
+    expect(await round(setUp)).toMatchObject([
+      { name: 'alps', did: null, notes: [{ code: 'paused-by-person' }] },
+      { name: 'baltic', did: 'resume' },
+    ]);
+  });
+});
+
+describe('a change that was cut short', () => {
+  it('is finished, as it was wanted last', async () => {
+    const desired = { filter: otherFilter, unfinished: true };
+    const setUp = await openSetUp({
+      held: [held(), stranger()],
+      registrations: [registrationOf(desired)],
+    });
+    expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
+    expect((await setUp.plan({ desired: [wanted({ filter: otherFilter })] })).plan.steps).toEqual(
+      [],
+    );
+    expect(setUp.catalogue.held().map(({ filter }) => filter)).toContain(otherFilter);
+    expect(await told(setUp)).toEqual(['maintain replaced alps']);
+  });
+});
+
+describe('a file', () => {
+  it('that names it no longer keeps it from being maintained', async () => {
+    const setUp = await openSetUp({
+      held: [alps.there, baltic.there],
+      registrations: [alps.known, baltic.known],
+    });
+    expect(await round(setUp, [wanted()])).toMatchObject([
+      { name: 'alps', did: 'resume' },
+      { name: 'baltic', did: null, notes: [{ code: 'unwanted' }] },
+    ]);
+  });
+});
+
+describe('what a person did', () => {
+  it('is never undone, and told once', async () => {
+    const setUp = await openSetUp({
+      held: [held({ status: 'paused' }), held({ name: 'baltic', filter: otherFilter })],
+      registrations: ['alps', 'baltic', 'crete'].map((name) => registrationOf({ name })),
+    });
+    const first = await round(setUp);
+    expect(first.map(({ news, notes }) => [news, ...notes.map(({ code }) => code)])).toEqual([
+      [true, 'paused-by-person'],
+      [true, 'drift-filter'],
+      [true, 'gone'],
+    ]);
+    setUp.pass(20 * dayUs);
+    const second = await round(setUp);
+    expect(second.map(({ did }) => did)).toEqual([null, null, null]);
+    expect(second.map(({ news }) => news)).toEqual([false, false, false]);
+    expect(setUp.catalogue.writes).toEqual([]);
+    expect(await told(setUp)).toEqual([
+      'maintain noted crete',
+      'maintain noted baltic',
+      'maintain noted alps',
+    ]);
+  });
+
+  it('is told again when it was otherwise in between', async () => {
+    const setUp = await openSetUp({ held: [held()], registrations: [registrationOf()] });
+    const news: boolean[] = [];
+    for (const filter of [otherFilter, otherFilter, held().filter, otherFilter]) {
+      setUp.catalogue.put(held({ filter }));
+      news.push(...(await round(setUp)).map((result) => result.news));
+    }
+    expect(news).toEqual([true, false, false, true]);
+  });
+
+  it('is not told again when something else comes beside it', async () => {
+    const setUp = await openSetUp({
+      held: [held({ filter: otherFilter })],
+      registrations: [registrationOf()],
+    });
+    await round(setUp);
+    setUp.catalogue.put(held({ id: 'id-double' }));
+    expect(await round(setUp)).toMatchObject([{ news: true, notes: [{}, { code: 'several' }] }]);
+    const reasons = (await setUp.administration.history({ limit: 9 })).map((one) => one.reason);
+    expect(reasons).toEqual([
+      expect.stringContaining('2 subscriptions'),
+      expect.stringContaining('filter'),
+    ]);
+  });
+
+  it('as a second pause, after ours was undone, is not fought again', async () => {
+    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    await round(setUp);
+    await setUp.catalogue.client.edit('id-alps', { status: 'paused' });
+    setUp.pass(dayUs);
+    expect(await round(setUp)).toMatchObject([
+      { did: null, notes: [{ code: 'paused-by-person' }] },
+    ]);
+    setUp.pass(100 * dayUs);
+    expect(await round(setUp)).toMatchObject([{ did: null, news: false }]);
+  });
+});
+
+describe('a gap', () => {
+  const lasting = {
+    subscription: 'alps',
+    events: ['created'],
+    filter: '',
+    fromUs: startUs - dayUs,
+    reason: 'paused by command',
+  };
+
+  it('ends when the subscription is seen running, and no other', async () => {
+    const setUp = await openSetUp({
+      held: [held(), held({ name: 'baltic', status: 'paused' })],
+      registrations: [registrationOf(), registrationOf({ name: 'baltic', heldBy: 'command' })],
+      gaps: [lasting, { ...lasting, subscription: 'baltic' }],
+    });
+    await round(setUp);
+    const gaps = await setUp.administration.gaps();
+    expect(gaps.find(({ subscription }) => subscription === 'alps')?.toUs).not.toBe(null);
+    expect(gaps.find(({ subscription }) => subscription === 'baltic')?.toUs).toBe(null);
+  });
+
+  it('is recorded for a pause that a person began and ended', async () => {
+    const setUp = await openSetUp({ held: [held()], registrations: [registrationOf()] });
+    await round(setUp);
+    const ranAtUs = setUp.nowUs();
+    setUp.catalogue.put(held({ status: 'paused' }));
+    setUp.pass(dayUs);
+    await round(setUp);
+    setUp.pass(dayUs);
+    setUp.catalogue.put(held());
+    const resumedAtUs = setUp.nowUs();
+    await round(setUp);
+    const [gap, ...more] = await setUp.administration.gaps();
+    expect(more).toEqual([]);
+    expect(gap?.fromUs).toBeLessThanOrEqual(ranAtUs);
+    expect(gap?.toUs).toBeGreaterThanOrEqual(resumedAtUs);
+  });
+});

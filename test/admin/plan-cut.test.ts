@@ -1,0 +1,378 @@
+/** Registration cut at every single call, before and after its effect: run again, it ends the same. */
+
+import { describe, expect, it } from 'vitest';
+import { maintain } from '../../src/admin/maintain.ts';
+import { expectNoEventLost, expectSettled } from './expect-settled.ts';
+import type { Held } from './fake-catalogue.ts';
+import {
+  credentials,
+  dayUs,
+  earlierUrl,
+  held,
+  minuteUs,
+  otherCredentials,
+  otherDigest,
+  otherFilter,
+  pull,
+  registrationOf,
+  startUs,
+  stranger,
+  wanted,
+} from './samples.ts';
+import {
+  type AccountSetUp,
+  type Cut,
+  openAccount,
+  type RegisterOptions,
+  type Situation,
+} from './set-up.ts';
+
+interface Scenario {
+  title: string;
+  situation: Situation;
+  options: RegisterOptions;
+  /** What must be as before. */
+  others?: readonly Held[];
+  /** What must not be lost on the way, and since when; null where nothing ran that is still wanted. */
+  events: { fromUs: number; ids?: readonly string[] } | null;
+}
+
+const two = { runningMax: 2, totalMax: 10 };
+const newFilter = wanted({ filter: otherFilter });
+const runningSeenUs = startUs - dayUs;
+const gone = registrationOf({ subscriptionId: 'id-gone', runningSeenAtUs: runningSeenUs });
+const pausedByService = held({ status: 'paused', lastNotificationAtUs: runningSeenUs });
+const seenLongAgo = registrationOf({ runningSeenAtUs: runningSeenUs, pausedSeenAtUs: startUs });
+const lastingGap = {
+  subscription: 'alps',
+  events: ['created'],
+  filter: '',
+  fromUs: startUs - dayUs,
+  reason: 'paused by command',
+};
+const drifted = held({ endpoint: 'https://elsewhere.example.org/notifications/alps' });
+const atEarlierUrl = held({ endpoint: `${earlierUrl}/notifications/alps` });
+
+const creations: Scenario[] = [
+  {
+    title: 'a creation',
+    situation: { held: [stranger()] },
+    options: { desired: [wanted()] },
+    others: [stranger()],
+    events: null,
+  },
+  {
+    title: 'a creation as paused, in an account where two run',
+    situation: { held: [stranger(), pull()] },
+    options: { desired: [wanted({ status: 'paused' })] },
+    others: [stranger(), pull()],
+    events: null,
+  },
+  {
+    title: 'a creation anew of what is gone',
+    situation: { registrations: [gone] },
+    options: { desired: [wanted()] },
+    events: { fromUs: runningSeenUs },
+  },
+];
+
+const edits: Scenario[] = [
+  {
+    title: 'a resumption',
+    situation: { held: [pausedByService], registrations: [seenLongAgo] },
+    options: { desired: [wanted()] },
+    events: { fromUs: runningSeenUs },
+  },
+  {
+    title: 'a resumption after a pause by command',
+    situation: {
+      held: [held({ status: 'paused' })],
+      registrations: [registrationOf({ heldBy: 'command', runningSeenAtUs: runningSeenUs })],
+      gaps: [lastingGap],
+    },
+    options: { desired: [wanted()] },
+    events: { fromUs: startUs - dayUs },
+  },
+  {
+    title: 'a resumption of one that was never registered here',
+    situation: { held: [pausedByService] },
+    options: { desired: [wanted()] },
+    events: { fromUs: runningSeenUs },
+  },
+  {
+    title: 'a pause',
+    situation: { held: [held()], registrations: [registrationOf()] },
+    options: { desired: [wanted({ status: 'paused' })] },
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'a change of endpoint and credentials',
+    situation: {
+      held: [{ ...drifted, credentials: otherCredentials }],
+      registrations: [registrationOf({ credentialsDigest: otherDigest })],
+    },
+    options: { desired: [wanted()] },
+    events: { fromUs: startUs, ids: ['id-alps'] },
+  },
+  {
+    title: 'an adoption of one with unknown credentials',
+    situation: {
+      held: [held({ id: 'id-by-hand', credentials: otherCredentials })],
+      registrations: [gone],
+    },
+    options: { desired: [wanted()] },
+    events: { fromUs: startUs },
+  },
+];
+
+const replacements: Scenario[] = [
+  {
+    title: 'a replacement with room to overlap',
+    situation: { held: [held(), stranger()], registrations: [registrationOf()], limits: two },
+    options: { desired: [newFilter] },
+    others: [stranger()],
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'a replacement by changing places',
+    situation: {
+      held: [held(), stranger()],
+      registrations: [registrationOf()],
+      limits: { runningMax: 2, totalMax: 3 },
+    },
+    options: { desired: [{ ...newFilter, events: ['created', 'modified'] }] },
+    others: [stranger()],
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'a replacement where only one may run',
+    situation: {
+      held: [held()],
+      registrations: [registrationOf()],
+      limits: { runningMax: 1, totalMax: 10 },
+    },
+    options: { desired: [newFilter] },
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'a replacement that deletes first',
+    situation: {
+      held: [held(), stranger(), pull({ status: 'paused' })],
+      registrations: [registrationOf()],
+      limits: { runningMax: 2, totalMax: 3 },
+    },
+    options: { desired: [newFilter] },
+    others: [stranger(), pull({ status: 'paused' })],
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'a replacement by a paused one, in a full account',
+    situation: {
+      held: [held()],
+      registrations: [registrationOf()],
+      limits: { runningMax: 1, totalMax: 1 },
+    },
+    options: { desired: [{ ...newFilter, status: 'paused' }] },
+    events: null,
+  },
+  {
+    title: 'a replacement of a paused one by one that runs',
+    situation: { held: [pausedByService], registrations: [seenLongAgo] },
+    options: { desired: [newFilter] },
+    events: { fromUs: runningSeenUs },
+  },
+  {
+    title: 'a replacement with new credentials and an endpoint changed by somebody',
+    situation: {
+      held: [{ ...drifted, credentials: otherCredentials }],
+      registrations: [registrationOf({ credentialsDigest: otherDigest })],
+    },
+    options: { desired: [newFilter] },
+    events: { fromUs: startUs, ids: ['id-alps'] },
+  },
+  {
+    title: 'one of two kept',
+    situation: {
+      held: [held(), held({ id: 'id-double', credentials: otherCredentials })],
+      registrations: [registrationOf()],
+    },
+    options: { desired: [wanted()] },
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'one of two kept, which is to run now',
+    situation: {
+      held: [held({ status: 'paused' }), held({ id: 'id-double' })],
+      registrations: [registrationOf({ status: 'paused', runningSeenAtUs: null })],
+      limits: { runningMax: 1, totalMax: 10 },
+    },
+    options: { desired: [wanted()] },
+    events: { fromUs: startUs },
+  },
+];
+
+const removalsAndMoves: Scenario[] = [
+  {
+    title: 'a deletion of what is no longer wanted',
+    situation: {
+      held: [held({ status: 'paused' }), held({ name: 'baltic' })],
+      registrations: [registrationOf(), registrationOf({ name: 'baltic' })],
+      gaps: [lastingGap],
+    },
+    options: { desired: [wanted({ name: 'baltic' })], prune: true },
+    events: null,
+  },
+  {
+    title: 'a move from an earlier public URL',
+    situation: { held: [atEarlierUrl, stranger()] },
+    options: { desired: [wanted()], movedFrom: earlierUrl },
+    others: [stranger()],
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'a move from an earlier public URL with another filter',
+    situation: {
+      held: [{ ...atEarlierUrl, credentials: otherCredentials }, stranger()],
+      limits: { runningMax: 2, totalMax: 3 },
+    },
+    options: { desired: [newFilter], movedFrom: earlierUrl },
+    others: [stranger()],
+    events: { fromUs: startUs },
+  },
+  {
+    title: 'several steps at once in an account that is full',
+    situation: {
+      held: [
+        held({ credentials: otherCredentials }),
+        held({ name: 'baltic', credentials }),
+        held({ name: 'crete', status: 'paused', submittedAtUs: startUs - minuteUs }),
+      ],
+      registrations: [
+        registrationOf({ credentialsDigest: otherDigest }),
+        registrationOf({ name: 'baltic' }),
+        registrationOf({ name: 'crete', status: 'paused', runningSeenAtUs: null }),
+      ],
+      limits: { runningMax: 2, totalMax: 3 },
+    },
+    options: {
+      desired: [newFilter, wanted({ name: 'baltic', status: 'paused' }), wanted({ name: 'delta' })],
+      prune: true,
+    },
+    events: { fromUs: startUs },
+  },
+];
+
+const scenarios: readonly Scenario[] = [
+  ...creations,
+  ...edits,
+  ...replacements,
+  ...removalsAndMoves,
+];
+
+/** Every way to cut a scenario: as many calls as an uncut run makes, twice two ways each. */
+async function cutsOf({ situation, options }: Scenario): Promise<Cut[]> {
+  const setUp = await openAccount(situation);
+  await setUp.register(options);
+  const calls = setUp.calls().length;
+  setUp.close();
+  expect(calls).toBeGreaterThan(2);
+  return Array.from({ length: calls }, (_, call) => call).flatMap((call) =>
+    (['before', 'after'] as const).flatMap((when) =>
+      (['killed', 'unavailable'] as const).map((how) => ({ call, when, how })),
+    ),
+  );
+}
+
+async function expectEnded(
+  setUp: AccountSetUp,
+  { options, others = [], situation, events }: Scenario,
+): Promise<void> {
+  await expectSettled(setUp, options, others);
+  const gaps = await setUp.administration.gaps();
+  const lasting = gaps.filter(({ toUs }) => toUs === null).map(({ subscription }) => subscription);
+  const paused = options.desired.filter(({ status }) => status === 'paused');
+  expect(paused.map(({ name }) => name)).toEqual(expect.arrayContaining(lasting));
+  if (events === null) return;
+  const before = situation.held?.find(({ id }) => id === 'id-alps');
+  const after = options.desired.find(({ name }) => name === 'alps');
+  const versions: { events: readonly string[]; filter: string }[] = [];
+  for (const version of [before, after]) if (version !== undefined) versions.push(version);
+  expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, ...events });
+}
+
+/** Lets `disturb` cut each call with an account of its own, registers, and reports the cuts that left traces. */
+async function expectNoFailure(
+  scenario: Scenario,
+  disturb: (setUp: AccountSetUp, cut: Cut) => Promise<void>,
+): Promise<void> {
+  const failures: string[] = [];
+  for (const cut of await cutsOf(scenario)) {
+    const setUp = await openAccount(scenario.situation);
+    await disturb(setUp, cut);
+    const cutAt = setUp.calls()[cut.call];
+    // One that fails may be asked for once more, in vain.
+    setUp.catalogue.refusals.length = 0;
+    try {
+      expect((await setUp.register(scenario.options)).excess).toEqual([]);
+      await expectEnded(setUp, scenario);
+    } catch (error) {
+      failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);
+    }
+    setUp.close();
+  }
+  expect(failures).toEqual([]);
+}
+
+describe.each(scenarios)('$title', (scenario) => {
+  const { situation, options } = scenario;
+
+  it('ends as wanted when nothing comes between', async () => {
+    const setUp = await openAccount(situation);
+    const { excess } = await setUp.register(options);
+    expect(excess).toEqual([]);
+    await expectEnded(setUp, scenario);
+    const { length } = setUp.catalogue.writes;
+    await setUp.register(options);
+    expect(setUp.catalogue.writes).toHaveLength(length);
+    expect(new Set(setUp.catalogue.writes).size).toBe(length);
+    setUp.close();
+  });
+
+  it('ends the same when it is cut anywhere and run again', async () => {
+    await expectNoFailure(scenario, async (setUp, cut) => {
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(dayUs / 24);
+    });
+  });
+
+  it('ends the same when it is cut twice at the same place', async () => {
+    await expectNoFailure(scenario, async (setUp, cut) => {
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(minuteUs);
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(minuteUs);
+    });
+  });
+
+  it('bears a round of maintenance after a cut', async () => {
+    await expectNoFailure(scenario, async (setUp, cut) => {
+      await setUp.register(options, cut).catch(() => undefined);
+      setUp.pass(dayUs / 24);
+      await maintain({ inFile: null }, setUp.context());
+    });
+  });
+
+  it('is finished by maintenance alone, once it was begun', async () => {
+    if (options.prune || options.movedFrom !== undefined) return;
+    for (const cut of await cutsOf(scenario)) {
+      const setUp = await openAccount(situation);
+      await setUp.register(options, cut).catch(() => undefined);
+      if (setUp.catalogue.writes.length > 0) {
+        await maintain({ inFile: null }, setUp.context());
+        setUp.catalogue.refusals.length = 0;
+        await expectEnded(setUp, scenario);
+      }
+      setUp.close();
+    }
+  });
+});

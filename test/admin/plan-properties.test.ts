@@ -1,0 +1,147 @@
+/** What holds for plans of any account, any registrations and any wishes. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { times } from '../helpers/thorough.ts';
+import { type RandomAccount, randomAccount } from './arbitrary-account.ts';
+import { expectNoEventLost, expectSettled } from './expect-settled.ts';
+import { minuteUs, startUs } from './samples.ts';
+import type { Cut } from './set-up.ts';
+import { type AccountSetUp, openAccount } from './set-up.ts';
+
+const withRoom = randomAccount().filter(({ fits }) => fits);
+const withoutRoom = randomAccount().filter(({ fits }) => !fits);
+const anyCut = fc.record<Cut>({
+  call: fc.nat(40),
+  when: fc.constantFrom('before', 'after'),
+  how: fc.constantFrom('killed', 'unavailable'),
+});
+
+/** Runs a property with an account of its own each time. */
+function holds<Also>(
+  accounts: fc.Arbitrary<RandomAccount>,
+  also: fc.Arbitrary<Also>,
+  property: (setUp: AccountSetUp, account: RandomAccount, also: Also) => Promise<void>,
+  numRuns: number,
+): Promise<void> {
+  return fc.assert(
+    fc.asyncProperty(accounts, also, async (account, given) => {
+      const setUp = await openAccount(account.situation);
+      try {
+        await property(setUp, account, given);
+      } finally {
+        setUp.close();
+      }
+    }),
+    { numRuns },
+  );
+}
+
+const nothing = fc.constant(null);
+
+describe('a plan for any account', () => {
+  it('ends in what is wanted, within the limits on the way, with nothing done twice', async () => {
+    await holds(
+      withRoom,
+      nothing,
+      async (setUp, { options, others }) => {
+        const { excess } = await setUp.register(options);
+        expect(excess).toEqual([]);
+        await expectSettled(setUp, options, others);
+        const { writes } = setUp.catalogue;
+        expect(writes).toEqual([...new Set(writes)]);
+      },
+      times(300, 1_000),
+    );
+  });
+
+  it('is not begun when what is wanted has no room', async () => {
+    await holds(
+      withoutRoom,
+      nothing,
+      async (setUp, { situation, options }) => {
+        const { excess } = await setUp.register(options);
+        expect(excess.length).toBeGreaterThan(0);
+        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(setUp.catalogue.writes).toEqual([]);
+        const byName = situation.registrations.toSorted((a, b) => a.name.localeCompare(b.name));
+        expect(await setUp.administration.registrations()).toEqual(byName);
+      },
+      300,
+    );
+  });
+
+  it('changes nothing when it is only looked at', async () => {
+    await holds(
+      randomAccount(),
+      nothing,
+      async (setUp, { situation, options }) => {
+        const before = await setUp.administration.registrations();
+        await setUp.plan(options);
+        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(await setUp.administration.registrations()).toEqual(before);
+      },
+      100,
+    );
+  });
+
+  it('never touches what others made, also when it is cut', async () => {
+    await holds(
+      randomAccount(),
+      anyCut,
+      async (setUp, { options, strangers }, cut) => {
+        await setUp.register(options, cut).catch(() => undefined);
+        const ids = new Set(strangers.map(({ id }) => id));
+        expect(setUp.catalogue.held().filter(({ id }) => ids.has(id))).toEqual(strangers);
+      },
+      300,
+    );
+  });
+
+  it('ends the same when it is cut anywhere, again and again', async () => {
+    await holds(
+      withRoom,
+      fc.array(anyCut, { minLength: 1, maxLength: 4 }),
+      async (setUp, { options, others }, cuts) => {
+        for (const cut of cuts) {
+          await setUp.register(options, cut).catch(() => undefined);
+          setUp.pass(minuteUs);
+        }
+        setUp.catalogue.refusals.length = 0;
+        expect((await setUp.register(options)).excess).toEqual([]);
+        await expectSettled(setUp, options, others);
+      },
+      times(300, 1_000),
+    );
+  });
+
+  it('loses no event on the way that is not inside a recorded gap', async () => {
+    await holds(
+      withRoom,
+      fc.option(anyCut),
+      async (setUp, { situation, options }, cut) => {
+        await setUp.register(options, cut).catch(() => undefined);
+        setUp.pass(minuteUs);
+        const { plan } = await setUp.register(options);
+        const gaps = await setUp.administration.gaps();
+        for (const { name, status, events, filter } of options.desired) {
+          if (status === 'paused') continue;
+          const known = situation.registrations.find((one) => one.name === name);
+          const ours = situation.held.filter(
+            ({ id, endpoint }) =>
+              id === known?.subscriptionId || endpoint?.includes(`/notifications/${name}`),
+          );
+          const ran = ours.some((one) => one.status === 'running');
+          if (!ran && typeof known?.runningSeenAtUs !== 'number') continue;
+          const versions = [{ events, filter }, ...ours];
+          const ids = ours.map(({ id }) => id);
+          expectNoEventLost(setUp.moments, gaps, { name, ids, versions, fromUs: startUs });
+          const isUnchanged = plan.unchanged.includes(name);
+          if (isUnchanged) continue;
+          const lasting = gaps.filter(({ subscription, toUs }) => subscription === name && !toUs);
+          expect(lasting).toEqual([]);
+        }
+      },
+      times(300, 1_000),
+    );
+  });
+});

@@ -1,0 +1,141 @@
+/**
+ * A receiver, a file of credentials and a catalogue that delivers all the while, for tests of
+ * rotations. Deliveries take time, and the receiver notices a changed file a little later.
+ */
+import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
+import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
+import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
+import type { Held } from './fake-catalogue.ts';
+import { otherCredentials, publicUrl, secret } from './samples.ts';
+import { type Cut, cutCalls, openAccount, type Situation } from './set-up.ts';
+
+const secondUs = 1_000_000;
+const callUs = 1_000;
+
+export interface RotationSituation extends Situation {
+  /** Ids of those that get something to deliver, every so many seconds. */
+  deliverEverySeconds?: Record<string, number>;
+  /** From the request to its arrival, repetitions included. */
+  latencySeconds?: number;
+  /** The receiver looks at the file this often. */
+  noticeSeconds?: number;
+  /** Nobody answers the probe. */
+  isDown?: boolean;
+  waitSeconds?: number;
+  skipProbe?: boolean;
+}
+
+export type TestedRotation = Awaited<ReturnType<typeof openRotation>>;
+
+const isSame = (one: EndpointCredentials, other: EndpointCredentials) =>
+  one.username === other.username && one.password === other.password;
+const nameOf = ({ endpoint }: Held) => endpoint?.split('/notifications/')[1] ?? null;
+
+/** All of ours have `otherCredentials` at first, which is what the file holds. */
+export async function openRotation(situation: RotationSituation) {
+  const { latencySeconds = 2, noticeSeconds = 1, isDown = false } = situation;
+  const { waitSeconds = 600, skipProbe = false } = situation;
+  const planned = await openAccount(situation);
+  const { catalogue, administration, nowUs } = planned;
+  /** The content of the file each time that it was written; the first entry is from the beginning. */
+  const files = [{ atUs: nowUs(), pairs: [otherCredentials] }];
+  /** Deliveries that the receiver refused. */
+  const refused: { name: string; username: string; atUs: number }[] = [];
+  /** When each user name was last accepted. */
+  const lastAcceptedUs = new Map<string, number>();
+  const reports: string[] = [];
+  let inFlight: { name: string | null; pair: EndpointCredentials; arrivesAtUs: number }[] = [];
+  let everySeconds = situation.deliverEverySeconds ?? {};
+  let accepted = [otherCredentials];
+  let seconds = 0;
+  let newPairs = 0;
+
+  const arrive = ({ name, pair }: (typeof inFlight)[number]) => {
+    const { username } = pair;
+    if (!accepted.some((one) => isSame(one, pair))) {
+      refused.push({ name: `${name}`, username, atUs: nowUs() });
+      return;
+    }
+    lastAcceptedUs.set(username, nowUs());
+    void administration.markDeliveries([{ subscription: name, username, lastAtUs: nowUs() }]);
+  };
+  /** What happens by itself within a second. */
+  const second = () => {
+    seconds += 1;
+    for (const one of catalogue.held()) {
+      const every = everySeconds[one.id];
+      if (every === undefined || seconds % every !== 0 || one.status !== 'running') continue;
+      const arrivesAtUs = nowUs() + latencySeconds * secondUs;
+      if (one.credentials) inFlight.push({ name: nameOf(one), pair: one.credentials, arrivesAtUs });
+    }
+    for (const delivery of inFlight) if (delivery.arrivesAtUs <= nowUs()) arrive(delivery);
+    inFlight = inFlight.filter(({ arrivesAtUs }) => arrivesAtUs > nowUs());
+    if (seconds % noticeSeconds === 0) accepted = files.at(-1)?.pairs ?? [];
+  };
+  let sinceSecondUs = 0;
+  const passUs = (us: number) => {
+    for (let leftUs = us; leftUs > 0; ) {
+      const stepUs = Math.min(leftUs, secondUs - sinceSecondUs);
+      planned.pass(stepUs);
+      leftUs -= stepUs;
+      sinceSecondUs += stepUs;
+      if (sinceSecondUs < secondUs) continue;
+      sinceSecondUs = 0;
+      second();
+    }
+  };
+  const probe = async (_: string, pair: EndpointCredentials | null): Promise<ProbeReport> => {
+    const fault = { stage: 'answer', message: 'it answers 401.', advice: 'Wait.' } as const;
+    if (isDown) return { fault: { ...fault, message: 'nobody listens.' }, status: null, tls: null };
+    const isKnown = pair !== null && accepted.some((one) => isSame(one, pair));
+    return { fault: isKnown ? null : fault, status: isKnown ? 200 : 401, tls: null };
+  };
+  let calls: string[] = [];
+  const rotate = (cut: Cut | null = null) => {
+    const process = {
+      probe,
+      unlocked: (wait: () => Promise<void>) => wait(),
+      pause: async (ms: number) => passUs(ms * 1_000),
+      writePairs: async (pairs: EndpointCredentials[]) => {
+        files.push({ atUs: nowUs(), pairs: [...pairs] });
+      },
+    };
+    const targets = { client: catalogue.client, administration, process };
+    const cuttable = cutCalls(targets, cut, () => passUs(callUs));
+    calls = cuttable.calls;
+    const options: RotationOptions = { waitMs: waitSeconds * 1_000, skipProbe };
+    return rotateCredentials(options, {
+      client: cuttable.client,
+      administration: cuttable.administration,
+      probe: cuttable.process.probe,
+      unlocked: (wait: () => Promise<void>) => wait(),
+      pause: cuttable.process.pause,
+      writePairs: cuttable.process.writePairs,
+      readPairs: () => [...(files.at(-1)?.pairs ?? [])],
+      newPair: () => {
+        newPairs += 1;
+        return { username: `earshot-${newPairs}`, password: `made-${newPairs}` };
+      },
+      publicUrl,
+      newSecret: () => secret,
+      nowUs,
+      report: (line) => void reports.push(line),
+    });
+  };
+  return {
+    planned,
+    rotate,
+    /** The calls of the last rotation. */
+    calls: () => calls,
+    files,
+    refused,
+    lastAcceptedUs,
+    accepted: () => accepted,
+    reports,
+    /** Sets what is delivered from now on, as `deliverEverySeconds`. */
+    deliver: (every: Record<string, number>) => {
+      everySeconds = every;
+    },
+    pass: (more: number) => passUs(more * secondUs),
+  };
+}

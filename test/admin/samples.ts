@@ -1,0 +1,79 @@
+/** Subscriptions as the catalogue holds them, as the store remembers them, and as they are wanted. */
+import { digestCredentials } from '../../src/admin/plan-context.ts';
+import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
+import type { Registration } from '../../src/domain/account.ts';
+import type { DesiredSubscription } from '../../src/domain/subscription.ts';
+import type { Held } from './fake-catalogue.ts';
+
+export const publicUrl = 'https://earshot.example.org:8443';
+export const earlierUrl = 'https://old.example.org';
+/** 2026-05-01T12:00:00Z. */
+export const startUs = Date.UTC(2026, 4, 1, 12) * 1000;
+export const minuteUs = 60_000_000;
+export const dayUs = 86_400_000_000;
+
+/** What the catalogue is to be given. */
+export const credentials: EndpointCredentials = { username: 'catalogue', password: 'new and long' };
+export const otherCredentials: EndpointCredentials = { username: 'earlier', password: 'old' };
+/** Random text in the program; the same here, so that equal credentials have equal digests. */
+export const secret = 'salt';
+/** Computed once: a digest takes some 10 ms. */
+export const digest = digestCredentials(credentials, secret);
+export const otherDigest = digestCredentials(otherCredentials, secret);
+
+const filter = "Collection/Name eq 'SENTINEL-2'";
+export const otherFilter = "Collection/Name eq 'SENTINEL-1'";
+
+/** Ours, running as wanted since ten days. */
+export function held(fields: Partial<Held> & { name?: string } = {}): Held {
+  const { name = 'alps', ...rest } = fields;
+  return {
+    id: `id-${name}`,
+    status: 'running',
+    type: 'push',
+    events: ['created'],
+    filter,
+    endpoint: `${publicUrl}/notifications/${name}`,
+    submittedAtUs: startUs - 10 * dayUs,
+    lastNotificationAtUs: startUs - minuteUs,
+    credentials,
+    resumedAtUs: null,
+    ...rest,
+  };
+}
+
+/** Somebody else's, which runs. */
+export function stranger(fields: Partial<Held> = {}): Held {
+  const endpoint = 'https://others.example.net/notifications/alps';
+  return held({ id: 'id-stranger', endpoint, credentials: otherCredentials, ...fields });
+}
+
+export function pull(fields: Partial<Held> = {}): Held {
+  return held({ id: 'id-pull', type: 'pull', endpoint: null, credentials: null, ...fields });
+}
+
+/** The registration that belongs to `held`. */
+export function registrationOf(fields: Partial<Registration> = {}): Registration {
+  const { name = 'alps' } = fields;
+  return {
+    name,
+    events: ['created'],
+    filter,
+    status: 'running',
+    subscriptionId: `id-${name}`,
+    unfinished: false,
+    credentialsDigest: digest,
+    activityAtUs: startUs - dayUs,
+    notifiedAtUs: startUs - dayUs,
+    runningSeenAtUs: startUs - dayUs / 4,
+    pausedSeenAtUs: null,
+    heldBy: null,
+    reported: null,
+    ...fields,
+  };
+}
+
+/** What `held` is, as a wish. */
+export function wanted(fields: Partial<DesiredSubscription> = {}): DesiredSubscription {
+  return { name: 'alps', events: ['created'], filter, status: 'running', ...fields };
+}

@@ -1,0 +1,536 @@
+/** The client of the subscription API: its requests, what it makes of each answer, and errors. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createSubscriptionClient } from '../../src/admin/subscription-client.ts';
+import { errorText } from '../../src/domain/app-error.ts';
+import { freePort } from '../helpers/free-ports.ts';
+import type { Answer } from '../http/answering-server.ts';
+import {
+  errorOf,
+  id,
+  listedTokens,
+  notFound,
+  shown,
+  startStandIn,
+  wanted,
+} from './catalogue-stand-in.ts';
+
+const { username, password } = wanted.credentials;
+
+/** What one call sends, when it is answered so. */
+async function sentBy(
+  call: (client: Awaited<ReturnType<typeof startStandIn>>['client']) => Promise<unknown>,
+  answer: Answer,
+) {
+  const { client, requests } = await startStandIn([answer]);
+  await call(client);
+  const [request] = requests;
+  if (request === undefined) throw new Error('Nothing was sent.');
+  const { method, path, headers, body } = request;
+  return { method, path, headers, json: body === '' ? null : JSON.parse(body) };
+}
+
+describe('a request', () => {
+  it('to create has the specified path and body', async () => {
+    const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
+    expect([sent.method, sent.path]).toEqual(['POST', '/odata/v1/Subscriptions']);
+    expect(sent.json).toEqual({
+      SubscriptionType: 'push',
+      SubscriptionEvent: ['created', 'modified'],
+      FilterParam: wanted.filter,
+      StageOrder: false,
+      Priority: 1,
+      Status: 'running',
+      NotificationEndpoint: wanted.endpoint,
+      NotificationEpUsername: username,
+      NotificationEpPassword: password,
+    });
+  });
+
+  it('to create without a filter has no FilterParam', async () => {
+    const paused = { ...wanted, filter: '', status: 'paused' } as const;
+    const sent = await sentBy((client) => client.create(paused), { status: 201, body: shown });
+    expect(Object.keys(sent.json)).not.toContain('FilterParam');
+    expect(sent.json.Status).toBe('paused');
+  });
+
+  it.each([
+    [{ status: 'paused' }, { Status: 'paused' }],
+    [{ endpoint: wanted.endpoint }, { NotificationEndpoint: wanted.endpoint }],
+    [
+      { credentials: wanted.credentials },
+      { NotificationEpUsername: username, NotificationEpPassword: password },
+    ],
+    [
+      { status: 'running', endpoint: 'https://a/b' },
+      { Status: 'running', NotificationEndpoint: 'https://a/b' },
+    ],
+  ] as const)('to edit has only what changes: %j', async (edit, body) => {
+    const sent = await sentBy((client) => client.edit(id, edit), { status: 204 });
+    expect([sent.method, sent.path]).toEqual(['PATCH', `/odata/v1/Subscriptions(${id})`]);
+    expect(sent.json).toEqual(body);
+  });
+
+  it('to edit nothing is not sent', async () => {
+    const { client, requests } = await startStandIn([{ body: shown }]);
+    await client.edit(id, {});
+    expect(requests).toEqual([]);
+  });
+
+  it('to list, show, cancel and delete have the specified methods, paths and bodies', async () => {
+    const list = await sentBy((client) => client.list(), { body: [] });
+    expect([list.method, list.path, list.json]).toEqual([
+      'GET',
+      '/odata/v1/Subscriptions/Info',
+      null,
+    ]);
+    const path = `/odata/v1/Subscriptions(${id})`;
+    const get = await sentBy((client) => client.get(id), { body: shown });
+    expect([get.method, get.path, get.json]).toEqual(['GET', path, null]);
+    const cancel = await sentBy((client) => client.cancel(id), { status: 204 });
+    expect([cancel.method, cancel.path, cancel.json]).toEqual([
+      'PATCH',
+      path,
+      { Status: 'cancelled' },
+    ]);
+    const gone = await sentBy((client) => client.delete(id), { status: 204 });
+    expect([gone.method, gone.path, gone.json]).toEqual(['DELETE', path, null]);
+  });
+
+  it('always carries the token and the content type', async () => {
+    const { client, requests } = await startStandIn(({ path }) => ({
+      body: path.endsWith('Info') ? [] : shown,
+    }));
+    await client.list();
+    await client.get(id);
+    await client.create(wanted);
+    await client.edit(id, { status: 'running' });
+    await client.cancel(id);
+    await client.delete(id);
+    expect(requests).toHaveLength(6);
+    for (const { headers } of requests) {
+      expect(headers.authorization).toBe('Bearer first-token');
+      expect(headers['content-type']).toBe('application/json');
+    }
+  });
+
+  it('keeps an id that is none within its place in the path', async () => {
+    const { client, requests } = await startStandIn([{ body: shown }]);
+    await client.edit('a/../b?c)#\ud800', { status: 'running' });
+    expect(requests[0]?.path).toBe('/odata/v1/Subscriptions(a%2F..%2Fb%3Fc)%23%EF%BF%BD)');
+  });
+});
+
+const fixtures = resolve(import.meta.dirname, '../../../shared/fixtures/subscriptions');
+const fixture = (name: string) => JSON.parse(readFileSync(join(fixtures, name), 'utf8'));
+
+describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fixtures)', () => {
+  it('of a creation are what is sent, but for our own values', async () => {
+    const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
+    const documented = fixture('create-push-request.json');
+    expect(Object.keys(sent.json).toSorted()).toEqual(Object.keys(documented).toSorted());
+    expect(sent.json.SubscriptionType).toBe(documented.SubscriptionType);
+  });
+
+  it('of an answer to a creation are read', async () => {
+    const { client } = await startStandIn([{ status: 201, body: fixture('create-push-201.json') }]);
+    expect(await client.create(wanted)).toEqual({
+      id,
+      status: 'running',
+      type: null,
+      events: ['created'],
+      filter: fixture('create-push-201.json').FilterParam,
+      endpoint: 'https://userservice/notification',
+      submittedAtUs: Date.UTC(2024, 0, 18, 9, 47, 34) * 1000 + 267_200,
+      lastNotificationAtUs: null,
+    });
+  });
+
+  it('of a list are read, push and pull', async () => {
+    const { client } = await startStandIn([{ body: fixture('info-list-200.json') }]);
+    const [push, pull] = await client.list();
+    expect(push).toMatchObject({
+      id,
+      status: 'running',
+      endpoint: 'https://userservice/notification',
+      lastNotificationAtUs: Date.UTC(2024, 0, 18, 9, 47, 45, 540) * 1000,
+    });
+    expect(pull).toMatchObject({ status: 'paused', endpoint: null });
+  });
+
+  it('of an edit are success', async () => {
+    const { client } = await startStandIn([{ body: fixture('patch-paused-200.json') }]);
+    await client.edit(id, { status: 'paused' });
+  });
+});
+
+describe('an answer of success', () => {
+  it.each<Answer>([
+    { status: 201 },
+    { status: 201, body: 'created' },
+    { status: 200, body: [] },
+    { status: 201, body: { Id: id } },
+    { status: 201, body: '{"Id":', headers: { 'Content-Type': 'application/json' } },
+  ])('to a creation that cannot be read is null (%j)', async (answer) => {
+    const { client } = await startStandIn([answer]);
+    expect(await client.create(wanted)).toBeNull();
+  });
+
+  it('to an edit that shows another status is not believed', async () => {
+    const { client } = await startStandIn([{ status: 200, body: shown }]);
+    const edit = client.edit(id, { status: 'paused' });
+    await expect(edit).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it.each<Answer>([{ status: 200, body: shown }, { status: 204 }, { status: 200, body: '<html>' }])(
+    'to an edit or an end is taken whatever its body is (%j)',
+    async (answer) => {
+      const { client, requests } = await startStandIn([answer]);
+      await client.edit(id, { status: 'running' });
+      await client.cancel(id);
+      await client.delete(id);
+      expect(requests).toHaveLength(3);
+    },
+  );
+
+  it.each([
+    [{ Id: id }, 'item 1 of 2 (from 0) lacks Status'],
+    [{}, 'item 1 of 2 (from 0) lacks Id and Status'],
+    [null, 'item 1 of 2 (from 0) is not an object'],
+    [{ ...shown, Id: '' }, 'lacks Id'],
+  ])('to a list with an item that cannot be read is an error (%j)', async (item, words) => {
+    const { client } = await startStandIn([{ body: [shown, item] }]);
+    const error = await errorOf(client.list());
+    expect([error.code, errorText(error)]).toEqual(['unavailable', expect.stringContaining(words)]);
+  });
+
+  it.each<Answer>([{ body: { value: [] } }, { body: '<html>' }, { status: 204 }])(
+    'to a list that is none is an error (%j)',
+    async (answer) => {
+      const { client } = await startStandIn([answer]);
+      const error = await errorOf(client.list());
+      expect([error.code, errorText(error)]).toEqual([
+        'unavailable',
+        "The catalogue's list of subscriptions cannot be read: it is not a JSON array. Check EARSHOT_CATALOGUE_URL.",
+      ]);
+    },
+  );
+});
+
+describe('one subscription', () => {
+  const other = { ...shown, Id: 'another-id' };
+  const listWith = (items: unknown[], answer: Answer) =>
+    startStandIn(({ path }) => (path.endsWith('/Info') ? { body: items } : answer));
+
+  it('is null when there is none', async () => {
+    expect(await (await listWith([other], notFound)).client.get(id)).toBeNull();
+  });
+
+  it.each<Answer>([
+    { status: 404, body: { detail: 'Invalid odata path' } },
+    { status: 400, body: { detail: 'Invalid odata path' } },
+    { status: 404, body: { detail: 'Not Found' } },
+    { status: 405, body: { detail: 'Method Not Allowed' } },
+    { status: 200, body: '<html>' },
+  ])('is looked up in the list where the service has no such call (%j)', async (answer) => {
+    const { client } = await listWith([other, { ...shown, Id: id.toUpperCase() }], answer);
+    expect((await client.get(id))?.id).toBe(id.toUpperCase());
+    expect(await (await listWith([other], answer)).client.get(id)).toBeNull();
+  });
+
+  it('is not looked up elsewhere when the service is down', async () => {
+    const { client, requests } = await listWith([shown], { status: 503 });
+    expect((await errorOf(client.get(id))).code).toBe('unavailable');
+    expect(requests.every(({ path }) => !path.endsWith('/Info'))).toBe(true);
+  });
+
+  it('that is gone already may be cancelled and deleted', async () => {
+    const { client, requests } = await startStandIn([notFound]);
+    await client.cancel(id);
+    await client.delete(id);
+    expect(requests.map(({ method }) => method)).toEqual(['PATCH', 'DELETE']);
+  });
+
+  it.each<Answer>([
+    { status: 410, body: { detail: 'Gone.' } },
+    { status: 409, body: { detail: 'Cancelled before.' } },
+    { status: 404, body: { detail: 'Not Found' } },
+  ])('that may be gone is looked for in the list before that is believed (%j)', async (answer) => {
+    await (await listWith([other], answer)).client.delete(id);
+    const { client } = await listWith([shown], answer);
+    await errorOf(client.delete(id));
+    await errorOf(client.cancel(id));
+  });
+
+  it('is not taken for deleted when the address is wrong', async () => {
+    const { client } = await startStandIn([{ status: 404, body: '<html><title>404</title>' }]);
+    const error = await errorOf(client.delete(id));
+    expect([error.code, errorText(error)]).toEqual([
+      'invalid',
+      'The catalogue refused to list subscriptions (404). Check EARSHOT_CATALOGUE_URL. It says: (a web page) 404',
+    ]);
+  });
+
+  it('that is gone cannot be edited', async () => {
+    const { client } = await startStandIn([notFound]);
+    const error = await errorOf(client.edit(id, { status: 'paused' }));
+    expect([error.code, errorText(error)]).toEqual([
+      'not_found',
+      `The catalogue has no such subscription, so it could not change subscription ${id} (404, request id r-404). List what is there. It says: Subscription with id ${id} not found.`,
+    ]);
+  });
+});
+
+describe('a creation', () => {
+  it.each<Answer>(['cut', 'hang', { status: 503 }, { status: 500 }, { status: 429 }])(
+    'is sent once, and no more (%j)',
+    async (answer) => {
+      const { client, requests } = await startStandIn([answer], { attemptTimeoutMs: 300 });
+      const error = await errorOf(client.create(wanted));
+      const tooMany = typeof answer === 'object' && 'status' in answer && answer.status === 429;
+      expect(error.code).toBe(tooMany ? 'too_many' : 'unavailable');
+      expect(requests).toHaveLength(1);
+    },
+  );
+
+  it('that was refused for its token is sent again with another', async () => {
+    const unauthorized = { status: 401, body: { detail: 'Unauthorized' } };
+    const { client, requests, refused } = await startStandIn([
+      unauthorized,
+      { status: 201, body: shown },
+    ]);
+    expect((await client.create(wanted))?.id).toBe(id);
+    expect(refused).toEqual(['first-token']);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer first-token',
+      'Bearer second-token',
+    ]);
+  });
+});
+
+describe('a token that is refused', () => {
+  it.each<Answer>([
+    { status: 401 },
+    { status: 401, body: { detail: 'Unauthorized' } },
+    { status: 403, body: { detail: 'Not authenticated' } },
+    { status: 403, body: { detail: { message: 'Token has expired', request_id: 'r' } } },
+  ])('is replaced once, and then that is that (%j)', async (answer) => {
+    const { client, requests, refused } = await startStandIn([answer]);
+    const error = await errorOf(client.list());
+    expect(error.code).toBe('unauthorized');
+    expect(errorText(error)).toContain('The catalogue does not accept the access token');
+    expect(refused).toEqual(['first-token', 'second-token']);
+    expect(requests).toHaveLength(2);
+  });
+
+  it('is another matter than a request that is not allowed', async () => {
+    const answer = { status: 403, body: { detail: 'Quota of this account is used up.' } };
+    const { client, refused } = await startStandIn([answer]);
+    const error = await errorOf(client.list());
+    expect([error.code, refused]).toEqual(['invalid', []]);
+  });
+});
+
+it('a catalogue that cannot be reached is told with what was wanted', async () => {
+  const host = `127.0.0.1:${await freePort()}`;
+  const client = createSubscriptionClient({
+    catalogueUrl: `http://${host}`,
+    tokens: listedTokens().tokens,
+    fetch,
+    random: () => 0,
+    timing: { retryDelayMs: 1 },
+  });
+  const error = await errorOf(client.create(wanted));
+  expect([error.code, errorText(error)]).toEqual([
+    'unavailable',
+    `Could not create the subscription: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
+  ]);
+});
+
+/** The error that the client makes of an answer to a creation. */
+async function errorWith(answer: Answer) {
+  const { client } = await startStandIn([answer]);
+  return errorOf(client.create(wanted));
+}
+
+describe('the words', () => {
+  it('of a text reach the reader unchanged', async () => {
+    const detail = "Invalid filter: Invalid field: 'Größe' (see $filter).";
+    const error = await errorWith({
+      status: 400,
+      body: { detail },
+      headers: { 'request-id': 'r-1' },
+    });
+    expect(errorText(error)).toBe(
+      `The catalogue refused to create the subscription (400, request id r-1). It says: ${detail}`,
+    );
+  });
+
+  it('of an object too, with the id in its body when no header has one', async () => {
+    const body = { detail: { message: 'Invalid value.', request_id: 'r-2' } };
+    expect(errorText(await errorWith({ status: 400, body }))).toBe(
+      'The catalogue refused to create the subscription (400, request id r-2). It says: Invalid value.',
+    );
+    const headers = { 'request-id': 'r-3' };
+    expect(errorText(await errorWith({ status: 400, body, headers }))).toContain('request id r-3)');
+  });
+
+  it('of a list become a line each, without what was sent', async () => {
+    const input = { NotificationEpPassword: wanted.credentials.password, odd: 'input' };
+    const detail = [
+      { type: 'missing', loc: ['body', 'SubscriptionType'], msg: 'Field required', input },
+      { type: 'enum', loc: ['body', 'SubscriptionEvent', 0], msg: 'Input should be …', input },
+      { msg: 'Without a place', input },
+      'a text',
+      { input },
+    ];
+    const error = await errorWith({ status: 422, body: { detail } });
+    expect(errorText(error)).toBe(
+      'The catalogue refused to create the subscription (422). It says:',
+    );
+    expect(error.details).toEqual([
+      'body.SubscriptionType: Field required',
+      'body.SubscriptionEvent.0: Input should be …',
+      'Without a place',
+      'a text',
+      '(a finding without words)',
+    ]);
+  });
+
+  it('of a long list are no more than twenty lines', async () => {
+    const detail = Array.from({ length: 50 }, (_, index) => ({ loc: [index], msg: 'odd' }));
+    const { details } = await errorWith({ status: 422, body: { detail } });
+    expect([details.length, details.at(-1)]).toEqual([21, '… and 30 more']);
+  });
+
+  it.each([
+    ['plain text', 'upstream connect error', 'It says: upstream connect error'],
+    ['a page', '<html><title>502 Bad Gateway</title>', 'It says: (a web page) 502 Bad Gateway'],
+    ['other JSON', { error: 'odd' }, 'It says: {"error":"odd"}'],
+    ['control characters', 'a\u001b]0;x\u0007b', 'It says: a\ufffd]0;x\ufffdb'],
+    ['more than a glance', 'x'.repeat(300), `It says: ${'x'.repeat(200)}…`],
+  ])('of %s are a hint', async (_title, body, words) => {
+    const error = await errorWith({ status: 400, body });
+    expect(errorText(error).endsWith(words)).toBe(true);
+  });
+
+  it('that are none leave the status', async () => {
+    expect(errorText(await errorWith({ status: 418 }))).toBe(
+      'The catalogue refused to create the subscription (418).',
+    );
+  });
+
+  it.each([
+    ['as a text', (text: string) => ({ detail: text })],
+    ['as an object', (text: string) => ({ detail: { message: text } })],
+    ['as a list', (text: string) => ({ detail: [{ loc: [text], msg: text }] })],
+    ['in another form', (text: string) => ({ sent: text })],
+    ['as plain text', (text: string) => text],
+  ])('never hold what they repeat of our secrets: %s', async (_title, form) => {
+    const { username, password } = wanted.credentials;
+    const basic = Buffer.from(`${username}:${password}`).toString('base64');
+    const echo = `first-token ${password} ${encodeURIComponent(password)} ${basic}`;
+    const error = await errorWith({
+      status: 400,
+      body: form(echo),
+      headers: { 'request-id': 'Bearer first-token' },
+    });
+    expect([errorText(error), ...error.details].join()).toContain('… … … …');
+  });
+});
+
+describe('the code', () => {
+  it.each([
+    [400, 'invalid'],
+    [402, 'invalid'],
+    [403, 'invalid'],
+    [404, 'invalid'],
+    [405, 'invalid'],
+    [408, 'unavailable'],
+    [409, 'conflict'],
+    [413, 'invalid'],
+    [422, 'invalid'],
+    [429, 'too_many'],
+    [500, 'unavailable'],
+    [501, 'unavailable'],
+    [502, 'unavailable'],
+    [503, 'unavailable'],
+    [599, 'unavailable'],
+    [301, 'unavailable'],
+    [304, 'unavailable'],
+    [307, 'unavailable'],
+  ])('of %i is %s', async (status, code) => {
+    expect((await errorWith({ status })).code).toBe(code);
+  });
+
+  it('of too many requests says when to try again', async () => {
+    const soon = await errorWith({ status: 429, headers: { 'Retry-After': '17' } });
+    expect(errorText(soon)).toBe(
+      'The catalogue refused to create the subscription, as it was asked too often (429). Try again in 17 seconds.',
+    );
+    expect(errorText(await errorWith({ status: 429 }))).toContain('Try again later.');
+  });
+
+  it('of a redirect says where it points, without the path', async () => {
+    const location = 'https://elsewhere.example/path?token=first-token';
+    expect(errorText(await errorWith({ status: 302, headers: { location } }))).toBe(
+      'The catalogue did not create the subscription but points to https://elsewhere.example (302). earshot does not follow, as the access token must not travel. Check EARSHOT_CATALOGUE_URL.',
+    );
+    const odd = await errorWith({ status: 302, headers: { location: 'javascript:first-token' } });
+    expect(errorText(odd)).toContain('points to another address (302)');
+  });
+
+  it('of an unknown id is its own, with whatever status it comes', async () => {
+    for (const status of [400, 404, 410, 422]) {
+      for (const detail of [
+        `Subscription with id ${id} not found.`,
+        { message: `Subscription with id ${id} not found.` },
+        [{ loc: ['path', 'id'], msg: `Subscription with id ${id} not found.` }],
+      ]) {
+        const { client } = await startStandIn([{ status, body: { detail } }]);
+        expect((await errorOf(client.edit(id, { status: 'paused' }))).code).toBe('not_found');
+      }
+    }
+  });
+});
+
+const recordedErrors = resolve(import.meta.dirname, '../../../shared/fixtures/errors');
+
+describe.skipIf(!existsSync(recordedErrors))(
+  'recorded errors of the real catalogue (in ../shared/fixtures)',
+  () => {
+    const recorded = () =>
+      readdirSync(recordedErrors).flatMap((name) =>
+        JSON.parse(readFileSync(join(recordedErrors, name), 'utf8')),
+      );
+
+    it('reach the reader word for word, with their request id', async () => {
+      let seen = 0;
+      for (const { request, response, ...bare } of recorded()) {
+        const body = response?.body ?? bare;
+        const headers =
+          response === undefined ? {} : { 'request-id': response.headers['request-id'] };
+        const error = await errorWith({ status: response?.status.code ?? 400, body, headers });
+        const { detail } = body;
+        const words = Array.isArray(detail)
+          ? detail.map(({ msg }) => msg)
+          : [detail.message ?? detail];
+        for (const word of words)
+          expect([errorText(error), ...error.details].join('\n')).toContain(word);
+        if (request !== undefined) expect(errorText(error)).toContain(headers['request-id']);
+        seen += 1;
+      }
+      expect(seen).toBeGreaterThanOrEqual(12);
+    });
+
+    it('of a list read as they were meant', async () => {
+      const name = join(recordedErrors, 'products-422-skip-release-notes.json');
+      const { details } = await errorWith({
+        status: 422,
+        body: JSON.parse(readFileSync(name, 'utf8')),
+      });
+      expect(details).toEqual(['query.$skip: Input should be less than or equal to 10000']);
+    });
+  },
+);

@@ -1,0 +1,304 @@
+/** Tasks of a comparison: those of a window that is asked for, and those that are due automatically. */
+import { expect, it } from 'vitest';
+import type { Gap } from '../../src/domain/account.ts';
+import type { Definition, HourCoverage } from '../../src/domain/coverage.ts';
+import { type DueOptions, dueTasks } from '../../src/reconcile/due-windows.ts';
+import { type ReconcileTask, tasksOf } from '../../src/reconcile/tasks.ts';
+import { hour, minute, settlingUs, t0 } from './set-up.ts';
+
+const definition = (
+  at: number,
+  filter: string,
+  events: Definition['events'] = ['created'],
+  subscription = 'alps',
+): Definition => ({ subscription, fromUs: t0 + at * minute, events, filter });
+
+const registrations = [{ name: 'alps', subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb' }];
+
+/** Times in minutes after `t0`. */
+function plan(
+  definitions: readonly Definition[],
+  [from, to]: readonly [number, number],
+  options: { subscriptions?: string[]; reachBack?: boolean } = {},
+) {
+  const window = { fromUs: t0 + from * minute, toUs: t0 + to * minute };
+  return tasksOf({ definitions, registrations, ...window, ...options }).map((task) => ({
+    name: `${task.subscription} ${task.event} ${task.filter}`,
+    span: [task.fromUs, task.toUs].map((us) => (us - t0) / minute),
+    hours: [task.hours.fromUs, task.hours.toUs].map((us) => (us - t0) / hour),
+    isEarlier: task.isEarlier,
+    subscriptionId: task.subscriptionId,
+  }));
+}
+
+const spans = (tasks: ReturnType<typeof plan>) => tasks.map(({ name, span }) => [name, ...span]);
+
+it('makes one task for each filter and kind of event, oldest first', () => {
+  const definitions = [
+    definition(-600, 'A', ['created', 'deleted']),
+    definition(-600, 'Z', ['modified'], 'andes'),
+    definition(90, 'B', ['created', 'modified']),
+  ];
+  expect(spans(plan(definitions, [0, 240]))).toEqual([
+    ['alps created A', 0, 90],
+    ['alps deleted A', 0, 90],
+    ['andes modified Z', 0, 240],
+    ['alps created B', 90, 240],
+    ['alps modified B', 90, 240],
+  ]);
+});
+
+it('leaves out what was asked for by others, before, or after a subscription was given up', () => {
+  const definitions = [
+    definition(30, 'A'),
+    definition(60, '', []),
+    definition(120, 'B'),
+    definition(0, 'Z', ['created'], 'andes'),
+  ];
+  const alps = { subscriptions: ['alps'] };
+  expect(spans(plan(definitions, [0, 240], alps))).toEqual([
+    ['alps created A', 30, 60],
+    ['alps created B', 120, 240],
+  ]);
+  expect(plan(definitions, [-60, 0])).toEqual([]);
+  expect(plan(definitions, [60, 120], alps)).toEqual([]);
+  expect(plan([], [0, 60])).toEqual([]);
+});
+
+it('plans what lies before the earliest definition with it, and counts its first hour apart', () => {
+  const definitions = [definition(30, 'A'), definition(60, 'B')];
+  expect(plan(definitions, [-120, 90], { reachBack: true })).toMatchObject([
+    { name: 'alps created A', span: [-120, 30], hours: [-2, 0], isEarlier: true },
+    { name: 'alps created A', span: [30, 60], hours: [-2, 1], isEarlier: false },
+    { name: 'alps created B', span: [60, 90], hours: [-2, 1], isEarlier: false },
+  ]);
+});
+
+it('passes over a definition that was replaced at once', () => {
+  const definitions = [definition(0, 'A'), definition(60, 'B'), definition(60, 'C')];
+  expect(spans(plan(definitions, [0, 120]))).toEqual([
+    ['alps created A', 0, 60],
+    ['alps created C', 60, 120],
+  ]);
+});
+
+it('knows the Id of a subscription that is registered', () => {
+  const definitions = [definition(0, ''), definition(0, '', ['created'], 'gone')];
+  const ids = plan(definitions, [0, 60]).map(({ subscriptionId }) => subscriptionId);
+  expect(ids).toEqual(['c06f2e68-fb9e-4e22-ac57-49566e8621fb', null]);
+});
+
+it('takes an hour for whole when nothing of it that was asked for is left out', () => {
+  const hoursOf = (definitions: Definition[], span: readonly [number, number]) =>
+    plan(definitions, span).map(({ hours }) => hours);
+  const always = [definition(-600, '')];
+  expect(hoursOf(always, [0, 120])).toEqual([[0, 2]]);
+  expect(hoursOf(always, [1, 119])).toEqual([[1, 1]]);
+  // It began within the hour, after the window did; or ended before the window does.
+  expect(hoursOf([definition(10, '')], [5, 120])).toEqual([[0, 2]]);
+  expect(hoursOf([definition(10, '')], [15, 120])).toEqual([[1, 2]]);
+  const ended = [definition(-600, ''), definition(100, '', [])];
+  expect(hoursOf(ended, [0, 110])).toEqual([[0, 2]]);
+  // The part of an earlier filter counts, too.
+  const changed = [definition(-600, 'A'), definition(10, 'B')];
+  expect(hoursOf(changed, [10, 120])).toEqual([[1, 2]]);
+});
+
+const day = 24 * hour;
+
+/** All times are in hours after `t0`. */
+const at = (hours: number) => t0 + Math.round(hours * hour);
+
+const since = (from: number, fields: Partial<Definition> = {}): Definition => {
+  return { subscription: 'alps', fromUs: at(from), events: ['created'], filter: '', ...fields };
+};
+
+/** An hour that was compared a while after its beginning. */
+const compared = (
+  hourAt: number,
+  after: number,
+  fields: Partial<HourCoverage> = {},
+): HourCoverage => ({
+  subscription: 'alps',
+  event: 'created',
+  hourUs: at(hourAt),
+  expected: 3,
+  pushed: 3,
+  late: 0,
+  recovered: 0,
+  missing: 0,
+  comparedAtUs: at(hourAt + after),
+  ...fields,
+});
+
+const gap = (from: number, to: number | null): Gap => ({
+  id: 1,
+  subscription: 'alps',
+  events: ['created'],
+  filter: '',
+  fromUs: at(from),
+  toUs: to === null ? null : at(to),
+  reason: 'it was paused',
+});
+
+const uptime = (from: number, to: number) => ({ fromUs: at(from), toUs: at(to) });
+
+function due(now: number, known: Partial<DueOptions>) {
+  const { tasks, secondLooks, earlyLooks } = dueTasks({
+    definitions: [since(-1_000)],
+    registrations: [],
+    coverage: [],
+    uptimes: [],
+    gaps: [],
+    nowUs: at(now),
+    settlingUs,
+    secondLookUs: day,
+    horizonUs: 30 * day,
+    wholeSinceUs: 0,
+    ...known,
+  });
+  const spans = (list: readonly ReconcileTask[]) =>
+    list.map(({ fromUs, toUs }) => [fromUs, toUs].map((us) => (us - t0) / hour));
+  return {
+    tasks: spans(tasks),
+    secondLooks: spans(secondLooks),
+    earlyLooks: spans(earlyLooks),
+    all: tasks,
+  };
+}
+
+const known = (from: number, to: number, after = 2) =>
+  Array.from({ length: to - from }, (_, i) => compared(from + i, after));
+
+it('compares an hour when it has been over for half an hour', () => {
+  const definitions = [since(0)];
+  expect(due(1.49, { definitions }).tasks).toEqual([]);
+  expect(due(1.5, { definitions }).tasks).toEqual([[0, 1]]);
+  expect(due(3.6, { definitions }).tasks).toEqual([[0, 3]]);
+});
+
+it('compares nothing of hours from which notifications were pruned, neither by the hour nor early', () => {
+  const definitions = [since(0)];
+  expect(due(10.5, { definitions, wholeSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
+  const uptimes = [uptime(0, 10.1), uptime(10.4, 10.5)];
+  const early = due(10.5, { definitions, uptimes, wholeSinceUs: at(10.3) }).earlyLooks;
+  expect(early.map(([from]) => from)).toEqual([10.3]);
+});
+
+it('compares only what is unknown, and puts neighbouring hours together', () => {
+  const definitions = [since(0)];
+  const coverage = [...known(0, 2), ...known(5, 6), ...known(8, 10, 1.5)];
+  expect(due(10.5, { definitions, coverage }).tasks).toEqual([
+    [2, 5],
+    [6, 8],
+  ]);
+  expect(due(10.5, { definitions, coverage: known(0, 10, 1.5) }).tasks).toEqual([]);
+});
+
+it('compares again what was compared before it had settled, or lacks events', () => {
+  const coverage = [compared(0, 1.2), compared(1, 1.5), compared(2, 2, { missing: 1 })];
+  const definitions = [since(0)];
+  expect(due(4.4, { definitions, coverage }).tasks).toEqual([
+    [0, 1],
+    [2, 3],
+  ]);
+});
+
+it('looks a second time when an hour is a day old, whatever happened before', () => {
+  const definitions = [since(0)];
+  const coverage = [compared(0, 3), ...known(1, 24)];
+  const at25 = due(25, { definitions, coverage: [...coverage, ...known(24, 25)] });
+  expect(at25.tasks).toEqual([]);
+  expect(at25.secondLooks).toEqual([[0, 1]]);
+  const later = [compared(0, 25), ...coverage.slice(1), ...known(24, 27)];
+  const at27 = due(27, { definitions, coverage: later });
+  expect(at27.tasks).toEqual([]);
+  expect(at27.secondLooks).toEqual([[1, 3]]);
+});
+
+it('looks no further back than the horizon', () => {
+  expect(due(720.5, {}).tasks).toEqual([[1, 720]]);
+  expect(due(720.5, { horizonUs: day }).tasks).toEqual([[697, 720]]);
+});
+
+it('cuts hours where the filter changed, and compares the parts as one hour', () => {
+  const definitions = [
+    since(0.25, { filter: 'A', events: ['created', 'deleted'] }),
+    since(1.5, { filter: 'B' }),
+    since(3.75, { events: [] }),
+  ];
+  const { all } = due(10, { definitions });
+  const shown = all.map(({ event, filter, fromUs, toUs, hours }) => [
+    `${event} ${filter}`,
+    ...[fromUs, toUs, hours.fromUs, hours.toUs].map((us) => (us - t0) / hour),
+  ]);
+  expect(shown).toEqual([
+    ['created A', 0.25, 1.5, 0, 4],
+    ['deleted A', 0.25, 1.5, 0, 2],
+    ['created B', 1.5, 3.75, 0, 4],
+  ]);
+});
+
+it('looks at once at what may be missing since it was last up, where settled hours leave off', () => {
+  const minutes = (count: number) => count / 60;
+  const now = 10 + minutes(20);
+  const definitions = [since(0)];
+  const nights = [uptime(0, 8 + minutes(40)), uptime(now - minutes(1), now)];
+  const { tasks, earlyLooks } = due(now, { definitions, uptimes: nights, coverage: known(0, 7) });
+  expect(tasks).toEqual([[7, 9]]);
+  expect(earlyLooks).toEqual([[9, now - minutes(2)]]);
+  const short = [uptime(0, 10 + minutes(10)), uptime(now - minutes(1), now)];
+  expect(due(now, { definitions, uptimes: short }).earlyLooks).toEqual([
+    [10 + minutes(5), now - minutes(2)],
+  ]);
+});
+
+it('takes no early look without need', () => {
+  const now = 10.4;
+  // Never up before; up all the time; away, but that was compared or looked at since.
+  expect(due(now, { uptimes: [] }).earlyLooks).toEqual([]);
+  const up = uptime(0, now - 1 / 60);
+  expect(due(now, { uptimes: [up] }).earlyLooks).toEqual([]);
+  const before = [uptime(-5, 0), uptime(8, now)];
+  expect(due(now, { uptimes: before }).earlyLooks).toEqual([]);
+  const recent = [uptime(-5, 9), uptime(10, now)];
+  expect(due(now, { uptimes: recent, lookedAtUs: at(10.2) }).earlyLooks).toEqual([]);
+  expect(due(now, { uptimes: recent, lookedAtUs: at(9.9) }).earlyLooks).toHaveLength(1);
+});
+
+it('takes no early look for want of the latest sign of life: whoever asks is up', () => {
+  const uptimes = [uptime(0, 10)];
+  for (const now of [10.1, 10.3, 11.4]) expect(due(now, { uptimes }).earlyLooks).toEqual([]);
+});
+
+it('does not believe what was compared by a clock that was ahead', () => {
+  const definitions = [since(0)];
+  const minutes = (count: number) => count / 60;
+  const coverage = [compared(0, 24), compared(1, 2), compared(2, 1.5 + minutes(5))];
+  expect(due(3.5, { definitions, coverage }).tasks).toEqual([[0, 1]]);
+  expect(due(3.5 - minutes(1), { definitions, coverage }).tasks).toEqual([[0, 1]]);
+  const ahead = [compared(0, 2), compared(1, 2), compared(2, 1.5 + minutes(5.1))];
+  expect(due(3.5, { definitions, coverage: ahead }).tasks).toEqual([[2, 3]]);
+});
+
+it('takes an early look after a gap that has ended, for that subscription alone', () => {
+  const uptimes = [uptime(0, 10.4)];
+  const definitions = [
+    since(0),
+    since(0, { subscription: 'andes', events: ['created', 'deleted'] }),
+  ];
+  const looks = (gaps: Gap[]) => {
+    const { earlyLooks } = dueTasks({
+      ...{ definitions, registrations: [], coverage: [], uptimes, gaps, nowUs: at(10.4) },
+      ...{ settlingUs, secondLookUs: day, horizonUs: day, wholeSinceUs: 0 },
+    });
+    return earlyLooks.map(({ subscription, event, fromUs, toUs }) => [
+      subscription,
+      event,
+      ...[fromUs, toUs].map((us) => (us - t0) / minute),
+    ]);
+  };
+  expect(looks([gap(9.5, 10.2)])).toEqual([['alps', 'created', 565, 622]]);
+  expect(looks([gap(9.5, null)])).toEqual([]);
+  expect(looks([gap(7, 8)])).toEqual([]);
+});

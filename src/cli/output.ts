@@ -2,8 +2,7 @@
 
 import { styleText } from 'node:util';
 import { formatDateUs } from '../domain/dates.ts';
-import { printable } from '../domain/text.ts';
-import { cellWidth } from '../filter/cell-width.ts';
+import { cellWidth, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
 
 export interface Column<Row> {

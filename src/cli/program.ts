@@ -1,6 +1,6 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
-import { likelyNames } from '../filter/nearest-name.ts';
+import { likelyNames } from '../domain/text.ts';
 import { asCalled } from './called-as.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';

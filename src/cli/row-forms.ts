@@ -1,8 +1,7 @@
 /** Rows as programs get them: JSON, NDJSON, CSV, GeoJSON, ids; for people, the table of their kind. */
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
-import { printable } from '../domain/text.ts';
-import { likelyNames } from '../filter/nearest-name.ts';
+import { likelyNames, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
 import { printTable, writeForeign, writeJson, writeOut } from './output.ts';
 

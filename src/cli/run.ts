@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { AppError, type ErrorCode, errorText, isAppError } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
-import { SandboxConfigurationError } from '../sandbox/configuration-error.ts';
+import { SandboxConfigurationError } from '../sandbox/knobs.ts';
 import { nameCalledIn, namingCommands } from './called-as.ts';
 import type { Io } from './io.ts';
 import { createProgram } from './program.ts';

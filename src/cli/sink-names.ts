@@ -12,7 +12,7 @@ import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscrip
 import { AppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
 import type { SinkReader } from '../domain/sinks.ts';
-import { nearestName } from '../filter/nearest-name.ts';
+import { nearestName } from '../domain/text.ts';
 import type { SinkDefinition } from '../sinks/registry.ts';
 import { createTakeLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';

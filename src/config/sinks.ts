@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
 import { sortedEvents } from '../domain/subscription.ts';
+import { nearestName } from '../domain/text.ts';
 import { checkFilter } from '../filter/check.ts';
 import { type FilterFinding, showFinding } from '../filter/finding.ts';
-import { nearestName } from '../filter/nearest-name.ts';
 import type { SinkDefinition } from '../sinks/registry.ts';
 import { readTarget, type SinkInput } from './sink-settings.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';

@@ -21,8 +21,7 @@ import {
   type SummaryRule,
   summaryRuleKinds,
 } from '../domain/summaries.ts';
-import { printable } from '../domain/text.ts';
-import { nearestName } from '../filter/nearest-name.ts';
+import { nearestName, printable } from '../domain/text.ts';
 import { sinkFields, sinkSchema } from './sink-settings.ts';
 import { filterSchema } from './values.ts';
 

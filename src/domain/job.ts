@@ -1,6 +1,5 @@
 /** Periodic work of a receiver: one job runs round after round until it is stopped. */
 import { AppError, errorText, isAppError } from './app-error.ts';
-import { jittered } from './jitter.ts';
 import type { Logger } from './ports.ts';
 
 /** Waits between rounds, jittered by a tenth. */
@@ -100,4 +99,12 @@ export function errorFields(error: unknown): object {
   const { details } = error;
   const reason = errorText(error);
   return details.length === 0 ? { reason } : { reason, details };
+}
+
+/**
+ * A wait of about this length, in its own unit: by up to a share of it, a quarter unless told, shorter or longer.
+ * `random` gives numbers in [0, 1).
+ */
+export function jittered(wait: number, random: () => number, share = 0.25): number {
+  return wait * (1 - share + 2 * share * random());
 }

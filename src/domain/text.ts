@@ -54,3 +54,52 @@ export function editDistance(from: string, to: string): number {
   }
   return row[to.length] ?? 0;
 }
+
+// Chinese, Japanese and Korean signs, full-width forms, and emoji that are shown as pictures (Unicode
+// Standard Annex 11: wide and full-width).
+const wide =
+  /^(?:[\p{Script=Han}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\u3041-\u312f\u3190-\u33ff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6])/u;
+/** Katakana and Hangul have narrow forms, too; two letters for a region make one flag. */
+const narrow = /^[\uff61-\uffdc\u{1f1e6}-\u{1f1ff}]/u;
+/** Accents that stand on the sign before, and marks that cannot be seen. */
+const withoutWidth = /^[\p{Mn}\p{Me}\p{Cf}]/u;
+
+/** In cells: 2 for a wide character, 0 for one that has no place of its own, 1 for all others. */
+export function cellWidth(text: string): number {
+  let width = 0;
+  for (const character of text) {
+    if (withoutWidth.test(character)) continue;
+    width += wide.test(character) && !narrow.test(character) ? 2 : 1;
+  }
+  return width;
+}
+
+/** Names longer than this are no slip of a known one; comparing them would only cost time. */
+const lengthMax = 60;
+
+/** The known names that begin with a word, else the nearest, else those that contain it; none where nothing is near. */
+export function likelyNames(word: string, known: readonly string[]): string[] {
+  const lower = word.toLowerCase();
+  const begun = word === '' ? [] : known.filter((name) => name.toLowerCase().startsWith(lower));
+  if (begun.length > 0) return begun;
+  const nearest = nearestName(word, known);
+  if (nearest !== null) return [nearest];
+  // Shorter parts are in names by chance.
+  return word.length < 4 ? [] : known.filter((name) => name.toLowerCase().includes(lower));
+}
+
+/** The nearest of the known names, when it is near enough to be meant; case does not matter. */
+export function nearestName(name: string, known: readonly string[]): string | null {
+  if (name.length > lengthMax) return null;
+  const lower = name.toLowerCase();
+  let best: string | null = null;
+  let bestDistance = Math.min(name.length, Math.floor(Math.max(3, name.length / 4 + 1)));
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
+    const distance = editDistance(lower, candidate.toLowerCase());
+    if (distance >= bestDistance) continue;
+    best = candidate;
+    bestDistance = distance;
+  }
+  return best;
+}

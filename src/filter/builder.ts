@@ -23,10 +23,10 @@ import type {
   Literal,
   TextFunction,
 } from '../domain/filter-tree.ts';
+import { nearestName } from '../domain/text.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
 import { joinAreas, readAreas } from './geometry/geojson.ts';
 import { geometryFaults } from './geometry/validity.ts';
-import { nearestName } from './nearest-name.ts';
 import { printFilter } from './print.ts';
 import { readFilterDate } from './values.ts';
 

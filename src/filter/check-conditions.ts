@@ -10,6 +10,7 @@ import type {
   Literal,
   TextNode,
 } from '../domain/filter-tree.ts';
+import { nearestName } from '../domain/text.ts';
 import { type ConditionParts, guid } from './cursor.ts';
 import {
   attributeKindOf,
@@ -32,7 +33,6 @@ import {
   undocumentedOperator,
   unknownFieldHint,
 } from './hints.ts';
-import { nearestName } from './nearest-name.ts';
 import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showNumber, showText } from './print.ts';
 import { asTruth, literalDate, readFilterDate } from './values.ts';

@@ -1,6 +1,5 @@
 /** What is wrong with a filter, or a trap in it, and the place in its text. */
-import { printable } from '../domain/text.ts';
-import { cellWidth } from './cell-width.ts';
+import { cellWidth, printable } from '../domain/text.ts';
 
 /** A part of a text in UTF-16 units; `end` is excluded. At the end of the text both are its length. */
 export interface Span {

@@ -1,5 +1,6 @@
 /** What to write instead of forms and names that the language does not have: slips, the retired hub's, other services'. */
 import type { Entity } from '../domain/filter-tree.ts';
+import { nearestName } from '../domain/text.ts';
 import {
   fieldsOf,
   incomparableFields,
@@ -7,7 +8,6 @@ import {
   publishedAttributes,
 } from './fields.ts';
 import { type Fault, named, type Span } from './finding.ts';
-import { nearestName } from './nearest-name.ts';
 import { attributeForm } from './print.ts';
 
 /** A table's own entry: names such as `constructor` are in none. */

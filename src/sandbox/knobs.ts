@@ -1,6 +1,5 @@
 /** Knobs: settings of the sandbox that may change while it runs. */
 import { z } from 'zod';
-import { SandboxConfigurationError } from './configuration-error.ts';
 
 /** Returns a schema of a number for each name; those left out are 0. */
 export function numberForEach<Name extends string>(
@@ -72,4 +71,18 @@ export function takeNext<Fault extends string>(
   if (fault === undefined) return null;
   change({ [fault]: counts[fault] - 1 } as Partial<Record<Fault, number>>);
   return fault;
+}
+
+/** Thrown before anything is started; the message says what is wrong and what to do about it. */
+export class SandboxConfigurationError extends Error {
+  override readonly name = 'SandboxConfigurationError';
+}
+
+/** Names each fault; `whole` is the place of a fault of the value itself. */
+export function describeFaults({ issues }: z.ZodError, whole = ''): string {
+  const faults = issues.map(({ path, message }) => {
+    const place = path.length === 0 ? whole : path.join('.');
+    return place === '' ? message : `${place}: ${message}`;
+  });
+  return faults.join('; ');
 }

@@ -1,9 +1,9 @@
 /** The options of a sandbox, checked once. */
 import { z } from 'zod';
-import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
 import { inferenceSettingsSchema } from './inference/inference-settings.ts';
+import { describeFaults, SandboxConfigurationError } from './knobs.ts';
 import type { ListenAddress } from './local-server.ts';
 import { eventsMaxDefault } from './publishing/events.ts';
 import { heldMaxDefault } from './publishing/holdings.ts';

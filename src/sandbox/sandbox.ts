@@ -8,7 +8,6 @@ import {
   viewOf,
 } from './account.ts';
 import { createSandboxClock } from './clock.ts';
-import { describeFaults, SandboxConfigurationError } from './configuration-error.ts';
 import { createControlApp } from './control.ts';
 import { createDeliverer } from './delivery/deliverer.ts';
 import { createDeliveryRecord } from './delivery/delivery-record.ts';
@@ -17,7 +16,7 @@ import { faultsSchema } from './delivery/faults.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
 import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
 import { inferenceSettingsSchema } from './inference/inference-settings.ts';
-import { createKnobs } from './knobs.ts';
+import { createKnobs, describeFaults, SandboxConfigurationError } from './knobs.ts';
 import { type ListenAddress, type LocalServer, startLocalServer } from './local-server.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/record.ts';

@@ -1,5 +1,5 @@
 /** What an answer means for its item, and for its sink: a sink that does not answer is probed with one item at a time. */
-import { jittered } from '../domain/jitter.ts';
+import { jittered } from '../domain/job.ts';
 import type { SinkRules } from '../domain/sinks.ts';
 import {
   type SinkItem,

@@ -1,9 +1,10 @@
 /** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
 import type { Administration, AdministrationReader } from '../domain/account.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
-import type { BackupReader, Backups } from '../domain/backups.ts';
 import type { Completeness, CompletenessReader } from '../domain/coverage.ts';
 import type {
+  BackupReader,
+  Backups,
   CommitFacts,
   Cursors,
   Intake,

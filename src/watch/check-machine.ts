@@ -1,8 +1,7 @@
 /** Checks the machine: certificate, disk, intake and backups. Used by the watchdog and the status. */
 
-import type { LastBackups } from '../domain/backups.ts';
 import { hourUs } from '../domain/coverage.ts';
-import { type DiskRoom, diskLevels } from '../domain/disk-room.ts';
+import { type DiskRoom, diskLevels, type LastBackups } from '../domain/ports.ts';
 import { sizeText } from '../domain/text.ts';
 import type { LastsUs } from './check-account.ts';
 import {

@@ -7,7 +7,7 @@ import {
 } from '../domain/alerts.ts';
 import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import type { Finding } from '../domain/finding.ts';
-import { jittered } from '../domain/jitter.ts';
+import { jittered } from '../domain/job.ts';
 import type { RunProgram } from '../host/run-program.ts';
 import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';

@@ -1,7 +1,6 @@
 /** The facts that the checks of subscriptions rest on, read once in each round. */
 import type { AdministrationReader, Gap, Registration } from '../domain/account.ts';
 import type { Alert, AlertChannel, AlertFinding, AlertKind, Alerts } from '../domain/alerts.ts';
-import type { BackupReader } from '../domain/backups.ts';
 import {
   type CompletenessReader,
   type Definition,
@@ -11,8 +10,7 @@ import {
 } from '../domain/coverage.ts';
 import { hourOf } from '../domain/coverage-report.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
-import type { DiskRoom } from '../domain/disk-room.ts';
-import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
+import type { BackupReader, Cursors, DiskRoom, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/cli/logger.ts';
 import { wrapText } from '../../src/cli/output.ts';
-import { cellWidth } from '../../src/filter/cell-width.ts';
+import { cellWidth } from '../../src/domain/text.ts';
 import { runCommand } from './fake-io.ts';
 
 const argv = ['sandbox', '--allow-remote', '--trust', '/nonexistent/ca.pem'];

@@ -1,6 +1,6 @@
 /** What every store must remember of backups. */
 import { describe, expect, it } from 'vitest';
-import type { BackupRun, Backups } from '../../src/domain/backups.ts';
+import type { BackupRun, Backups } from '../../src/domain/ports.ts';
 
 interface Reopenable {
   store: { backups: Backups };

@@ -7,12 +7,12 @@ import {
   createSelfSigned,
 } from '../../src/sandbox/certificate-authority.ts';
 import { createSandboxClock } from '../../src/sandbox/clock.ts';
-import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import {
   createDeliverer,
   type DelivererOptions,
   isSuccess,
 } from '../../src/sandbox/delivery/deliverer.ts';
+import { SandboxConfigurationError } from '../../src/sandbox/knobs.ts';
 import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 import {

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { SandboxConfigurationError } from '../../src/sandbox/configuration-error.ts';
 import { demoFaults } from '../../src/sandbox/delivery/faults.ts';
+import { SandboxConfigurationError } from '../../src/sandbox/knobs.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { BackupRun } from '../../src/domain/backups.ts';
+import type { BackupRun } from '../../src/domain/ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openWorld, quiet, registration } from './watch-world.ts';
 

@@ -4,8 +4,8 @@ import { readdirSync, statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
 import { type Config, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorCodeOf, errorText } from '../../domain/app-error.ts';
-import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import type { BackupRun } from '../../domain/ports.ts';
 import { sizeText } from '../../domain/text.ts';
 import { type InspectedBackup, inspectBackup } from '../../store/backups/backup-format.ts';
 import {

@@ -1,10 +1,9 @@
 /** Storage jobs of a receiver: backups, pruning, compacting. Each holds a lock, so commands may do the same. */
 import { join } from 'node:path';
 import type { Config, DataConfig } from '../../config/config.ts';
-import type { BackupRun } from '../../domain/backups.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
-import type { Logger } from '../../domain/ports.ts';
+import type { BackupRun, Logger } from '../../domain/ports.ts';
 import type { Keep, LogSize } from '../../domain/pruning.ts';
 import { sizeText } from '../../domain/text.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';

@@ -7,7 +7,7 @@ import {
   type FilterTree,
   type InNode,
 } from '../../domain/filter-tree.ts';
-import { jsonOf } from '../../domain/text.ts';
+import { jsonOf, nearestName } from '../../domain/text.ts';
 import { checkFilter, isBlankFilter } from '../check.ts';
 import {
   type Expandable,
@@ -16,7 +16,6 @@ import {
   type OrderableField,
   selectable,
 } from '../fields.ts';
-import { nearestName } from '../nearest-name.ts';
 
 /** The catalogue's limits (facts, filters 1). */
 const topMax = 1_000;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { attributeKindOf } from '../../filter/fields.ts';
-import { describeFaults, SandboxConfigurationError } from '../configuration-error.ts';
+import { describeFaults, SandboxConfigurationError } from '../knobs.ts';
 import type { Random } from '../random.ts';
 import type { Footprint, FootprintGeometry } from './orbit.ts';
 

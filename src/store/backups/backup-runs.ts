@@ -1,6 +1,6 @@
 /** What is remembered of backups, as SQL: the last that was made, and the last that failed. */
 import type { Database } from 'better-sqlite3';
-import type { BackupRun, LastBackups } from '../../domain/backups.ts';
+import type { BackupRun, LastBackups } from '../../domain/ports.ts';
 
 type Outcome = keyof LastBackups;
 

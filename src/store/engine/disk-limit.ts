@@ -2,7 +2,7 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
-import type { DiskRoom } from '../../domain/disk-room.ts';
+import type { DiskRoom } from '../../domain/ports.ts';
 import { sizeText } from '../../domain/text.ts';
 
 /** Kept unless told otherwise: so much, and of a small disk no more than this share. */

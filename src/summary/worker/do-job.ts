@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
-import { jittered } from '../../domain/jitter.ts';
+import { jittered } from '../../domain/job.ts';
 import {
   budgetLimits,
   type NewSummaryJob,

@@ -1,6 +1,6 @@
 /** What the making of summaries needs of the rest of the program. */
 import type { TakeLock } from '../../domain/account.ts';
-import { jittered } from '../../domain/jitter.ts';
+import { jittered } from '../../domain/job.ts';
 import type { Cursors, Logger, NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import type {

@@ -1,6 +1,6 @@
 /** The cells in which every list shows a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from '../domain/dates.ts';
-import { readName } from '../domain/naming/read-name.ts';
+import { readName } from '../domain/naming/conventions.ts';
 import { boxesOf } from '../filter/geometry/shape.ts';
 import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';

@@ -5,18 +5,18 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
-import { jsonSchemaOf } from '../domain/api-json.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/coverage.ts';
 import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage-report.ts';
+import { jsonSchemaOf } from '../domain/json-rows.ts';
 import type { Logger, NotificationLog } from '../domain/ports.ts';
 import type { Products } from '../domain/products.ts';
 import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
 import type { SummaryReader } from '../domain/summaries.ts';
-import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata/request.ts';
+import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
-import { type ApiRoute, apiRoute, dateParameter } from './api-route.ts';
+import { type ApiRoute, apiRoute, dateParameter, openApiDocument } from './api-route.ts';
 import {
   apiProblem,
   askedUrl,
@@ -32,7 +32,6 @@ import {
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
 import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
-import { openApiDocument } from './open-api.ts';
 import { productsRoute } from './products-route.ts';
 import {
   createQueryLine,

@@ -3,12 +3,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Context } from 'hono';
 import { isAppError } from '../domain/app-error.ts';
-import {
-  filterListPath,
-  invalidPath,
-  type ODataRefusal,
-  refusalBody,
-} from '../filter/odata/request.ts';
+import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
 import { problemResponse } from '../http/problem.ts';
 
 export const odataPath = '/odata/v1';

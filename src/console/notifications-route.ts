@@ -1,7 +1,6 @@
 /** `/api/notifications`: what was received, notification by notification. */
 import { z } from 'zod';
-import { timeField } from '../domain/api-json.ts';
-import { toNotificationJson } from '../domain/json-rows.ts';
+import { timeField, toNotificationJson } from '../domain/json-rows.ts';
 import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
 import {
   type ApiRoute,

@@ -5,22 +5,24 @@ import { formatDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { attributesOf } from '../filter/fields.ts';
-import { listAnswer, nextLink, recordAnswer } from '../filter/odata/answer.ts';
 import {
   filterListNamesMax,
   filterListPath,
+  listAnswer,
+  nextLink,
   type QueryOptions,
   readAttributesPath,
   readFilterList,
   readProductPath,
   readQueryOptions,
+  recordAnswer,
   skipMax,
   unknownAttributes,
   unknownProduct,
   withinList,
-} from '../filter/odata/request.ts';
+} from '../filter/odata.ts';
 import { askedUrl, jsonAnswer, nothingThere, odataPath, odataRefusal } from './errors.ts';
-import { cursorText, readCursor, readProductPage } from './product-page.ts';
+import { cursorText, readCursor, readProductPage } from './products-route.ts';
 
 /** For the list of paths. */
 export const odataPaths = [

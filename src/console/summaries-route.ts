@@ -1,6 +1,6 @@
 /** `/api/summaries`: what was written about what arrived. */
 import { z } from 'zod';
-import { timeField } from '../domain/api-json.ts';
+import { timeField } from '../domain/json-rows.ts';
 import {
   type SummaryReader,
   summaryKinds,

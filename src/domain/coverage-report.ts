@@ -7,7 +7,6 @@
  */
 
 import { z } from 'zod';
-import { toJson } from './api-json.ts';
 import { isAppError } from './app-error.ts';
 import {
   type CompletenessReader,
@@ -17,6 +16,7 @@ import {
   settlingUs,
 } from './coverage.ts';
 import { shortDateUs } from './dates.ts';
+import { toJson } from './json-rows.ts';
 import type { DelayPercentiles, Products, SubscriptionDelays } from './products.ts';
 import { sortedEvents } from './subscription.ts';
 

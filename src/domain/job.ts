@@ -1,4 +1,4 @@
-/** Periodic work of a receiver: one job runs round after round until it is stopped. */
+/** Periodic work of a receiver: a job runs round after round, with waits that differ by chance, until it is stopped. */
 import { AppError, errorText, isAppError } from './app-error.ts';
 import type { Logger } from './ports.ts';
 

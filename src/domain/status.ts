@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { type Alert, alertKinds, alertSeverities } from './alerts.ts';
-import { toJson } from './api-json.ts';
 import {
   type CoverageSummary,
   comparisonFields,
@@ -12,6 +11,7 @@ import {
   toComparison,
   toSummary,
 } from './coverage-report.ts';
+import { toJson } from './json-rows.ts';
 import { summaryRuleKinds } from './summaries.ts';
 
 /** Parts that are shown and evaluated on their own, in the order of showing. */

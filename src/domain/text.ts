@@ -1,4 +1,4 @@
-/** Makes text from outside safe to show on a terminal. */
+/** Text: made safe for a terminal, measured in its columns, and compared with names that may have been meant. */
 
 /**
  * Replaces control characters, which could move the cursor or recolour the screen, and marks that

@@ -16,12 +16,11 @@ import { type DeliveryRecord, deliveryOutcomes } from './delivery/delivery-recor
 import type { FaultKnobs } from './delivery/faults.ts';
 import { notificationEvents } from './delivery/notification.ts';
 import type { InferenceRecord } from './inference/inference-app.ts';
-import type { InferenceKnobs } from './inference/inference-settings.ts';
+import type { InferenceKnobs, ServiceKnobs } from './knobs.ts';
 import { catalogueEvents, type EventLedger } from './publishing/events.ts';
 import type { Holdings } from './publishing/holdings.ts';
 import type { Publisher } from './publishing/publisher.ts';
 import type { RequestLog } from './services/catalogue.ts';
-import type { ServiceKnobs } from './services/service-settings.ts';
 
 export interface ControlOptions {
   /** Shown at `/`; without secrets. */

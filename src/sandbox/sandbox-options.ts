@@ -2,13 +2,16 @@
 import { z } from 'zod';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
-import { inferenceSettingsSchema } from './inference/inference-settings.ts';
-import { describeFaults, SandboxConfigurationError } from './knobs.ts';
+import {
+  describeFaults,
+  inferenceSettingsSchema,
+  SandboxConfigurationError,
+  serviceSettingsSchema,
+} from './knobs.ts';
 import type { ListenAddress } from './local-server.ts';
 import { eventsMaxDefault } from './publishing/events.ts';
 import { heldMaxDefault } from './publishing/holdings.ts';
 import { pastProducts } from './publishing/publisher.ts';
-import { serviceSettingsSchema } from './services/service-settings.ts';
 
 const dayMs = 86_400_000;
 const productsMax = 1_000_000;

@@ -15,8 +15,13 @@ import { createDispatcher, createRecipients } from './delivery/dispatcher.ts';
 import { faultsSchema } from './delivery/faults.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
 import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
-import { inferenceSettingsSchema } from './inference/inference-settings.ts';
-import { createKnobs, describeFaults, SandboxConfigurationError } from './knobs.ts';
+import {
+  createKnobs,
+  createServiceKnobs,
+  describeFaults,
+  inferenceSettingsSchema,
+  SandboxConfigurationError,
+} from './knobs.ts';
 import { type ListenAddress, type LocalServer, startLocalServer } from './local-server.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/record.ts';
@@ -33,7 +38,6 @@ import {
 import { createServiceApp, type LoggedRequest } from './services/catalogue.ts';
 import { createIdentityProvider, realmPath, tokenPath } from './services/identity.ts';
 import { createRequestLog } from './services/service-answer.ts';
-import { createServiceKnobs } from './services/service-settings.ts';
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { otherProject } from '../../src/sandbox/inference/inference-settings.ts';
+import { otherProject } from '../../src/sandbox/knobs.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { createSummaryWorld, model } from './summary-world.ts';
 

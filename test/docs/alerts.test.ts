@@ -2,9 +2,9 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createRunProgram } from '../../src/cli/run-program.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
 import { parseDate } from '../../src/domain/dates.ts';
+import { createRunProgram } from '../../src/host/run-program.ts';
 import { type AlertMessage, alertMessage } from '../../src/watch/alert-message.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { beginUs, hourUs, moments, openWorld } from '../watch/watch-world.ts';

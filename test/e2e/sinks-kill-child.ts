@@ -3,7 +3,7 @@
  * it is told of.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRunProgram } from '../../src/cli/run-program.ts';
+import { createRunProgram } from '../../src/host/run-program.ts';
 import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';

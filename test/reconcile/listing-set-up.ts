@@ -2,8 +2,7 @@
 
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
-import { listAnswer, nextLink } from '../../src/filter/odata/answer.ts';
-import { readQueryOptions, refusalBody } from '../../src/filter/odata/request.ts';
+import { listAnswer, nextLink, readQueryOptions, refusalBody } from '../../src/filter/odata.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import {
   type CatalogueListingOptions,

@@ -12,13 +12,13 @@ import {
   type DelivererOptions,
   isSuccess,
 } from '../../src/sandbox/delivery/deliverer.ts';
-import { SandboxConfigurationError } from '../../src/sandbox/knobs.ts';
-import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 import {
   createServiceKnobs,
+  SandboxConfigurationError,
   serviceSettingsSchema,
-} from '../../src/sandbox/services/service-settings.ts';
+} from '../../src/sandbox/knobs.ts';
+import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
 import { type EndpointAnswer, startEndpoint, startMs, startTrustedEndpoint } from './set-up.ts';
 
 const body = Buffer.from('{"ProductName":"Grüße"}');

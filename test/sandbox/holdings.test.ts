@@ -5,11 +5,11 @@ import { requireFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
+import { serviceSettingsSchema } from '../../src/sandbox/knobs.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createRecordArchive } from '../../src/sandbox/publishing/record-archive.ts';
 import { answerProductQuery } from '../../src/sandbox/services/product-queries.ts';
-import { serviceSettingsSchema } from '../../src/sandbox/services/service-settings.ts';
 
 type Record = ReturnType<ReturnType<typeof createRecordArchive>['keep']>['record'];
 type Holdings = ReturnType<typeof createHoldings>;

@@ -1,6 +1,6 @@
 /** The faults of the inference service: what each does to an answer, and when one is played. */
 import { describe, expect, it } from 'vitest';
-import type { InferenceFault } from '../../src/sandbox/inference/inference-settings.ts';
+import type { InferenceFault } from '../../src/sandbox/knobs.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import {
   type AskOptions,

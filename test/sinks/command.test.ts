@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createRunProgram } from '../../src/cli/run-program.ts';
+import { createRunProgram } from '../../src/host/run-program.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { definition } from './sink-definition.ts';
 import { openSinkWorld } from './sink-world.ts';

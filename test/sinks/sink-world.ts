@@ -1,9 +1,9 @@
 /** Sinks over a real store in a temporary folder, for tests. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { createRunProgram } from '../../src/cli/run-program.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
 import type { SinkItem } from '../../src/domain/sinks.ts';
+import { createRunProgram } from '../../src/host/run-program.ts';
 import type { SinkDefinition } from '../../src/sinks/registry.ts';
 import { type RunningSinks, startSinks } from '../../src/sinks/run-sinks.ts';
 import type { SinkContext } from '../../src/sinks/target.ts';

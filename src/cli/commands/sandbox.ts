@@ -4,7 +4,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import type { AttemptFailure } from '../../sandbox/delivery/dispatcher.ts';
 import { noFaults } from '../../sandbox/delivery/faults.ts';
-import { demoProject, otherProject } from '../../sandbox/inference/inference-settings.ts';
+import { demoProject, otherProject } from '../../sandbox/knobs.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { defineCommand } from '../command.ts';

@@ -2,13 +2,13 @@
 import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
+import { createRunProgram } from '../../host/run-program.ts';
 import { attemptOnce, testDocument } from '../../sinks/delivery.ts';
 import { compileWants } from '../../sinks/document.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import { openTarget } from '../../sinks/registry.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
-import { createRunProgram } from '../run-program.ts';
 import { definedSink } from '../sink-names.ts';
 
 export const testCommand = defineCommand('test', {

@@ -97,7 +97,7 @@ function createDeliveries(
       // A receiver without sinks does not need their code.
       const [{ startSinks }, { createRunProgram }] = await Promise.all([
         import('../../sinks/run-sinks.ts'),
-        import('../run-program.ts'),
+        import('../../host/run-program.ts'),
       ]);
       const { nowUs, random, fetch } = io;
       const run = createRunProgram(io);

@@ -5,12 +5,12 @@ import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import { type AlertChannel, alertChannels } from '../../domain/alerts.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
 import type { HandingOver, Tell } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
-import { createRunProgram } from '../run-program.ts';
 import type { RunningReceiver } from './serve.ts';
 import { watchProbes } from './watch-probes.ts';
 

@@ -1,15 +1,15 @@
 /** What the inference service answers to a request for a completion: facts of the request, repeated; and faults. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { takeNext } from '../knobs.ts';
-import { createRandom } from '../random.ts';
-import { pageOf, type ServiceAnswer } from '../services/service-answer.ts';
 import {
   type InferenceFault,
   type InferenceKnobs,
   type InferenceSettings,
   inferenceFaults,
-} from './inference-settings.ts';
+  takeNext,
+} from '../knobs.ts';
+import { createRandom } from '../random.ts';
+import { pageOf, type ServiceAnswer } from '../services/service-answer.ts';
 
 /**
  * What came of a request: `answered` with the text that it should have; `listed` its models; `refused`,

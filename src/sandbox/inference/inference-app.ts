@@ -3,6 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { SandboxClock } from '../clock.ts';
+import { demoProject, type InferenceKnobs, type InferenceProject, otherProject } from '../knobs.ts';
 import { bearerOf, createRequestLog, writeAnswer } from '../services/service-answer.ts';
 import {
   type CompletionAnswer,
@@ -13,12 +14,6 @@ import {
   type InferenceOutcome,
   readCompletionRequest,
 } from './answer.ts';
-import {
-  demoProject,
-  type InferenceKnobs,
-  type InferenceProject,
-  otherProject,
-} from './inference-settings.ts';
 
 export interface InferenceAppOptions {
   readonly knobs: InferenceKnobs;

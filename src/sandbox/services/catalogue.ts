@@ -2,12 +2,12 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { filterListBytesMax } from '../../filter/odata/request.ts';
+import { filterListBytesMax } from '../../filter/odata.ts';
 import type { Subscriptions } from '../account.ts';
 import type { SandboxClock } from '../clock.ts';
+import type { ServiceKnobs } from '../knobs.ts';
 import type { Holdings } from '../publishing/holdings.ts';
 import type { Random } from '../random.ts';
-import { invalidPath, plainError, refusalAnswer } from './catalogue-errors.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
 import {
   chooseQueryFault,
@@ -18,10 +18,12 @@ import {
 import {
   bearerOf,
   type createRequestLog,
+  invalidPath,
+  plainError,
+  refusalAnswer,
   type ServiceAnswer,
   writeAnswer,
 } from './service-answer.ts';
-import type { ServiceKnobs } from './service-settings.ts';
 import { subscriptionOperations, unavailable } from './subscription-api.ts';
 
 export interface ServiceAppOptions {

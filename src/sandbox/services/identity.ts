@@ -3,9 +3,9 @@ import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
 import type { SandboxClock } from '../clock.ts';
+import type { ServiceKnobs } from '../knobs.ts';
 import type { Random } from '../random.ts';
 import { pageOf, type ServiceAnswer, writeAnswer } from './service-answer.ts';
-import type { ServiceKnobs } from './service-settings.ts';
 
 /** Path of the realm, below the origin. */
 export const realmPath = '/auth/realms/CDSE';

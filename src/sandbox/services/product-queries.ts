@@ -2,35 +2,36 @@
 
 import { compileFilter } from '../../filter/evaluate.ts';
 import { attributesOf, findOrderableField, type OrderableField } from '../../filter/fields.ts';
-import { listAnswer, nextLink, recordAnswer } from '../../filter/odata/answer.ts';
 import {
   filterListNamesMax,
   filterListPath,
+  listAnswer,
+  nextLink,
   type ODataRefusal,
   type QueryOptions,
   readAttributesPath,
   readFilterList,
   readProductPath,
   readQueryOptions,
+  recordAnswer,
   refusalBody,
   skipMax,
   unknownAttributes,
   unknownProduct,
   withinList,
-} from '../../filter/odata/request.ts';
+} from '../../filter/odata.ts';
 import { literalDate } from '../../filter/values.ts';
-import { takeNext } from '../knobs.ts';
-import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
-import type { HeldProduct } from '../publishing/record-archive.ts';
-import type { Random } from '../random.ts';
-import { formedError } from './catalogue-errors.ts';
-import type { ServiceAnswer } from './service-answer.ts';
 import {
   type QueryFault,
   queryFaults,
   type ServiceKnobs,
   type ServiceSettings,
-} from './service-settings.ts';
+  takeNext,
+} from '../knobs.ts';
+import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
+import type { HeldProduct } from '../publishing/record-archive.ts';
+import type { Random } from '../random.ts';
+import { formedError, type ServiceAnswer } from './service-answer.ts';
 
 type Entity = 'Products' | 'DeletedProducts';
 

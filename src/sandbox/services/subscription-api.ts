@@ -11,9 +11,8 @@ import {
   toIso,
 } from '../account.ts';
 import { notificationEvents } from '../delivery/notification.ts';
-import { formedError, InvalidBody } from './catalogue-errors.ts';
-import type { ServiceAnswer } from './service-answer.ts';
-import type { ServiceKnobs, ServiceSettings } from './service-settings.ts';
+import type { ServiceKnobs, ServiceSettings } from '../knobs.ts';
+import { formedError, InvalidBody, type ServiceAnswer } from './service-answer.ts';
 
 const text = z.string().nullish();
 const changesSchema = z.object({

@@ -1,6 +1,7 @@
 /** Reads rows of the table `product p` as rows of the domain; completes them from the product's name. */
+
+import { readName } from '../../domain/naming/conventions.ts';
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
-import { readName } from '../../domain/naming/read-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';

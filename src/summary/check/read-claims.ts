@@ -4,10 +4,11 @@ import {
   type DateClaim,
   matchAt,
   type NumberClaim,
+  numberKey,
   type PhraseClaim,
+  readUnit,
   type WordClaim,
 } from './claim.ts';
-import { numberKey, readUnit } from './measures.ts';
 import { readDate } from './read-date.ts';
 
 const wordStart = /[\p{L}\p{N}_]/gu;

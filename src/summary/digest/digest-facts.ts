@@ -1,14 +1,14 @@
 /** Counts what arrived in a window, notification by notification, into the facts of a digest. */
 
-import { readName } from '../../domain/naming/read-name.ts';
+import { readName } from '../../domain/naming/conventions.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { subscriptionNamePattern } from '../../domain/subscription.ts';
 import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
-import { contentOfType, missionWords } from '../facts/attribute-words.ts';
 import { deletedStateWords, isKnownName } from '../facts/product-facts.ts';
+import { contentOfType, missionWords } from '../facts/words.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 

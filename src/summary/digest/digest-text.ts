@@ -1,6 +1,6 @@
 /** The template of a digest: two to six plain sentences, made from the facts alone. */
 import { countWords, listWords, present, sizeWords } from '../facts/phrases.ts';
-import { withArticle } from '../facts/place-words.ts';
+import { withArticle } from '../facts/words.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
   amountWords,

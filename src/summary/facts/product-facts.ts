@@ -1,24 +1,18 @@
 /** What is known of a product and may be said: typed values, each of a narrow, known form. */
+
+import { modeWords, readName } from '../../domain/naming/conventions.ts';
 import {
   type Instrument,
   instrumentOf,
   type NamedProduct,
   namedProduct,
 } from '../../domain/naming/product-name.ts';
-import { readName } from '../../domain/naming/read-name.ts';
-import { modeWords } from '../../domain/naming/sentinels.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { type ProductRecord, partOf } from '../../filter/product-record.ts';
 import type { Place } from '../places/globe.ts';
-import {
-  contentOfType,
-  levelOf,
-  polarisationOf,
-  satelliteOf,
-  timelinessOf,
-} from './attribute-words.ts';
 import { dateWords, delayWords } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
+import { contentOfType, levelOf, polarisationOf, satelliteOf, timelinessOf } from './words.ts';
 
 /** Null where it is not known, or what the record says is of no known form, or absurd. Times in µs. */
 export interface ProductFacts {

@@ -10,9 +10,9 @@ import {
   percentWords,
   sizeWords,
 } from './phrases.ts';
-import { nearWords, regionWords } from './place-words.ts';
 import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
 import { baselineLabel, versionNoun, versionWords } from './versions.ts';
+import { nearWords, regionWords } from './words.ts';
 
 /** What is known of a product, the most important first; what is not known is left out. */
 export function productSheet(facts: ProductFacts): FactSheet {

@@ -10,9 +10,9 @@ import {
   present,
   sizeWords,
 } from './phrases.ts';
-import { countriesTold, nearWords, overWords } from './place-words.ts';
 import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
 import { baselineLabel, versionNoun, versionWords } from './versions.ts';
+import { countriesTold, nearWords, overWords } from './words.ts';
 
 const minuteUs = 60_000_000;
 /** Above it the scene is not described; what is left has parts of limited length. */

@@ -1,5 +1,5 @@
 /** Which processings of a scene came before and after a product. */
-import { readName } from '../../domain/naming/read-name.ts';
+import { readName } from '../../domain/naming/conventions.ts';
 import { dateWords, present } from './phrases.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */

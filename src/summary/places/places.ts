@@ -1,7 +1,6 @@
 /** Names where a footprint lies, from data that come along. */
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { nearPlaces, openCities, suburbs } from './cities.ts';
-import { openCountries, otherCountryNames } from './countries.ts';
 import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';
 import {
   degreeKm,
@@ -11,7 +10,7 @@ import {
   radiansOf,
   ringAreaKm2,
 } from './globe.ts';
-import { openSeas } from './seas.ts';
+import { openCountries, openSeas, otherCountryNames } from './regions.ts';
 
 export interface Places {
   /** Null for a geometry without any place. */

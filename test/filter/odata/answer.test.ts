@@ -1,8 +1,7 @@
 /** The recorded list of the catalogue is written again, byte for byte, from its own records. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { listAnswer, nextLink, recordAnswer } from '../../../src/filter/odata/answer.ts';
-import { readQueryOptions } from '../../../src/filter/odata/request.ts';
+import { listAnswer, nextLink, readQueryOptions, recordAnswer } from '../../../src/filter/odata.ts';
 
 const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
 const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';

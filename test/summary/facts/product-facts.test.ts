@@ -1,7 +1,7 @@
 /** What is read from names, rows and records, and what is left out. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readName } from '../../../src/domain/naming/read-name.ts';
+import { readName } from '../../../src/domain/naming/conventions.ts';
 import type { ProductRow } from '../../../src/domain/products.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { isKnownName, productFacts } from '../../../src/summary/facts/product-facts.ts';

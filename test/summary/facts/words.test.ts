@@ -16,7 +16,7 @@ import {
   nearWords,
   overWords,
   regionWords,
-} from '../../../src/summary/facts/place-words.ts';
+} from '../../../src/summary/facts/words.ts';
 import { near, place, us } from './found-product.ts';
 
 const [secondUs, minuteUs, hourUs, dayUs] = [1e6, 60e6, 3600e6, 86_400e6];

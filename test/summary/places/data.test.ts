@@ -4,9 +4,8 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openCities } from '../../../src/summary/places/cities.ts';
-import { openCountries } from '../../../src/summary/places/countries.ts';
 import { openPlaces } from '../../../src/summary/places/places.ts';
-import { openSeas } from '../../../src/summary/places/seas.ts';
+import { openCountries, openSeas } from '../../../src/summary/places/regions.ts';
 import { polygon, ring } from '../../filter/geometry/places.ts';
 import { seaPoints } from './sea-points.ts';
 

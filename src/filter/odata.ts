@@ -1,4 +1,4 @@
-/** Reads the options of a query of Products or DeletedProducts, and refuses as the catalogue does. */
+/** OData queries of Products or DeletedProducts: their options, refusals as the catalogue has them, and answers. */
 import { z } from 'zod';
 import {
   type Direction,
@@ -6,16 +6,17 @@ import {
   entities,
   type FilterTree,
   type InNode,
-} from '../../domain/filter-tree.ts';
-import { jsonOf, nearestName } from '../../domain/text.ts';
-import { checkFilter, isBlankFilter } from '../check.ts';
+} from '../domain/filter-tree.ts';
+import { jsonOf, nearestName } from '../domain/text.ts';
+import { checkFilter, isBlankFilter } from './check.ts';
 import {
   type Expandable,
   expandable,
+  expandables,
   findOrderableField,
   type OrderableField,
   selectable,
-} from '../fields.ts';
+} from './fields.ts';
 
 /** The catalogue's limits (facts, filters 1). */
 const topMax = 1_000;
@@ -278,4 +279,81 @@ export function unknownAttributes(collection: string): string {
 /** What is said of an id that is none, as the catalogue does of subscriptions (facts, catalogue 1.4). */
 export function unknownProduct(id: string): string {
   return `Product with id ${id} not found.`;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+type Shape = Pick<QueryOptions, 'expand' | 'select'>;
+
+/** What stands around a page of records. */
+interface Page {
+  readonly entity: Entity;
+  readonly options: QueryOptions;
+  /** In the catalogue's own form, as they were received or published. */
+  readonly records: readonly Json[];
+  /** How many match in all, where `$count` asked for it; else null. */
+  readonly count: number | null;
+  /** Null at the end. */
+  readonly nextLink: string | null;
+}
+
+/** The body of a list, its properties in the recorded order. */
+export function listAnswer({ entity, options, records, count, nextLink }: Page): Json {
+  return {
+    '@odata.context': contextOf(entity, options),
+    ...(count === null ? {} : { '@odata.count': count }),
+    value: records.map((record) => shaped(record, options)),
+    ...(nextLink === null ? {} : { '@odata.nextLink': nextLink }),
+  };
+}
+
+/** The body of one record, asked for by its id. */
+export function recordAnswer(entity: Entity, options: Shape, record: Json): Json {
+  return {
+    '@odata.context': `${contextOf(entity, options)}/$entity`,
+    ...shaped(record, options),
+  };
+}
+
+/** OData JSON format 4.01, 10.7 to 10.9: `$metadata#Products(Name,Attributes())`. */
+function contextOf(entity: Entity, { expand, select }: Shape): string {
+  const expanded = expandables.filter((name) => expand.has(name)).map((name) => `${name}()`);
+  const parts = [...new Set(select ?? []), ...expanded];
+  return parts.length === 0 ? `$metadata#${entity}` : `$metadata#${entity}(${parts.join(',')})`;
+}
+
+/** Keeps what was asked for, in the record's order; an expanded part is always a list. */
+function shaped(record: Json, { expand, select }: Shape): Json {
+  const own = Object.entries(record).filter(([name]) => {
+    if (expandables.some((one) => one === name)) return false;
+    if (name.startsWith('@odata.')) return name !== '@odata.context';
+    return select === null || select.includes(name);
+  });
+  const parts = expandables.filter((name) => expand.has(name));
+  return Object.fromEntries([...own, ...parts.map((name) => [name, record[name] ?? []] as const)]);
+}
+
+/**
+ * The link to the next page: repeats the parameters in the order in which they came, in the form of HTML forms (a blank is `+`),
+ * with `$skip` or `$skiptoken` in its place or at the end (fixtures, lists).
+ */
+export function nextLink(
+  asked: URL,
+  from: { readonly skip: number } | { readonly skiptoken: string },
+): string {
+  const [name, value] =
+    'skip' in from ? ['$skip', String(from.skip)] : ['$skiptoken', from.skiptoken];
+  const params = new URLSearchParams(asked.search);
+  // A token stands for all that was passed over before it.
+  if (name === '$skiptoken') params.delete('$skip');
+  params.set(name, value);
+  const query = [...params].map(([key, text]) => `${encode(key)}=${encode(text)}`).join('&');
+  return `${asked.origin}${asked.pathname}?${query}`;
+}
+
+/** As Python's `quote_plus`, which the catalogue seems to use. */
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed())
+    .replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
 }

@@ -1,7 +1,7 @@
 /** The identity provider: logs in with a password, and renews a session (OAuth 2.0, Keycloak). */
 
 import { join } from 'node:path';
-import * as openid from 'openid-client';
+import type * as openid from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
 import { z } from 'zod';
 import { AppError, isAppError } from '../domain/app-error.ts';
@@ -15,6 +15,9 @@ import {
   refusalError,
   refuseForeignAnswer,
 } from './login-refusal.ts';
+
+/** OpenID Connect's client library, which is loaded with the first login. */
+type Library = typeof openid;
 
 const answerTimeoutMs = 20_000;
 
@@ -55,12 +58,13 @@ export function createIdentityProvider(options: {
   /** Sends one request; `secrets` are what must not show should the provider repeat it. */
   async function ask<Answer extends openid.TokenEndpointResponse | null>(
     secrets: readonly string[],
-    grant: (config: openid.Configuration) => Promise<Answer>,
+    grant: (library: Library, config: openid.Configuration) => Promise<Answer>,
   ): Promise<Answer> {
     const context: LoginContext = { tokenUrl, clientId, totpKind, secrets };
-    const config = configurationFor(tokenUrl, clientId);
+    const library = await import('openid-client');
+    const config = configurationFor(library, tokenUrl, clientId);
     config.timeout = timeoutMs / 1000;
-    config[openid.customFetch] = async (url, { body = null, signal = null, ...init }) => {
+    config[library.customFetch] = async (url, { body = null, signal = null, ...init }) => {
       const response = await boundedFetch(url, { ...init, body, signal }).catch(
         (error: unknown) => {
           throw isAppError(error) ? error : providerUnreachable(error, context);
@@ -72,12 +76,12 @@ export function createIdentityProvider(options: {
       return response;
     };
     try {
-      return await grant(config);
+      return await grant(library, config);
     } catch (error) {
       // Only our own words go on: the library's errors carry the answer, tokens included.
       if (error instanceof Error && isAppError(error.cause)) throw error.cause;
-      if (error instanceof openid.ResponseBodyError) throw refusalError(error, context);
-      if (error instanceof openid.ClientError) {
+      if (error instanceof library.ResponseBodyError) throw refusalError(error, context);
+      if (error instanceof library.ClientError) {
         throw foreignAnswer('with something that is no token', context);
       }
       const name = error instanceof Error ? error.name : typeof error;
@@ -89,33 +93,37 @@ export function createIdentityProvider(options: {
     login: async (username, password, code) => {
       const parameters = { username, password, ...(code === null ? {} : { totp: code }) };
       const secrets = code === null ? [password] : [password, code];
-      const answer = await ask(secrets, (config) =>
-        openid.genericGrantRequest(config, 'password', parameters),
+      const answer = await ask(secrets, (library, config) =>
+        library.genericGrantRequest(config, 'password', parameters),
       );
       return grantOf(answer, { tokenUrl });
     },
     refresh: async (token) => {
-      const answer = await ask([token], (config) =>
-        openid.refreshTokenGrant(config, token).catch(nullWhenOver),
+      const answer = await ask([token], (library, config) =>
+        library.refreshTokenGrant(config, token).catch((error: unknown) => {
+          const isOver =
+            error instanceof library.ResponseBodyError && error.error === 'invalid_grant';
+          if (isOver) return null;
+          throw error;
+        }),
       );
       return answer && grantOf(answer, { tokenUrl });
     },
   };
 }
 
-function configurationFor(tokenUrl: string, clientId: string): openid.Configuration {
+function configurationFor(
+  library: Library,
+  tokenUrl: string,
+  clientId: string,
+): openid.Configuration {
   const server = { issuer: realmOf(tokenUrl), token_endpoint: tokenUrl };
-  const config = new openid.Configuration(server, clientId, undefined, openid.None());
+  const config = new library.Configuration(server, clientId, undefined, library.None());
   // Passwords travel over HTTPS, or do not leave this computer.
   if (/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|\/|$)/.test(tokenUrl)) {
-    openid.allowInsecureRequests(config);
+    library.allowInsecureRequests(config);
   }
   return config;
-}
-
-function nullWhenOver(error: unknown): null {
-  if (error instanceof openid.ResponseBodyError && error.error === 'invalid_grant') return null;
-  throw error;
 }
 
 /** Reads the fields that Keycloak adds to those of OAuth, where they are there. */

@@ -11,8 +11,6 @@ import { toTextJson } from '../domain/summaries.ts';
 import { printable } from '../domain/text.ts';
 import { toFeature } from '../filter/product-view.ts';
 import { openStoreReader } from '../store/store.ts';
-import { lazyPlaces } from '../summary/places/places.ts';
-import { prepareProduct } from '../summary/worker/prepare.ts';
 import type { Output } from './io.ts';
 import { type Column, printTable, wrapText, writeOut } from './output.ts';
 import {
@@ -177,6 +175,8 @@ export async function* withTexts(
   products: Products,
   { dataDir, nowUs }: { dataDir: string; nowUs: () => number },
 ): AsyncGenerator<ShownProduct> {
+  const { lazyPlaces } = await import('../summary/places/places.ts');
+  const { prepareProduct } = await import('../summary/worker/prepare.ts');
   const store = openStoreReader(dataDir);
   const places = lazyPlaces();
   const textOfFacts = async (product: FoundProduct) => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { AppError, type ErrorCode, errorText, isAppError } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
-import { SandboxConfigurationError } from '../sandbox/knobs.ts';
 import { nameCalledIn, namingCommands } from './called-as.ts';
 import type { Io } from './io.ts';
 import { createProgram } from './program.ts';
@@ -27,7 +26,7 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
     }
     io.stderr.write(explain(error));
     if (isAppError(error, 'configuration')) io.stderr.write(environmentHint(io));
-    if (error instanceof SandboxConfigurationError) return exitCodes.usage;
+    if (isSandboxRefusal(error)) return exitCodes.usage;
     return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
   }
 }
@@ -45,6 +44,11 @@ function environmentHint(io: Io): string {
   return `There is no file .env in ${printable(workingDir)}. \`earshot setup\` writes one; \`earshot setup --sandbox\` starts a trial.\n`;
 }
 
+/** Wrong options of the sandbox. By its name, so that only commands with a sandbox load it. */
+function isSandboxRefusal(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'SandboxConfigurationError';
+}
+
 function explain(error: unknown): string {
   if (error instanceof AppError && error.code !== 'internal') {
     // A finding of several lines, as about a filter, keeps them, one below the other.
@@ -52,7 +56,7 @@ function explain(error: unknown): string {
     const details = lines.map((some) => `  - ${some.join('\n    ')}\n`);
     return `earshot: ${printable(errorText(error))}\n${details.join('')}`;
   }
-  if (error instanceof SandboxConfigurationError) return `earshot: ${printable(error.message)}\n`;
+  if (isSandboxRefusal(error)) return `earshot: ${printable(error.message)}\n`;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const cause = error instanceof Error && error.cause !== undefined ? `\n${error.cause}` : '';
   const lines = `${text}${cause}`.split('\n').map(printable);

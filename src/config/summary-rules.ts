@@ -1,7 +1,7 @@
 /** The rules of `earshot.config.ts` on summaries; not in `subscriptions-file.ts`, as they load the filter language. */
 import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
-import type { SummaryRule } from '../domain/summaries.ts';
+import type { SummaryRule, SummaryRuleKind } from '../domain/summaries.ts';
 import { filterErrors, filterFindings, type PlacedFinding } from './sinks.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';
 
@@ -33,4 +33,15 @@ export function ruleFilterFindings(
       return rule.areas.map((area) => [`${at}.digest.areas.${area.name}`, area.filter]);
     }),
   );
+}
+
+/** `each` where any asks for it. Rejects with `configuration` when the rules cannot be read. */
+export async function summaryModeOf(
+  { rule }: { rule: SummaryRuleKind },
+  workingDir: string,
+): Promise<SummaryRuleKind> {
+  const rules = await loadSummaryRules(workingDir);
+  const kinds = [rule, ...[...rules.values()].map(({ kind }) => kind)];
+  const asked = (['each', 'digest'] as const).find((kind) => kinds.includes(kind));
+  return asked ?? 'off';
 }

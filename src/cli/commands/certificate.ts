@@ -6,12 +6,8 @@ import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
-import { visitAuthority } from '../../tls/acme/authority.ts';
-import { createChallengeListener, createHandshakeListener } from '../../tls/acme/challenge.ts';
-import { type AcmeContext, openAcmeContext, rehearse } from '../../tls/acme/order.ts';
-import { explainFailure } from '../../tls/acme/problem.ts';
-import { type Renewal, renew, takeTurn } from '../../tls/acme/renew.ts';
-import { renewalOutlook } from '../../tls/acme/renewal-time.ts';
+import type { AcmeContext } from '../../tls/acme/order.ts';
+import type { Renewal } from '../../tls/acme/renew.ts';
 import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
 import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import { defineCommand, defineGroup } from '../command.ts';
@@ -76,6 +72,17 @@ Examples:
   commands: [renewCommand, testCommand],
 });
 
+/** The ACME client and its formats are large: they are loaded when they are needed, not for `--help`. */
+const loadAcme = async () => ({
+  ...(await import('../../tls/acme/authority.ts')),
+  ...(await import('../../tls/acme/challenge.ts')),
+  ...(await import('../../tls/acme/order.ts')),
+  ...(await import('../../tls/acme/problem.ts')),
+  ...(await import('../../tls/acme/renew.ts')),
+  ...(await import('../../tls/acme/renewal-time.ts')),
+});
+type Acme = Awaited<ReturnType<typeof loadAcme>>;
+
 /** For another program that is getting the same certificate at this moment. */
 const lockWaitMs = 300_000;
 
@@ -83,15 +90,20 @@ const lockWaitMs = 300_000;
 async function withAcmeContext<Value>(
   { acme, dataDir, listen }: Pick<Config, 'acme' | 'dataDir' | 'listen'>,
   io: Io,
-  work: (context: AcmeContext, takeLock: ReturnType<typeof createTakeLock>) => Promise<Value>,
+  work: (
+    context: AcmeContext,
+    takeLock: ReturnType<typeof createTakeLock>,
+    parts: Acme,
+  ) => Promise<Value>,
 ): Promise<Value> {
+  const parts = await loadAcme();
   const listener =
     acme.challenge === 'http-01'
-      ? createChallengeListener(acme.httpListen, io)
-      : createHandshakeListener(listen);
+      ? parts.createChallengeListener(acme.httpListen, io)
+      : parts.createHandshakeListener(listen);
   const tell = (line: string) => void io.stderr.write(`${line}\n`);
   const { nowUs, random, signal } = io;
-  const context = openAcmeContext({
+  const context = parts.openAcmeContext({
     settings: acme,
     dataDir,
     openListener: (challenges) => listener.open(challenges),
@@ -102,7 +114,7 @@ async function withAcmeContext<Value>(
     signal,
   });
   try {
-    return await work(context, createTakeLock(dataDir));
+    return await work(context, createTakeLock(dataDir), parts);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
@@ -114,7 +126,7 @@ async function withAcmeContext<Value>(
 /** Rejects as `renew` does, and with `cancelled` when the user ends it. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
-  const renewal = await withAcmeContext(config, io, (context, takeLock) =>
+  const renewal = await withAcmeContext(config, io, (context, takeLock, { renew }) =>
     renew(context, {
       when: force === true ? 'anyway' : 'asked',
       takeLock,
@@ -184,6 +196,7 @@ async function renewalOf(
   dataDir: string,
   { nowUs }: Io,
 ): Promise<Shown> {
+  const { renewalOutlook } = await import('../../tls/acme/renewal-time.ts');
   const outlook = await renewalOutlook(openAcmeFolder(dataDir), settings, nowUs());
   const { certificate, state, due } = outlook;
   const date = (atUs: number | null | undefined) =>
@@ -244,11 +257,11 @@ async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
-  const explained = (error: unknown) => {
-    throw explainFailure(error, acme);
-  };
-  const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock) => {
-    const terms = await readTerms(context).catch(explained);
+  const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock, parts) => {
+    const explained = (error: unknown) => {
+      throw parts.explainFailure(error, acme);
+    };
+    const terms = await readTerms(context, parts).catch(explained);
     io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
     if (!acmeAgreed) {
       throw new AppError('configuration', 'Nothing was tried yet.', {
@@ -256,8 +269,8 @@ async function testCertificate(io: Io): Promise<void> {
           'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
       });
     }
-    const release = await takeTurn(context, { takeLock, lockWaitMs });
-    return rehearse(context).catch(explained).finally(release);
+    const release = await parts.takeTurn(context, { takeLock, lockWaitMs });
+    return parts.rehearse(context).catch(explained).finally(release);
   });
   const authority = new URL(directoryUrl).host;
   io.stdout.write(
@@ -267,7 +280,7 @@ async function testCertificate(io: Io): Promise<void> {
   );
 }
 
-async function readTerms(context: AcmeContext): Promise<string | null> {
+async function readTerms(context: AcmeContext, { visitAuthority }: Acme): Promise<string | null> {
   const { meta } = await (await visitAuthority(context)).readDirectory();
   return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
 }

@@ -1,4 +1,5 @@
 /** `earshot status`: whether all is well, on one screen. */
+
 import {
   type Config,
   comparisonOff,
@@ -10,6 +11,7 @@ import {
 } from '../../config/config.ts';
 import { type ConfigProblem, problemsOf, refuseProblems } from '../../config/load.ts';
 import { loadEachSink } from '../../config/sinks.ts';
+import { summaryModeOf } from '../../config/summary-rules.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import {
   isWell,
@@ -38,7 +40,6 @@ import {
 } from '../running-receiver.ts';
 import { watchProbes } from '../start/watch-probes.ts';
 import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
-import { summaryModeOf } from '../summaries/summary-context.ts';
 
 export const statusCommand = defineCommand('status', {
   description: 'Show whether all is well, on one screen, and what to do when it is not.',

@@ -94,7 +94,7 @@ async function loadJobs() {
     import('./marks.ts'),
     import('./storage-jobs.ts'),
     import('./summaries.ts'),
-    import('../summaries/summary-context.ts'),
+    import('../../config/summary-rules.ts'),
     import('./watchdog.ts'),
     import('./sinks.ts'),
     import('./reload-config.ts'),

@@ -1,9 +1,7 @@
 /** Puts together what summaries are made with: store, index, map, and the model where one is configured. */
 import type { Config } from '../../config/config.ts';
-import { loadSummaryRules } from '../../config/summary-rules.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
-import type { SummaryRuleKind } from '../../domain/summaries.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
@@ -38,15 +36,4 @@ function modelOf(
   if (inference === null) return null;
   const { url: baseUrl, apiKey, model: name } = inference;
   return { name, client: createChatClient({ baseUrl, apiKey, fetch }) };
-}
-
-/** `each` where any asks for it. Rejects with `configuration` when the rules cannot be read. */
-export async function summaryModeOf(
-  { rule }: Pick<Config['summary'], 'rule'>,
-  workingDir: string,
-): Promise<SummaryRuleKind> {
-  const rules = await loadSummaryRules(workingDir);
-  const kinds = [rule, ...[...rules.values()].map(({ kind }) => kind)];
-  const asked = (['each', 'digest'] as const).find((kind) => kinds.includes(kind));
-  return asked ?? 'off';
 }

@@ -41,6 +41,12 @@ const wordReaders: Record<string, string> = {
   'domain/notification.ts': "the JSON parser's reason, made printable",
 };
 
+/** Libraries that cost tens of milliseconds or megabytes, and may be loaded only when they are needed. */
+const largeLibraries = {
+  receiver: ['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon'],
+  command: ['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono'],
+};
+
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => ({ file, text: readFileSync(join(source, file), 'utf8') }));
@@ -96,6 +102,36 @@ describe('the source tree', () => {
       return (packageOwners[name] ?? folderOf(file)) !== folderOf(file);
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('loads large libraries where they are used, not with each command', () => {
+    const staticImports = new Map(
+      files.map(({ file, text }) => {
+        const code = withoutComments(text).replaceAll(/\bimport\('[^']+'\)/g, '');
+        const isValue = /(?:^|\n)(?:import|export) (?!type\b)[^;]*?'([^']+)'/g;
+        const names = [...code.matchAll(isValue)].map(([, name = '']) =>
+          name.startsWith('.') ? relative(source, resolve(source, dirname(file), name)) : name,
+        );
+        return [file, names];
+      }),
+    );
+    const loads = (file: string, seen = new Set<string>()): Set<string> => {
+      for (const name of staticImports.get(file) ?? []) {
+        if (seen.has(name)) continue;
+        seen.add(name);
+        loads(name, seen);
+      }
+      return seen;
+    };
+    const commands = files.filter(({ file }) => file.startsWith('cli/commands/'));
+    const wrong = [...commands.map(({ file }) => file), 'cli/start/serve.ts'].flatMap((file) => {
+      const later =
+        file === 'cli/start/serve.ts' ? largeLibraries.receiver : largeLibraries.command;
+      const loaded = loads(file);
+      return later.filter((name) => loaded.has(name)).map((name) => ({ file, name }));
+    });
+    expect(wrong).toEqual([]);
+    expect(loads('cli/start/serve.ts')).toContain('prom-client');
   });
 
   it('reads clock, chance, network and process in one file of the command line; the library, clock and chance', () => {

@@ -77,7 +77,8 @@ Data goes to standard output, everything else to standard error.`,
   const [name = ''] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
   // A completion script is about all of them.
   const isAlone = Object.hasOwn(loaders, name) && name !== 'completion';
-  const wanted = isAlone ? [name] : Object.keys(loaders);
+  const isVersion = name === '--version' || name === '-V';
+  const wanted = isAlone ? [name] : isVersion ? [] : Object.keys(loaders);
   const env = { ...io.env };
   for (const one of wanted) program.addCommand((await loaders[one as Name]())({ ...io, env }));
   program.hook('preAction', (_, action) => {

@@ -4,7 +4,7 @@ import { createAccessTokens } from '../admin/access-tokens.ts';
 import type { ReconcileConfig } from '../config/config.ts';
 import { AppError } from '../domain/app-error.ts';
 import { createCatalogueListing } from '../reconcile/catalogue-listing.ts';
-import type { ListingTrouble } from '../reconcile/page-requests.ts';
+import type { ListingTrouble } from '../reconcile/listing-requests.ts';
 import type { ProductListing } from '../reconcile/tasks.ts';
 import { createTakeLock } from '../store/engine/locks.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';

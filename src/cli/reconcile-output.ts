@@ -1,10 +1,10 @@
 /** What `earshot reconcile` prints: a table, or JSON; with --dry-run each missing event. */
 
-import type { CatalogueEvent } from '../domain/coverage.ts';
-import { hourOf } from '../domain/coverage-report.ts';
+import type { CatalogueEvent } from '../domain/completeness.ts';
+import { hourOf } from '../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
-import type { ListingTrouble } from '../reconcile/page-requests.ts';
+import type { ListingTrouble } from '../reconcile/listing-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
 import { type Column, countColumn, counted, printJson, printTable, whole } from './output.ts';

@@ -10,7 +10,7 @@ import {
 } from '../config/sinks.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError } from '../domain/app-error.ts';
-import type { CompletenessReader } from '../domain/coverage.ts';
+import type { CompletenessReader } from '../domain/completeness.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import { nearestName } from '../domain/text.ts';
 import type { SinkDefinition } from '../sinks/registry.ts';

@@ -1,190 +1,398 @@
 /**
- * What it takes to know that nothing is missing.
+ * The one definition of coverage, for every view of it: `coverage`, `status`, `/api/coverage`, `/api/status`, metrics.
  *
- * Words: an *event* is what happened to a product at the catalogue, at a date of the catalogue's: it was
- * created (PublicationDate), modified (ModificationDate) or deleted (DeletionDate). A *definition* is what
- * a subscription asked for from some moment on. An event that no push told of and that was looked up is
- * *recovered*; its entry in the log has the source `reconcile`. All times are microseconds since 1970, UTC.
+ * Expected are the events that the catalogue's query results show for the part of an hour in which the
+ * subscription was registered. Each is pushed, late, recovered or missing. Of an hour that was not compared, no count
+ * is known: its counts are 0, and no share is given.
  */
-import type { SubscriptionEvent } from './subscription.ts';
 
-/** An hour, the unit of coverage, in microseconds. */
-export const hourUs = 3_600_000_000;
+import { z } from 'zod';
+import { isAppError } from './app-error.ts';
+import {
+  type CompletenessReader,
+  type Definition,
+  type HourCoverage,
+  hourUs,
+  settlingUs,
+} from './completeness.ts';
+import { shortDateUs } from './dates.ts';
+import { toJson } from './json-rows.ts';
+import type { DelayPercentiles, Products, SubscriptionDelays } from './products.ts';
+import { sortedEvents } from './subscription.ts';
+
+/** The state of an hour; the worst that holds. */
+export const hourStates = [
+  'outside', // nothing was asked for
+  'pruned', // notifications of it were removed: nothing is known
+  'pending', // not compared yet: it has not ended, or ended less than half an hour ago
+  'unknown', // due and not compared, or not all of its kinds of events
+  'missing', // events are not in the log
+  'recovered', // complete: some events had to be fetched
+  'late', // complete: some pushes came late
+  'quiet', // complete: there was no event
+  'pushed', // complete: all was pushed in time
+] as const;
+
+export type HourState = (typeof hourStates)[number];
+
+/** How much of the hours that are due has been compared. */
+export const comparedStates = ['not-compared', 'partly-compared', 'compared'] as const;
+
+type ComparedState = (typeof comparedStates)[number];
+
+const count = z.int().min(0);
+
+const countFields = {
+  expected: count.describe('Events that the catalogue shows since the subscription began.'),
+  pushed: count.describe('Pushed within half an hour of the event.'),
+  late: count.describe('Pushed later, or after the event had been recovered.'),
+  recovered: count.describe('Never pushed; fetched and written into the log.'),
+  missing: count.describe('Not in the log: expected without pushed, late and recovered.'),
+};
+
+type CoverageCounts = z.infer<z.ZodObject<typeof countFields>>;
+
+const hourFields = z.object({
+  hourUs: z.number().describe("The hour's beginning."),
+  ...countFields,
+  state: z.enum(hourStates),
+});
+
+export type ReportedHour = z.infer<typeof hourFields>;
+
+const share = z.number().min(0).max(1).nullable();
+
+/** The coverage of one subscription, as `/api/coverage` and `/api/status` have it. */
+export const coverageSummaryFields = {
+  subscription: z.string(),
+  ...countFields,
+  state: z
+    .enum(comparedStates)
+    .describe('Of the hours that are due. With `not-compared`, the counts say nothing.'),
+  comparedHours: count,
+  unknownHours: count.describe('Hours that are due, and not compared.'),
+  pendingHours: count.describe('Hours that are due half an hour after their end.'),
+  complete: share.describe('Of what is expected, the share that is in the log; null is not known.'),
+  told: share.describe('The share that was pushed, in time or late.'),
+  nextComparisonUs: z
+    .number()
+    .nullable()
+    .describe('When the next hour is due; null when none is, or none is compared automatically.'),
+};
+
+type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
+
+/** Whether hours are compared automatically. */
+export const comparisonFields = z.object({
+  automatic: z.boolean(),
+  reason: z.string().nullable().describe('Why they are not; null when they are.'),
+});
+
+const percentiles = z
+  .object({ count, p50: z.number(), p90: z.number(), p99: z.number(), max: z.number() })
+  .nullable();
+
+/** The document; `toCoverageJson` writes it. */
+export const coverageSchema = z.object({
+  sinceUs: z.number(),
+  untilUs: z.number(),
+  comparison: comparisonFields,
+  missing: count.describe('Of all subscriptions.'),
+  subscriptions: z.array(
+    z.object({
+      ...coverageSummaryFields,
+      hours: z.array(hourFields),
+      delays: z
+        .object({
+          sensingToPublication: percentiles,
+          publicationToNotification: percentiles,
+          notificationToReceipt: percentiles,
+        })
+        .nullable()
+        .describe('In seconds, of what was received within the hours.'),
+    }),
+  ),
+});
+
+/** The coverage of a subscription as a whole. */
+export interface CoverageSummary extends Omit<SummaryDocument, 'nextComparisonUs'> {
+  /** When the first of the hours that are not compared is due, which may lie in the past; null when there is none. */
+  nextDueAtUs: number | null;
+}
+
+interface SubscriptionCoverage extends CoverageSummary {
+  /** One for each hour of the report, oldest first. */
+  hours: ReportedHour[];
+}
+
+/** Hours from the one that holds `sinceUs` to the one that holds `untilUs` (excluded), by name. */
+export function reportCoverage(options: {
+  definitions: readonly Definition[];
+  hours: readonly HourCoverage[];
+  sinceUs: number;
+  untilUs: number;
+  /** As `CompletenessReader` has it. */
+  wholeSinceUs: number;
+  nowUs: number;
+}): SubscriptionCoverage[] {
+  const { definitions, sinceUs, untilUs, wholeSinceUs, nowUs } = options;
+  const hours = options.hours.filter((hour) => hour.hourUs >= wholeSinceUs);
+  const names = [...new Set(definitions.map((one) => one.subscription))];
+  const known = Map.groupBy(hours, keyOf);
+  return names.toSorted().flatMap((subscription) => {
+    const own = definitions.filter((one) => one.subscription === subscription);
+    const reported: ReportedHour[] = [];
+    for (let at = hourOf(sinceUs); at < untilUs; at += hourUs) {
+      const compared = known.get(keyOf({ subscription, hourUs: at })) ?? [];
+      const isPruned = at < wholeSinceUs;
+      const isDue = dueAtUs(at) <= nowUs;
+      reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned, isDue }));
+    }
+    // One that was given up before is no part of the report.
+    if (reported.every(({ state }) => state === 'outside')) return [];
+    return [summed(subscription, reported)];
+  });
+}
+
+/** The beginning of the hour that a moment lies in. */
+export function hourOf(us: number): number {
+  return Math.floor(us / hourUs) * hourUs;
+}
+
+/** When an hour is compared first: records and pushes may be late. */
+function dueAtUs(at: number): number {
+  return at + hourUs + settlingUs;
+}
+
+/** Sums of any counts. */
+export function sumCounts(counts: readonly CoverageCounts[]): CoverageCounts {
+  const sum = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
+  for (const one of counts) {
+    for (const name of Object.keys(sum) as (keyof CoverageCounts)[]) sum[name] += one[name];
+  }
+  return sum;
+}
+
+const keyOf = (one: Pick<HourCoverage, 'subscription' | 'hourUs'>) =>
+  `${one.subscription} ${one.hourUs}`;
+
+/** What was asked for at some time within an hour. Definitions are of one subscription, oldest first. */
+function eventsWithin(definitions: readonly Definition[], at: number): readonly string[] {
+  const within = definitions.filter(({ fromUs }, i) => {
+    const endUs = definitions[i + 1]?.fromUs ?? Number.POSITIVE_INFINITY;
+    return fromUs < at + hourUs && endUs > at && endUs > fromUs;
+  });
+  return sortedEvents(within.flatMap(({ events }) => events));
+}
+
+interface HourFacts {
+  compared: readonly HourCoverage[];
+  /** Kinds of events that were asked for. */
+  events: readonly string[];
+  isPruned: boolean;
+  isDue: boolean;
+}
+
+/** An hour before the subscription was registered may have been compared by a command: nothing of it is expected. */
+function reportHour(at: number, facts: HourFacts): ReportedHour {
+  const counts = sumCounts(facts.events.length === 0 ? [] : facts.compared);
+  return { hourUs: at, ...counts, state: stateOf(counts, facts) };
+}
+
+function stateOf(
+  { expected, late, recovered, missing }: CoverageCounts,
+  { compared, events, isPruned, isDue }: HourFacts,
+): HourState {
+  if (events.length === 0) return 'outside';
+  if (missing > 0) return 'missing';
+  const isKnown = events.every((event) => compared.some((one) => one.event === event));
+  if (!isKnown && isPruned) return 'pruned';
+  if (!isKnown) return isDue ? 'unknown' : 'pending';
+  if (recovered > 0) return 'recovered';
+  if (late > 0) return 'late';
+  return expected === 0 ? 'quiet' : 'pushed';
+}
+
+const notCompared: readonly HourState[] = ['outside', 'pruned', 'pending', 'unknown'];
+
+function summed(subscription: string, hours: ReportedHour[]): SubscriptionCoverage {
+  const counts = sumCounts(hours);
+  const countOf = (wanted: HourState) => hours.filter(({ state }) => state === wanted).length;
+  const comparedHours = hours.filter(({ state }) => !notCompared.includes(state)).length;
+  const unknownHours = countOf('unknown');
+  const open = hours.find(({ state }) => state === 'pending' || state === 'unknown');
+  return {
+    subscription,
+    ...counts,
+    state: comparedStateOf({ comparedHours, unknownHours }),
+    comparedHours,
+    unknownHours,
+    pendingHours: countOf('pending'),
+    nextDueAtUs: open === undefined ? null : dueAtUs(open.hourUs),
+    ...sharesOf(counts, comparedHours),
+    hours,
+  };
+}
+
+type HourCounts = Pick<CoverageSummary, 'comparedHours' | 'unknownHours'>;
+
+function comparedStateOf({ comparedHours, unknownHours }: HourCounts): ComparedState {
+  if (comparedHours === 0) return 'not-compared';
+  return unknownHours > 0 ? 'partly-compared' : 'compared';
+}
+
+/** Nothing is said of a share before an hour was compared. */
+function sharesOf({ expected, missing, pushed, late }: CoverageCounts, comparedHours: number) {
+  if (comparedHours === 0) return { complete: null, told: null };
+  const share = (part: number) => (expected === 0 ? 1 : part / expected);
+  return { complete: share(expected - missing), told: share(pushed + late) };
+}
+
+/** The coverage of several subscriptions together; null for none. */
+export function sumCoverage(
+  all: readonly CoverageSummary[],
+): Omit<CoverageSummary, 'subscription'> | null {
+  if (all.length === 0) return null;
+  const counts = sumCounts(all);
+  const hours = (key: 'comparedHours' | 'unknownHours' | 'pendingHours') =>
+    all.reduce((sum, one) => sum + one[key], 0);
+  const [comparedHours, unknownHours] = [hours('comparedHours'), hours('unknownHours')];
+  const due = all.flatMap(({ nextDueAtUs }) => nextDueAtUs ?? []);
+  return {
+    ...counts,
+    state: comparedStateOf({ comparedHours, unknownHours }),
+    comparedHours,
+    unknownHours,
+    pendingHours: hours('pendingHours'),
+    nextDueAtUs: due.length === 0 ? null : Math.min(...due),
+    ...sharesOf(counts, comparedHours),
+  };
+}
+
+interface CoverageQuestion {
+  sinceUs: number;
+  untilUs: number;
+  subscription?: string | undefined;
+  nowUs: number;
+}
+
+export interface CoverageReport {
+  sinceUs: number;
+  untilUs: number;
+  subscriptions: SubscriptionCoverage[];
+  /** Null without a product index. */
+  delays: SubscriptionDelays[] | null;
+}
+
+/** Whole hours that hold the window. Rejects with `unavailable` when the store cannot be read. */
+export async function readCoverage(
+  {
+    completeness,
+    products,
+  }: { completeness: CompletenessReader; products: Pick<Products, 'delays'> },
+  question: CoverageQuestion,
+  signal?: AbortSignal,
+): Promise<CoverageReport> {
+  const { untilUs, subscription } = question;
+  const sinceUs = hourOf(question.sinceUs);
+  const [subscriptions, delays] = await Promise.all([
+    readSubscriptionCoverage(completeness, question),
+    products.delays({ sinceUs, untilUs, subscription }, signal).catch(unlessThereIsNone),
+  ]);
+  return { sinceUs, untilUs, subscriptions, delays };
+}
+
+/** The same without delays. */
+export async function readSubscriptionCoverage(
+  completeness: CompletenessReader,
+  { sinceUs, untilUs, subscription, nowUs }: CoverageQuestion,
+): Promise<SubscriptionCoverage[]> {
+  const window = { sinceUs: hourOf(sinceUs), untilUs };
+  const [all, hours, wholeSinceUs] = await Promise.all([
+    completeness.definitions(),
+    completeness.coverage({ ...window, subscription }),
+    completeness.wholeSinceUs(),
+  ]);
+  const definitions = all.filter(
+    (one) => subscription === undefined || one.subscription === subscription,
+  );
+  return reportCoverage({ ...window, definitions, hours, wholeSinceUs, nowUs });
+}
+
+function unlessThereIsNone(error: unknown): null {
+  if (isAppError(error, 'unavailable')) return null;
+  throw error;
+}
 
 /**
- * Records appear late in the catalogue's lists, and pushes come late: an hour is compared when it has been over
- * for so long, and a push that takes longer counts as late.
+ * Times ISO 8601 UTC, shares 0 to 1, delays in seconds; null is not known. `delays` are of what was received
+ * within the report; null without a product index.
  */
-export const settlingUs = hourUs / 2;
-
-/**
- * Time between an event and its notification: 46 s and 48 s where it is known. What was published so shortly before a
- * subscription is registered is pushed after it, and expected.
- */
-export const notificationDelayUs = 48_000_000;
-
-/** Compared once more when it is this old, for records that appeared later still. */
-export const secondLookUs = 24 * hourUs;
-
-/** The receiver by itself looks no further back. */
-export const horizonUs = 30 * 24 * hourUs;
-
-/** One event of one product, owed to one subscription. */
-export interface CatalogueEvent {
-  /** The subscription's name. */
-  subscription: string;
-  event: SubscriptionEvent;
-  productId: string;
-  /** The catalogue's date of the event. */
-  eventUs: number;
+export function toCoverageJson(report: CoverageReport, comparisonOff: string | null) {
+  const { subscriptions, delays } = report;
+  return toJson(coverageSchema, {
+    ...report,
+    comparison: toComparison(comparisonOff),
+    missing: subscriptions.reduce((sum, { missing }) => sum + missing, 0),
+    subscriptions: subscriptions.map(({ hours, ...summary }) => ({
+      ...toSummary(summary, comparisonOff),
+      hours,
+      delays: delaysOf(delays?.find((one) => one.subscription === summary.subscription)),
+    })),
+  });
 }
 
-/** An event that is to be written into the log. */
-export interface MissingEvent extends CatalogueEvent {
-  /** JSON in the form of a notification, without AckId and NotificationDate, with the record as `value`. */
-  body: Uint8Array;
+/** Whether the receiver compares automatically, and why not. */
+export function toComparison(comparisonOff: string | null) {
+  return { automatic: comparisonOff === null, reason: comparisonOff };
 }
 
-/** An event that was recovered. */
-export interface RecoveredEvent extends CatalogueEvent {
-  position: number;
-  /** When a push of it came after all; null when none did. */
-  pushedAtUs: number | null;
+/** Without automatic comparison, nothing says when the next one runs. */
+export function toSummary(
+  { nextDueAtUs, ...counts }: CoverageSummary,
+  comparisonOff: string | null,
+) {
+  return { ...counts, nextComparisonUs: comparisonOff === null ? nextDueAtUs : null };
 }
 
-/** What a subscription asked for, from a moment until the next definition of the same name. */
-export interface Definition {
-  subscription: string;
-  /** The date of the first event it applies to: of a new subscription, `notificationDelayUs` before its registration. */
-  fromUs: number;
-  /** None from the moment on at which it was given up. */
-  events: readonly SubscriptionEvent[];
-  filter: string;
+function delaysOf(delays: SubscriptionDelays | undefined) {
+  if (delays === undefined) return null;
+  return {
+    sensingToPublication: inSeconds(delays.sensingToPublication),
+    publicationToNotification: inSeconds(delays.publicationToNotification),
+    notificationToReceipt: inSeconds(delays.notificationToReceipt),
+  };
 }
 
-/** A time in which this program served, up to its last sign of life. */
-export interface Uptime {
-  fromUs: number;
-  toUs: number;
+function inSeconds(percentiles: DelayPercentiles | null) {
+  if (percentiles === null) return null;
+  const { count, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
+  const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
+  return { count, p50, p90, p99, max };
 }
 
-/** What is known of the events of one subscription and one hour of their dates, once they were compared. */
-export interface HourCoverage {
-  subscription: string;
-  event: SubscriptionEvent;
-  /** The hour's beginning. */
-  hourUs: number;
-  /** Events that the catalogue shows: the sum of the four that follow. */
-  expected: number;
-  /** Told by a push in time. */
-  pushed: number;
-  /** Told by a push that came late, or after the event had been recovered. */
-  late: number;
-  /** Recovered; no push came. */
-  recovered: number;
-  /** Not in the log: the comparison was told not to write. */
-  missing: number;
-  comparedAtUs: number;
+/** A command may have compared a part of the hour that has not ended, which does not count yet. */
+const noHour = 'no full hour was compared yet';
+
+/** States when the first whole hour is compared, or why none is. Begins in lower case, ends without a full stop. */
+export function notComparedText(
+  { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
+  { comparisonOff, nowUs }: { comparisonOff: string | null; nowUs: number },
+): string {
+  if (nextDueAtUs === null) return 'no hour to compare';
+  const off = comparisonOff?.replace(/\.$/, '');
+  const at = `${shortDateUs(nextDueAtUs)} UTC`;
+  if (nextDueAtUs <= nowUs) {
+    return off ? `not compared: ${off}` : `${noHour}; a running receiver compares within 5 min`;
+  }
+  if (off === undefined) return `${noHour}; the first is compared at ${at}`;
+  return `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
 }
 
-/** A wish to have a window compared, as a command states it: the same one again goes on where it was. */
-export interface ReconcileRun {
-  id: number;
-  /** A canonical text of what was asked. */
-  request: string;
-  startedAtUs: number;
-}
-
-/** Pushes that arrived within an hour of receipt. */
-export interface HourArrivals {
-  /** Null for a path without a name. */
-  subscription: string | null;
-  hourUs: number;
-  pushes: number;
-  lastAtUs: number;
-}
-
-/** The questions, which never wait for intake. All reject with `unavailable`. */
-export interface CompletenessReader {
-  /** At most 1,000 product ids; in any order. */
-  recoveredEvents(options: {
-    subscription: string;
-    productIds: readonly string[];
-  }): Promise<RecoveredEvent[]>;
-  /** Oldest first. */
-  definitions(): Promise<Definition[]>;
-  /** Those that end after `sinceUs`, oldest first; without overlaps. */
-  uptimes(sinceUs: number): Promise<Uptime[]>;
-  /** By subscription, event and hour; hours within [sinceUs, untilUs). */
-  coverage(options: {
-    sinceUs: number;
-    untilUs: number;
-    subscription?: string | undefined;
-  }): Promise<HourCoverage[]>;
-  /** Pushes received within [sinceUs, untilUs), at most 25 hours. */
-  arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
-  /**
-   * The first whole hour of events of which nothing was pruned; 0 where nothing ever was. Of what came before,
-   * nothing may be said to be missing, and nothing is fetched.
-   */
-  wholeSinceUs(): Promise<number>;
-}
-
-/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
-export interface Completeness extends CompletenessReader {
-  /**
-   * Writes events into the log, at most 100 of one subscription, unless they are known: recovered already, or
-   * told by a push after position `knownUpTo` (what came before was looked up by the caller). A push that
-   * comes later is taken for the same event and counted on its row. The counts of an hour that was compared move
-   * along. Resolves with the positions given, null for what was known, and for what lies before `wholeSinceUs`.
-   */
-  recover(options: {
-    events: readonly MissingEvent[];
-    knownUpTo: number;
-    atUs: number;
-  }): Promise<(number | null)[]>;
-  /** Takes the place of what was known of the same hours. At most 1,000. */
-  saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
-  /** Says that this program has served since `fromUs` and still does. */
-  markUp(uptime: Uptime): Promise<void>;
-  /** The run of this request that is not finished, or a new one. */
-  beginRun(options: { request: string; atUs: number }): Promise<ReconcileRun>;
-  endRun(options: { id: number; atUs: number }): Promise<void>;
-}
-
-/** What counts of a push. Its event is in lower case. */
-interface ToldByPush {
-  event: string;
-  /** The ModificationDate of its record; null without one. */
-  stateUs: number | null;
-  /** Its NotificationDate. */
-  notificationUs: number | null;
-}
-
-/**
- * The millisecond of a date in microseconds. The catalogue once went from three to six digits, so that one
- * modification may have been told with either: dates of modifications are compared by their milliseconds.
- */
-export function millisecondOf(us: number): number {
-  return Math.floor(us / 1000);
-}
-
-/** The date of an event as it is written into the log: of a modification, the whole millisecond. */
-export function writtenEventUs({ event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>) {
-  return event === 'modified' ? millisecondOf(eventUs) * 1000 : eventUs;
-}
-
-/**
- * A product is created and deleted once. A modification is told by any push that shows the product in that state
- * or a later one; by one of a modification without a record, when it was sent at that date or later.
- */
-export function tellsOf(
-  push: ToldByPush,
-  { event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>,
+/** True when there is an hour that a command would compare and count. */
+export function isDue(
+  { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
+  { nowUs }: { nowUs: number },
 ): boolean {
-  if (event !== 'modified') return push.event === event;
-  const { stateUs, notificationUs } = push;
-  const isNewer = (us: number | null) => us !== null && millisecondOf(us) >= millisecondOf(eventUs);
-  if (push.event === 'modified') return isNewer(stateUs ?? notificationUs);
-  return push.event === 'created' && isNewer(stateUs);
+  return nextDueAtUs !== null && nextDueAtUs <= nowUs;
 }

@@ -1,5 +1,5 @@
 /** Removing what is old from the log, so that it can be kept for years. Times are microseconds since 1970, UTC. */
-import { hourUs } from './coverage.ts';
+import { hourUs } from './completeness.ts';
 
 /** How far the log was pruned. */
 export interface PruneHorizon {

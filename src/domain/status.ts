@@ -10,7 +10,7 @@ import {
   coverageSummaryFields,
   toComparison,
   toSummary,
-} from './coverage-report.ts';
+} from './coverage.ts';
 import { toJson } from './json-rows.ts';
 import { summaryRuleKinds } from './summaries.ts';
 

@@ -28,7 +28,7 @@ import {
   type PageQuestion,
   pageSizes,
   type Time,
-} from './page-requests.ts';
+} from './listing-requests.ts';
 import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
 
 /** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1); long footprints make it more. */

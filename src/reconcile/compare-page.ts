@@ -5,7 +5,7 @@ import {
   millisecondOf,
   type RecoveredEvent,
   tellsOf,
-} from '../domain/coverage.ts';
+} from '../domain/completeness.ts';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { Products, PushedEvent } from '../domain/products.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';

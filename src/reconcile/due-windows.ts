@@ -1,7 +1,7 @@
 /** Selects what is compared automatically, and when: from what was compared, and when the receiver was down. */
 import type { Gap, Registration } from '../domain/account.ts';
-import { type Definition, type HourCoverage, hourUs, type Uptime } from '../domain/coverage.ts';
-import { hourOf } from '../domain/coverage-report.ts';
+import { type Definition, type HourCoverage, hourUs, type Uptime } from '../domain/completeness.ts';
+import { hourOf } from '../domain/coverage.ts';
 import {
   cutTasks,
   isInForce,

@@ -1,6 +1,6 @@
 /** Compares the log with what the catalogue shows, hour by hour, and writes what is missing. */
-import { type HourCoverage, hourUs } from '../domain/coverage.ts';
-import { hourOf, sumCounts } from '../domain/coverage-report.ts';
+import { type HourCoverage, hourUs } from '../domain/completeness.ts';
+import { hourOf, sumCounts } from '../domain/coverage.ts';
 import {
   type CompareContext,
   type ComparedEvent,

@@ -1,8 +1,8 @@
 /** The words of a comparison: what is to be compared, how, and what came of it. */
 
 import type { Registration } from '../domain/account.ts';
-import { type CatalogueEvent, type Definition, hourUs } from '../domain/coverage.ts';
-import { hourOf } from '../domain/coverage-report.ts';
+import { type CatalogueEvent, type Definition, hourUs } from '../domain/completeness.ts';
+import { hourOf } from '../domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
 
 /** A time from `fromUs` to before `toUs`. */

@@ -8,7 +8,7 @@ import type {
   NewGap,
   Registration,
 } from '../domain/account.ts';
-import { notificationDelayUs } from '../domain/coverage.ts';
+import { notificationDelayUs } from '../domain/completeness.ts';
 import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
 import { prepared } from './engine/database.ts';
 

@@ -10,7 +10,7 @@ import {
   type ReconcileRun,
   type RecoveredEvent,
   type Uptime,
-} from '../domain/coverage.ts';
+} from '../domain/completeness.ts';
 import { wholeSinceUs } from '../domain/pruning.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import { prepared } from './engine/database.ts';

@@ -1,7 +1,7 @@
 /** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
 import type { Administration, AdministrationReader } from '../domain/account.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
-import type { Completeness, CompletenessReader } from '../domain/coverage.ts';
+import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
 import type {
   BackupReader,
   Backups,

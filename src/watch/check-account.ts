@@ -1,6 +1,6 @@
 /** Checks a subscription at the catalogue: that it runs, its lifetime there, and its comparison. */
 import type { Registration } from '../domain/account.ts';
-import { type Definition, horizonUs, hourUs, settlingUs } from '../domain/coverage.ts';
+import { type Definition, horizonUs, hourUs, settlingUs } from '../domain/completeness.ts';
 import {
   type CheckResult,
   checkOf,

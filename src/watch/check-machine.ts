@@ -1,6 +1,6 @@
 /** Checks the machine: certificate, disk, intake and backups. Used by the watchdog and the status. */
 
-import { hourUs } from '../domain/coverage.ts';
+import { hourUs } from '../domain/completeness.ts';
 import { type DiskRoom, diskLevels, type LastBackups } from '../domain/ports.ts';
 import { sizeText } from '../domain/text.ts';
 import type { LastsUs } from './check-account.ts';

@@ -1,6 +1,6 @@
 /** Checks silence and lost pushes. When most subscriptions fall silent, there is one alert for all. */
 import type { Registration } from '../domain/account.ts';
-import { type HourCoverage, hourUs } from '../domain/coverage.ts';
+import { type HourCoverage, hourUs } from '../domain/completeness.ts';
 import {
   expectedPushes,
   type LearnedRates,

@@ -2,8 +2,8 @@
  * Learns how much a subscription usually brings at each hour of the week, and how unevenly, from what the
  * watchdog remembers of pushes and comparisons.
  */
-import { type CompletenessReader, type HourCoverage, hourUs } from '../domain/coverage.ts';
-import { hourOf } from '../domain/coverage-report.ts';
+import { type CompletenessReader, type HourCoverage, hourUs } from '../domain/completeness.ts';
+import { hourOf } from '../domain/coverage.ts';
 
 const hoursOfDay = 24;
 

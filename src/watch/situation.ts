@@ -7,8 +7,8 @@ import {
   type HourCoverage,
   hourUs,
   type Uptime,
-} from '../domain/coverage.ts';
-import { hourOf } from '../domain/coverage-report.ts';
+} from '../domain/completeness.ts';
+import { hourOf } from '../domain/coverage.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
 import type { BackupReader, Cursors, DiskRoom, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';

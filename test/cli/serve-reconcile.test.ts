@@ -8,7 +8,7 @@ import {
   startReconcile,
 } from '../../src/cli/start/reconcile.ts';
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
-import { notificationDelayUs } from '../../src/domain/coverage.ts';
+import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';

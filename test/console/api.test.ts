@@ -1,7 +1,7 @@
 /** The routes of `/api`, as a program uses them. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { type Definition, type HourCoverage, hourUs } from '../../src/domain/coverage.ts';
+import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
 import { notificationFields } from '../../src/domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
 import { summaryFields } from '../../src/domain/summaries.ts';

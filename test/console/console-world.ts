@@ -4,7 +4,11 @@ import { Agent, request } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { type ConsoleOptions, createConsoleApp } from '../../src/console/app.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
-import type { CompletenessReader, Definition, HourCoverage } from '../../src/domain/coverage.ts';
+import type {
+  CompletenessReader,
+  Definition,
+  HourCoverage,
+} from '../../src/domain/completeness.ts';
 import { parseDate } from '../../src/domain/dates.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';

@@ -1,7 +1,7 @@
 /** The OpenAPI document against what the routes really do. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { hourUs } from '../../src/domain/coverage.ts';
+import { hourUs } from '../../src/domain/completeness.ts';
 import {
   type Console,
   createMemoryCompleteness,

@@ -1,5 +1,5 @@
 /** Events of the catalogue, as tests have them recovered and pushed. */
-import type { MissingEvent } from '../../src/domain/coverage.ts';
+import type { MissingEvent } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';

@@ -5,7 +5,7 @@ import {
   type Completeness,
   type HourCoverage,
   notificationDelayUs,
-} from '../../src/domain/coverage.ts';
+} from '../../src/domain/completeness.ts';
 import type { Intake } from '../../src/domain/ports.ts';
 import { atUs, hour, missing, push, pushed, subscription } from './catalogue-events.ts';
 

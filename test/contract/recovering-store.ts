@@ -1,5 +1,5 @@
 /** A store as the contracts of recovered events use it. */
-import type { Completeness, MissingEvent } from '../../src/domain/coverage.ts';
+import type { Completeness, MissingEvent } from '../../src/domain/completeness.ts';
 import type { Intake, NotificationLog, Quarantine } from '../../src/domain/ports.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { atUs, hour } from './catalogue-events.ts';

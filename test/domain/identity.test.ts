@@ -1,7 +1,7 @@
 /** What makes two notifications the same. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CatalogueEvent } from '../../src/domain/coverage.ts';
+import type { CatalogueEvent } from '../../src/domain/completeness.ts';
 import type { Notification } from '../../src/domain/notification.ts';
 import { identityOf, recoveredIdentityOf } from '../../src/store/log/dedupe-key.ts';
 import { sampleRead } from './sample-notification.ts';

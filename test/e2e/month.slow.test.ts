@@ -1,6 +1,6 @@
 /** A simulated month with all that goes wrong: afterwards the log equals the truth, event by event. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { hourUs } from '../../src/domain/coverage.ts';
+import { hourUs } from '../../src/domain/completeness.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';

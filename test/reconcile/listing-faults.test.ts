@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessTokens } from '../../src/domain/account.ts';
 import { errorText } from '../../src/domain/app-error.ts';
-import type { ListingTrouble } from '../../src/reconcile/page-requests.ts';
+import type { ListingTrouble } from '../../src/reconcile/listing-requests.ts';
 import { wholeTextOf } from '../config/environment.ts';
 import type { Answer } from '../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-set-up.ts';

@@ -1,7 +1,7 @@
 /** A comparison may be cut at any moment, and pushes may come at any: the end is the same. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { sumCounts } from '../../src/domain/coverage-report.ts';
+import { sumCounts } from '../../src/domain/coverage.ts';
 import type { ReconcileTask } from '../../src/reconcile/tasks.ts';
 import { type CatalogueProduct, openSetUp, type ReconcileSetUp, task } from './set-up.ts';
 

@@ -1,6 +1,6 @@
 /** A catalogue in memory, and a real store and index to compare it with. */
 import { onTestFinished } from 'vitest';
-import type { HourCoverage } from '../../src/domain/coverage.ts';
+import type { HourCoverage } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import type { NotificationRow } from '../../src/domain/ports.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';

@@ -1,7 +1,7 @@
 /** Tasks of a comparison: those of a window that is asked for, and those that are due automatically. */
 import { expect, it } from 'vitest';
 import type { Gap } from '../../src/domain/account.ts';
-import type { Definition, HourCoverage } from '../../src/domain/coverage.ts';
+import type { Definition, HourCoverage } from '../../src/domain/completeness.ts';
 import { type DueOptions, dueTasks } from '../../src/reconcile/due-windows.ts';
 import { type ReconcileTask, tasksOf } from '../../src/reconcile/tasks.ts';
 import { hour, minute, settlingUs, t0 } from './set-up.ts';

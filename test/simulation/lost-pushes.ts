@@ -1,5 +1,5 @@
 /** Plays months of one subscription, of whose pushes some are lost, to the watchdog's rule, and then loses more. */
-import { hourUs } from '../../src/domain/coverage.ts';
+import { hourUs } from '../../src/domain/completeness.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { countedUs } from '../../src/watch/check-silence.ts';
 import {

@@ -1,7 +1,7 @@
 /** What the catalogue owed to subscriptions, told from the sandbox's ledger and what was asked for when. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { type HourCoverage, hourUs } from '../../src/domain/coverage.ts';
+import { type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
 import { parseDate } from '../../src/domain/dates.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';

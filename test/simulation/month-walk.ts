@@ -1,7 +1,7 @@
 /** Lets a month pass, hour by hour, with outages of ours, pauses and replacements at seeded moments. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { notificationDelayUs } from '../../src/domain/coverage.ts';
+import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 import type { Asked } from './month-truth.ts';
 import type { MonthWorld } from './month-world.ts';

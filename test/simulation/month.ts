@@ -8,7 +8,7 @@ import {
   runBenchmark,
   whole,
 } from '../../bench/harness.ts';
-import { hourUs } from '../../src/domain/coverage.ts';
+import { hourUs } from '../../src/domain/completeness.ts';
 import { coverageFaults, type MonthCounts, readLog, resultOf, totalOf } from './month-truth.ts';
 import { type WalkedMonth, walkMonth } from './month-walk.ts';
 import { type MonthWorld, openMonthWorld } from './month-world.ts';

@@ -1,7 +1,7 @@
 /** The store without threads: its operations over a database of the test's own, each change in one transaction. */
 import type { Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import type { Completeness } from '../../src/domain/coverage.ts';
+import type { Completeness } from '../../src/domain/completeness.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
 import { accountReads, accountWrites } from '../../src/store/account.ts';
 import { alertReads, alertWrites } from '../../src/store/alerts.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
 import type { Alert } from '../../src/domain/alerts.ts';
-import type { HourCoverage } from '../../src/domain/coverage.ts';
+import type { HourCoverage } from '../../src/domain/completeness.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AlertMessage } from '../../src/watch/alert-message.ts';
 import type { Probes, WatchDeps } from '../../src/watch/situation.ts';

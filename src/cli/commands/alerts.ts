@@ -2,7 +2,7 @@
 import { loadConfig, watchSections } from '../../config/config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
-import type { CompletenessReader } from '../../domain/coverage.ts';
+import type { CompletenessReader } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { testMessage } from '../../watch/alert-message.ts';

@@ -1,7 +1,7 @@
 /** `earshot coverage`: shows, hour by hour, whether all that the catalogue published is here. */
 import { comparisonOff, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import type { CompletenessReader } from '../../domain/coverage.ts';
+import type { CompletenessReader } from '../../domain/completeness.ts';
 import {
   type CoverageReport,
   type CoverageSummary,
@@ -12,7 +12,7 @@ import {
   readCoverage,
   sumCoverage,
   toCoverageJson,
-} from '../../domain/coverage-report.ts';
+} from '../../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { type CatalogueEvent, tellsOf } from '../../domain/coverage.ts';
+import { type CatalogueEvent, tellsOf } from '../../domain/completeness.ts';
 import { readNotifications } from '../../domain/notification.ts';
 import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';

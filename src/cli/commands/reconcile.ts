@@ -1,7 +1,7 @@
 /** `earshot reconcile`: compares the log with the catalogue, and writes what is missing into it. */
 import { loadConfig, type ReconcileConfig, reconcileSections } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { type ReconcileRun, settlingUs } from '../../domain/coverage.ts';
+import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
 import {

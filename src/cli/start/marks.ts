@@ -1,7 +1,7 @@
 /** Notes which subscription was delivered to last, and with which user name, without slowing intake. */
 import type { Administration, DeliveryMark } from '../../domain/account.ts';
 import { errorText } from '../../domain/app-error.ts';
-import type { Completeness } from '../../domain/coverage.ts';
+import type { Completeness } from '../../domain/completeness.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Outcome } from '../../receiver/app.ts';

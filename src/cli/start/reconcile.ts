@@ -1,8 +1,8 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { horizonUs, hourUs, secondLookUs, settlingUs } from '../../domain/coverage.ts';
-import { hourOf } from '../../domain/coverage-report.ts';
+import { horizonUs, hourUs, secondLookUs, settlingUs } from '../../domain/completeness.ts';
+import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';

@@ -1,6 +1,6 @@
 /** Evaluates the status of a receiver, part by part, from the facts and the active alerts. */
 import type { AlertFinding, AlertKind } from '../../domain/alerts.ts';
-import { isDue, notComparedText, sumCoverage } from '../../domain/coverage-report.ts';
+import { isDue, notComparedText, sumCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import {
   type PartStatus,

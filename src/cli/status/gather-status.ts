@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { lifetimeOf } from '../../admin/review.ts';
 import type { Registration } from '../../domain/account.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
-import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage-report.ts';
+import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import type {

@@ -1,6 +1,6 @@
 /** Dates in the records that bodies hold: of events, and of publication. */
 
-import { type CatalogueEvent, writtenEventUs } from '../../domain/coverage.ts';
+import { type CatalogueEvent, writtenEventUs } from '../../domain/completeness.ts';
 import type { Notification } from '../../domain/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscription.ts';

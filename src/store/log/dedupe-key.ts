@@ -1,6 +1,6 @@
 /** The log's unique key. */
 import { hash } from 'node:crypto';
-import type { CatalogueEvent } from '../../domain/coverage.ts';
+import type { CatalogueEvent } from '../../domain/completeness.ts';
 import type { Notification } from '../../domain/notification.ts';
 
 const headBytes = 12;

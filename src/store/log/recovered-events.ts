@@ -9,7 +9,7 @@ import {
   millisecondOf,
   tellsOf,
   writtenEventUs,
-} from '../../domain/coverage.ts';
+} from '../../domain/completeness.ts';
 import { type Notification, readNotifications } from '../../domain/notification.ts';
 import { contentOf, type Delivery } from '../../domain/ports.ts';
 import { wholeSinceUs } from '../../domain/pruning.ts';

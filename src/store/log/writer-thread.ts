@@ -1,6 +1,6 @@
 /** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
 import type { Database } from 'better-sqlite3';
-import type { Completeness } from '../../domain/coverage.ts';
+import type { Completeness } from '../../domain/completeness.ts';
 import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import { accountWrites } from '../account.ts';

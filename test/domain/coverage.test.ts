@@ -1,13 +1,8 @@
 /** A report of coverage: what state an hour is in, and that the counts add up whatever was compared. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Definition, type HourCoverage, hourUs } from '../../src/domain/coverage.ts';
-import {
-  hourOf,
-  type ReportedHour,
-  reportCoverage,
-  sumCounts,
-} from '../../src/domain/coverage-report.ts';
+import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import { hourOf, type ReportedHour, reportCoverage, sumCounts } from '../../src/domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../src/domain/subscription.ts';
 
 /** An hour's beginning. */

@@ -181,6 +181,8 @@ const filesMax: Record<string, number> = {
   'POST to commit': 15,
   '`query products --bbox`': 18,
   '`register`': 18,
+  "An hour's coverage": 12,
+  'An alert': 8,
 };
 
 describe('the journeys of docs/architecture.md', () => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Registration } from '../../src/domain/account.ts';
 import { hourOf } from '../../src/domain/coverage-report.ts';
 import { sinkReader } from '../../src/domain/sinks.ts';
-import { claim, enqueued, productJob } from '../contract/summary-jobs.ts';
 import { notification } from '../helpers/deliveries.ts';
+import { claim, enqueued, productJob } from '../store/summary-jobs.ts';
 import { registration } from '../watch/watch-world.ts';
 import { openServed } from './served-world.ts';
 

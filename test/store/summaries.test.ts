@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type NewSummaryJob,
   type SummaryOutcome,
   type SummaryQuery,
   summaryStates,
@@ -7,7 +8,17 @@ import {
 } from '../../src/domain/summaries.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
-import { atUs, claim, digestJob, enqueued, key, modelText, productJob } from './summary-jobs.ts';
+import { openFile } from './sqlite-store.ts';
+import {
+  atUs,
+  claim,
+  dayUs,
+  digestJob,
+  enqueued,
+  key,
+  modelText,
+  productJob,
+} from './summary-jobs.ts';
 
 describe('the store as keeper of wanted summaries', () => {
   it('keeps every field of a job, and the lack of one, over a restart', async () => {
@@ -292,5 +303,75 @@ describe('the store asked for summaries', () => {
     const found = await collect(summaries.find({ state: 'waiting' }));
     expect(found.map(({ id }) => id)).toEqual(ids.toReversed());
     expect(await summaries.counts()).toEqual({ ...none, waiting: 1_200 });
+  });
+});
+
+const productJobs = (count: number, fields: Partial<NewSummaryJob> = {}) =>
+  Array.from({ length: count }, (_, i) => productJob(i, fields));
+
+describe('the store of summaries', () => {
+  it('takes a thousand jobs in less than 100 ms of computing', async () => {
+    const { store } = await openLocalStore();
+    const tookMs: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const jobs = productJobs(1_000).map((job) => ({
+        ...job,
+        subject: `${round}-${job.subject}`,
+      }));
+      const before = process.cpuUsage();
+      await store.summaries.enqueue({ jobs, waitingMax: 3_000, atUs: atUs + round });
+      const { user, system } = process.cpuUsage(before);
+      tookMs.push((user + system) / 1_000);
+    }
+    // Of all threads. The clock would tell what else the machine does.
+    expect(Math.min(...tookMs)).toBeLessThan(100);
+    expect(await store.summaries.counts()).toMatchObject({ waiting: 3_000, dropped: 2_000 });
+  });
+
+  it('drops and tries again however many there are', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const enqueue = (jobs: NewSummaryJob[]) => summaries.enqueue({ jobs, waitingMax: 0, atUs });
+    const { dropped } = await enqueue(productJobs(6_000));
+    expect(dropped + (await enqueue([])).dropped).toBe(6_000);
+    expect(await summaries.retry({ ids: 'all', nowUs: atUs })).toBe(6_000);
+    expect(await summaries.counts()).toMatchObject({ waiting: 6_000, dropped: 0 });
+  });
+
+  it('removes requests of more than 31 days ago with a new one', async () => {
+    const { store, dataDir } = await openLocalStore();
+    const jobs = await enqueued(store.summaries, productJobs(3));
+    const requests = () =>
+      openFile(dataDir).prepare('SELECT job_id, settled FROM summary_request').raw().all();
+    const times = [atUs, atUs + 1, atUs + 31 * dayUs + 1];
+    for (const [i, job] of jobs.entries()) {
+      await claim(store.summaries, job, { nowUs: times[i] ?? 0 });
+    }
+    expect(await requests()).toEqual(jobs.slice(1).map(({ id }) => [id, 0]));
+  });
+
+  it('keeps the template’s words out of the texts', async () => {
+    const { store, dataDir } = await openLocalStore();
+    const [job] = await enqueued(store.summaries, [productJob(1)]);
+    if (job === undefined) throw new Error('no job');
+    const failed = { outcome: 'failed', error: 'No.', template: 'A template.' } as const;
+    await store.summaries.settle({ job, request: null, result: failed, nowUs: atUs });
+    expect(await collect(store.summaries.find({}))).toMatchObject([
+      { text: { text: 'A template.', model: null, verified: true, doubts: [] } },
+    ]);
+    expect(openFile(dataDir).prepare('SELECT count(*) FROM summary_text').pluck().get()).toBe(0);
+  });
+
+  it('refuses a key that is no SHA-256, and keeps nothing of it', async () => {
+    const { store } = await openLocalStore();
+    const [job] = await enqueued(store.summaries, [productJob(1)]);
+    if (job === undefined) throw new Error('no job');
+    const result = {
+      outcome: 'text',
+      key: key(1).subarray(1),
+      text: modelText('A text.'),
+    } as const;
+    const refused = store.summaries.settle({ job, request: null, result, nowUs: atUs });
+    await expect(refused).rejects.toMatchObject({ code: 'internal' });
+    expect(await store.summaries.counts()).toMatchObject({ waiting: 1, done: 0 });
   });
 });

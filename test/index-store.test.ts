@@ -10,10 +10,10 @@ import {
   openStore,
 } from '../src/index.ts';
 import { openStore as openStoreAt } from '../src/store/store.ts';
-import { key, modelText, productJob } from './contract/summary-jobs.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore, pair } from './helpers/mounted-receiver.ts';
 import { temporaryDirectory } from './helpers/temporary-directory.ts';
+import { key, modelText, productJob } from './store/summary-jobs.ts';
 
 describe('openStore', () => {
   it('makes the folder, and finds there again what was stored', async () => {

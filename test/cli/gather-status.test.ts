@@ -8,10 +8,10 @@ import {
 import { AppError } from '../../src/domain/app-error.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
 import type { Store } from '../../src/store/store.ts';
-import { claim, enqueued, productJob } from '../contract/summary-jobs.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
+import { claim, enqueued, productJob } from '../store/summary-jobs.ts';
 import { beginUs, covered, dayUs, registration } from '../watch/watch-world.ts';
 
 const nowUs = beginUs + 10 * dayUs + hourUs / 4;

@@ -7,7 +7,7 @@ import type { Delivery } from '../../src/domain/ports.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
-import { atUs, missing, push, pushed } from '../contract/catalogue-events.ts';
+import { atUs, missing, push, pushed } from '../store/catalogue-events.ts';
 import { expectEnd, nowUs, printedJson } from './fake-io.ts';
 import { delivery, filledWorld, numbered, rawDelivery, withStore } from './filled-store.ts';
 

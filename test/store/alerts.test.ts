@@ -1,36 +1,230 @@
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { databaseFileName } from '../../src/store/engine/database.ts';
-import { openStore, openStoreReader } from '../../src/store/store.ts';
-import { describeAlerts, finding, settle } from '../contract/alerts-contract.ts';
+import { describe, expect, it } from 'vitest';
+import {
+  type AlertChannel,
+  type Alerts,
+  alertKinds,
+  alertSeverities,
+  alertWaitMaxUs,
+} from '../../src/domain/alerts.ts';
+import { finding, settle } from './alert-findings.ts';
 import { openLocalStore } from './local-store.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+import { openFile } from './sqlite-store.ts';
 
 const atUs = 1_795_000_000_000_001;
 const weekUs = 7 * 86_400_000_000;
 
-describeAlerts('the store', openLocalStore);
-
-function openFile(dataDir: string) {
-  const database = new Sqlite(join(dataDir, databaseFileName));
-  onTestFinished(() => void database.close());
-  return database;
+/** What is due, in few words. */
+async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[]> {
+  const due = await alerts.dueDeliveries({ nowUs, limit });
+  return due.map(({ alert, change, channel }) => `${change} ${alert.subject} ${channel}`);
 }
 
-describe('the store of alerts', () => {
-  it('raises one, though two programs find it at the same moment', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const other = await openStore({ dataDir, nowUs: () => 0 });
-    onTestFinished(() => other.close());
-    const both = [store, other, store, other].map((one) => settle(one.alerts, [finding()]));
-    const changes = await Promise.all(both);
-    expect(changes.flatMap(({ raised }) => raised)).toHaveLength(1);
-    expect(await other.alerts.untold(atUs)).toHaveLength(2);
+async function tellAll(alerts: Alerts): Promise<void> {
+  for (const { id } of await alerts.dueDeliveries({ nowUs: atUs, limit: 99 })) {
+    await alerts.settleDelivery({ id, atUs, outcome: 'told' });
+  }
+}
+
+describe('the store as keeper of alerts', () => {
+  it('keeps every kind and field over a restart, newest first', async () => {
+    const { store, reopen } = await openLocalStore();
+    const findings = alertKinds.flatMap((kind) =>
+      alertSeverities.map((severity) => finding({ kind, subject: severity, severity })),
+    );
+    const { raised } = await settle(store.alerts, findings);
+    const began = { id: expect.any(Number), raisedAtUs: atUs, resolvedAtUs: null };
+    expect(raised).toEqual(findings.map((one) => ({ ...one, ...began })));
+    const { alerts } = await reopen();
+    expect(await alerts.alerts({ all: false, limit: 99 })).toEqual(raised.toReversed());
+    expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(raised.toReversed().slice(0, 2));
+  });
+
+  it('raises once, resolves once, and raises another one the next time', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const [first] = (await settle(alerts, [finding()])).raised;
+    for (const _ of [1, 2]) {
+      expect(await settle(alerts, [finding()])).toEqual({ raised: [], resolved: [] });
+    }
+    const resolved = [{ ...first, resolvedAtUs: atUs + 5 }];
+    expect(await settle(alerts, [], { atUs: atUs + 5 })).toEqual({ raised: [], resolved });
+    expect(await settle(alerts, [])).toEqual({ raised: [], resolved: [] });
+    const [second] = (await settle(alerts, [finding()], { atUs: atUs + 9 })).raised;
+    expect(await alerts.alerts({ all: true, limit: 9 })).toEqual([second, ...resolved]);
+    expect(await alerts.alerts({ all: false, limit: 9 })).toEqual([second]);
+  });
+
+  it('takes the newest words of what lasts, and its first time', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const [{ id } = { id: 0 }] = (await settle(alerts, [finding()])).raised;
+    const newer = finding({ cause: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
+    await settle(alerts, [finding({ cause: 'Lost.' }), newer], { atUs: atUs + 5 });
+    const lasting = [{ ...newer, id, raisedAtUs: atUs, resolvedAtUs: null }];
+    expect(await alerts.alerts({ all: true, limit: 9 })).toEqual(lasting);
+    expect((await alerts.dueDeliveries({ nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
+  });
+
+  it('tells anew what became critical, and nothing of what did not', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const critical = finding({ severity: 'critical' });
+    await settle(alerts, [finding()]);
+    await tellAll(alerts);
+    expect((await settle(alerts, [critical])).raised).toMatchObject([critical]);
+    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
+    await tellAll(alerts);
+    for (const again of [critical, finding()]) {
+      expect(await settle(alerts, [again])).toEqual({ raised: [], resolved: [] });
+    }
+    expect(await dueNow(alerts)).toEqual([]);
+    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([finding()]);
+  });
+
+  it('leaves alone what was not checked', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const others = [finding({ subject: 'andes' }), finding({ kind: 'disk', subject: '' })];
+    await settle(alerts, [finding(), ...others]);
+    const { resolved } = await settle(alerts, []);
+    expect(resolved.map(({ subject }) => subject)).toEqual(['alps']);
+    const lasting = await alerts.alerts({ all: false, limit: 9 });
+    expect(lasting).toMatchObject(others.toReversed());
+  });
+
+  it('never resolves before it raised, whatever the clock says', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    const { resolved } = await settle(alerts, [], { atUs: atUs - 50 });
+    expect(resolved).toMatchObject([{ raisedAtUs: atUs, resolvedAtUs: atUs }]);
+  });
+
+  it('leaves nothing of findings of which one cannot be kept', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding({ subject: 'lasting' })], { channels: [] });
+    const refused = settle(alerts, [finding(), finding({ subject: 'andes' })], {
+      checked: [finding({ subject: 'lasting' })],
+      channels: ['url', null as unknown as AlertChannel],
+    });
+    await expect(refused).rejects.toMatchObject({ code: 'internal' });
+    const kept = await alerts.alerts({ all: true, limit: 9 });
+    expect(kept).toMatchObject([{ subject: 'lasting', resolvedAtUs: null }]);
+    expect(await alerts.untold(atUs)).toEqual([]);
+  });
+});
+
+describe('the store as keeper of what is to be told', () => {
+  it('gives the oldest first, each channel once, with all there is to know', async () => {
+    const { store, reopen } = await openLocalStore();
+    const channels = ['url', 'command', 'url'] as const;
+    const { raised } = await settle(store.alerts, [finding()], { channels });
+    const checked = [finding({ subject: 'andes' })];
+    await settle(store.alerts, checked, { checked, channels: ['url'] });
+    const { alerts } = await reopen();
+    const due = await alerts.dueDeliveries({ nowUs: atUs, limit: 99 });
+    const fresh = { change: 'raised', attempts: 0, dueAtUs: atUs, error: null };
+    const id = expect.any(Number);
+    expect(due.slice(0, 2)).toEqual([
+      { ...fresh, id, alert: raised[0], channel: 'url' },
+      { ...fresh, id, alert: raised[0], channel: 'command' },
+    ]);
+    const told = ['raised alps url', 'raised alps command', 'raised andes url'];
+    expect(await dueNow(alerts)).toEqual(told);
+    expect(await dueNow(alerts, atUs, 2)).toEqual(told.slice(0, 2));
+    expect(await dueNow(alerts, atUs - 1)).toEqual([]);
+  });
+
+  it('tells an end after its beginning, in each channel by itself', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    await settle(alerts, []);
+    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
+    const [url, command] = await alerts.dueDeliveries({ nowUs: atUs, limit: 9 });
+    if (url === undefined || command === undefined) throw new Error('nothing is due');
+    const later = {
+      outcome: 'failed',
+      error: 'It answered 500.',
+      nextTryAtUs: atUs + 9,
+    } as const;
+    await alerts.settleDelivery({ id: url.id, atUs, ...later });
+    await alerts.settleDelivery({ id: command.id, atUs, outcome: 'told' });
+    expect(await dueNow(alerts)).toEqual(['resolved alps command']);
+    expect(await dueNow(alerts, atUs + 9)).toEqual(['raised alps url', 'resolved alps command']);
+    const [again] = await alerts.dueDeliveries({ nowUs: atUs + 9, limit: 1 });
+    const tried = { attempts: 1, error: later.error, dueAtUs: atUs + 9 };
+    expect(again).toMatchObject({ id: url.id, ...tried, alert: { resolvedAtUs: atUs } });
+    await alerts.settleDelivery({ id: url.id, atUs, outcome: 'given-up', error: 'No.' });
+    expect(await dueNow(alerts)).toEqual(['resolved alps url', 'resolved alps command']);
+  });
+
+  it('tells an end before the next beginning', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const channels = ['url'] as const;
+    for (const findings of [[finding()], [], [finding()]]) {
+      await settle(alerts, findings, { channels });
+    }
+    for (const change of ['raised', 'resolved', 'raised']) {
+      expect(await dueNow(alerts)).toEqual([`${change} alps url`]);
+      await tellAll(alerts);
+    }
+  });
+
+  it('does not hold up one alert for another', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const channels = ['url'] as const;
+    await settle(alerts, [finding(), finding({ subject: 'andes' })], { channels });
+    const [first] = await alerts.dueDeliveries({ nowUs: atUs, limit: 1 });
+    const error = 'It timed out.';
+    const later = { outcome: 'failed', error, nextTryAtUs: atUs + 9 } as const;
+    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, ...later });
+    expect(await dueNow(alerts)).toEqual(['raised andes url']);
+  });
+
+  it('is asked for by channel, so that none fills the limit of another', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const subjects = ['alps', 'andes', 'altai'];
+    await settle(
+      alerts,
+      subjects.map((subject) => finding({ subject })),
+      { channels: ['url'] },
+    );
+    await settle(alerts, [finding({ subject: 'lake' })], { checked: [], channels: ['command'] });
+    const due = (channel: AlertChannel | undefined) =>
+      alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
+    const told = async (channel?: AlertChannel) =>
+      (await due(channel)).map(({ alert }) => alert.subject);
+    expect(await told('command')).toEqual(['lake']);
+    expect(await told('url')).toEqual(['alps', 'andes']);
+    expect(await told()).toEqual(['alps', 'andes']);
+  });
+
+  it('shows what waits, and for a week what was given up', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    const [url, command] = await alerts.untold(atUs);
+    expect([url, command]).toMatchObject([{ isGivenUp: false }, { isGivenUp: false }]);
+    const refused = { outcome: 'given-up', error: 'It answered 404.' } as const;
+    await alerts.settleDelivery({ id: url?.id ?? 0, atUs, ...refused });
+    const givenUp = { ...url, attempts: 1, error: refused.error, isGivenUp: true };
+    expect(await alerts.untold(atUs + weekUs)).toEqual([givenUp, command]);
+    expect(await alerts.untold(atUs + weekUs + 1)).toEqual([command]);
+    await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'told' });
+    expect(await alerts.untold(atUs)).toEqual([givenUp]);
+    // What is over stays as it is.
+    for (const id of [url?.id ?? 0, command?.id ?? 0, 999]) {
+      const late = { id, atUs, outcome: 'failed', error: 'Late.', nextTryAtUs: atUs } as const;
+      await alerts.settleDelivery(late);
+      await alerts.settleDelivery({ id, atUs, outcome: 'told' });
+    }
+    expect(await alerts.untold(atUs)).toEqual([givenUp]);
+    expect(await dueNow(alerts)).toEqual([]);
+  });
+
+  it('does not wait for a time that a clock ahead has set', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()], { channels: ['url'], atUs: atUs + alertWaitMaxUs });
+    expect(await dueNow(alerts)).toEqual([]);
+    expect(await dueNow(alerts, atUs - 1)).toEqual(['raised alps url']);
   });
 
   it('keeps no delivery that was told, and none long that was given up', async () => {
-    const { store, dataDir } = await openSqliteStore();
+    const { store, dataDir } = await openLocalStore();
     const { alerts } = store;
     const rows = () =>
       openFile(dataDir).prepare('SELECT count(*) FROM alert_delivery').pluck().get();
@@ -45,18 +239,5 @@ describe('the store of alerts', () => {
     expect(rows()).toBe(2);
     await alerts.settleDelivery({ id: third?.id ?? 0, atUs: atUs + weekUs + 1, ...givenUp });
     expect(rows()).toBe(1);
-  });
-
-  it('answers questions without a writer, and while another program holds the lock', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await settle(store.alerts, [finding()]);
-    await store.close();
-    const reader = openStoreReader(dataDir);
-    onTestFinished(() => reader.close());
-    openFile(dataDir).exec('BEGIN IMMEDIATE; DELETE FROM alert; DELETE FROM alert_delivery');
-    expect(await reader.alerts.alerts({ all: false, limit: 9 })).toHaveLength(1);
-    expect(await reader.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
-    expect(await reader.alerts.dueDeliveries({ nowUs: atUs, limit: 9 })).toHaveLength(2);
-    expect(await reader.alerts.untold(atUs)).toHaveLength(2);
   });
 });

@@ -17,7 +17,7 @@ import { mountSmallDisk } from '../e2e/disk-small.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+import { openFile, openSqliteStore } from './sqlite-store.ts';
 
 const isRoot = process.getuid?.() === 0;
 const inCi = process.env.CI === 'true';
@@ -25,12 +25,8 @@ const inCi = process.env.CI === 'true';
 /** A body of real size, so that a small disk fills up soon. */
 const large = (number: number) => delivery(notification(number, { padding: 'x'.repeat(5_000) }));
 
-/** Opens the file beside the store, as another program would. */
-function openBeside(dataDir: string): Sqlite.Database {
-  const database = new Sqlite(join(dataDir, databaseFileName), { timeout: 0 });
-  onTestFinished(() => void database.close());
-  return database;
-}
+/** Opens the file as another program would that does not wait for a lock. */
+const openBeside = (dataDir: string) => openFile(dataDir, { timeout: 0 });
 
 function integrity(dataDir: string): unknown {
   return openBeside(dataDir).pragma('integrity_check', { simple: true });
@@ -222,6 +218,22 @@ describe('a file that is damaged or not ours', () => {
     expect(existsSync(fileIn(dataDir))).toBe(true);
     const rows = openBeside(dataDir).prepare('SELECT ack_id FROM notification').pluck().all();
     expect(rows).toEqual(['ack-2']);
+  });
+
+  it('refuses changes when the file is taken away, and makes the next one in a new file', async () => {
+    const { store, dataDir } = await openSqliteStore();
+    const gap = { subscription: 'alps', events: ['created'], filter: '', fromUs: 5 } as const;
+    const openGap = { ...gap, reason: 'It was paused.' };
+    const takeAway = () => {
+      for (const end of ['', '-wal', '-shm']) rmSync(join(dataDir, databaseFileName) + end);
+    };
+    takeAway();
+    const refused = store.administration.commit({ openGap });
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    await store.administration.commit({ openGap });
+    takeAway();
+    const alsoRefused = store.administration.markDeliveries([]);
+    await expect(alsoRefused).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
 

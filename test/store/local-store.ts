@@ -18,7 +18,7 @@ import {
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
 import { logReads, logWrites } from '../../src/store/log/queries.ts';
 import { recover } from '../../src/store/log/recovered-events.ts';
-import { writeDeliveries } from '../../src/store/log/write-delivery.ts';
+import { retryQuarantined, writeDeliveries } from '../../src/store/log/write-delivery.ts';
 import type { Writes } from '../../src/store/log/writer-thread.ts';
 import {
   logHolders,
@@ -90,19 +90,26 @@ function portsOver(database: () => Database) {
     ...reader,
     ...changePorts(reader, { ...writer, pruning: {} } as unknown as Remote<Writes>),
     moveCursor: writer.log.moveCursor,
-    checkWritable: async () => undefined,
     accept: async (delivery: Delivery) => {
       const [receipt] = database().transaction(() => writeDeliveries(database(), [delivery]))();
       if (receipt === undefined) throw new Error('A delivery has no receipt.');
       return receipt;
     },
+    retry: async (id: number, atUs: number) =>
+      retryQuarantined((work) => database().transaction(() => work(database()))(), id, atUs),
   };
 }
 
 /** Opens an empty store that is closed, and removed, when the test has finished. */
 export async function openLocalStore() {
   const dataDir = temporaryDirectory();
-  let database = openForWriting(dataDir);
+  const open = () => {
+    const opened = openForWriting(dataDir);
+    // No power is cut in a test.
+    opened.pragma('synchronous = OFF');
+    return opened;
+  };
+  let database = open();
   onTestFinished(() => void database.close());
   const store = portsOver(() => database);
   return {
@@ -111,8 +118,10 @@ export async function openLocalStore() {
     /** Closes the file and opens the same one again. */
     reopen: async () => {
       database.close();
-      database = openForWriting(dataDir);
+      database = open();
       return store;
     },
   };
 }
+
+export type LocalStore = Awaited<ReturnType<typeof openLocalStore>>['store'];

@@ -84,6 +84,13 @@ describe('opening the store', () => {
     await reader.close();
   });
 
+  it('proves that it can write without leaving a row', async () => {
+    const { store } = await openSqliteStore();
+    await store.checkWritable();
+    expect(await store.counts()).toEqual({ notifications: 0, duplicates: 0, quarantined: 0 });
+    expect(await store.lastPosition()).toBe(0);
+  });
+
   it('reads while another process writes', async () => {
     const { store, dataDir } = await openSqliteStore();
     const reader = openStoreReader(dataDir);

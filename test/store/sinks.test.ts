@@ -1,109 +1,344 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { databaseFileName } from '../../src/store/engine/database.ts';
-import { openStore, openStoreReader } from '../../src/store/store.ts';
-import { finding, settle } from '../contract/alerts-contract.ts';
-import { atUs, dead, dueProducts, postponed, queued, replayOf } from '../contract/sink-items.ts';
-import { describeSinks } from '../contract/sinks-contract.ts';
-import { productJob } from '../contract/summary-jobs.ts';
-import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { describe, expect, it } from 'vitest';
+import { sinkReader, sinkWaitMaxUs } from '../../src/domain/sinks.ts';
+import { collect } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+import { atUs, dead, dueProducts, postponed, queued, replayOf, taken } from './sink-items.ts';
+import { openFile } from './sqlite-store.ts';
 
-describeSinks('the store', openLocalStore);
+const reader = sinkReader('act');
+const read = { sink: 'act', replayId: null, after: 0, upTo: 9, atUs };
+const item = (position: number) => ({ position, productId: `product-${position}` });
 
-function openFile(dataDir: string) {
-  const database = new Sqlite(join(dataDir, databaseFileName));
-  onTestFinished(() => void database.close());
-  return database;
-}
+describe('the store as queue of sinks', () => {
+  it('keeps every field of an item over a restart, and the cursor with it', async () => {
+    const { store, reopen } = await openLocalStore();
+    const items = [item(3), item(4)];
+    expect(await store.sinks.enqueue({ ...read, items })).toBe(true);
+    const again = await reopen();
+    const fresh = { state: 'waiting', attempts: 0, dueAtUs: atUs, error: null };
+    const known = { ...fresh, id: expect.any(Number), sink: 'act', replayId: null };
+    const due = await again.sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
+    expect(due).toEqual(items.map((one) => ({ ...one, ...known, queuedAtUs: atUs })));
+    expect(await again.cursor(reader)).toBe(9);
+  });
 
-/** Commits in the write-ahead log: frames with a size of the file (SQLite, "WAL-mode file format"). */
-function commitsIn(dataDir: string): number {
-  const bytes = readFileSync(`${join(dataDir, databaseFileName)}-wal`);
-  const pageBytes = bytes.readUInt32BE(8);
-  let commits = 0;
-  for (let at = 32; at < bytes.length; at += 24 + pageBytes) {
-    if (bytes.readUInt32BE(at + 4) > 0) commits += 1;
-  }
-  return commits;
-}
+  it('queues a part of the log once, and only from where the cursor stands', async () => {
+    const { store } = await openLocalStore();
+    const enqueue = (after: number, upTo: number) =>
+      store.sinks.enqueue({ ...read, after, upTo, items: [item(upTo)] });
+    expect(await enqueue(4, 7)).toBe(false);
+    expect(await store.cursor(reader)).toBeNull();
+    expect(await enqueue(0, 7)).toBe(true);
+    expect([await enqueue(0, 7), await enqueue(6, 8)]).toEqual([false, false]);
+    await store.moveCursor(reader, 2, atUs);
+    expect([await enqueue(7, 8), await enqueue(2, 3)]).toEqual([false, true]);
+    expect(await dueProducts(store)).toEqual(['product-7', 'product-3']);
+    expect(await store.cursor(reader)).toBe(3);
+  });
+
+  it('tells a new sink from one that began at the end of an empty log', async () => {
+    const { store } = await openLocalStore();
+    expect(await store.cursor(reader)).toBeNull();
+    expect(await store.sinks.enqueue({ ...read, upTo: 0, items: [] })).toBe(true);
+    expect(await store.cursor(reader)).toBe(0);
+  });
+
+  it('moves the cursor with the items, or neither', async () => {
+    const { store } = await openLocalStore();
+    const unkeepable = [
+      { ...read, items: [item(1), { position: 2, productId: null as unknown as string }] },
+      { ...read, items: [], atUs: Number.NaN },
+    ];
+    for (const one of unkeepable) {
+      await expect(store.sinks.enqueue(one)).rejects.toMatchObject({ code: 'internal' });
+    }
+    const outside = [
+      { ...read, after: 5, items: [item(5)] },
+      { ...read, items: [item(10)] },
+      { ...read, after: 9, upTo: 8, items: [] },
+    ];
+    for (const one of outside) {
+      await expect(store.sinks.enqueue(one)).rejects.toMatchObject({ code: 'invalid' });
+    }
+    expect(await store.cursor(reader)).toBeNull();
+    expect(await dueProducts(store)).toEqual([]);
+  });
+});
+
+describe('the store as keeper of replays', () => {
+  it('moves one with its items, until it has ended', async () => {
+    const { store, reopen } = await openLocalStore();
+    const replay = await store.sinks.addReplay(replayOf(7));
+    const { afterPosition: _, ...asked } = replayOf(7);
+    expect(replay).toEqual({ ...asked, id: replay.id, position: 0, endedAtUs: null });
+    const part = { ...read, replayId: replay.id, upTo: 4, items: [item(2)] };
+    const strangers = [
+      { ...part, sink: 'other' },
+      { ...part, after: 1 },
+      { ...part, replayId: replay.id + 1 },
+    ];
+    for (const one of strangers) expect(await store.sinks.enqueue(one)).toBe(false);
+    expect(await store.sinks.enqueue(part)).toBe(true);
+    expect(await store.sinks.enqueue(part)).toBe(false);
+    const { sinks, cursor } = await reopen();
+    expect(await sinks.replays({ all: false })).toEqual([{ ...replay, position: 4 }]);
+    const rest = { ...part, after: 4, upTo: 7, items: [item(7)], atUs: atUs + 5 };
+    expect(await sinks.enqueue(rest)).toBe(true);
+    expect(await sinks.enqueue({ ...rest, after: 7, upTo: 8, items: [] })).toBe(false);
+    expect(await sinks.replays({ all: false })).toEqual([]);
+    const ended = { ...replay, position: 7, endedAtUs: atUs + 5 };
+    expect(await sinks.replays({ all: true })).toEqual([ended]);
+    const due = await sinks.due({ sink: 'act', nowUs: atUs + 5, limit: 9 });
+    expect(due).toMatchObject([2, 7].map((n) => ({ ...item(n), replayId: replay.id })));
+    expect(await cursor(reader)).toBeNull();
+  });
+
+  it('adds none that hands over what another one does that has not finished', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const asked = { ...replayOf(7), sinceUs: atUs - 5, untilUs: null };
+    const { id } = await sinks.addReplay(asked);
+    const refused = { code: 'conflict', text: expect.stringContaining(`Replay ${id}, asked`) };
+    const less = [{}, { sinceUs: atUs }, { untilUs: atUs }, { lastPosition: 6 }];
+    for (const fields of less) {
+      await expect(sinks.addReplay({ ...asked, ...fields })).rejects.toMatchObject(refused);
+      expect(await sinks.sameReplay({ ...asked, ...fields })).toMatchObject({ id });
+    }
+    const other = [
+      { filter: "Name eq 'x'" },
+      { sinceUs: null },
+      { sinceUs: atUs - 6 },
+      { lastPosition: 8 },
+      { sink: 'other' },
+    ];
+    for (const fields of other) expect(await sinks.sameReplay({ ...asked, ...fields })).toBeNull();
+    // All queued, but not all handed over.
+    const items = await queued(store, ['a', 'b', 'c', 'd', 'e', 'f', 'g'], { replayId: id });
+    expect(await sinks.replays({ all: false })).toEqual([]);
+    await expect(sinks.addReplay(asked)).rejects.toMatchObject(refused);
+    await sinks.settle(items.map(taken));
+    expect((await sinks.addReplay(asked)).id).not.toBe(id);
+  });
+
+  it('tells the newest first, of one sink or of all', async () => {
+    const { sinks } = (await openLocalStore()).store;
+    const empty = { ...replayOf(0), sinceUs: null, untilUs: atUs };
+    expect(await sinks.addReplay(empty)).toMatchObject({ untilUs: atUs, endedAtUs: atUs });
+    for (const sink of ['act', 'other']) await sinks.addReplay(replayOf(5, { sink }));
+    const told = async (options: Parameters<typeof sinks.replays>[0]) =>
+      (await sinks.replays(options)).map(({ sink, lastPosition }) => [sink, lastPosition]);
+    expect(await told({ all: true })).toEqual([
+      ['other', 5],
+      ['act', 5],
+      ['act', 0],
+    ]);
+    expect(await told({ all: false, sink: 'act' })).toEqual([['act', 5]]);
+    expect(await told({ all: true, sink: 'nobody' })).toEqual([]);
+  });
+});
+
+describe('the store as keeper of the order', () => {
+  it('gives live items first, then replayed ones, as they were queued', async () => {
+    const { store } = await openLocalStore();
+    const replay = async (filter: string) =>
+      (await store.sinks.addReplay(replayOf(9, { filter }))).id;
+    const [first, second] = [await replay('a'), await replay('b')];
+    await queued(store, ['b'], { replayId: second });
+    await queued(store, ['a'], { replayId: first });
+    await queued(store, ['z']);
+    await queued(store, ['c'], { replayId: first });
+    await queued(store, ['y']);
+    await queued(store, ['other'], { sink: 'other' });
+    expect(await dueProducts(store)).toEqual(['z', 'y', 'b', 'a', 'c']);
+    expect(await dueProducts(store, { limit: 3 })).toEqual(['z', 'y', 'b']);
+    expect(await dueProducts(store, { limit: 1 })).toEqual(['z']);
+    expect(await dueProducts(store, { nowUs: atUs - 1 })).toEqual([]);
+  });
+
+  it('gives none whose product has an earlier one that waits, due or not', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const [first, , second] = await queued(store, ['A-1', 'b', 'a-1', 'a-1']);
+    if (first === undefined || second === undefined) throw new Error('not queued');
+    expect(await dueProducts(store)).toEqual(['A-1', 'b']);
+    await sinks.settle([postponed(first, atUs + 5)]);
+    expect(await dueProducts(store)).toEqual(['b']);
+    expect(await dueProducts(store, { nowUs: atUs + 5 })).toEqual(['A-1', 'b']);
+    await sinks.settle([dead(first)]);
+    const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
+    expect(due.map(({ id }) => id)).toContain(second.id);
+    // Tried again, it goes before what was queued after it.
+    await sinks.retry({ sink: 'act', ids: [first.id], nowUs: atUs });
+    expect(await dueProducts(store)).toEqual(['A-1', 'b']);
+    await sinks.settle([taken(first)]);
+    expect((await sinks.due({ sink: 'act', nowUs: atUs, limit: 1 }))[0]?.id).not.toBe(first.id);
+  });
+
+  it('keeps a product in order between what is new and replays, and between replays', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const replay = async (filter: string) => (await sinks.addReplay(replayOf(9, { filter }))).id;
+    const [first, second] = [await replay('a'), await replay('b')];
+    const [live] = await queued(store, ['a']);
+    const [again] = await queued(store, ['x', 'A', 'b'], { replayId: first });
+    const [late] = await queued(store, ['b', 'x'], { replayId: second });
+    await queued(store, ['y', 'B', 'a']);
+    if (!live || !again || !late) throw new Error('not queued');
+    // What a live one waits for comes first.
+    expect(await dueProducts(store)).toEqual(['b', 'a', 'y', 'x']);
+    await sinks.settle([postponed(live, atUs + 5), dead(again)]);
+    const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
+    expect(due.map(({ productId }) => productId)).toEqual(['b', 'y', 'x']);
+    // A dead letter blocks nothing.
+    expect(due.at(-1)?.replayId).toBe(second);
+    await sinks.settle([taken(live)]);
+    expect(await dueProducts(store)).toEqual(['A', 'b', 'y', 'x']);
+  });
+
+  it('says when the next one that may be given is due', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    expect(await sinks.nextDueAtUs('act')).toBeNull();
+    const [first, , other] = await queued(store, ['a', 'a', 'b']);
+    if (first === undefined || other === undefined) throw new Error('not queued');
+    expect(await sinks.nextDueAtUs('act')).toBe(atUs);
+    // The second of the product is due, but must wait for the first.
+    await sinks.settle([postponed(first, atUs + 7), postponed(other, atUs + 9)]);
+    expect(await sinks.nextDueAtUs('act')).toBe(atUs + 7);
+    await sinks.settle([taken(first)]);
+    expect(await sinks.nextDueAtUs('act')).toBe(atUs);
+    expect(await sinks.nextDueAtUs('other')).toBeNull();
+  });
+
+  it('does not wait for a time that a clock ahead has set', async () => {
+    const { store } = await openLocalStore();
+    await queued(store, ['a'], { atUs: atUs + sinkWaitMaxUs });
+    expect(await dueProducts(store)).toEqual([]);
+    expect(await dueProducts(store, { nowUs: atUs - 1 })).toEqual(['a']);
+  });
+});
+
+describe('the store as keeper of what came of items', () => {
+  it('forgets what was taken, and keeps why the rest was not', async () => {
+    const { store, reopen } = await openLocalStore();
+    const [a, b, c, d] = await queued(store, ['a', 'b', 'c', 'd']);
+    if (!a || !b || !c || !d) throw new Error('not queued');
+    await store.sinks.settle([
+      taken(a),
+      postponed(b, atUs + 5),
+      postponed(c, atUs + 6, { counts: false, error: 'It is down.' }),
+      dead(d),
+      taken({ id: 999 }),
+      postponed({ id: 999 }, atUs),
+    ]);
+    const { sinks } = await reopen();
+    const waiting = await collect(sinks.items({ sink: 'act', state: 'waiting' }));
+    expect(waiting).toEqual([
+      { ...c, dueAtUs: atUs + 6, error: 'It is down.' },
+      { ...b, dueAtUs: atUs + 5, error: 'It answered 500.', attempts: 1 },
+    ]);
+    const refused = { ...d, state: 'dead', error: 'It answered 400.', attempts: 1 };
+    expect(await collect(sinks.items({ state: 'dead' }))).toEqual([refused]);
+    // Told once more, or late.
+    await sinks.settle([taken(a), dead(d, 'Again.'), postponed(d, atUs)]);
+    expect(await collect(sinks.items({ state: 'dead' }))).toEqual([refused]);
+    await sinks.settle([taken(d)]);
+    expect(await collect(sinks.items({ state: 'dead' }))).toEqual([]);
+  });
+
+  it('leaves nothing of outcomes of which one cannot be kept', async () => {
+    const { store } = await openLocalStore();
+    const [a, b] = await queued(store, ['a', 'b']);
+    if (!a || !b) throw new Error('not queued');
+    const unkeepable = store.sinks.settle([taken(a), dead(b, {} as unknown as string)]);
+    await expect(unkeepable).rejects.toMatchObject({ code: 'internal' });
+    expect(await dueProducts(store)).toEqual(['a', 'b']);
+  });
+
+  it('counts each sink, by name, with the reason that came last', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    await sinks.enqueue({ ...read, sink: 'new', upTo: 0, items: [] });
+    await sinks.addReplay(replayOf(9, { sink: 'a-replay' }));
+    await store.moveCursor('summaries', 5, atUs);
+    const [a, b, c] = await queued(store, ['a', 'b', 'c'], { atUs: atUs + 1 });
+    await queued(store, ['d'], { atUs: atUs - 1 });
+    if (!a || !b || !c) throw new Error('not queued');
+    const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null };
+    const none = { waiting: 0, dead: 0, ...never, error: null };
+    const since = { oldestQueuedAtUs: atUs - 1, oldestLiveQueuedAtUs: atUs - 1 };
+    const ofAct = async () => (await sinks.counts()).find(({ sink }) => sink === 'act');
+    expect(await sinks.counts()).toEqual([
+      { ...none, sink: 'a-replay' },
+      { ...none, sink: 'act', waiting: 4, ...since },
+      { ...none, sink: 'new' },
+    ]);
+    await sinks.settle([dead(b, 'First.')]);
+    await sinks.settle([postponed(c, atUs, { error: 'Second.' })]);
+    await sinks.settle([postponed(a, atUs, { error: 'Third.' })]);
+    expect(await ofAct()).toMatchObject({ waiting: 3, dead: 1, error: 'Third.' });
+    await sinks.settle([taken(a)]);
+    expect(await ofAct()).toMatchObject({ waiting: 2, error: 'Second.' });
+    await sinks.settle([postponed(c, atUs, { error: 'Fourth.' })]);
+    expect(await ofAct()).toMatchObject({ error: 'Fourth.' });
+    await sinks.settle([taken(c)]);
+    expect(await ofAct()).toMatchObject({ waiting: 1, error: 'First.' });
+  });
+
+  it('tries dead letters again: those named, or all, of one sink', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const items = await queued(store, ['a', 'b', 'c', 'd']);
+    const others = await queued(store, ['a'], { sink: 'other' });
+    await sinks.settle([...items.slice(0, 3), ...others].map((one) => dead(one)));
+    const [a, b, , d] = items;
+    if (!a || !b || !d) throw new Error('not queued');
+    const nowUs = atUs + 5;
+    const ids = [b.id, b.id, d.id, others[0]?.id ?? 0];
+    expect(await sinks.retry({ sink: 'act', ids, nowUs })).toBe(1);
+    const due = await sinks.due({ sink: 'act', nowUs, limit: 9 });
+    expect(due).toEqual([{ ...b, dueAtUs: nowUs, queuedAtUs: nowUs }, d]);
+    expect(await sinks.retry({ sink: 'act', ids: 'all', nowUs })).toBe(2);
+    expect(await dueProducts(store, { nowUs })).toEqual(['a', 'b', 'c', 'd']);
+    expect(await collect(sinks.items({ state: 'dead' }))).toMatchObject([{ sink: 'other' }]);
+  });
+
+  it('forgets dead letters or all that waits, with the replays that go on', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const others = await sinks.addReplay(replayOf(9, { sink: 'other' }));
+    const replay = await sinks.addReplay(replayOf(9));
+    const items = await queued(store, ['a', 'b', 'c', 'd']);
+    await queued(store, ['e'], { replayId: replay.id });
+    await queued(store, ['a'], { sink: 'other' });
+    const [a, b, c] = items;
+    if (!a || !b || !c) throw new Error('not queued');
+    await sinks.settle([dead(a), dead(b)]);
+    const drop = (state: 'waiting' | 'dead', ids: number[] | 'all') =>
+      sinks.drop({ sink: 'act', state, ids, nowUs: atUs + 5 });
+    expect(await drop('dead', [a.id, c.id])).toBe(1);
+    expect(await drop('waiting', [b.id, c.id])).toBe(1);
+    expect(await sinks.replays({ all: false })).toHaveLength(2);
+    expect(await drop('waiting', 'all')).toBe(2);
+    expect(await sinks.replays({ all: false })).toEqual([others]);
+    const ended = { ...replay, position: 1, endedAtUs: atUs + 5 };
+    expect(await sinks.replays({ all: true, sink: 'act' })).toEqual([ended]);
+    const rest = { ...read, replayId: replay.id, after: 1, items: [] };
+    expect(await sinks.enqueue(rest)).toBe(false);
+    expect(await drop('dead', 'all')).toBe(1);
+    expect(await sinks.counts()).toMatchObject([
+      { sink: 'act', waiting: 0, dead: 0 },
+      { sink: 'other', waiting: 1 },
+    ]);
+    expect(await store.cursor(reader)).toBe(4);
+  });
+});
 
 const products = (count: number) => Array.from({ length: count }, (_, i) => `p-${i}`);
-const read = { sink: 'act', replayId: null, after: 0, upTo: 9, items: [], atUs };
-
-describe('changes that arrive with notifications', () => {
-  it('share a commit with them', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const before = commitsIn(dataDir);
-    const lock = openFile(dataDir);
-    lock.exec('BEGIN IMMEDIATE');
-    // The writer waits for the lock with what it took up; all else gathers meanwhile.
-    const answers: Promise<unknown>[] = [store.accept(delivery(notification(1)))];
-    await setImmediate();
-    const steps = [0, 1, 2, 3].map((n) => ({ ...read, after: n, upTo: n + 1 }));
-    answers.push(
-      ...steps.map((one) => store.sinks.enqueue(one)),
-      store.sinks.settle([]),
-      settle(store.alerts, [finding()]),
-      store.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs }),
-      store.accept(delivery(notification(2))),
-    );
-    await setImmediate();
-    await setImmediate();
-    lock.exec('COMMIT');
-    const settled = await Promise.all(answers);
-    expect(settled.slice(1, 5)).toEqual([true, true, true, true]);
-    // Deliveries may be taken up in two parts; changes have no commit of their own.
-    expect(commitsIn(dataDir) - before).toBeLessThanOrEqual(2);
-    expect(await store.cursor('sink:act')).toBe(4);
-    expect(await store.alerts.untold(atUs)).toHaveLength(2);
-    expect(await store.counts()).toMatchObject({ notifications: 2 });
-  });
-
-  it('are alone with a failure of their own', async () => {
-    const { store } = await openSqliteStore();
-    const numbers = Array.from({ length: 900 }, (_, i) => i);
-    const receipts = numbers.map((n) => store.accept(delivery(notification(n))));
-    await setImmediate();
-    const failing = [
-      store.sinks.enqueue({ ...read, atUs: Number.NaN }),
-      settle(store.alerts, [finding()], { atUs: Number.NaN }),
-      store.sinks.enqueue({ ...read, after: 9, upTo: 1 }),
-    ];
-    const kept = store.sinks.enqueue({ ...read, upTo: 5 });
-    const outcomes = await Promise.allSettled(failing);
-    expect(outcomes.map(({ status }) => status)).toEqual(failing.map(() => 'rejected'));
-    expect(await kept).toBe(true);
-    for (const receipt of await Promise.all(receipts)) expect(receipt.outcome).toBe('stored');
-    expect(await store.counts()).toMatchObject({ notifications: 900 });
-    expect(await store.alerts.alerts({ all: true, limit: 9 })).toEqual([]);
-  });
-});
-
-describe('sinks fed by two programs', () => {
-  it('get each part of the log from one of them', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const other = await openStore({ dataDir, nowUs: () => 0 });
-    onTestFinished(() => other.close());
-    const parts = [0, 1, 2, 3, 4].flatMap((n) => {
-      const items = [{ position: n + 1, productId: `p-${n}` }];
-      const part = { ...read, after: n, upTo: n + 1, items };
-      return [store, other].map((one) => one.sinks.enqueue(part));
-    });
-    await Promise.all(parts);
-    const cursor = (await store.cursor('sink:act')) ?? 0;
-    expect(cursor).toBeGreaterThan(0);
-    expect(await dueProducts(store)).toEqual(products(cursor));
-  });
-});
 
 describe('the store of sinks', () => {
   it('finds what is due among 1,000 that wait, and 20,000 dead letters, in a few milliseconds', async () => {
-    const { store, dataDir } = await openSqliteStore();
+    const { store, dataDir } = await openLocalStore();
     const { sinks } = store;
     const waiting = await queued(store, [...products(500), ...products(500)]);
     const replay = await sinks.addReplay(replayOf(9));
@@ -134,41 +369,12 @@ describe('the store of sinks', () => {
     expect(await sinks.replays({ all: false })).toEqual([]);
   });
 
-  it('adds one replay where two programs ask for the same at once', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const { store: second } = await openSqliteStore({ dataDir });
-    const asking = [store, second, store, second].map(({ sinks }) => sinks.addReplay(replayOf(9)));
-    const asked = await Promise.allSettled(asking);
-    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const refused = asked.filter((one) => one.status === 'rejected').map(({ reason }) => reason);
-    expect(refused).toMatchObject(refused.map(() => ({ code: 'conflict' })));
-    expect(await store.sinks.replays({ all: true })).toHaveLength(1);
-  });
-
   it('never gives the id of an item again', async () => {
-    const { store } = await openSqliteStore();
+    const { store } = await openLocalStore();
     const [first] = await queued(store, ['a']);
     if (first === undefined) throw new Error('not queued');
     await store.sinks.drop({ sink: 'act', state: 'waiting', ids: 'all', nowUs: atUs });
     const [second] = await queued(store, ['a']);
     expect(second?.id).toBeGreaterThan(first.id);
-  });
-
-  it('answers questions without a writer, and while another program holds the lock', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const [, b] = await queued(store, ['a', 'b']);
-    if (b === undefined) throw new Error('not queued');
-    await store.sinks.settle([dead(b)]);
-    await store.sinks.addReplay(replayOf(9));
-    await store.close();
-    const reader = openStoreReader(dataDir);
-    onTestFinished(() => reader.close());
-    const { sinks } = reader;
-    openFile(dataDir).exec('BEGIN IMMEDIATE; DELETE FROM sink_item; DELETE FROM sink_replay');
-    expect(await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 })).toHaveLength(1);
-    expect(await sinks.nextDueAtUs('act')).toBe(atUs);
-    expect(await collect(sinks.items({ state: 'dead' }))).toHaveLength(1);
-    expect(await sinks.counts()).toMatchObject([{ waiting: 1, dead: 1 }]);
-    expect(await sinks.replays({ all: false })).toHaveLength(1);
   });
 });

@@ -1,6 +1,10 @@
-/** The SQLite store as tests open it. */
+/** The SQLite store as tests open it: whatever is opened here is closed when the test has finished. */
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { migrations } from '../../src/store/engine/migrations.ts';
+import { openStore, openStoreReader, type Store, type StoreReader } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 export interface OpenedStore {
@@ -10,7 +14,7 @@ export interface OpenedStore {
   reopen(): Promise<Store>;
 }
 
-/** Opens a store that is closed, and its directory removed, when the test has finished. */
+/** Opens a store with its threads, by default in a fresh directory. */
 export async function openSqliteStore(
   options: {
     dataDir?: string;
@@ -31,4 +35,38 @@ export async function openSqliteStore(
       return store;
     },
   };
+}
+
+/** Opens two stores on one directory, as two programs do. */
+export async function openTwo(): Promise<{ dataDir: string; both: [Store, Store] }> {
+  const { store, dataDir } = await openSqliteStore();
+  return { dataDir, both: [store, (await openSqliteStore({ dataDir })).store] };
+}
+
+/** Opens the store for queries only. */
+export function openReader(dataDir: string): StoreReader {
+  const reader = openStoreReader(dataDir);
+  onTestFinished(() => reader.close());
+  return reader;
+}
+
+/** Opens the database next to the store, as another program would. */
+export function openFile(dataDir: string, options: Sqlite.Options = {}): Database {
+  const database = new Sqlite(join(dataDir, databaseFileName), options);
+  onTestFinished(() => void database.close());
+  return database;
+}
+
+/** Writes a database as a version of earshot made it, and gives its directory. */
+export function writeVersion(version: number, fill: (database: Database) => void): string {
+  const dataDir = temporaryDirectory();
+  const database = openFile(dataDir);
+  database.pragma('page_size = 16384');
+  database.pragma('auto_vacuum = INCREMENTAL');
+  database.exec(migrations.slice(0, version).join(''));
+  fill(database);
+  database.pragma(`application_id = ${0x65617273}`);
+  database.pragma(`user_version = ${version}`);
+  database.close();
+  return dataDir;
 }

@@ -1,15 +1,13 @@
 /** What the doctor finds in a data directory. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { migrations } from '../../src/store/engine/migrations.ts';
 import { createStoreChecks, type StoreCheckOptions } from '../../src/store/store-checks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+import { openFile, openSqliteStore, writeVersion } from './sqlite-store.ts';
 
 const mebibyte = 2 ** 20;
 
@@ -153,20 +151,12 @@ describe('the database', () => {
   });
 
   it('of an older version is left as it is', async () => {
-    const dataDir = temporaryDirectory();
-    const file = join(dataDir, databaseFileName);
-    const database = new Sqlite(file);
-    database.exec(migrations.slice(0, 1).join(''));
-    database.pragma(`application_id = ${0x65617273}`);
-    database.pragma('user_version = 1');
-    database.close();
+    const dataDir = writeVersion(1, () => undefined);
     const [finding] = await checksOf(dataDir).database();
     expect(finding).toMatchObject({
       state: 'fail',
       advice: expect.stringContaining('earshot start'),
     });
-    const after = new Sqlite(file, { readonly: true });
-    expect(after.pragma('user_version', { simple: true })).toBe(1);
-    after.close();
+    expect(openFile(dataDir).pragma('user_version', { simple: true })).toBe(1);
   });
 });

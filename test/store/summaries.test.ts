@@ -1,154 +1,317 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import type { NewSummaryJob } from '../../src/domain/summaries.ts';
-import { databaseFileName } from '../../src/store/engine/database.ts';
-import { migrations } from '../../src/store/engine/migrations.ts';
-import { openStore, openStoreReader } from '../../src/store/store.ts';
+import { describe, expect, it } from 'vitest';
+import {
+  type NewSummaryJob,
+  type SummaryOutcome,
+  type SummaryQuery,
+  summaryStates,
+  summaryWaitMaxUs,
+} from '../../src/domain/summaries.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { openLocalStore } from './local-store.ts';
+import { openFile } from './sqlite-store.ts';
 import {
   atUs,
   claim,
   dayUs,
+  digestJob,
   enqueued,
-  hourUs,
   key,
   modelText,
   productJob,
-} from '../contract/summary-jobs.ts';
-import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+} from './summary-jobs.ts';
 
-function openReader(dataDir: string) {
-  const reader = openStoreReader(dataDir);
-  onTestFinished(() => reader.close());
-  return reader;
-}
+describe('the store as keeper of wanted summaries', () => {
+  it('keeps every field of a job, and the lack of one, over a restart', async () => {
+    const { store, reopen } = await openLocalStore();
+    const bare = { subscription: null, position: null, productName: null };
+    const jobs = [digestJob(3), productJob(1), productJob(2, bare)];
+    const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs });
+    const due = await (await reopen()).summaries.due({ nowUs: atUs, limit: 9 });
+    const began = { revision: 1, attempts: 0, doubted: null, requestedAtUs: atUs };
+    expect(due).toEqual(jobs.map((job, i) => ({ ...job, ...began, id: ids[i] })));
+  });
 
-function openFile(dataDir: string) {
-  const database = new Sqlite(join(dataDir, databaseFileName));
-  onTestFinished(() => void database.close());
-  return database;
-}
+  it('moves the cursor with the jobs, or neither', async () => {
+    const { store } = await openLocalStore();
+    const cursor = { reader: 'summaries', position: 7 };
+    await store.summaries.enqueue({ jobs: [productJob(1)], cursor, waitingMax: 9, atUs });
+    const unkeepable = [
+      { jobs: [productJob(2)], cursor: { ...cursor, position: Number.NaN } },
+      { jobs: [productJob(3), productJob(4, { dueAtUs: Number.NaN })], cursor },
+    ];
+    for (const one of unkeepable) {
+      const refused = store.summaries.enqueue({ ...one, waitingMax: 9, atUs });
+      await expect(refused).rejects.toMatchObject({ code: 'internal' });
+    }
+    expect(await store.cursor('summaries')).toBe(7);
+    expect(await store.summaries.counts()).toMatchObject({ waiting: 1 });
+    await store.moveCursor('summaries', 3, atUs);
+    expect(await store.cursor('summaries')).toBe(3);
+  });
 
-async function openTwo() {
-  const { store, dataDir } = await openSqliteStore();
-  const other = await openStore({ dataDir, nowUs: () => 0 });
-  onTestFinished(() => other.close());
-  return { summaries: store.summaries, others: other.summaries, dataDir };
-}
+  it('begins anew with a subject that is wanted anew, under its old id', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const [job] = await enqueued(summaries, [productJob(1)]);
+    if (job === undefined) throw new Error('no job');
+    const error = 'It failed.';
+    const result = { outcome: 'failed', error, template: 'A product.' } as const;
+    await summaries.settle({ job, request: null, result, nowUs: atUs });
+    const wanted = productJob(1, { productName: 'other', subscription: 'b', position: 9 });
+    const [anew] = await enqueued(summaries, [wanted], { atUs: atUs + 5 });
+    const began = { revision: job.revision + 1, attempts: 0, requestedAtUs: atUs + 5 };
+    expect(anew).toEqual({ ...wanted, ...began, doubted: null, id: job.id });
+    const [row] = await collect(summaries.find({}));
+    expect(row).toMatchObject({ state: 'waiting', text: { text: 'A product.' }, error: null });
+  });
+
+  it('takes the last of two equal subjects, and tells products from digests', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const jobs = [productJob(1), productJob(1, { position: 2 }), digestJob(1)];
+    const digest = digestJob(1, { subject: 'product-1' });
+    const { ids } = await summaries.enqueue({ jobs: [...jobs, digest], waitingMax: 9, atUs });
+    expect(ids).toHaveLength(4);
+    expect(ids[1]).toBe(ids[0]);
+    const due = await summaries.due({ nowUs: atUs, limit: 9 });
+    expect(due.map(({ kind, position }) => [kind, position])).toEqual([
+      ['digest', null],
+      ['digest', null],
+      ['product', 2],
+    ]);
+  });
+
+  it('gives digests before all products, however long these have been due', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const products = [1, 2, 3].map((n) => productJob(n, { dueAtUs: atUs + n }));
+    const digests = [7, 8].map((n) => digestJob(n, { dueAtUs: atUs + 10 * n }));
+    await summaries.enqueue({ jobs: [...products, ...digests], waitingMax: 9, atUs });
+    const kinds = async (limit: number) =>
+      (await summaries.due({ nowUs: atUs + 100, limit })).map(({ kind }) => kind);
+    expect(await kinds(1)).toEqual(['digest']);
+    expect(await kinds(4)).toEqual(['digest', 'digest', 'product', 'product']);
+  });
+
+  it('tells what is due, the longest due first, of all or those that are named', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    expect(await summaries.nextDueAtUs()).toBeNull();
+    const times = [30, 10, 20, 90];
+    const jobs = times.map((dueAtUs, i) => productJob(i, { dueAtUs }));
+    const { ids } = await summaries.enqueue({ jobs, waitingMax: 9, atUs });
+    const due = async (nowUs: number, limit: number, among?: number[]) => {
+      const named = among === undefined ? {} : { ids: among };
+      return (await summaries.due({ nowUs, limit, ...named })).map(({ dueAtUs }) => dueAtUs);
+    };
+    expect(await due(9, 9)).toEqual([]);
+    expect(await due(30, 9)).toEqual([10, 20, 30]);
+    expect(await due(30, 2)).toEqual([10, 20]);
+    expect(await due(99, 9, [ids[3] ?? 0, ids[2] ?? 0, 12_345])).toEqual([20, 90]);
+    expect(await due(99, 9, [])).toEqual([]);
+    expect(await summaries.nextDueAtUs()).toBe(10);
+  });
+
+  it('takes what a clock that ran ahead has dated as due, and nothing else', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const late = (us: number) => ({ dueAtUs: atUs + us });
+    const { product, digest, asking } = summaryWaitMaxUs;
+    const jobs = [
+      productJob(1, late(product)),
+      productJob(2, late(product + 1)),
+      digestJob(3, late(digest)),
+      digestJob(4, late(digest + 1)),
+      productJob(5),
+      productJob(6),
+    ];
+    const [, , , , five, six] = await enqueued(summaries, jobs);
+    for (const [job, leaseUs] of [
+      [five, asking],
+      [six, asking + 1],
+    ] as const) {
+      if (job !== undefined) await claim(summaries, job, { leaseUs });
+    }
+    const stranded = await summaries.due({ nowUs: atUs, limit: 9 });
+    const subjects = stranded.map(({ subject }) => subject);
+    expect(subjects).toEqual(['product-6', 'product-2', 'digest-4']);
+    const named = { ids: [stranded[2]?.id ?? 0] };
+    expect(await summaries.due({ nowUs: atUs, limit: 9, ...named })).toEqual([stranded[2]]);
+    expect(await summaries.due({ nowUs: atUs, limit: 2 })).toHaveLength(2);
+    for (const job of stranded) {
+      expect(await claim(summaries, job)).toMatchObject({ outcome: 'claimed' });
+    }
+  });
+
+  it('drops those that are named, or all that wait, with the reason', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const [one, two, three] = await enqueued(
+      summaries,
+      [1, 2, 3, 4].map((n) => productJob(n)),
+    );
+    if (one === undefined || two === undefined || three === undefined) throw new Error('no job');
+    await claim(summaries, one);
+    expect(await summaries.drop({ ids: [one.id, two.id, 12_345] })).toBe(1);
+    const row = async () => (await collect(summaries.find({ productId: 'product-2' })))[0];
+    const dropped = { state: 'dropped', error: 'Dropped by command.', nextTryAtUs: null };
+    expect(await row()).toMatchObject(dropped);
+    expect(await summaries.drop({ ids: 'all' })).toBe(2);
+    expect(await summaries.counts()).toMatchObject({ asking: 1, waiting: 0, dropped: 3 });
+    expect(await summaries.drop({ ids: 'all' })).toBe(0);
+    const late = { outcome: 'text', key: key(3), text: modelText('Late.') } as const;
+    await summaries.settle({ job: three, request: null, result: late, nowUs: atUs });
+    expect(await summaries.counts()).toMatchObject({ done: 0, dropped: 3 });
+    expect(await summaries.retry({ ids: [two.id], nowUs: atUs })).toBe(1);
+    expect(await row()).toMatchObject({ state: 'waiting', error: null });
+  });
+});
+
+describe('the store with more products waiting than may', () => {
+  it('drops those that have waited longest, and says why', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    await enqueued(summaries, [productJob(1), productJob(2)], { atUs });
+    await enqueued(summaries, [productJob(3)], { atUs: atUs + 1 });
+    // Wanted anew, the first is the one that waits the shortest.
+    const jobs = [productJob(1), productJob(4)];
+    const { dropped } = await summaries.enqueue({ jobs, waitingMax: 2, atUs: atUs + 2 });
+    expect(dropped).toBe(2);
+    const rows = await collect(summaries.find({ state: 'dropped' }));
+    expect(rows.map(({ productId }) => productId)).toEqual(['product-3', 'product-2']);
+    expect(rows[0]).toMatchObject({ error: 'more than 2 were waiting', nextTryAtUs: null });
+    const waiting = await summaries.due({ nowUs: atUs, limit: 9 });
+    expect(waiting.map(({ subject }) => subject)).toEqual(['product-1', 'product-4']);
+  });
+
+  it('drops no digest, and nothing that is being asked', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const [asked] = await enqueued(summaries, [productJob(1), digestJob(2), digestJob(3)]);
+    if (asked !== undefined) await claim(summaries, asked);
+    const options = { waitingMax: 0, atUs };
+    expect(await summaries.enqueue({ ...options, jobs: [] })).toEqual({ ids: [], dropped: 0 });
+    const { dropped } = await summaries.enqueue({ ...options, jobs: [productJob(4)] });
+    expect(dropped).toBe(1);
+    const counts = { waiting: 2, asking: 1, done: 0, failed: 0, dropped: 1 };
+    expect(await summaries.counts()).toEqual(counts);
+  });
+});
+
+describe('the store as keeper of texts', () => {
+  it('tells the texts of products, the template where there is no other, over a restart', async () => {
+    const { store, reopen } = await openLocalStore();
+    const jobs = await enqueued(
+      store.summaries,
+      [1, 2, 3].map((n) => productJob(n)),
+    );
+    const text = modelText('Of a model.');
+    const results: SummaryOutcome[] = [
+      { outcome: 'text', key: key(1), text },
+      { outcome: 'failed', error: 'No.', template: 'A template.' },
+    ];
+    for (const [i, result] of results.entries()) {
+      const job = jobs[i] ?? { id: 0, revision: 0 };
+      await store.summaries.settle({ job, request: null, result, nowUs: atUs + 5 });
+    }
+    const { summaries } = await reopen();
+    const ids = [1, 2, 3, 4].map((n) => `product-${n}`);
+    const template = modelText('A template.', { model: null, createdAtUs: atUs + 5 });
+    const texts = [
+      ['product-1', text],
+      ['product-2', template],
+    ] as const;
+    expect(await summaries.textsOf(ids)).toEqual(new Map(texts));
+    expect(await summaries.textsOf([])).toEqual(new Map());
+    const many = Array.from({ length: 1_000 }, (_, i) => `product-${i}`);
+    expect((await summaries.textsOf(many)).size).toBe(2);
+    const refused = summaries.textsOf([...many, 'one-more']);
+    await expect(refused).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  it('tells the newest of several texts of a product, and none of a digest', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const wanted = [
+      productJob(1, { subject: 'a' }),
+      productJob(1, { subject: 'b' }),
+      digestJob(1, { productId: 'product-1' }),
+    ];
+    const jobs = await enqueued(summaries, wanted);
+    for (const [i, job] of jobs.entries()) {
+      const text = modelText(`Text ${i}.`, { createdAtUs: atUs + 100 - i });
+      const result = { outcome: 'text', key: key(i), text } as const;
+      await summaries.settle({ job, request: null, result, nowUs: atUs });
+    }
+    const texts = await summaries.textsOf(['product-1']);
+    expect(texts.get('product-1')?.text).toBe('Text 0.');
+  });
+});
+
+describe('the store asked for summaries', () => {
+  it('finds the newest first, by each condition and all together', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const jobs = [productJob(1), productJob(2, { subscription: 'b' }), digestJob(3)];
+    const [one, two] = await enqueued(summaries, jobs);
+    const [, four] = await enqueued(summaries, [digestJob(4), productJob(5)], { atUs: atUs + 9 });
+    const settled = [
+      [one, { outcome: 'text', key: key(1), text: modelText('Sure.') }],
+      [two, { outcome: 'text', key: key(2), text: modelText('Unsure.', { verified: false }) }],
+      [four, { outcome: 'failed', error: 'No.', template: 'A template.' }],
+    ] as const;
+    for (const [job, result] of settled) {
+      if (job !== undefined) {
+        await summaries.settle({ job, request: null, result, nowUs: atUs });
+      }
+    }
+    const ids = async (query: SummaryQuery) =>
+      (await collect(summaries.find(query))).map(({ id }) => id - (one?.id ?? 0) + 1);
+    expect(await ids({})).toEqual([5, 4, 3, 2, 1]);
+    expect(await ids({ kind: 'digest' })).toEqual([4, 3]);
+    expect(await ids({ state: 'done' })).toEqual([2, 1]);
+    expect(await ids({ productId: 'product-5' })).toEqual([5]);
+    expect(await ids({ subscription: 'b' })).toEqual([2]);
+    expect(await ids({ verified: true })).toEqual([5, 1]);
+    expect(await ids({ verified: false })).toEqual([2]);
+    expect(await ids({ sinceUs: atUs + 9 })).toEqual([5, 4]);
+    expect(await ids({ untilUs: atUs + 9 })).toEqual([3, 2, 1]);
+    expect(await ids({ beforeId: two?.id, limit: 3 })).toEqual([1]);
+    expect(await ids({ limit: 2 })).toEqual([5, 4]);
+    const all = { kind: 'product', state: 'done', subscription: 'alps', verified: true } as const;
+    expect(await ids({ ...all, sinceUs: atUs, untilUs: atUs + 1 })).toEqual([1]);
+    expect(await ids({ ...all, sinceUs: atUs + 1 })).toEqual([]);
+  });
+
+  it('tells all of a digest', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const [job] = await enqueued(summaries, [digestJob(1)]);
+    expect(await collect(summaries.find({}))).toEqual([
+      {
+        id: job?.id,
+        kind: 'digest',
+        productId: null,
+        productName: null,
+        subscription: 'alps',
+        scope: digestJob(1).scope,
+        state: 'waiting',
+        text: null,
+        attempts: 0,
+        requestedAtUs: atUs,
+        nextTryAtUs: atUs,
+        error: null,
+      },
+    ]);
+  });
+
+  it('streams page after page, and counts every state', async () => {
+    const { summaries } = (await openLocalStore()).store;
+    const none = Object.fromEntries(summaryStates.map((state) => [state, 0]));
+    expect(await summaries.counts()).toEqual(none);
+    const jobs = Array.from({ length: 1_200 }, (_, i) => productJob(i));
+    const { ids } = await summaries.enqueue({ jobs, waitingMax: 5_000, atUs });
+    const found = await collect(summaries.find({ state: 'waiting' }));
+    expect(found.map(({ id }) => id)).toEqual(ids.toReversed());
+    expect(await summaries.counts()).toEqual({ ...none, waiting: 1_200 });
+  });
+});
 
 const productJobs = (count: number, fields: Partial<NewSummaryJob> = {}) =>
   Array.from({ length: count }, (_, i) => productJob(i, fields));
 
-describe('changes of summaries that arrive with notifications', () => {
-  it('share their commit; one that fails is alone with its failure', async () => {
-    const { store } = await openSqliteStore();
-    const [job] = await enqueued(store.summaries, [productJob(1)]);
-    if (job === undefined) throw new Error('no job');
-    const nobody = { outcome: 'known', key: key(9) } as const;
-    // All in one turn: the writer finds them together.
-    const receipts = [1, 2, 3].map((n) => store.accept(delivery(notification(n))));
-    const failing = store.summaries.settle({ job, request: null, result: nobody, nowUs: atUs });
-    const wanted = store.summaries.enqueue({ jobs: [productJob(2)], waitingMax: 9, atUs });
-    // More than one transaction takes.
-    const numbers = Array.from({ length: 900 }, (_, i) => i + 4);
-    const more = numbers.map((n) => store.accept(delivery(notification(n))));
-    await expect(failing).rejects.toMatchObject({ code: 'internal' });
-    for (const receipt of await Promise.all([...receipts, ...more])) {
-      expect(receipt).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
-    }
-    expect((await wanted).ids).toHaveLength(1);
-    expect(await collect(store.find({}))).toHaveLength(903);
-    expect(await store.summaries.counts()).toMatchObject({ waiting: 2 });
-  });
-});
-
-describe('a file of version 2', () => {
-  it('is brought up to date with its cursors and registrations kept', async () => {
-    const dataDir = temporaryDirectory();
-    const database = openFile(dataDir);
-    database.exec(migrations.slice(0, 2).join(''));
-    database.exec("INSERT INTO reader_cursor VALUES ('index', 7, 1)");
-    database.exec("INSERT INTO delivery_mark VALUES ('alps', 'catalogue', 9)");
-    database.pragma(`application_id = ${0x65617273}`);
-    database.pragma('user_version = 2');
-    const refused = openReader(dataDir).summaries.counts();
-    await expect(refused).rejects.toMatchObject({ code: 'configuration' });
-    const { store } = await openSqliteStore({ dataDir });
-    const jobs = [productJob(1)];
-    const cursor = { reader: 'summaries', position: 3 };
-    await store.summaries.enqueue({ jobs, cursor, waitingMax: 9, atUs });
-    expect([await store.cursor('index'), await store.cursor('summaries')]).toEqual([7, 3]);
-    expect(await store.administration.deliveryMarks()).toMatchObject([{ lastAtUs: 9 }]);
-    expect(await store.summaries.due({ nowUs: atUs, limit: 9 })).toMatchObject(jobs);
-  });
-});
-
-describe('summaries made by two programs', () => {
-  it('are claimed by one of them, and stay within one budget', async () => {
-    const { summaries, others } = await openTwo();
-    const jobs = await enqueued(summaries, productJobs(30));
-    const outcomes = await Promise.all(
-      jobs.flatMap((job) =>
-        [summaries, others].map(async (one) => {
-          const { outcome } = await claim(one, job, { requestsPerHour: 10 });
-          return `${job.id} ${outcome}`;
-        }),
-      ),
-    );
-    const claimed = outcomes.filter((one) => one.endsWith('claimed'));
-    expect(claimed).toHaveLength(10);
-    expect(new Set(claimed).size).toBe(10);
-    expect(await others.spending(atUs)).toMatchObject({ requestsLastHour: 10 });
-    expect(await summaries.counts()).toMatchObject({ asking: 10, waiting: 20 });
-  });
-
-  it('share their texts, and a cursor that either moves with its jobs', async () => {
-    const { summaries, others, dataDir } = await openTwo();
-    const cursor = { reader: 'summaries', position: 5 };
-    await summaries.enqueue({ jobs: [productJob(1)], cursor, waitingMax: 9, atUs });
-    const [job] = await others.due({ nowUs: atUs, limit: 1 });
-    if (job === undefined) throw new Error('no job');
-    const result = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
-    await others.settle({ job, request: null, result, nowUs: atUs });
-    expect(await summaries.known(key(1))).toEqual(result.text);
-    const reader = openReader(dataDir);
-    expect(await reader.cursor('summaries')).toBe(5);
-    expect(await reader.summaries.textsOf(['product-1'])).toEqual(
-      new Map([['product-1', result.text]]),
-    );
-  });
-
-  it('are asked for again when the one that asked was killed, and its request stays counted', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    const { summaries } = store;
-    const [job] = await enqueued(summaries, [productJob(1)]);
-    if (job === undefined) throw new Error('no job');
-    const file = join(import.meta.dirname, 'summary-claim-child.ts');
-    const child = spawn(process.execPath, [file, dataDir, String(job.id)], { stdio: 'pipe' });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    const [answer] = await once(child.stdout, 'data');
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    expect(String(answer)).toBe('claimed\n');
-    expect(await claim(summaries, job)).toEqual({ outcome: 'taken' });
-    const afterLease = { nowUs: atUs + 60_000_000 };
-    const due = await summaries.due({ ...afterLease, limit: 9 });
-    expect(due).toMatchObject([{ id: job.id, revision: job.revision }]);
-    const refused = { outcome: 'budget', limit: 'requestsPerHour', freeAtUs: atUs + hourUs };
-    expect(await claim(summaries, job, { ...afterLease, requestsPerHour: 1 })).toEqual(refused);
-    expect(await claim(summaries, job, { ...afterLease, requestsPerHour: 2 })).toMatchObject({
-      outcome: 'claimed',
-    });
-  });
-});
-
 describe('the store of summaries', () => {
   it('takes a thousand jobs in less than 100 ms of computing', async () => {
-    const { store } = await openSqliteStore();
+    const { store } = await openLocalStore();
     const tookMs: number[] = [];
     for (let round = 0; round < 5; round += 1) {
       const jobs = productJobs(1_000).map((job) => ({
@@ -166,7 +329,7 @@ describe('the store of summaries', () => {
   });
 
   it('drops and tries again however many there are', async () => {
-    const { summaries } = (await openSqliteStore()).store;
+    const { summaries } = (await openLocalStore()).store;
     const enqueue = (jobs: NewSummaryJob[]) => summaries.enqueue({ jobs, waitingMax: 0, atUs });
     const { dropped } = await enqueue(productJobs(6_000));
     expect(dropped + (await enqueue([])).dropped).toBe(6_000);
@@ -175,7 +338,7 @@ describe('the store of summaries', () => {
   });
 
   it('removes requests of more than 31 days ago with a new one', async () => {
-    const { store, dataDir } = await openSqliteStore();
+    const { store, dataDir } = await openLocalStore();
     const jobs = await enqueued(store.summaries, productJobs(3));
     const requests = () =>
       openFile(dataDir).prepare('SELECT job_id, settled FROM summary_request').raw().all();
@@ -187,7 +350,7 @@ describe('the store of summaries', () => {
   });
 
   it('keeps the template’s words out of the texts', async () => {
-    const { store, dataDir } = await openSqliteStore();
+    const { store, dataDir } = await openLocalStore();
     const [job] = await enqueued(store.summaries, [productJob(1)]);
     if (job === undefined) throw new Error('no job');
     const failed = { outcome: 'failed', error: 'No.', template: 'A template.' } as const;
@@ -199,7 +362,7 @@ describe('the store of summaries', () => {
   });
 
   it('refuses a key that is no SHA-256, and keeps nothing of it', async () => {
-    const { store } = await openSqliteStore();
+    const { store } = await openLocalStore();
     const [job] = await enqueued(store.summaries, [productJob(1)]);
     if (job === undefined) throw new Error('no job');
     const result = {
@@ -210,19 +373,5 @@ describe('the store of summaries', () => {
     const refused = store.summaries.settle({ job, request: null, result, nowUs: atUs });
     await expect(refused).rejects.toMatchObject({ code: 'internal' });
     expect(await store.summaries.counts()).toMatchObject({ waiting: 1, done: 0 });
-  });
-
-  it('answers questions without a writer, and while another program holds the lock', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await enqueued(store.summaries, productJobs(2));
-    await store.close();
-    const { summaries } = openReader(dataDir);
-    openFile(dataDir).exec('BEGIN IMMEDIATE; DELETE FROM summary_job');
-    expect(await summaries.counts()).toMatchObject({ waiting: 2 });
-    expect(await summaries.due({ nowUs: atUs, limit: 9 })).toHaveLength(2);
-    expect(await summaries.nextDueAtUs()).toBe(atUs);
-    expect(await summaries.spending(atUs)).toMatchObject({ requestsLastDay: 0 });
-    expect(await summaries.known(key(1))).toBeNull();
-    expect(await collect(summaries.find({ limit: 1 }))).toHaveLength(1);
   });
 });

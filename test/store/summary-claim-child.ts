@@ -1,6 +1,6 @@
 /** Claims a job with a budget of one request an hour, says so, and holds the claim until it is killed. */
 import { openStore } from '../../src/store/store.ts';
-import { claim } from '../contract/summary-jobs.ts';
+import { claim } from './summary-jobs.ts';
 
 const [, , dataDir = '', id = ''] = process.argv;
 const { summaries } = await openStore({ dataDir, nowUs: () => 0 });

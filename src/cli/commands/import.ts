@@ -10,7 +10,7 @@ import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
 import { databaseFileName, inodeOf } from '../../store/engine/database.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createBodyDates } from '../../store/log/body-dates.ts';
+import { recoveredEvent } from '../../store/log/body-dates.ts';
 import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
@@ -219,14 +219,13 @@ function count(receipt: Receipt, counts: ImportCounts): void {
  * `unavailable` where that cannot be done, and early when the signal is aborted.
  */
 export function openPushedHere(place: DataPlace, signal: AbortSignal) {
-  const state = createBodyDates();
   let opened: ReturnType<typeof openProducts> | undefined;
 
   /** Recovered events come one to a body. */
   const recoveredIn = (delivery: Delivery): CatalogueEvent | null => {
     if (delivery.source !== 'reconcile') return null;
     const [item] = readNotifications(delivery.body).notifications;
-    return item === undefined ? null : state.recovered(delivery, item);
+    return item === undefined ? null : recoveredEvent(delivery, item);
   };
 
   return {

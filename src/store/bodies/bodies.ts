@@ -4,7 +4,7 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { contentOf, type Delivery } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
-import { prepared } from '../engine/database.ts';
+import { perConnection, prepared } from '../engine/database.ts';
 import dictionary1 from './dictionary-1.json' with { type: 'json' };
 
 /** A row of the table `body`: `bodies` of them, with the ids from its own on. */
@@ -125,16 +125,9 @@ interface BodyReader {
 const rowSql =
   'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1';
 
-const readers = new WeakMap<Database, BodyReader>();
+/** The one reader of a connection. Keeps the pack that it read last: bodies are mostly read in their order. */
+export const bodyReader = perConnection(createBodyReader);
 
-/** The one reader of a connection. */
-export function bodyReader(database: Database): BodyReader {
-  const reader = readers.get(database) ?? createBodyReader(database);
-  readers.set(database, reader);
-  return reader;
-}
-
-/** Keeps the pack that it read last: bodies are mostly read in their order. */
 function createBodyReader(database: Database): BodyReader {
   let last: { row: StoredRow; bodies: Buffer[] } | undefined;
   const body = (id: number): Buffer | undefined => {
@@ -168,8 +161,6 @@ function createBodyReader(database: Database): BodyReader {
 }
 
 export interface BodyWriter {
-  /** Called first in each transaction: another program may have written since the last one. */
-  begin(): void;
   /** The id that the next body will get. */
   nextId(): number;
   /** Returns the body's id. It is in the table after `end`. */
@@ -191,15 +182,12 @@ const level = 1;
 
 const nextFreeIdSql = 'SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)';
 
+/** For one transaction, within which it is created: another program may have written since the last one. */
 export function createBodyWriter(database: Database): BodyWriter {
-  let firstId = 1;
-  let kept: Pick<Delivery, 'body' | 'encoded'>[] = [];
+  const firstId = Number(prepared(database, nextFreeIdSql).pluck().get());
+  const kept: Pick<Delivery, 'body' | 'encoded'>[] = [];
   const nextId = () => firstId + kept.length;
   return {
-    begin: () => {
-      firstId = Number(prepared(database, nextFreeIdSql).pluck().get());
-      kept = [];
-    },
     nextId,
     keep: (delivery) => {
       const id = nextId();
@@ -214,10 +202,7 @@ export function createBodyWriter(database: Database): BodyWriter {
       const delivery = kept[id - firstId];
       return delivery && contentOf(delivery);
     },
-    end: () => {
-      firstId = insertBodies(database, firstId, packKept(kept.map(({ body }) => body)));
-      kept = [];
-    },
+    end: () => insertBodies(database, firstId, packKept(kept.map(({ body }) => body))),
   };
 }
 
@@ -240,12 +225,8 @@ export function packKept(bodies: readonly Uint8Array[]): BodyRow[] {
   return packs.flatMap((one) => packBodies(one, level));
 }
 
-/** Writes rows that follow each other, the first with this id; returns the id after the last. */
-export function insertBodies(
-  database: Database,
-  firstId: number,
-  rows: readonly BodyRow[],
-): number {
+/** Writes rows that follow each other, the first with this id. */
+export function insertBodies(database: Database, firstId: number, rows: readonly BodyRow[]): void {
   const insert = prepared(
     database,
     'INSERT INTO body (id, encoding, packed, bodies) VALUES (?, ?, ?, ?)',
@@ -255,5 +236,4 @@ export function insertBodies(
     insert.run(id, encoding, bytes, bodies);
     id += bodies;
   }
-  return id;
 }

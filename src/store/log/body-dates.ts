@@ -1,5 +1,4 @@
 /** Dates in the records that bodies hold: of events, and of publication. */
-
 import { type CatalogueEvent, writtenEventUs } from '../../domain/completeness.ts';
 import type { Notification } from '../../domain/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
@@ -7,39 +6,32 @@ import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscri
 import { recordIn } from '../../filter/product-record.ts';
 import { bodyDocument, dateUs } from '../products/product-record.ts';
 
-/** For bodies that could be read; an index is the place of a notification in its body. */
-export interface BodyDates {
-  /** The ModificationDate of the record; null without a record, or without a date in it. */
-  modificationUs(body: Uint8Array, index: number): number | null;
-  /** The event that another log had recovered and delivers; null for a delivery of any other kind. */
-  recovered(delivery: Delivery, item: Notification): CatalogueEvent | null;
-}
-
 const dateOf = {
   created: 'PublicationDate',
   modified: 'ModificationDate',
   deleted: 'DeletionDate',
 } as const satisfies Record<SubscriptionEvent, string>;
 
-/** Keeps the last body as it was parsed: there may be thousands of notifications in it. */
-export function createBodyDates(): BodyDates {
-  let last: { body: Uint8Array; document: unknown } | undefined;
-  function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): number | null {
-    if (last?.body !== body) last = { body, document: bodyDocument(body) };
-    const record = recordIn(last.document, index);
-    return record === null ? null : dateUs(record[dateOf[event]]);
-  }
-  return {
-    modificationUs: (body, index) => dateIn(body, index, 'modified'),
-    recovered: (delivery, { ackId, event: name, productId, index }) => {
-      const { source, subscription } = delivery;
-      if (source !== 'reconcile' || subscription === null || ackId !== null) return null;
-      const event = subscriptionEvents.find((known) => known === name);
-      const eventUs = event === undefined ? null : dateIn(contentOf(delivery), index, event);
-      if (event === undefined || eventUs === null) return null;
-      return { subscription, event, productId, eventUs: writtenEventUs({ event, eventUs }) };
-    },
-  };
+function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): number | null {
+  return dateUs(recordIn(bodyDocument(body), index)?.[dateOf[event]]);
+}
+
+/** The ModificationDate of a record in a body that could be read; null without a record, or without a date in it. */
+export function modificationUs(body: Uint8Array, index: number): number | null {
+  return dateIn(body, index, 'modified');
+}
+
+/** The event that another log had recovered and delivers; null for a delivery of any other kind. */
+export function recoveredEvent(
+  delivery: Delivery,
+  { ackId, event: name, productId, index }: Notification,
+): CatalogueEvent | null {
+  const { source, subscription } = delivery;
+  if (source !== 'reconcile' || subscription === null || ackId !== null) return null;
+  const event = subscriptionEvents.find((known) => known === name);
+  const eventUs = event === undefined ? null : dateIn(contentOf(delivery), index, event);
+  if (event === undefined || eventUs === null) return null;
+  return { subscription, event, productId, eventUs: writtenEventUs({ event, eventUs }) };
 }
 
 /** Reading a body of this size takes well below a millisecond. */

@@ -16,7 +16,7 @@ import { wholeSinceUs } from '../../domain/pruning.ts';
 import { bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
-import { type BodyDates, createBodyDates } from './body-dates.ts';
+import { modificationUs } from './body-dates.ts';
 import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
 import { lastPosition } from './queries.ts';
 
@@ -43,7 +43,6 @@ export function recover(
   requireOneSubscription(events, first);
   requireShortTail(lastPosition(database) - knownUpTo);
   const bodies = createBodyWriter(database);
-  bodies.begin();
   const isPushed = pushedSince(database, knownUpTo, events);
   // What was looked up may have been pruned since.
   const sinceUs = wholeSinceUs(pruneHorizon(database));
@@ -84,7 +83,6 @@ export function findRecovered(
  */
 export function claimRecovered(
   database: Database,
-  dates: BodyDates,
   { delivery, item, key }: { delivery: Delivery; item: Notification; key: Uint8Array },
 ): boolean {
   const { subscription, receivedAtUs } = delivery;
@@ -96,8 +94,7 @@ export function claimRecovered(
   if (candidates.length === 0) return false;
   const known = prepared(database, 'SELECT 1 FROM notification WHERE dedupe_key = ?').get(key);
   if (known !== undefined) return false;
-  const recordUs = () => dates.modificationUs(contentOf(delivery), item.index);
-  const same = sameEvent(candidates, item, recordUs);
+  const same = sameEvent(candidates, item, contentOf(delivery));
   if (same === undefined) return false;
   const { position, eventUs } = same;
   const { ackId, subscriptionId, notificationDateUs, event } = item;
@@ -126,11 +123,11 @@ interface Unclaimed {
 /** A product is created and deleted once; which of its modifications is meant, its record or its own date says. */
 function sameEvent(
   candidates: readonly Unclaimed[],
-  { event, notificationDateUs: notificationUs }: Notification,
-  recordUs: () => number | null,
+  { event, notificationDateUs: notificationUs, index }: Notification,
+  body: Uint8Array,
 ): Unclaimed | undefined {
   if (event !== 'modified') return candidates[0];
-  const stateUs = recordUs();
+  const stateUs = modificationUs(body, index);
   if (stateUs !== null) {
     return candidates.find(({ eventUs }) => millisecondOf(eventUs) === millisecondOf(stateUs));
   }
@@ -168,12 +165,9 @@ function pushedSince(
   ).all(position, events[0]?.subscription, ids);
   const found = Map.groupBy(rows, ({ productId }) => productId.toLowerCase());
   const bodies = bodyReader(database);
-  const dates = createBodyDates();
-  // Of a body with many notifications: it is read once.
-  let last: { bodyId: number; body: Uint8Array | undefined } | undefined;
   const stateUs = ({ bodyId, bodyIndex }: Pushed): number | null => {
-    if (last?.bodyId !== bodyId) last = { bodyId, body: bodies.content(bodyId) };
-    return last.body === undefined ? null : dates.modificationUs(last.body, bodyIndex);
+    const body = bodies.content(bodyId);
+    return body === undefined ? null : modificationUs(body, bodyIndex);
   };
   return (event) => {
     const pushes = found.get(event.productId.toLowerCase()) ?? [];

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../../domain/app-error.ts';
+import type { CatalogueEvent } from '../../domain/completeness.ts';
 import {
   type DriftShape,
   type Fault,
@@ -14,7 +15,7 @@ import { contentOf, type Delivery, type Receipt } from '../../domain/ports.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { bodyDocument } from '../products/product-record.ts';
-import { type BodyDates, createBodyDates } from './body-dates.ts';
+import { recoveredEvent } from './body-dates.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import { countDrift } from './drift.ts';
 import { heldDelivery, hold, holdOnce, release } from './quarantine.ts';
@@ -36,7 +37,6 @@ const notStorable: Fault = {
 interface Batch {
   database: Database;
   bodies: BodyWriter;
-  dates: BodyDates;
   drift: DriftShape[];
   atUs: number;
   hasSameContent: ReturnType<typeof createComparison>;
@@ -92,10 +92,8 @@ export function retryQuarantined(
 
 function inBatch<Result>(database: Database, work: (batch: Batch) => Result): Result {
   const bodies = createBodyWriter(database);
-  bodies.begin();
   const hasSameContent = createComparison(database, bodies);
-  const dates = createBodyDates();
-  const batch = { database, bodies, dates, drift: [], atUs: 0, hasSameContent };
+  const batch = { database, bodies, drift: [], atUs: 0, hasSameContent };
   const result = work(batch);
   bodies.end();
   countDrift(database, batch.drift, batch.atUs);
@@ -140,7 +138,7 @@ type WrittenRow = 'stored' | 'duplicate' | 'reused';
 
 function upsert(batch: Batch, delivery: Delivery, item: Notification, bodyId: number): WrittenRow {
   const { subscription } = delivery;
-  const recovered = batch.dates.recovered(delivery, item);
+  const recovered = recoveredEvent(delivery, item);
   const key = recovered && findRecovered(batch.database, recovered);
   if (key) return writeAs(batch, delivery, item, { key, bodyId, recovered });
   const bodyDigest = () => hash('sha256', contentOf(delivery), 'hex');
@@ -155,7 +153,7 @@ function upsert(batch: Batch, delivery: Delivery, item: Notification, bodyId: nu
 interface Place {
   key: Uint8Array;
   bodyId: number;
-  recovered: ReturnType<BodyDates['recovered']>;
+  recovered: CatalogueEvent | null;
 }
 
 /** What a delivery is compared with. */
@@ -175,10 +173,10 @@ interface KnownRow {
  * statement journal, which measured three times as slow.
  */
 function writeAs(batch: Batch, delivery: Delivery, item: Notification, place: Place): WrittenRow {
-  const { database, dates } = batch;
+  const { database } = batch;
   const { key, bodyId, recovered } = place;
   const { subscription, receivedAtUs, source } = delivery;
-  if (source === 'push' && claimRecovered(database, dates, { delivery, item, key })) {
+  if (source === 'push' && claimRecovered(database, { delivery, item, key })) {
     return 'duplicate';
   }
   const { changes } = prepared(
@@ -249,9 +247,8 @@ function isSame(known: KnownRow, item: Notification): boolean {
  */
 function createComparison(database: Database, bodies: BodyWriter) {
   const reader = bodyReader(database);
-  // Of an array with many notifications: it is compared and parsed once.
+  // Of an array with many notifications: it is compared once.
   let last: { body: Uint8Array; knownId: number; stored: Uint8Array; isEqual: boolean } | undefined;
-  let documents: { of: unknown; known: unknown; mine: unknown } | undefined;
   const keptBody = (id: number): Uint8Array | undefined => {
     try {
       return bodies.kept(id) ?? reader.content(id);
@@ -270,12 +267,9 @@ function createComparison(database: Database, bodies: BodyWriter) {
       last = { body, knownId, stored, isEqual: Buffer.compare(stored, body) === 0 };
     }
     if (last.isEqual && known.bodyIndex === item.index) return true;
-    if (documents?.of !== last) {
-      documents = { of: last, known: bodyDocument(last.stored), mine: bodyDocument(body) };
-    }
     return isDeepStrictEqual(
-      itemIn(documents.known, known.bodyIndex),
-      itemIn(documents.mine, item.index),
+      itemIn(bodyDocument(last.stored), known.bodyIndex),
+      itemIn(bodyDocument(body), item.index),
     );
   };
 }

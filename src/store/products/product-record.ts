@@ -11,6 +11,14 @@ const lenientUtf8 = new TextDecoder('utf-8');
  * such bodies. Their product is shown with what the index knows, so that one record never fails a page.
  */
 export function bodyDocument(body: Uint8Array): unknown {
+  if (!documents.has(body)) documents.set(body, parsed(body));
+  return documents.get(body);
+}
+
+/** A body may hold thousands of notifications: as long as its bytes are in use, it is parsed once. */
+const documents = new WeakMap<Uint8Array, unknown>();
+
+function parsed(body: Uint8Array): unknown {
   try {
     // The decoder leaves out a byte order mark.
     return isTooDeep(body) ? undefined : JSON.parse(lenientUtf8.decode(body));

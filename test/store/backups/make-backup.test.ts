@@ -11,6 +11,7 @@ import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { createTakeLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { openLocalStore } from '../local-store.ts';
 import {
   about,
   contentsIn,
@@ -186,4 +187,17 @@ it('there is no backup of nothing', async () => {
   await expect(backUp({ place: { dataDir } })).rejects.toMatchObject({ code: 'configuration' });
   writeFileSync(join(dataDir, databaseFileName), '');
   await expect(backUp({ place: { dataDir } })).rejects.toMatchObject({ code: 'configuration' });
+});
+
+it('the last backup that was made is known over a restart, and the last that failed', async () => {
+  const { store, reopen } = await openLocalStore();
+  expect(await store.backups.lastBackups()).toEqual({ made: null, failed: null });
+  const run = (at: number) => ({ file: '/backups/a.db', startedAtUs: at, endedAtUs: at + 5 });
+  const made = (at: number) => ({ ...run(at), bytes: 4_096, lastPosition: 7, error: null });
+  const failed = (at: number) => ({ ...run(at), bytes: null, lastPosition: null, error: 'Full.' });
+  for (const one of [made(1), failed(10), made(20), failed(30), failed(40)]) {
+    await store.backups.recordBackup(one);
+  }
+  const { backups } = await reopen();
+  expect(await backups.lastBackups()).toEqual({ made: made(20), failed: failed(40) });
 });

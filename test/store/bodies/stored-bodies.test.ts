@@ -1,9 +1,7 @@
 /** Bodies as they lie in the file, and as every reader gets them. */
 import { describe, expect, it } from 'vitest';
-import { migrations } from '../../../src/store/engine/migrations.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
-import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 import { inFile, keptRows } from './bodies-in-file.ts';
 
@@ -85,49 +83,3 @@ describe('a pack that is damaged', () => {
     expect(Buffer.from(await store.body(9))).toEqual(bodies[8]);
   });
 });
-
-describe('a file of version 6', () => {
-  it('is read on, and what comes next is packed', async () => {
-    const dataDir = temporaryDirectory();
-    const bodies = generatedBodies(3);
-    writeOldFile(dataDir, bodies);
-    const { store } = await openSqliteStore({ dataDir });
-    for (const [i, body] of bodies.entries()) {
-      expect(Buffer.from(await store.body(i + 1))).toEqual(body);
-    }
-    const [entry] = await collect(store.quarantined({ released: false }));
-    expect(entry?.bodyBytes).toBe('no notification'.length);
-    const more = generatedBodies(5, 9);
-    await Promise.all(more.map((body) => store.accept(delivery(body))));
-    expect(Buffer.from(await store.body(8))).toEqual(more[4]);
-    expect(keptRows(dataDir)).toMatchObject([
-      ...[1, 2, 3, 4].map((id) => ({ id, encoding: 'identity', bodies: 1 })),
-      { id: 5, encoding: 'zstd-1', bodies: 5 },
-    ]);
-  });
-});
-
-/** As earshot 0.1 wrote it: each body in a row, as it came; the last one is held in quarantine. */
-function writeOldFile(dataDir: string, bodies: readonly Buffer[]): void {
-  inFile(dataDir, (database) => {
-    database.pragma('page_size = 16384');
-    database.pragma('auto_vacuum = INCREMENTAL');
-    database.exec(migrations.slice(0, 6).join(''));
-    database.pragma('application_id = 0x65617273');
-    database.pragma('user_version = 6');
-    const insertBody = database.prepare("INSERT INTO body VALUES (?, 'identity', ?)");
-    const insert = database.prepare(
-      `INSERT INTO notification (dedupe_key, product_id, event, received_at_us, source, times_seen,
-         last_seen_at_us, body_id, body_index)
-       VALUES (randomblob(24), 'p', 'created', 1, 'push', 1, 1, ?, 0)`,
-    );
-    for (const [i, body] of bodies.entries()) {
-      insertBody.run(i + 1, body);
-      insert.run(i + 1);
-    }
-    insertBody.run(bodies.length + 1, Buffer.from('no notification'));
-    database
-      .prepare("INSERT INTO quarantine VALUES (1, 1, NULL, 'push', '[]', '[]', ?, NULL)")
-      .run(bodies.length + 1);
-  });
-}

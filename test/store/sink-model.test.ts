@@ -1,8 +1,8 @@
-/** What holds for a store of sinks after any changes in any order: it is as plain lists would be. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { sinkReader } from '../../src/domain/sinks.ts';
 import { collect } from '../helpers/deliveries.ts';
+import { openLocalStore } from './local-store.ts';
 import { atUs, newest, replayOf, type SinkStore } from './sink-items.ts';
 import { SinkModel } from './sink-model.ts';
 
@@ -128,35 +128,33 @@ async function compare({ store, sink, model }: World, nowUs: number): Promise<vo
   expect(cursor).toBe(model.cursor);
 }
 
-export function describeSinkModel(name: string, open: () => Promise<{ store: SinkStore }>): void {
-  it(`${name} is after any changes to two sinks as plain lists would be`, async () => {
-    const { store } = await open();
-    let runs = 0;
-    const changes = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 3 }), step), {
-      minLength: 8,
-      maxLength: 24,
-    });
-    await fc.assert(
-      fc.asyncProperty(changes, async (steps) => {
-        runs += 1;
-        const begin = (sink: string): World => ({
-          store,
-          sink,
-          model: new SinkModel(sink),
-          known: [],
-        });
-        const worlds = [begin(`one-${runs}`), begin(`two-${runs}`)] as const;
-        let nowUs = atUs;
-        for (const [isSecond, passedUs, one] of steps) {
-          nowUs += passedUs;
-          const world = worlds[Number(isSecond)];
-          if (world === undefined) throw new Error('no such sink');
-          await take(world, one, nowUs);
-          await compare(world, nowUs);
-        }
-        for (const world of worlds) await compare(world, nowUs);
-      }),
-      { numRuns: 40 },
-    );
+it('the store is after any changes to two sinks as plain lists would be', async () => {
+  const { store } = await openLocalStore();
+  let runs = 0;
+  const changes = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 3 }), step), {
+    minLength: 8,
+    maxLength: 24,
   });
-}
+  await fc.assert(
+    fc.asyncProperty(changes, async (steps) => {
+      runs += 1;
+      const begin = (sink: string): World => ({
+        store,
+        sink,
+        model: new SinkModel(sink),
+        known: [],
+      });
+      const worlds = [begin(`one-${runs}`), begin(`two-${runs}`)] as const;
+      let nowUs = atUs;
+      for (const [isSecond, passedUs, one] of steps) {
+        nowUs += passedUs;
+        const world = worlds[Number(isSecond)];
+        if (world === undefined) throw new Error('no such sink');
+        await take(world, one, nowUs);
+        await compare(world, nowUs);
+      }
+      for (const world of worlds) await compare(world, nowUs);
+    }),
+    { numRuns: 40 },
+  );
+});

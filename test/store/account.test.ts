@@ -1,0 +1,258 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Administration,
+  type AdministrationChange,
+  type HistoryEntry,
+  historyActions,
+  historyActors,
+  type NewGap,
+  type Registration,
+} from '../../src/domain/account.ts';
+import { openLocalStore } from './local-store.ts';
+
+const atUs = 1_795_000_000_000_001;
+
+/** With something in every field. */
+const registration: Registration = {
+  name: 'alps',
+  events: ['created', 'deleted'],
+  filter: "contains(Name,'Kärnten €') \n and 1 eq 1",
+  status: 'running',
+  subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+  unfinished: true,
+  credentialsDigest: 'a digest',
+  activityAtUs: atUs + 1,
+  notifiedAtUs: atUs + 2,
+  runningSeenAtUs: atUs + 3,
+  pausedSeenAtUs: atUs + 4,
+  heldBy: 'person',
+  reported: 'changed elsewhere',
+};
+
+/** With nothing where nothing may be. */
+const bare: Registration = {
+  ...registration,
+  name: 'a-bare-one',
+  events: ['modified'],
+  filter: '',
+  status: 'paused',
+  subscriptionId: null,
+  unfinished: false,
+  credentialsDigest: null,
+  runningSeenAtUs: null,
+  pausedSeenAtUs: null,
+  heldBy: null,
+  reported: null,
+};
+
+const entry = (number: number, fields: Partial<HistoryEntry> = {}): HistoryEntry => ({
+  atUs: atUs + number,
+  subscription: 'alps',
+  subscriptionId: `id-${number}`,
+  action: 'noted',
+  actor: 'maintain',
+  reason: `Reason ${number}.`,
+  ...fields,
+});
+
+const newGap = (fields: Partial<NewGap> = {}): NewGap => ({
+  subscription: 'alps',
+  events: ['created', 'modified'],
+  filter: "startswith(Name,'S2')",
+  fromUs: atUs,
+  reason: 'It had to be deleted before its successor could run.',
+  ...fields,
+});
+
+const openAdministration = async () => (await openLocalStore()).store.administration;
+
+describe('the store as memory of registrations', () => {
+  it('keeps every field, and the lack of one, over a restart', async () => {
+    const { store, reopen } = await openLocalStore();
+    await store.administration.commit({ save: registration });
+    await store.administration.commit({ save: bare });
+    expect(await store.administration.registrations()).toEqual([bare, registration]);
+    const again = await reopen();
+    expect(await again.administration.registrations()).toEqual([bare, registration]);
+  });
+
+  it('replaces all of a registration that is saved again', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ save: registration });
+    await administration.commit({ save: { ...bare, name: 'alps' } });
+    expect(await administration.registrations()).toEqual([{ ...bare, name: 'alps' }]);
+  });
+
+  it('forgets a registration, but neither its history nor its gaps', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ save: bare });
+    await administration.commit({
+      save: registration,
+      history: [entry(1)],
+      openGap: newGap(),
+    });
+    await administration.commit({ forget: 'alps' });
+    await administration.commit({ forget: 'never-there' });
+    expect(await administration.registrations()).toEqual([bare]);
+    expect(await administration.history({ limit: 9 })).toHaveLength(1);
+    expect(await administration.gaps()).toHaveLength(1);
+  });
+
+  it('forgets before it saves, so that a change of name is one change', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ save: registration });
+    await administration.commit({ forget: 'alps', save: { ...registration, name: 'andes' } });
+    await administration.commit({ forget: 'andes', save: { ...registration, name: 'andes' } });
+    expect((await administration.registrations()).map((one) => one.name)).toEqual(['andes']);
+  });
+
+  it('takes a change without anything in it', async () => {
+    const administration = await openAdministration();
+    await administration.commit({});
+    expect(await administration.registrations()).toEqual([]);
+  });
+});
+
+describe('the store as memory of what was done', () => {
+  it('keeps every kind of entry over a restart', async () => {
+    const { store, reopen } = await openLocalStore();
+    const entries = historyActions.map((action, i) =>
+      entry(i, { action, subscriptionId: i % 2 ? null : `id-${i}` }),
+    );
+    entries.push(...historyActors.map((actor, i) => entry(100 + i, { actor })));
+    await store.administration.commit({ history: entries });
+    const again = await reopen();
+    expect(await again.administration.history({ limit: 99 })).toEqual(entries.toReversed());
+  });
+
+  it('tells the newest first, of one subscription or all, and no more than asked', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ history: [entry(1), entry(2, { subscription: 'andes' })] });
+    // A clock that was set back does not make an entry older.
+    await administration.commit({ history: [entry(-5), entry(3)] });
+    const told = async (options: Parameters<Administration['history']>[0]) =>
+      (await administration.history(options)).map(({ reason }) => reason);
+    const [one, two, early, three] = ['Reason 1.', 'Reason 2.', 'Reason -5.', 'Reason 3.'];
+    expect(await told({ limit: 9 })).toEqual([three, early, two, one]);
+    expect(await told({ limit: 2 })).toEqual([three, early]);
+    expect(await told({ subscription: 'alps', limit: 2 })).toEqual([three, early]);
+    expect(await told({ subscription: 'andes', limit: 2 })).toEqual([two]);
+    expect(await told({ subscription: 'nobody', limit: 2 })).toEqual([]);
+  });
+});
+
+describe('the store as memory of gaps', () => {
+  it('keeps a gap with all its fields, and ends it', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ openGap: newGap() });
+    const [gap] = await administration.gaps();
+    expect(gap).toEqual({ ...newGap(), id: expect.any(Number), toUs: null });
+    await administration.commit({ closeGaps: { subscription: 'alps', toUs: atUs + 7 } });
+    expect(await administration.gaps()).toEqual([{ ...gap, toUs: atUs + 7 }]);
+  });
+
+  it('opens none while one of that subscription lasts', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ openGap: newGap() });
+    await administration.commit({ openGap: newGap({ fromUs: atUs + 1, filter: '' }) });
+    await administration.commit({ openGap: newGap({ subscription: 'andes' }) });
+    expect(await administration.gaps()).toMatchObject([
+      newGap(),
+      newGap({ subscription: 'andes' }),
+    ]);
+  });
+
+  it('opens another when the last one is over, and leaves that one as it was', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ openGap: newGap() });
+    await administration.commit({ closeGaps: { subscription: 'alps', toUs: atUs + 1 } });
+    await administration.commit({ openGap: newGap({ fromUs: atUs + 5 }) });
+    await administration.commit({ closeGaps: { subscription: 'alps', toUs: atUs + 9 } });
+    await administration.commit({ closeGaps: { subscription: 'alps', toUs: atUs + 99 } });
+    const gaps = await administration.gaps();
+    expect(gaps.map(({ toUs }) => toUs)).toEqual([atUs + 1, atUs + 9]);
+    expect(new Set(gaps.map(({ id }) => id)).size).toBe(2);
+  });
+
+  it('opens before it closes, so that one change records a gap that is over', async () => {
+    const administration = await openAdministration();
+    await administration.commit({
+      closeGaps: { subscription: 'alps', toUs: atUs + 1 },
+      openGap: newGap(),
+    });
+    const gaps = await administration.gaps();
+    expect(gaps.map(({ fromUs, toUs }) => [fromUs, toUs])).toEqual([[newGap().fromUs, atUs + 1]]);
+  });
+
+  it('never ends a gap before it began, nor one of another subscription', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ openGap: newGap() });
+    await administration.commit({ openGap: newGap({ subscription: 'andes' }) });
+    await administration.commit({ closeGaps: { subscription: 'alps', toUs: atUs - 50 } });
+    const ends = (await administration.gaps()).map((gap) => [gap.subscription, gap.toUs]);
+    expect(ends).toEqual([
+      ['alps', atUs],
+      ['andes', null],
+    ]);
+  });
+
+  it('tells the oldest first', async () => {
+    const administration = await openAdministration();
+    for (const [subscription, fromUs] of [
+      ['b', 20],
+      ['a', 30],
+      ['c', 10],
+    ] as const) {
+      await administration.commit({ openGap: newGap({ subscription, fromUs }) });
+    }
+    expect((await administration.gaps()).map(({ fromUs }) => fromUs)).toEqual([10, 20, 30]);
+  });
+});
+
+describe('the store as keeper of changes and deliveries', () => {
+  it('leaves nothing of a change of which one part cannot be kept', async () => {
+    const { store, reopen } = await openLocalStore();
+    const { administration } = store;
+    await administration.commit({ save: bare, openGap: newGap({ subscription: 'lasting' }) });
+    const whole: AdministrationChange = {
+      save: registration,
+      forget: bare.name,
+      history: [entry(1), entry(2)],
+      openGap: newGap(),
+      closeGaps: { subscription: 'lasting', toUs: atUs },
+    };
+    const unkeepable: AdministrationChange[] = [
+      { ...whole, history: [entry(1), entry(Number.NaN)] },
+      { ...whole, openGap: newGap({ fromUs: Number.NaN }) },
+      { ...whole, save: { ...registration, activityAtUs: Number.NaN } },
+    ];
+    for (const change of unkeepable) await expect(administration.commit(change)).rejects.toThrow();
+    const again = (await reopen()).administration;
+    expect(await again.registrations()).toEqual([bare]);
+    expect(await again.history({ limit: 9 })).toEqual([]);
+    expect(await again.gaps()).toMatchObject([{ subscription: 'lasting', toUs: null }]);
+    await again.commit(whole);
+    expect(await again.registrations()).toEqual([registration]);
+  });
+
+  it('keeps the latest time of each mark, over a restart', async () => {
+    const { store, reopen } = await openLocalStore();
+    const mark = (subscription: string | null, username: string, lastAtUs: number) => ({
+      subscription,
+      username,
+      lastAtUs,
+    });
+    await store.administration.markDeliveries([mark('alps', 'old', 5), mark(null, 'old', 6)]);
+    await store.administration.markDeliveries([]);
+    await store.administration.markDeliveries([
+      mark('alps', 'new', 8),
+      mark('alps', 'old', 3),
+      mark(null, 'old', 9),
+      mark(null, 'old', 7),
+    ]);
+    const kept = await (await reopen()).administration.deliveryMarks();
+    expect(new Set(kept)).toEqual(
+      new Set([mark('alps', 'old', 5), mark('alps', 'new', 8), mark(null, 'old', 9)]),
+    );
+  });
+});

@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import type { NotificationQuery } from '../../src/domain/ports.ts';
+import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { openLocalStore } from './local-store.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+
+describe('the store as intake and log', () => {
+  it('stores a new notification and finds it again', async () => {
+    const { store } = await openLocalStore();
+    const receipt = await store.accept(delivery(notification(1), { subscription: 's2' }));
+    expect(receipt).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
+    expect(await collect(store.find({}))).toEqual([
+      {
+        position: 1,
+        ackId: 'ack-1',
+        productId: 'product-1',
+        productName: 'S2A_MSIL2A_000001.SAFE',
+        event: 'created',
+        subscription: 's2',
+        subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+        notificationDateUs: Date.UTC(2026, 10, 20, 6, 0, 0, 123) * 1000,
+        receivedAtUs: 1_795_000_000_000_000,
+        source: 'push',
+        timesSeen: 1,
+        lastSeenAtUs: 1_795_000_000_000_000,
+        bodyIndex: 0,
+      },
+    ]);
+  });
+
+  it('counts a duplicate on its row and keeps the first body', async () => {
+    const { store } = await openLocalStore();
+    await store.accept(delivery(notification(1)));
+    const again = delivery(` ${JSON.stringify(notification(1))}`, {
+      receivedAtUs: 1_795_000_000_500_000,
+    });
+    expect(await store.accept(again)).toEqual({ outcome: 'duplicate', duplicates: 1 });
+    const [row, ...others] = await collect(store.find({}));
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ timesSeen: 2, lastSeenAtUs: 1_795_000_000_500_000 });
+    expect(row).toMatchObject({ receivedAtUs: 1_795_000_000_000_000 });
+    expect(Buffer.from(await store.body(1)).toString()).not.toMatch(/^ /);
+    expect(await store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 0 });
+  });
+
+  it('decides between new and known once, however many arrive together', async () => {
+    const { store } = await openSqliteStore();
+    const receipts = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.accept(delivery(notification(i % 20)))),
+    );
+    expect(receipts.filter(({ outcome }) => outcome === 'stored')).toHaveLength(20);
+    expect(await store.counts()).toMatchObject({ notifications: 20, duplicates: 180 });
+  });
+
+  it('keeps a body byte by byte', async () => {
+    const { store } = await openLocalStore();
+    const text = `  ${JSON.stringify(notification(1, { note: 'Kärnten €\u2028' }))} \r\n\t`;
+    await store.accept(delivery(text));
+    expect(Buffer.from(await store.body(1)).equals(Buffer.from(text))).toBe(true);
+  });
+
+  it('keeps the one body of an array for all its notifications', async () => {
+    const { store } = await openLocalStore();
+    const body = [notification(1), notification(2), notification(1)];
+    expect(await store.accept(delivery(body))).toEqual({
+      outcome: 'stored',
+      stored: 2,
+      duplicates: 1,
+    });
+    const bodies = await Promise.all([store.body(1), store.body(2)]);
+    expect(bodies.map((bytes) => JSON.parse(Buffer.from(bytes).toString()))).toEqual([body, body]);
+  });
+
+  it('answers duplicate for an array only when all of it is known', async () => {
+    const { store } = await openLocalStore();
+    await store.accept(delivery(notification(1)));
+    const mixed = await store.accept(delivery([notification(1), notification(2)]));
+    expect(mixed).toEqual({ outcome: 'stored', stored: 1, duplicates: 1 });
+    const known = await store.accept(delivery([notification(1), notification(2)]));
+    expect(known).toEqual({ outcome: 'duplicate', duplicates: 2 });
+  });
+
+  it('knows a notification without AckId by subscription, event, product and date', async () => {
+    const { store } = await openLocalStore();
+    const { AckId: _, ...body } = notification(1);
+    const same = { ...body, NotificationDate: '2026-11-20T07:00:00.123000+01:00', value: {} };
+    const others = [
+      { ...body, SubscriptionEvent: 'modified' },
+      { ...body, ProductId: 'another' },
+      { ...body, SubscriptionId: 'another' },
+      { ...body, NotificationDate: '2026-11-20T06:00:00.124Z' },
+    ];
+    expect((await store.accept(delivery(body))).outcome).toBe('stored');
+    expect((await store.accept(delivery(same))).outcome).toBe('duplicate');
+    for (const other of others)
+      expect((await store.accept(delivery(other))).outcome).toBe('stored');
+  });
+
+  it('tells two changes apart that carry neither AckId nor date', async () => {
+    const { store } = await openLocalStore();
+    const body = { SubscriptionEvent: 'modified', ProductId: 'p' };
+    expect((await store.accept(delivery({ ...body, value: { a: 1 } }))).outcome).toBe('stored');
+    expect((await store.accept(delivery({ ...body, value: { a: 2 } }))).outcome).toBe('stored');
+    expect((await store.accept(delivery({ ...body, value: { a: 2 } }))).outcome).toBe('duplicate');
+  });
+
+  it('keeps another product that comes under a known AckId where a person will see it', async () => {
+    const { store } = await openLocalStore();
+    await store.accept(delivery(notification(1)));
+    const other = delivery(notification(2, { AckId: 'ack-1' }));
+    expect((await store.accept(other)).outcome).toBe('duplicate');
+    const [entry] = await collect(store.quarantined({ released: false }));
+    expect(entry).toMatchObject({ reason: 'ack-id-reused' });
+    expect((await store.drift()).map(({ shape }) => shape)).toContain('ack-id-reused');
+  });
+
+  it('stores the same AckId of another subscription, and knows each when it comes again', async () => {
+    const { store } = await openLocalStore();
+    const one = notification(1, { ProductId: 'p', SubscriptionEvent: 'modified' });
+    const other = { ...one, SubscriptionId: 'another', SubscriptionEvent: 'deleted' };
+    const outcomes: string[] = [];
+    for (const body of [one, other, one, { ...other, SubscriptionId: 'ANOTHER' }, other]) {
+      outcomes.push((await store.accept(delivery(body))).outcome);
+    }
+    expect(outcomes).toEqual(['stored', 'stored', 'duplicate', 'duplicate', 'duplicate']);
+    const rows = await collect(store.find({ ackId: 'ack-1', order: 'oldest' }));
+    expect(rows.map(({ event, timesSeen }) => [event, timesSeen])).toEqual([
+      ['modified', 2],
+      ['deleted', 3],
+    ]);
+    expect(await collect(store.find({ ackId: 'ack-2' }))).toEqual([]);
+  });
+
+  it('keeps other content under a known AckId where a person will see it, once', async () => {
+    const { store } = await openLocalStore();
+    const { value: product, ...rest } = notification(1);
+    await store.accept(delivery({ ...rest, value: product }));
+    // Another order of keys is no other content.
+    await store.accept(delivery({ value: product, ...rest }));
+    expect(await store.heldCount()).toBe(0);
+    const other = { ...rest, value: { Online: true } };
+    for (let times = 0; times < 3; times += 1) {
+      expect((await store.accept(delivery(other))).outcome).toBe('duplicate');
+    }
+    // The second one in an array, and both in the same transaction.
+    await store.accept(delivery([notification(2), notification(2, { extra: 1 })]));
+    const entries = await collect(store.quarantined({ released: false }));
+    expect(entries.map(({ reason }) => reason)).toEqual(['ack-id-reused', 'ack-id-reused']);
+    const body = (await store.quarantineEntry(entries[1]?.id ?? 0)).body;
+    expect(JSON.parse(Buffer.from(body).toString())).toEqual(other);
+  });
+
+  it('counts each drift shape, over deliveries', async () => {
+    const { store } = await openLocalStore();
+    const { AckId: _, ...body } = notification(1);
+    await store.accept(delivery(body));
+    await store.accept(delivery({ ...body, ProductId: 'product-2' }, { receivedAtUs: 2_000_000 }));
+    const [absent] = (await store.drift()).filter(({ shape }) => shape === 'ack-id-absent');
+    expect(absent).toMatchObject({ count: 2, lastSeenAtUs: 2_000_000 });
+  });
+
+  it('keeps the number of drift shapes bounded', async () => {
+    const { store } = await openLocalStore();
+    const fields = Array.from({ length: 500 }, (_, i) => [`invented${i}`, i]);
+    await store.accept(delivery({ ...notification(1), ...Object.fromEntries(fields) }));
+    const shapes = await store.drift();
+    expect(shapes.length).toBeLessThan(250);
+    expect(shapes.reduce((sum, { count }) => sum + count, 0)).toBeGreaterThanOrEqual(500);
+  });
+
+  it('shows rows by each condition, newest or oldest first', async () => {
+    const { store } = await openLocalStore();
+    for (let i = 1; i <= 5; i += 1) {
+      const fields = { SubscriptionEvent: i % 2 ? 'created' : 'Deleted' };
+      const context = { receivedAtUs: i * 1_000_000, subscription: i > 3 ? 'late' : null };
+      await store.accept(delivery(notification(i, fields), context));
+    }
+    const positions = async (query: NotificationQuery) =>
+      (await collect(store.find(query))).map(({ position }) => position);
+    expect(await positions({})).toEqual([5, 4, 3, 2, 1]);
+    expect(await positions({ order: 'oldest', limit: 2 })).toEqual([1, 2]);
+    expect(await positions({ ackId: 'ack-3' })).toEqual([3]);
+    expect(await positions({ productId: 'product-4' })).toEqual([4]);
+    expect(await positions({ name: 'S2A_MSIL2A_000002.SAFE' })).toEqual([2]);
+    expect(await positions({ name: 'S2?_*00[12]*' })).toEqual([]);
+    expect(await positions({ name: '*00000?.SAFE' })).toEqual([5, 4, 3, 2, 1]);
+    expect(await positions({ events: ['deleted'] })).toEqual([4, 2]);
+    expect(await positions({ events: ['deleted', 'created'], limit: 3 })).toEqual([5, 4, 3]);
+    expect(await positions({ subscription: 'late' })).toEqual([5, 4]);
+    expect(await positions({ source: 'reconcile' })).toEqual([]);
+    expect(await positions({ sinceUs: 2_000_000, untilUs: 4_000_000 })).toEqual([3, 2]);
+    expect(await positions({ sinceUs: 9_000_000 })).toEqual([]);
+    expect(await positions({ untilUs: 1 })).toEqual([]);
+    expect(await positions({ afterPosition: 2, beforePosition: 5 })).toEqual([4, 3]);
+  });
+
+  it('pages without repeating or skipping while new rows arrive', async () => {
+    const { store } = await openLocalStore();
+    const accept = (from: number, to: number) =>
+      Promise.all(
+        Array.from({ length: to - from }, (_, i) => store.accept(delivery(notification(from + i)))),
+      );
+    await accept(0, 2_500);
+    const seen: string[] = [];
+    for await (const { ackId } of store.find({ order: 'newest' })) {
+      seen.push(ackId ?? '');
+      if (seen.length === 10) await accept(2_500, 2_600);
+    }
+    expect(new Set(seen).size).toBe(2_500);
+    expect(seen).toHaveLength(2_500);
+  });
+
+  it('rejects the body of a position that is not there', async () => {
+    const { store } = await openLocalStore();
+    await expect(store.body(7)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('the store as quarantine', () => {
+  it('keeps the bytes, the headers without credentials, and the reason', async () => {
+    const { store } = await openLocalStore();
+    const bytes = Buffer.from([0x7b, 0xff, 0x00, 0x22]);
+    const receipt = await store.accept(delivery(bytes, { subscription: 'odd' }));
+    expect(receipt).toMatchObject({ outcome: 'rejected', stored: 0, quarantineId: 1 });
+    const entry = await store.quarantineEntry(1);
+    expect(Buffer.from(entry.body).equals(bytes)).toBe(true);
+    expect(entry).toMatchObject({
+      reason: 'not-json',
+      subscription: 'odd',
+      bodyBytes: 4,
+      releasedAtUs: null,
+      headers: ['Content-Type', 'application/json'],
+    });
+  });
+
+  it('stores what is good in an array and holds the whole body', async () => {
+    const { store } = await openLocalStore();
+    const body = [notification(1), { nothing: true }, notification(2)];
+    const receipt = await store.accept(delivery(body));
+    expect(receipt).toMatchObject({ outcome: 'rejected', stored: 2 });
+    expect(await store.counts()).toEqual({ notifications: 2, duplicates: 0, quarantined: 1 });
+    const entry = await store.quarantineEntry(1);
+    expect(entry.faults).toMatchObject([{ code: 'event-missing', index: 1 }]);
+    expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(body);
+  });
+
+  it('lists the newest first, page after page, and released entries only when asked', async () => {
+    const { store } = await openLocalStore();
+    await Promise.all(Array.from({ length: 1_200 }, (_, i) => store.accept(delivery(`bad ${i}`))));
+    const ids = (await collect(store.quarantined({ released: false }))).map(({ id }) => id);
+    expect(ids).toEqual(Array.from({ length: 1_200 }, (_, i) => 1_200 - i));
+    const few = await collect(store.quarantined({ released: true, limit: 3 }));
+    expect(few.map(({ id }) => id)).toEqual([1_200, 1_199, 1_198]);
+  });
+
+  it('leaves an entry as it is that cannot be read yet', async () => {
+    const { store } = await openLocalStore();
+    await store.accept(delivery([notification(1), 'nothing']));
+    const receipt = await store.retry(1, 9);
+    expect(receipt).toMatchObject({ outcome: 'rejected', quarantineId: 1, stored: 0 });
+    expect(await store.counts()).toEqual({ notifications: 1, duplicates: 0, quarantined: 1 });
+  });
+
+  it('says so when there is no such entry', async () => {
+    const { store } = await openLocalStore();
+    await expect(store.retry(5, 9)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(store.quarantineEntry(5)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('the store as keeper of cursors', () => {
+  it('moves a cursor forward and back, and keeps it over a restart', async () => {
+    const { store, reopen } = await openLocalStore();
+    await store.moveCursor('index', 7, 1);
+    await store.moveCursor('sink', 2, 1);
+    await store.moveCursor('index', 4, 2);
+    expect(await store.cursor('index')).toBe(4);
+    const again = await reopen();
+    const positions = ['index', 'sink', 'never-there'].map((reader) => again.cursor(reader));
+    expect(await Promise.all(positions)).toEqual([4, 2, null]);
+  });
+});

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
-import { createRandom } from '../src/sandbox/random.ts';
+import { createRandom } from '../src/sandbox/clock.ts';
 import { usualShape } from './bodies.ts';
 import type { BenchIo } from './harness.ts';
 

@@ -2,11 +2,10 @@
 import { z } from 'zod';
 import { checkFilter, isBlankFilter } from '../filter/check.ts';
 import { compileFilter, type ProductTest } from '../filter/evaluate.ts';
-import type { SandboxClock } from './clock.ts';
+import type { Random, SandboxClock } from './clock.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
 import type { ServiceKnobs, ServiceSettings } from './knobs.ts';
 import { isLoopbackHost } from './local-server.ts';
-import type { Random } from './random.ts';
 
 /** `cancelled` is no state that a subscription stays in: it is removed. */
 export const subscriptionStatuses = ['running', 'paused', 'cancelled'] as const;

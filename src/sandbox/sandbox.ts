@@ -7,7 +7,7 @@ import {
   SubscriptionRefusal,
   viewOf,
 } from './account.ts';
-import { createSandboxClock } from './clock.ts';
+import { createRandom, createSandboxClock } from './clock.ts';
 import { createControlApp } from './control.ts';
 import { createDeliverer } from './delivery/deliverer.ts';
 import { createDeliveryRecord } from './delivery/delivery-record.ts';
@@ -29,7 +29,6 @@ import { catalogueEvents, createEventLedger, type EventSelection } from './publi
 import { createHoldings } from './publishing/holdings.ts';
 import type { PublicationSource } from './publishing/publication.ts';
 import { createPublisher, type Passage } from './publishing/publisher.ts';
-import { createRandom } from './random.ts';
 import {
   type CheckedSandboxOptions,
   checkSandboxOptions,

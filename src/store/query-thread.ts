@@ -2,7 +2,7 @@
 import { accountReads } from './account.ts';
 import { alertReads } from './alerts.ts';
 import { lastBackups } from './backups/backup-runs.ts';
-import { coverageReads } from './coverage.ts';
+import { coverageReads } from './completeness.ts';
 import { createReaderConnection } from './engine/database.ts';
 import { serveThread } from './engine/serve-thread.ts';
 import { quarantineReads } from './log/quarantine.ts';

@@ -10,7 +10,7 @@ import type { Administration, NewGap, Registration } from '../../src/domain/acco
 import { AppError } from '../../src/domain/app-error.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import { accountReads, accountWrites } from '../../src/store/account.ts';
-import { migrate } from '../../src/store/engine/migrate.ts';
+import { migrate } from '../../src/store/engine/database.ts';
 import { localOperations } from '../store/local-store.ts';
 import { createFakeCatalogue, type Held } from './fake-catalogue.ts';
 import {

@@ -1,6 +1,6 @@
 /** What one step of the fuzzer sends, what may come back, and how requests are written down. */
 import { hash } from 'node:crypto';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 
 /** One request, or what somebody may try to pass off as one or several. */
 export interface Case {

@@ -3,7 +3,7 @@ import { mkdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
 import { openCertificateWorld, savedSerial } from './certificate-world.ts';

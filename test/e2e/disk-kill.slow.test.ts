@@ -1,7 +1,7 @@
 /** A disk that is full and free again at random moments of commits, checkpoints and growth, and kills among them. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { canMount } from './disk-small.ts';
 import { expectNothingLost, openDiskWorld } from './disk-world.ts';
 

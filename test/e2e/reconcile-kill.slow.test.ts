@@ -1,7 +1,7 @@
 /** SIGKILL of `earshot reconcile` at any moment: the same words again end in the same state, nothing doubled. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { delivery } from '../helpers/deliveries.ts';

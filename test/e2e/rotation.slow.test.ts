@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { type AccountWorld, openAccountWorld } from '../cli/account-world.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 

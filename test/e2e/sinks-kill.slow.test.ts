@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { freePort } from '../helpers/free-ports.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordOf } from '../cli/product-samples.ts';

@@ -1,7 +1,8 @@
 /** Notifications of real size, as the sandbox sends them. */
+
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { createNotificationBuilder } from '../../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 
 const shape = {
   ackIdAbsent: false,

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { bodyBytesMax } from '../../src/http/request-body.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { collect } from '../helpers/deliveries.ts';
 import {
   answersTo,

@@ -6,7 +6,7 @@ import {
   createCertificateAuthority,
   createSelfSigned,
 } from '../../src/sandbox/certificate-authority.ts';
-import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
 import {
   createDeliverer,
   type DelivererOptions,
@@ -18,7 +18,6 @@ import {
   serviceSettingsSchema,
 } from '../../src/sandbox/knobs.ts';
 import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 import { type EndpointAnswer, startEndpoint, startMs, startTrustedEndpoint } from './set-up.ts';
 
 const body = Buffer.from('{"ProductName":"Grüße"}');

@@ -1,6 +1,6 @@
 /** The course of a notification over real HTTPS: retries, losses, duplicates, the record of it; and the clock. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
 import { createDeliverer } from '../../src/sandbox/delivery/deliverer.ts';
 import {
   createDeliveryRecord,
@@ -13,7 +13,6 @@ import {
 } from '../../src/sandbox/delivery/dispatcher.ts';
 import { type DeliveryPlan, noFaults, planDelivery } from '../../src/sandbox/delivery/faults.ts';
 import type { BuiltNotification } from '../../src/sandbox/delivery/notification.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 import { type EndpointAnswer, startTrustedEndpoint, turn } from './set-up.ts';
 
 const calm = planDelivery(noFaults, createRandom(1));

@@ -1,5 +1,6 @@
 /** The bodies: documented form, every variation, and the same bytes for the same seed. */
 import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import {
   demoFaults,
   faultsSchema,
@@ -13,7 +14,6 @@ import {
   createNotificationBuilder,
   type NotificationEvent,
 } from '../../src/sandbox/delivery/notification.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 import { uuid } from './set-up.ts';
 
 const subscriptionId = '880c4e1a-cfc7-4956-bc4c-4434069a0aa7';

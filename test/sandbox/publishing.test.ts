@@ -1,7 +1,7 @@
 /** What is published, in which order and when; simulated time; and the events of the catalogue. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
-import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
 import type { Dispatcher, Recipient } from '../../src/sandbox/delivery/dispatcher.ts';
 import { faultsSchema, noFaults } from '../../src/sandbox/delivery/faults.ts';
 import {
@@ -13,7 +13,6 @@ import { createProductGenerator } from '../../src/sandbox/products/product-gener
 import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 import { dayMs, jsonOf, send, startDelivering, startMs, startTestSandbox, turn } from './set-up.ts';
 
 /** A publisher on a clock that only moves when the test moves it, at one product a second. */

@@ -2,10 +2,9 @@
 import { describe, expect, it, vi } from 'vitest';
 import { productView } from '../../src/filter/product-view.ts';
 import { createSubscriptions } from '../../src/sandbox/account.ts';
-import { createSandboxClock } from '../../src/sandbox/clock.ts';
+import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
 import { createRecipients } from '../../src/sandbox/delivery/dispatcher.ts';
 import { createServiceKnobs, serviceSettingsSchema } from '../../src/sandbox/knobs.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
 import {
   dayMs,
   type EndpointAnswer,

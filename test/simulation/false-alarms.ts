@@ -1,7 +1,7 @@
 /** Plays months of one subscription to the watchdog's rule of silence, and then stops it. */
 import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { silenceOdds } from '../../src/watch/check-silence.ts';
 import {
   type Arrivals,

@@ -1,13 +1,13 @@
 /** Plays months of one subscription, of whose pushes some are lost, to the watchdog's rule, and then loses more. */
 import { hourUs } from '../../src/domain/completeness.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
-import { countedUs } from '../../src/watch/check-silence.ts';
+import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import {
   areTooMany,
+  countedUs,
   lostPushOdds,
   type TalliedHour,
   talliedUs,
-} from '../../src/watch/lost-push-odds.ts';
+} from '../../src/watch/check-silence.ts';
 import { noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import type { Asked } from './month-truth.ts';
 import type { MonthWorld } from './month-world.ts';
 

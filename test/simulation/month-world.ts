@@ -16,7 +16,7 @@ import {
   serveSections,
 } from '../../src/config/config.ts';
 import type { Logger } from '../../src/domain/ports.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { type Ended, runCommand } from '../cli/fake-io.ts';

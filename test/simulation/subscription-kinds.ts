@@ -1,5 +1,5 @@
 /** Subscriptions as they come, simulated hour by hour: what each brings, and how unevenly. */
-import type { Random } from '../../src/sandbox/random.ts';
+import type { Random } from '../../src/sandbox/clock.ts';
 
 /** Pushes of an hour, by hours since the simulation's beginning; asked for in their order. */
 export type PushesOfHour = (hour: number) => number;

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { startHook } from './hook-server.ts';
 import { definition } from './sink-definition.ts';
 import { openSinkWorld } from './sink-world.ts';

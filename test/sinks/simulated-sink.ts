@@ -1,7 +1,7 @@
 /** A sink in simulated time, without a store: hours of notifications that a service takes, or does not, in a moment. */
 import { setImmediate } from 'node:timers/promises';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/clock.ts';
 import { createDelivery } from '../../src/sinks/delivery.ts';
 import { createWakeUp } from '../../src/sinks/run-sinks.ts';
 import type { SinkContext, TargetAnswer } from '../../src/sinks/target.ts';

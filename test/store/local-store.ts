@@ -6,7 +6,7 @@ import type { Delivery } from '../../src/domain/ports.ts';
 import { accountReads, accountWrites } from '../../src/store/account.ts';
 import { alertReads, alertWrites } from '../../src/store/alerts.ts';
 import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.ts';
-import { coverageReads, coverageWrites } from '../../src/store/coverage.ts';
+import { coverageReads, coverageWrites } from '../../src/store/completeness.ts';
 import { openForWriting } from '../../src/store/engine/database.ts';
 import {
   type Operation,

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { databaseFileName, openForWriting } from '../../src/store/engine/database.ts';
-import { schemaVersion } from '../../src/store/engine/migrate.ts';
+import {
+  databaseFileName,
+  openForWriting,
+  schemaVersion,
+} from '../../src/store/engine/database.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

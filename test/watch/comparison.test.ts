@@ -1,7 +1,7 @@
 /** Alerts that rest on the comparison with the catalogue: lost pushes, missing events, unknown hours. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { areTooMany, lostPushOdds, oddsOf, usualShareOf } from '../../src/watch/lost-push-odds.ts';
+import { areTooMany, lostPushOdds, oddsOf, usualShareOf } from '../../src/watch/check-silence.ts';
 import { beginUs, covered, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
 
 const hour = (at: number) => beginUs + at * hourUs;

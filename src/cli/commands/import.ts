@@ -10,7 +10,7 @@ import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
 import { databaseFileName, inodeOf } from '../../store/engine/database.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { recoveredEvent } from '../../store/log/body-dates.ts';
+import { recoveredEvent } from '../../store/log/recovered-events.ts';
 import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';

@@ -7,8 +7,7 @@ import {
   pushedTo,
   type Subscriptions,
 } from '../account.ts';
-import type { SandboxClock } from '../clock.ts';
-import { createRandom, type Random } from '../random.ts';
+import { createRandom, type Random, type SandboxClock } from '../clock.ts';
 import { type Deliverer, isSuccess, socketsMax } from './deliverer.ts';
 import type { DeliveryEntry, DeliveryRecord } from './delivery-record.ts';
 import {

@@ -1,7 +1,7 @@
 /** The faults the sandbox can play on deliveries: their rates, three mixes, and the plan for a notification. */
 import { z } from 'zod';
+import type { Random } from '../clock.ts';
 import type { Knobs } from '../knobs.ts';
-import type { Random } from '../random.ts';
 
 const rate = z.number().min(0).max(1).default(0);
 

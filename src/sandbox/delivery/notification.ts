@@ -1,6 +1,6 @@
 /** Writes the body of a push notification in the forms the catalogue is known to send. */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import type { Random } from '../random.ts';
+import type { Random } from '../clock.ts';
 import type { BodyEncoding, ContentPlan, ShapePlan } from './faults.ts';
 
 /** The catalogue's words for what happened to a product. */

@@ -1,6 +1,7 @@
 /** What the inference service answers to a request for a completion: facts of the request, repeated; and faults. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { createRandom } from '../clock.ts';
 import {
   type InferenceFault,
   type InferenceKnobs,
@@ -8,7 +9,6 @@ import {
   inferenceFaults,
   takeNext,
 } from '../knobs.ts';
-import { createRandom } from '../random.ts';
 import { pageOf, type ServiceAnswer } from '../services/service-answer.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Circular sun-synchronous orbits: where a satellite is when, and which orbit that belongs to. */
-import type { Random } from '../random.ts';
+import type { Random } from '../clock.ts';
 
 /** Longitude and latitude, degrees. */
 export type Position = readonly [longitudeDegrees: number, latitudeDegrees: number];

@@ -1,5 +1,5 @@
 /** Publishes products as the catalogue does: a mix of missions, and what becomes of each product later. */
-import { createRandom, type Random } from '../random.ts';
+import { createRandom, type Random } from '../clock.ts';
 import { pickWeighted, type Table } from './orbit.ts';
 import {
   assembleRecord,

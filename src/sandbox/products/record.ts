@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { attributeKindOf } from '../../filter/fields.ts';
+import type { Random } from '../clock.ts';
 import { describeFaults, SandboxConfigurationError } from '../knobs.ts';
-import type { Random } from '../random.ts';
 import type { Footprint, FootprintGeometry } from './orbit.ts';
 
 const text = z.string();

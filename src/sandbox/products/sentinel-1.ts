@@ -1,5 +1,5 @@
 /** Makes Sentinel-1 products: slices of IW data takes (SLC, GRD, cloud-optimised GRD, raw, ocean) and orbit files. */
-import type { Random } from '../random.ts';
+import type { Random } from '../clock.ts';
 import {
   type Acquisition,
   type Arc,

@@ -1,6 +1,6 @@
 /** Makes Sentinel-2 products: tiles of the military grid as top-of-atmosphere (L1C) and surface (L2A). */
 import mgrs from 'mgrs';
-import type { Random } from '../random.ts';
+import type { Random } from '../clock.ts';
 import {
   type Acquisition,
   type Arc,

@@ -1,5 +1,5 @@
 /** Makes Sentinel-3 products: frames of the colour and temperature imagers, stretches of the altimeter. */
-import type { Random } from '../random.ts';
+import type { Random } from '../clock.ts';
 import {
   type Acquisition,
   drawSatellite,

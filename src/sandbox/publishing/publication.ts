@@ -1,10 +1,11 @@
 /** What happens to products step by step: the catalogue shows it, the ledger notes it, subscriptions are notified. */
+
+import type { Random } from '../clock.ts';
 import type { Dispatcher, Recipient, RecipientsOf } from '../delivery/dispatcher.ts';
 import { type FaultKnobs, planContent, planDelivery, planShape } from '../delivery/faults.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import type { ProductGenerator } from '../products/product-generator.ts';
 import type { CatalogueProduct } from '../products/record.ts';
-import type { Random } from '../random.ts';
 import type { EventLedger } from './events.ts';
 import type { Holdings } from './holdings.ts';
 import type { HeldProduct } from './record-archive.ts';

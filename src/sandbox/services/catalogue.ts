@@ -4,10 +4,9 @@ import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { filterListBytesMax } from '../../filter/odata.ts';
 import type { Subscriptions } from '../account.ts';
-import type { SandboxClock } from '../clock.ts';
+import type { Random, SandboxClock } from '../clock.ts';
 import type { ServiceKnobs } from '../knobs.ts';
 import type { Holdings } from '../publishing/holdings.ts';
-import type { Random } from '../random.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
 import {
   chooseQueryFault,

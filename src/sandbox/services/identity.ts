@@ -2,9 +2,8 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
-import type { SandboxClock } from '../clock.ts';
+import type { Random, SandboxClock } from '../clock.ts';
 import type { ServiceKnobs } from '../knobs.ts';
-import type { Random } from '../random.ts';
 import { pageOf, type ServiceAnswer, writeAnswer } from './service-answer.ts';
 
 /** Path of the realm, below the origin. */

@@ -21,6 +21,7 @@ import {
   withinList,
 } from '../../filter/odata.ts';
 import { literalDate } from '../../filter/values.ts';
+import type { Random } from '../clock.ts';
 import {
   type QueryFault,
   queryFaults,
@@ -30,7 +31,6 @@ import {
 } from '../knobs.ts';
 import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
 import type { HeldProduct } from '../publishing/record-archive.ts';
-import type { Random } from '../random.ts';
 import { formedError, type ServiceAnswer } from './service-answer.ts';
 
 type Entity = 'Products' | 'DeletedProducts';

@@ -4,7 +4,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { z } from 'zod';
 import { AppError, errorCodeOf, readFaultOf } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
-import { fileVersion, schemaVersion } from '../engine/migrate.ts';
+import { fileVersion, schemaVersion } from '../engine/database.ts';
 import { lastPosition } from '../log/queries.ts';
 
 /** Raised with each change of the form; a newer one is refused. */

@@ -11,9 +11,8 @@ import {
 import { setImmediate as otherWork } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../../domain/app-error.ts';
-import { openForCopying } from '../engine/database.ts';
+import { fileVersion, openForCopying } from '../engine/database.ts';
 import { type DataPlace, requireSpareRoom } from '../engine/disk-limit.ts';
-import { fileVersion } from '../engine/migrate.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import {

@@ -15,11 +15,10 @@ import { contentOf, type Delivery, type Receipt } from '../../domain/ports.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { bodyDocument } from '../products/product-record.ts';
-import { recoveredEvent } from './body-dates.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
-import { countDrift } from './drift.ts';
 import { heldDelivery, hold, holdOnce, release } from './quarantine.ts';
-import { claimRecovered, findRecovered } from './recovered-events.ts';
+import { countDrift } from './queries.ts';
+import { claimRecovered, findRecovered, recoveredEvent } from './recovered-events.ts';
 
 const ackIdReused: Fault = {
   code: 'ack-id-reused',

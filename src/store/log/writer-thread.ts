@@ -6,7 +6,7 @@ import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import { accountWrites } from '../account.ts';
 import { alertWrites } from '../alerts.ts';
 import { recordBackup } from '../backups/backup-runs.ts';
-import { coverageWrites } from '../coverage.ts';
+import { coverageWrites } from '../completeness.ts';
 import { prepared } from '../engine/database.ts';
 import { createDiskLimit, type DataPlace, spareBytes } from '../engine/disk-limit.ts';
 import {
@@ -118,7 +118,7 @@ async function loadIntake() {
   const [delivery, recovered, dates] = await Promise.all([
     import('./write-delivery.ts'),
     import('./recovered-events.ts'),
-    import('./body-dates.ts'),
+    import('./recovered-events.ts'),
   ]);
   return { ...delivery, ...recovered, ...dates };
 }

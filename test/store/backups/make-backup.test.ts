@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../../src/sandbox/random.ts';
+import { createRandom } from '../../../src/sandbox/clock.ts';
 import { inspectBackup } from '../../../src/store/backups/backup-format.ts';
 import type { BackupProgress } from '../../../src/store/backups/backup-target.ts';
 import { verifySealed } from '../../../src/store/backups/restore-backup.ts';

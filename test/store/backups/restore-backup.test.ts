@@ -9,9 +9,8 @@ import {
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../../src/sandbox/random.ts';
-import { databaseFileName } from '../../../src/store/engine/database.ts';
-import { schemaVersion } from '../../../src/store/engine/migrate.ts';
+import { createRandom } from '../../../src/sandbox/clock.ts';
+import { databaseFileName, schemaVersion } from '../../../src/store/engine/database.ts';
 import { migrations } from '../../../src/store/engine/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';

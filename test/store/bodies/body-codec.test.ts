@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../../src/sandbox/random.ts';
+import { createRandom } from '../../../src/sandbox/clock.ts';
 import {
   type BodyRow,
   packBodies,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createRandom } from '../../../src/sandbox/random.ts';
+import { createRandom } from '../../../src/sandbox/clock.ts';
 import { unpackBodies } from '../../../src/store/bodies/bodies.ts';
 import { type Compacted, compactLog } from '../../../src/store/bodies/compact-log.ts';
 import { createCompactStep, createPackFull } from '../../../src/store/bodies/compact-step.ts';

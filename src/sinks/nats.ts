@@ -21,7 +21,7 @@ import {
 } from './target.ts';
 
 /** A stream that listens to the subject must exist. */
-interface NatsSettings {
+export interface NatsSettings {
   servers: readonly string[];
   subject: string;
   credentials:

@@ -152,7 +152,7 @@ async function send(
 }
 
 /** A request without its key and the text of its messages. */
-interface InferenceRequest {
+export interface InferenceRequest {
   /** ISO 8601, by the clock of the sandbox. */
   readonly at: string;
   readonly method: string;

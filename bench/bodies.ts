@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
-import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { compactLog } from '../src/store/bodies/compact-log.ts';
 import { openStore } from '../src/store/store.ts';
 import {

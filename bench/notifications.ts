@@ -1,6 +1,7 @@
 /** The benchmark's notifications: bodies of real size, and ids in the forms that exist, readable back. */
-import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
+
 import { createRandom } from '../src/sandbox/clock.ts';
+import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
 
 /** Characters of a product id: the length of a UUID. */
 const productIdLength = 36;

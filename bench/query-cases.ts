@@ -12,8 +12,8 @@ import {
   productType,
   sensed,
 } from '../src/filter/builder.ts';
-import { toNameTime } from '../src/sandbox/products/record.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
+import { toNameTime } from '../src/sandbox/products/record.ts';
 
 /** One kind of query; the order is the newest first, unless it is measured with others too. */
 export interface QueryCase {

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createRandom } from '../src/sandbox/clock.ts';
 import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
-import { createRandom } from '../src/sandbox/clock.ts';
 import { usualShape } from './bodies.ts';
 import type { BenchIo } from './harness.ts';
 

@@ -50,7 +50,7 @@ export const sinkSchema = z
       filter: filterSchema.default(''),
       /** Where a new sink begins: with what comes from `now` on (default), or at the `start` of the log. */
       from: z.enum(['now', 'start']).default('now'),
-      /** How many deliveries may be open at a time; by default 2 for a command, 8 for a webhook, 32 for NATS. */
+      /** How many deliveries may be open at a time; the default is that of the kind. */
       concurrency: wholeNumber(64).optional(),
       /** For one attempt; 30 by default. */
       timeoutSeconds: wholeNumber(3_600).default(30),

@@ -76,8 +76,8 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
     });
   } catch (error) {
     // Without a data directory, the fault of the file is what to fix first.
-    if (read.rejected === null || !isAppError(error, 'configuration')) throw error;
-    throw new AppError('configuration', read.rejected);
+    // Both are about settings: what the file has is the nearer one.
+    throw isAppError(error, 'configuration') ? (read.fault ?? error) : error;
   }
 }
 
@@ -109,12 +109,12 @@ async function printSinks(
 /** A file that cannot be read hides no sink that the store knows. */
 async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
   try {
-    return { loaded: await loadEachSink(workingDir), rejected: null };
+    return { loaded: await loadEachSink(workingDir), rejected: null, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const faults = error.details.map((detail) => `\n  - ${printable(detail)}`).join('');
     const rejected = `The current earshot.config.ts is rejected: ${errorText(error)}${faults}\nA running receiver continues with its last valid version.`;
-    return { loaded: { definitions: [], faulty: [] }, rejected };
+    return { loaded: { definitions: [], faulty: [] }, rejected, fault: error };
   }
 }
 

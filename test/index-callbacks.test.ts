@@ -50,8 +50,8 @@ it.each(failures)(
       outcomes.push(outcome);
       return fail();
     };
-    const world = await serveApp(mount, { onOutcome, log });
-    expect(await answersOf(world)).toEqual(answers);
+    const context = await serveApp(mount, { onOutcome, log });
+    expect(await answersOf(context)).toEqual(answers);
     expect(outcomes).toEqual(['stored', 'duplicate', 'rejected', 'unauthorized', 'too_large']);
     expect(errors).toEqual(
       outcomes.map(() => ({
@@ -59,7 +59,11 @@ it.each(failures)(
         err: expect.objectContaining({ message: 'a failure of the user' }),
       })),
     );
-    expect(await world.store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 1 });
+    expect(await context.store.counts()).toEqual({
+      notifications: 1,
+      duplicates: 1,
+      quarantined: 1,
+    });
   },
 );
 
@@ -70,8 +74,8 @@ it.each(failures)('a log that %s changes no answer', async (_name, fail) => {
     return fail();
   };
   const log = { debug: line, info: line, warn: line, error: line };
-  const world = await serveApp(mount, { log, onOutcome: fail });
-  expect(await answersOf(world)).toEqual(answers);
+  const context = await serveApp(mount, { log, onOutcome: fail });
+  expect(await answersOf(context)).toEqual(answers);
   expect(lines).toBe(10);
-  expect(await world.store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 1 });
+  expect(await context.store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 1 });
 });

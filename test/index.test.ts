@@ -25,7 +25,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     };
     const onOutcome = (outcome: Outcome, name: string | null) =>
       void outcomes.push([outcome, name]);
-    const world = await serveApp(
+    const context = await serveApp(
       (app, receiver) => {
         app.use(async (c, next) => {
           await next();
@@ -38,7 +38,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
       },
       { onOutcome, log },
     );
-    return { ...world, outcomes, errors };
+    return { ...context, outcomes, errors };
   }
 
   it('stores a notification once, however often it comes', async () => {

@@ -144,19 +144,19 @@ export function faultOf(error: unknown, progress: ProbeProgress): ProbeFault {
   const connection = connectionFaults[code];
   if (connection !== undefined) return { stage: 'connection', ...connection(progress) };
   if (code === timeoutCode || code === 'ETIMEDOUT') {
-    return { stage, ...lateWords(progress, code === timeoutCode) };
+    return { stage, ...lateText(progress, code === timeoutCode) };
   }
   const certificate = certificateFaults[code];
   if (certificate !== undefined) return { stage: 'certificate', ...certificate(progress) };
-  if (certificateCode.test(code)) return { stage: 'certificate', ...refusedWords(code) };
+  if (certificateCode.test(code)) return { stage: 'certificate', ...refusedText(code) };
   // The handshake of TLS 1.3 ends, for the client, before the server has seen what it asks for.
   const text = `${code} ${error instanceof Error ? error.message : ''}`;
   const tls = tlsFaults.find(([pattern]) => pattern.test(text));
   if (tls !== undefined) return { stage: 'certificate', ...tls[1](progress) };
-  return { stage, ...brokenWords(code, progress) };
+  return { stage, ...brokenText(code, progress) };
 }
 
-function lateWords({ stage, host, port, timeoutMs }: ProbeProgress, whole: boolean): Words {
+function lateText({ stage, host, port, timeoutMs }: ProbeProgress, whole: boolean): Words {
   const within = whole ? `within ${timeoutMs / 1000} s` : 'in time';
   if (stage === 'name') {
     return {
@@ -177,7 +177,7 @@ function lateWords({ stage, host, port, timeoutMs }: ProbeProgress, whole: boole
   };
 }
 
-function brokenWords(code: string, { stage, port }: ProbeProgress): Words {
+function brokenText(code: string, { stage, port }: ProbeProgress): Words {
   if (code.startsWith('HPE_')) {
     return {
       message: `What answers on port ${port} does not speak HTTP.`,
@@ -197,7 +197,7 @@ function brokenWords(code: string, { stage, port }: ProbeProgress): Words {
   };
 }
 
-function refusedWords(code: string): Words {
+function refusedText(code: string): Words {
   return { message: `The certificate cannot be trusted (${code}).`, advice: publicAuthority };
 }
 

@@ -13,7 +13,7 @@ import {
   type OutboundRequest,
   type OutboundTiming,
 } from '../http/outbound-client.ts';
-import { readServiceWords, type ServiceWords, serviceError } from '../http/service-error.ts';
+import { readServiceMessage, type ServiceMessage, serviceError } from '../http/service-error.ts';
 
 export interface EndpointCredentials {
   username: string;
@@ -275,7 +275,7 @@ function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens) {
     const attempt = async (token: string) => {
       const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
       const answer = await send({ ...request, headers });
-      const words = readServiceWords(answer, [token, ...secrets]);
+      const words = readServiceMessage(answer, [token, ...secrets]);
       const refused = refusesToken(answer.status, words);
       if (refused) await tokens.refused(token);
       return { answer, words, refused };
@@ -293,7 +293,7 @@ function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens) {
 }
 
 /** 403 is what frameworks with such error bodies answer to a missing token: "Not authenticated". */
-function refusesToken(status: number, { text }: ServiceWords): boolean {
+function refusesToken(status: number, { text }: ServiceMessage): boolean {
   if (status === 401) return true;
   const complaint = /\b(token|bearer|expired|unauthori[sz]ed|authenticated)\b/i;
   return status === 403 && complaint.test(text ?? '');
@@ -303,7 +303,7 @@ function refusesToken(status: number, { text }: ServiceWords): boolean {
  * True for "Subscription with id … not found." (facts, catalogue 1.4), and for any other 404 but
  * those that speak of the path: they come from a service that has no such call.
  */
-function saysMissing(status: number, { text, lines }: ServiceWords): boolean {
+function saysMissing(status: number, { text, lines }: ServiceMessage): boolean {
   if (status < 400 || status > 499) return false;
   const said = [text ?? '', ...lines].join(' ');
   if (/subscription\b.*\b(not (be )?found|does not exist)/i.test(said)) return true;

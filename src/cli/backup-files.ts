@@ -32,13 +32,13 @@ type Options = Omit<BackupOptions, 'about' | 'files'> & {
  */
 export async function makeRememberedBackup(
   { version, withSecrets, ...options }: Options,
-  world: { nowUs: () => number; remember: (run: BackupRun) => Promise<void> },
+  context: { nowUs: () => number; remember: (run: BackupRun) => Promise<void> },
 ): Promise<RememberedBackup> {
   const { file, place } = options;
-  const startedAtUs = world.nowUs();
+  const startedAtUs = context.nowUs();
   const remembered = async (end: Pick<BackupRun, 'bytes' | 'lastPosition' | 'error'>) => {
-    const run: BackupRun = { file, startedAtUs, endedAtUs: world.nowUs(), ...end };
-    await world.remember(run);
+    const run: BackupRun = { file, startedAtUs, endedAtUs: context.nowUs(), ...end };
+    await context.remember(run);
     return run;
   };
   try {

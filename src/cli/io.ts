@@ -1,4 +1,4 @@
-/** What a command may touch of the world; the one file in which the process itself is read. */
+/** Input and output of a command. The only file that reads `process`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -54,7 +54,7 @@ export interface Io {
 /** Two signals within this time are one request to stop. */
 const sameSignalMs = 300;
 
-/** The real world. Reads `.env` when there is one; what is set already wins. */
+/** The input and output of the process. Reads `.env` when it exists; variables that are set already win. */
 export function createProcessIo(): Io {
   // Whatever is written is for the one who runs earshot.
   process.umask(0o077);

@@ -42,9 +42,9 @@ export function startSystemdNotices({ env, store, log }: Watched & Pick<Io, 'env
 
 async function giveSignsOfLife(
   intervalMs: number,
-  means: Watched & { notify: ReturnType<typeof createNotify>; signal: AbortSignal },
+  deps: Watched & { notify: ReturnType<typeof createNotify>; signal: AbortSignal },
 ): Promise<void> {
-  const { store, log, notify, signal } = means;
+  const { store, log, notify, signal } = deps;
   const timeoutMs = Math.min(storeTimeoutMsMax, intervalMs / 4);
   let waitMs = intervalMs;
   for (;;) {

@@ -31,7 +31,7 @@ export const subscriptionsFileName = 'earshot.config.ts';
 const areasMax = 100;
 
 /** Says what to write in place of something that is no object; all else has words of its own. */
-function inWords(advice: string) {
+function inText(advice: string) {
   return ({ code }: { code?: string }) => (code === 'invalid_type' ? advice : undefined);
 }
 
@@ -40,7 +40,7 @@ const eachSchema = z.strictObject(
     /** Only for products that match; empty, or left out, for every product. */
     filter: filterSchema.default(''),
   },
-  { error: inWords("use 'each', or { each: { filter: … } }") },
+  { error: inText("use 'each', or { each: { filter: … } }") },
 );
 
 const areaName = z
@@ -67,7 +67,7 @@ const digestSchema = z
         )
         .optional(),
     },
-    { error: inWords("use 'digest', or { digest: { window: … } }") },
+    { error: inText("use 'digest', or { digest: { window: … } }") },
   )
   .refine(
     ({ per, areas }) => per === undefined || areas === undefined,

@@ -178,7 +178,7 @@ export function writtenEventUs({ event, eventUs }: Pick<CatalogueEvent, 'event' 
  * A product is created and deleted once. A modification is told by any push that shows the product in that state
  * or a later one; by one of a modification without a record, when it was sent at that date or later.
  */
-export function tellsOf(
+export function coversEvent(
   push: ToldByPush,
   { event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>,
 ): boolean {

@@ -221,7 +221,7 @@ export interface PublicationDelay {
   seconds: number;
 }
 
-export interface DiskRoom {
+export interface DiskSpace {
   /** What the user that asks may still write. */
   freeBytes: number;
   totalBytes: number;
@@ -232,7 +232,7 @@ export interface DiskRoom {
 const gibibyte = 2 ** 30;
 
 /** Below these a person is told: well before intake ends, on a disk of any size. */
-export function diskLevels({ totalBytes, reserveBytes }: Omit<DiskRoom, 'freeBytes'>): {
+export function diskLevels({ totalBytes, reserveBytes }: Omit<DiskSpace, 'freeBytes'>): {
   warningBytes: number;
   criticalBytes: number;
 } {

@@ -75,7 +75,7 @@ export interface Prunable {
   heldBy: LogHolder[];
 }
 
-export interface PruneWish {
+export interface PruneRequest {
   keep: Keep;
   /** Also entries of the quarantine that are still held. */
   withHeld: boolean;
@@ -90,7 +90,7 @@ export interface PruningReader {
   /** In no order. */
   logHolders(): Promise<LogHolder[]>;
   logSize(): Promise<LogSize>;
-  prunable(wish: PruneWish): Promise<Prunable>;
+  prunable(wish: PruneRequest): Promise<Prunable>;
 }
 
 /**
@@ -121,7 +121,7 @@ export interface Pruning extends PruningReader {
    * be repeated, left out, or done by two programs at once. The horizon moves along with what it removes. Neither
    * the newest notification goes, nor one that a holder has not finished, nor the one at which it stands.
    */
-  pruneStep(options: { phase: PrunePhase; wish: PruneWish; after: number }): Promise<PruneStep>;
+  pruneStep(options: { phase: PrunePhase; wish: PruneRequest; after: number }): Promise<PruneStep>;
   /** Takes the write-ahead log into the file, and cuts both, as far as nobody reads them. */
   checkpoint(): Promise<void>;
   /** Gives up the place of a reader; false where there is none of this name. */

@@ -88,7 +88,10 @@ export interface Replay {
 }
 
 /** `lastPosition`: of the last notification that is to be handed over again. */
-export type ReplayWish = Pick<Replay, 'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'>;
+export type ReplayRequest = Pick<
+  Replay,
+  'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'
+>;
 
 export interface SinkCounts {
   sink: string;
@@ -136,7 +139,7 @@ export interface SinkReader {
    * A replay that has the same filter, covers the window, reaches `lastPosition`, and is not all handed over; null
    * where there is none. `7d` asked for twice is the same, though its window begins a little later.
    */
-  sameReplay(wish: ReplayWish): Promise<Replay | null>;
+  sameReplay(wish: ReplayRequest): Promise<Replay | null>;
   /** Newest first; those not ended only, unless `all`. */
   replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
 }

@@ -76,7 +76,7 @@ export class Findings {
 type ValueType = FieldType | 'number';
 
 /** What a value of each type is, and how one is written. */
-const typeWords: Readonly<Record<ValueType, { readonly is: string; readonly sample: string }>> = {
+const typePhrase: Readonly<Record<ValueType, { readonly is: string; readonly sample: string }>> = {
   text: { is: 'a text', sample: 'a text in single quotes' },
   guid: { is: 'an id', sample: "an id such as '79d7807b-66e5-41d2-a586-1628eb82c3e0'" },
   number: { is: 'a number', sample: 'a number' },
@@ -129,7 +129,7 @@ export function checkTextFunction(findings: Findings, node: TextNode, collected:
     const hint = "Compare the whole id: Id eq '…'.";
     findings.warn(span, undocumentedForm(`${node.function} is called on an id.`, hint));
   } else if (field.type !== 'text') {
-    const message = `${node.function} works on texts; ${field.name} is ${typeWords[field.type].is}.`;
+    const message = `${node.function} works on texts; ${field.name} is ${typePhrase[field.type].is}.`;
     findings.error(span, { code: 'wrong-type', message, expected: 'Name' });
   } else if (field.name === 'Name' && !collected) {
     const message =
@@ -223,9 +223,9 @@ function checkOperator(
 function checkLiteral(findings: Findings, { name, type }: Field, literal: Literal): void {
   const span = findings.spanOf(literal);
   const written = findings.written(literal);
-  const expected = typeWords[type].sample;
+  const expected = typePhrase[type].sample;
   if (!fits(type, literal)) {
-    const message = `${name} is ${typeWords[type].is}, and ${named(written)} is not.`;
+    const message = `${name} is ${typePhrase[type].is}, and ${named(written)} is not.`;
     if (type === 'boolean' && literal.type === 'text' && asTruth(literal.value) !== null) {
       const accepted = `${message} Accepted here; the catalogue's answer is not known.`;
       findings.warn(span, { code: 'wrong-type', message: accepted, hint: 'Remove the quotes.' });
@@ -298,7 +298,7 @@ function warnKinds(
     const hint = `Write OData.CSC.${published}Attribute in both places.`;
     findings.warn(span, { code: 'attribute-kind', message, hint });
   } else if (valueKind !== kind) {
-    const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typeWords[literal.type].is}.`;
+    const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typePhrase[literal.type].is}.`;
     // No hint: users report such filters to work where one kind in both places did not (sentinelsat #583, eodag #2098).
     findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message });
   }
@@ -321,7 +321,7 @@ function checkValue(
     published === undefined
       ? `the condition names ${kind}`
       : `${name} is published as ${published}`;
-  const message = `${named(written)} is ${typeWords[literal.type].is}, and ${known}: it may match nothing.`;
+  const message = `${named(written)} is ${typePhrase[literal.type].is}, and ${known}: it may match nothing.`;
   const hint = quotesHint(literal, published, written);
   findings.warn(findings.spanOf(literal), { code: 'attribute-value', message, hint });
 }

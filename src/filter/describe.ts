@@ -30,11 +30,11 @@ export function describeFilter(tree: FilterTree): string[] {
     case 'in':
       return [`${labelOf(tree.field)} is one of ${tree.literals.map(showValue).join(', ')}`];
     case 'text':
-      return [`${labelOf(tree.field)} ${textVerbs[tree.function]} ${showWords(tree.text)}`];
+      return [`${labelOf(tree.field)} ${textVerbs[tree.function]} ${showText(tree.text)}`];
     case 'attribute': {
       const { name, valueKind, operator, literal } = tree;
       const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
-      return [`${showWords(name)} ${words[operator]} ${showValue(literal)}`];
+      return [`${showText(name)} ${words[operator]} ${showValue(literal)}`];
     }
     case 'intersects':
       return [describePlace(tree.geometry)];
@@ -98,7 +98,7 @@ function describeComparison({ field, operator, literal }: ComparisonNode): strin
 function showValue(literal: Literal): string {
   switch (literal.type) {
     case 'text':
-      return showWords(literal.value);
+      return showText(literal.value);
     case 'date':
       return formatDateUs(literal.us)
         .replace('T', ' ')
@@ -109,7 +109,7 @@ function showValue(literal: Literal): string {
 }
 
 /** A text as it is; in quotes when it is empty or begins or ends with a blank. */
-function showWords(text: string): string {
+function showText(text: string): string {
   return text === text.trim() && text !== '' ? printable(text) : `'${printable(text)}'`;
 }
 

@@ -167,7 +167,7 @@ export type KindOf<Name extends PublishedName> =
   (typeof attributes)[Name] extends `${infer Kind extends AttributeKind} ${string}` ? Kind : never;
 
 /** The collections in the table's short words. */
-const collectionWords: Readonly<Record<string, readonly string[]>> = {
+const collectionText: Readonly<Record<string, readonly string[]>> = {
   S1: ['SENTINEL-1'],
   S1RTC: ['SENTINEL-1-RTC'],
   S2: ['SENTINEL-2'],
@@ -193,7 +193,7 @@ export const publishedAttributes: readonly PublishedAttribute[] = Object.entries
   ([name, entry]) => {
     const [kindName, ...words] = entry.split(' ');
     const kind = attributeKinds.find((one) => one === kindName) ?? 'String';
-    return { name, kind, collections: words.flatMap((word) => collectionWords[word] ?? []) };
+    return { name, kind, collections: words.flatMap((word) => collectionText[word] ?? []) };
   },
 );
 

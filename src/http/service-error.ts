@@ -6,7 +6,7 @@ import { foreignText, hintCharactersMax, hintOf } from './foreign-text.ts';
 import type { OutboundAnswer } from './outbound-client.ts';
 
 /** An answer of the service in words. */
-export interface ServiceWords {
+export interface ServiceMessage {
   /** Null when there are none, or only a list. */
   text: string | null;
   /** One finding each, as `query.$top: Input should be …`. */
@@ -36,7 +36,10 @@ const errorBody = z.object({
 });
 
 /** Reads the words of an answer; what is in `secrets` shows as `…` should the service repeat it. */
-export function readServiceWords(answer: OutboundAnswer, secrets: readonly string[]): ServiceWords {
+export function readServiceMessage(
+  answer: OutboundAnswer,
+  secrets: readonly string[],
+): ServiceMessage {
   const safe = (text: string, charactersMax = wordsCharactersMax) =>
     foreignText(text, { secrets, charactersMax });
   const parsed = errorBody.safeParse(answer.json);
@@ -61,7 +64,7 @@ export function readServiceWords(answer: OutboundAnswer, secrets: readonly strin
  */
 export function serviceError(
   answer: OutboundAnswer,
-  words: ServiceWords,
+  words: ServiceMessage,
   purpose: string,
   code: ErrorCode = codeOf(answer.status),
 ): AppError {

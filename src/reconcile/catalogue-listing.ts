@@ -211,7 +211,7 @@ function createListFilter(filter: string) {
 
 function readTest(filter: string): Test | null {
   try {
-    return compileVerdict(parseFilter(filter).tree);
+    return compileMatch(parseFilter(filter).tree);
   } catch (error) {
     if (error instanceof FilterSyntaxError) return null;
     throw error;
@@ -227,7 +227,7 @@ type Judge = (record: ProductRecord, view: ProductView) => Verdict;
  * Null is something else than an absent value, which the catalogue knows to be so: deleted records
  * lack whole fields (facts, catalogue 1.1), and what these said before is unknown.
  */
-export function compileVerdict(tree: FilterTree): (record: ProductRecord) => Verdict {
+export function compileMatch(tree: FilterTree): (record: ProductRecord) => Verdict {
   const judge = judgeOf(tree);
   return (record) => judge(record, productView(record));
 }

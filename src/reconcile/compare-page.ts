@@ -2,9 +2,9 @@
 import { AppError, isAppError } from '../domain/app-error.ts';
 import {
   type Completeness,
+  coversEvent,
   millisecondOf,
   type RecoveredEvent,
-  tellsOf,
 } from '../domain/completeness.ts';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { Products, PushedEvent } from '../domain/products.ts';
@@ -189,7 +189,7 @@ function outcomeOf(
   known: KnownOfProduct | undefined,
   settlingUs: number,
 ): EventOutcome {
-  const pushes = (known?.pushes ?? []).filter((push) => tellsOf(push, { event, eventUs }));
+  const pushes = (known?.pushes ?? []).filter((push) => coversEvent(push, { event, eventUs }));
   const recovered = (known?.recovered ?? []).filter(
     (one) =>
       one.event === event &&

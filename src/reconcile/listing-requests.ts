@@ -5,7 +5,7 @@ import { AppError, isAppError } from '../domain/app-error.ts';
 import { retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../http/outbound-client.ts';
-import { readServiceWords, type ServiceWords, serviceError } from '../http/service-error.ts';
+import { readServiceMessage, type ServiceMessage, serviceError } from '../http/service-error.ts';
 import type { ReadPage } from './listing-pages.ts';
 
 /** How long things may take. */
@@ -180,7 +180,7 @@ function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
     const page = read(answer.json);
     return 'broken' in page ? { failed: brokenPage(answer, page.broken, question) } : { page };
   }
-  const words = readServiceWords(answer, secrets);
+  const words = readServiceMessage(answer, secrets);
   if (status === 403 && !isOwnRefusal(answer)) throw refusedOnTheWay(question, words);
   if (status === 403 && token !== null) throw notAllowed(question, words);
   if (status === 401 || status === 403) {
@@ -200,7 +200,7 @@ function isOwnRefusal({ json }: OutboundAnswer): boolean {
 }
 
 /** No login changes that. `invalid` where the address is long: the same question without the filter may pass. */
-function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): AppError {
+function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceMessage): AppError {
   const isLong = url.length > longAddressCharacters;
   const [why, advice] = isLong
     ? [
@@ -219,7 +219,7 @@ function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceWords): 
 }
 
 /** A token that is over is answered with 401 (RFC 9110, 15.5.4): this one was understood. */
-function notAllowed({ purpose }: AskedQuestion, words: ServiceWords): AppError {
+function notAllowed({ purpose }: AskedQuestion, words: ServiceMessage): AppError {
   return new AppError(
     'unauthorized',
     `The catalogue refused to ${purpose} though it was told who asks ${factsOf(words)}: the account may not.`,
@@ -229,11 +229,11 @@ function notAllowed({ purpose }: AskedQuestion, words: ServiceWords): AppError {
   );
 }
 
-function factsOf({ requestId }: ServiceWords): string {
+function factsOf({ requestId }: ServiceMessage): string {
   return requestId === null ? '(403)' : `(403, request id ${requestId})`;
 }
 
-function saidBy({ text, lines }: ServiceWords): string {
+function saidBy({ text, lines }: ServiceMessage): string {
   const said = text ?? lines.join('; ');
   return said === '' ? '' : ` It says: ${said}`;
 }

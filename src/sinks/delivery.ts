@@ -20,7 +20,7 @@ const storeRetryMs = 10_000;
 
 interface DeliveryOptions {
   definition: SinkDefinition;
-  world: SinkContext;
+  context: SinkContext;
   target: Target;
   /** Called when there is room again. */
   onRoom: () => void;
@@ -39,10 +39,10 @@ const noticePauseUs = 60_000_000;
  * delivered again by the next one, and nothing else.
  */
 export function createDelivery(options: DeliveryOptions) {
-  const { definition, world, onRoom } = options;
+  const { definition, context, onRoom } = options;
   const { name: sink, concurrency } = definition;
-  const { sinks, nowUs } = world;
-  const health = createSinkHealth(world);
+  const { sinks, nowUs } = context;
+  const health = createSinkHealth(context);
   const finish = createFinish(options, health);
   /** By product: a dead letter that is tried again may be due while a later one is on its way. */
   const onTheirWay = new Map<string, Promise<void>>();
@@ -99,14 +99,14 @@ const productOf = ({ productId }: SinkItem) => productId.toLowerCase();
 
 /** Makes what hands one item over and writes down what came of it. It never rejects. */
 function createFinish(options: DeliveryOptions, health: SinkHealth) {
-  const { definition, world, signal } = options;
-  const { nowUs, pause, logger } = world;
+  const { definition, context, signal } = options;
+  const { nowUs, pause, logger } = context;
   const sink = definition.name;
-  const afterAnswer = createAfterAnswer(definition, health, world);
-  const stillWants = createStillWants(definition, world);
-  const settle = createSettling(world.sinks);
-  const readBody = createReadBody(world.log);
-  const tell = createHealthLog(sink, world, health);
+  const afterAnswer = createAfterAnswer(definition, health, context);
+  const stillWants = createStillWants(definition, context);
+  const settle = createSettling(context.sinks);
+  const readBody = createReadBody(context.log);
+  const tell = createHealthLog(sink, context, health);
 
   /** Null for one that was given up. */
   const settlementOf = async (item: SinkItem): Promise<Settlement | null> => {
@@ -116,7 +116,7 @@ function createFinish(options: DeliveryOptions, health: SinkHealth) {
       return { id, outcome: 'taken' };
     }
     const startedAtUs = nowUs();
-    const answer = await attempt(item, definition, { ...world, ...options, readBody });
+    const answer = await attempt(item, definition, { ...context, ...options, readBody });
     if (answer === null) {
       return { id: item.id, outcome: 'dead', error: 'Its notification is not in the log.' };
     }
@@ -247,24 +247,24 @@ function createStillWants(
 async function attempt(
   item: SinkItem,
   definition: Pick<SinkDefinition, 'name' | 'timeoutMs'>,
-  means: Pick<SinkContext, 'log' | 'pause' | 'logger'> & {
+  deps: Pick<SinkContext, 'log' | 'pause' | 'logger'> & {
     target: Target;
     signal: AbortSignal;
     readBody: ReadBody;
   },
 ): Promise<AttemptAnswer | null> {
-  const row = await notificationAt(means.log, item.position);
+  const row = await notificationAt(deps.log, item.position);
   if (row === null) return null;
-  const body = await means.readBody(row);
+  const body = await deps.readBody(row);
   if (!(body instanceof Uint8Array)) return body;
   try {
     const { name: sink } = definition;
     const { replayId } = item;
     const document = documentOf({ row, record: recordOf(body, row), sink, replayId });
-    return await attemptOnce(document, definition, means);
+    return await attemptOnce(document, definition, deps);
   } catch (err) {
     const { id, position } = item;
-    means.logger.error({ sink: definition.name, item: id, position, err }, 'a delivery failed');
+    deps.logger.error({ sink: definition.name, item: id, position, err }, 'a delivery failed');
     const why = err instanceof Error ? err.message : String(err);
     return { kind: 'failed', reason: `the delivery failed within earshot: ${why}` };
   }
@@ -281,9 +281,9 @@ export function testDocument(row: NotificationRow, body: Uint8Array, sink: strin
 export async function attemptOnce(
   document: SinkDocument,
   { timeoutMs }: Pick<SinkDefinition, 'timeoutMs'>,
-  means: Pick<SinkContext, 'pause'> & { target: Target; signal: AbortSignal },
+  deps: Pick<SinkContext, 'pause'> & { target: Target; signal: AbortSignal },
 ): Promise<TargetAnswer> {
-  return withinTime(timeoutMs, means, (signal) => means.target.deliver(document, signal));
+  return withinTime(timeoutMs, deps, (signal) => deps.target.deliver(document, signal));
 }
 
 /** Aborts the signal of `work` when the time is up, or when the sink's own signal is aborted. */

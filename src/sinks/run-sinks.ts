@@ -26,7 +26,7 @@ export interface RunningSinks {
 
 /** One program at a time may do this for a store. Throws `invalid` for a filter that cannot be used. */
 export function startSinks(
-  world: SinkContext,
+  context: SinkContext,
   definitions: readonly SinkDefinition[],
 ): RunningSinks {
   const running = new Map<string, { definition: SinkDefinition; sink: RunningSink }>();
@@ -35,7 +35,7 @@ export function startSinks(
   const startMissing = (wanted: readonly SinkDefinition[]) => {
     for (const definition of wanted) {
       if (running.has(definition.name)) continue;
-      running.set(definition.name, { definition, sink: runSink(definition, world) });
+      running.set(definition.name, { definition, sink: runSink(definition, context) });
     }
   };
   const stopAllBut = async (wanted: readonly SinkDefinition[]) => {
@@ -84,25 +84,25 @@ const drainMs = 2_000;
 type RunningSink = ReturnType<typeof runSink>;
 
 /** What fails is logged, once, and tried again. Throws `invalid` for a filter that is none. */
-function runSink(definition: SinkDefinition, world: SinkContext) {
+function runSink(definition: SinkDefinition, context: SinkContext) {
   const stopping = new AbortController();
   const givingUp = new AbortController();
   const { signal } = stopping;
-  const { pause } = world;
+  const { pause } = context;
   const room = createWakeUp(pause);
-  const collector = createItemCollector(definition, world, room.wake);
-  const target = openTarget(definition, world);
+  const collector = createItemCollector(definition, context, room.wake);
+  const target = openTarget(definition, context);
   const delivery = createDelivery({
     definition,
-    world,
+    context,
     target,
     onRoom: room.wake,
     signal: givingUp.signal,
   });
-  const means = { sink: definition.name, world, signal };
+  const deps = { sink: definition.name, context, signal };
   const running = Promise.all([
-    repeat(collectRounds(collector, world), pause, means),
-    repeat(delivery.startDue, room.wait, means),
+    repeat(collectRounds(collector, context), pause, deps),
+    repeat(delivery.startDue, room.wait, deps),
   ]);
   return {
     /** Takes up nothing new; what is on its way has two seconds, and is given up then. */
@@ -136,22 +136,22 @@ function collectRounds(collector: ItemCollector, { nowUs }: SinkContext) {
 async function repeat(
   round: () => Promise<number>,
   wait: SinkContext['pause'],
-  { sink, world, signal }: { sink: string; world: SinkContext; signal: AbortSignal },
+  { sink, context, signal }: { sink: string; context: SinkContext; signal: AbortSignal },
 ): Promise<void> {
   let failed: string | null = null;
   while (!signal.aborted) {
     try {
       const waitMs = await round();
-      if (failed !== null) world.logger.info({ sink }, 'a sink goes on');
+      if (failed !== null) context.logger.info({ sink }, 'a sink goes on');
       failed = null;
       await wait(waitMs, signal);
     } catch (error) {
       if (signal.aborted) return;
       const reason = isAppError(error) ? errorText(error) : String(error);
       if (reason !== failed)
-        world.logger.error({ sink, reason, err: error }, 'a sink cannot go on');
+        context.logger.error({ sink, reason, err: error }, 'a sink cannot go on');
       failed = reason;
-      await world.pause(retryMs, signal);
+      await context.pause(retryMs, signal);
     }
   }
 }
@@ -169,11 +169,15 @@ type ItemCollector = ReturnType<typeof createItemCollector>;
  * a method is one round; it resolves with whether more may be there, and rejects with `unavailable`. Throws `invalid`
  * for a filter that cannot be used.
  */
-function createItemCollector(definition: SinkDefinition, world: SinkContext, onAdded: () => void) {
+function createItemCollector(
+  definition: SinkDefinition,
+  context: SinkContext,
+  onAdded: () => void,
+) {
   const { name: sink, startAt } = definition;
-  const { sinks, log, nowUs } = world;
+  const { sinks, log, nowUs } = context;
   const wants = compileWants(definition, log);
-  const replayWants = createReplayWants(definition, world);
+  const replayWants = createReplayWants(definition, context);
   const room = createRoom(sinks, sink);
   const wanted = createWanted();
 

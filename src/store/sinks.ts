@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import {
   type Replay,
-  type ReplayWish,
+  type ReplayRequest,
   type SinkCounts,
   type SinkDeliveries,
   type SinkItem,
@@ -115,7 +115,7 @@ export const sinkReads = {
   },
 
   /** One without an end delivers what there was when it was requested. */
-  sameReplay(database: Database, wish: ReplayWish): Replay | null {
+  sameReplay(database: Database, wish: ReplayRequest): Replay | null {
     const same = prepared<[object], Replay>(
       database,
       `SELECT ${replayColumns} FROM sink_replay AS replay

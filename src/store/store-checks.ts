@@ -4,10 +4,10 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { errorCodeOf } from '../domain/app-error.ts';
 import { type Check, type Finding, failedFinding } from '../domain/finding.ts';
-import { type DiskRoom, diskLevels } from '../domain/ports.ts';
+import { type DiskSpace, diskLevels } from '../domain/ports.ts';
 import { sizeText } from '../domain/text.ts';
 import { databaseFileName, isOpenToAll } from './engine/database.ts';
-import { type DataPlace, diskRoom } from './engine/disk-limit.ts';
+import { type DataPlace, diskSpace } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
 const runAsUser = 'Run this as the user of the receiver (sudo -u earshot …)';
@@ -17,7 +17,7 @@ export interface StoreCheckOptions extends DataPlace {
   /** Names of files in the directory that hold secrets. */
   secretFileNames: readonly string[];
   /** The room where a path is; the file system's own answer unless told. */
-  room?: (place: DataPlace) => DiskRoom | null;
+  room?: (place: DataPlace) => DiskSpace | null;
 }
 
 /** Nothing is made by looking: a directory or database that is not there yet is none afterwards. */
@@ -89,7 +89,7 @@ async function checkOwnerOnly({ dataDir, secretFileNames }: StoreCheckOptions): 
 
 async function checkFreeSpace(options: StoreCheckOptions): Promise<Finding[]> {
   const check = 'free space';
-  const { dataDir, diskReserveBytes, room = diskRoom } = options;
+  const { dataDir, diskReserveBytes, room = diskSpace } = options;
   const { path } = await nearestExisting(dataDir);
   const found = room({ dataDir: path, diskReserveBytes });
   if (found === null) {

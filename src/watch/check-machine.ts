@@ -1,7 +1,7 @@
 /** Checks the machine: certificate, disk, intake and backups. Used by the watchdog and the status. */
 
 import { hourUs } from '../domain/completeness.ts';
-import { type DiskRoom, diskLevels, type LastBackups } from '../domain/ports.ts';
+import { type DiskSpace, diskLevels, type LastBackups } from '../domain/ports.ts';
 import { sizeText } from '../domain/text.ts';
 import type { LastsUs } from './check-account.ts';
 import {
@@ -57,7 +57,7 @@ export function checkCertificate(certificate: Certificate | null, situation: Act
 const diskOver = 1.2;
 
 /** Without a figure of the system, it cannot be checked. */
-export function checkDisk(room: DiskRoom | null, situation: Active): CheckResult {
+export function checkDisk(room: DiskSpace | null, situation: Active): CheckResult {
   if (room === null) return notChecked;
   const { alert, fine, found } = checkOf('disk', '', situation);
   const { freeBytes, totalBytes, reserveBytes } = room;

@@ -10,7 +10,7 @@ import {
 } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
-import type { BackupReader, Cursors, DiskRoom, Logger, NotificationLog } from '../domain/ports.ts';
+import type { BackupReader, Cursors, DiskSpace, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
@@ -149,7 +149,7 @@ export interface Probes {
   /** The certificate that the public listener shows; null where there is none to check, its times before the first. */
   certificate(): Promise<Certificate | null>;
   /** The file system of the data directory; null when the system does not say. */
-  disk(): Promise<DiskRoom | null>;
+  disk(): Promise<DiskSpace | null>;
   /** Why notifications cannot be stored; null when they can. */
   intake(): Promise<string | null>;
 }

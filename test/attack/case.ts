@@ -24,7 +24,7 @@ export interface Case {
 }
 
 /** What makers of cases draw on. */
-export interface CaseWorld {
+export interface CaseContext {
   readonly random: Random;
   /** The right Authorization value. */
   readonly right: string;
@@ -32,7 +32,7 @@ export interface CaseWorld {
   notification(who: Case['sender'] | 'valid', extra?: Readonly<Record<string, unknown>>): string;
 }
 
-export type CaseMaker = (world: CaseWorld) => Case;
+export type CaseMaker = (context: CaseContext) => Case;
 
 /** What a stranger may hear: the design's table, and what HTTP itself asks for. */
 export const strangerStatuses: readonly number[] = [400, 401, 404, 405, 408, 413, 429, 431];
@@ -100,7 +100,7 @@ export function randomBytes(random: Random, length: number): Buffer {
 }
 
 /** What the maker of case number `index` draws on. */
-export function caseWorld(seed: number, index: number, right: string): CaseWorld {
+export function caseContext(seed: number, index: number, right: string): CaseContext {
   // Neighbouring numbers would begin alike.
   const random = createRandom(hash('sha256', `${seed}/${index}`, 'buffer').readInt32LE());
   return {
@@ -130,9 +130,9 @@ export interface ValidPush {
 }
 
 /** What varies: how the one notification is written down. */
-export function validPush(world: CaseWorld): ValidPush {
-  const { random, right } = world;
-  const body = world.notification('valid');
+export function validPush(context: CaseContext): ValidPush {
+  const { random, right } = context;
+  const body = context.notification('valid');
   const ackId = String(JSON.parse(body).AckId);
   const login = `Authorization: ${right}`;
   const push = (name: string, ...pieces: Buffer[]) => ({ name, pieces, ackId });

@@ -1,9 +1,9 @@
 /** Plays many cases on several connections at a time, with valid pushes among them. */
 import {
   type Case,
+  type CaseContext,
   type CaseMaker,
-  type CaseWorld,
-  caseWorld,
+  caseContext,
   type ValidPush,
   validPush,
 } from './case.ts';
@@ -31,7 +31,7 @@ export interface FuzzRunOptions {
   readonly connections: number;
   /** The right Authorization value. */
   readonly right: string;
-  readonly draw: (world: CaseWorld) => Case;
+  readonly draw: (context: CaseContext) => Case;
   readonly judge: (answer: Answer) => string | null;
   /** Whether valid pushes are sent among the cases. */
   readonly withPushes: boolean;
@@ -75,7 +75,7 @@ export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
   let next = from;
 
   async function push(wire: Wire, index: number, after: string): Promise<boolean> {
-    const sent = validPush(caseWorld(options.seed, index, options.right));
+    const sent = validPush(caseContext(options.seed, index, options.right));
     const startMs = performance.now();
     const played = await playPush(wire, sent, options.judge);
     pushMs.push(performance.now() - startMs);
@@ -91,13 +91,13 @@ export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
       const index = next;
       next += 1;
       onProgress(index - from);
-      const world = caseWorld(options.seed, index, options.right);
-      const played = options.draw(world);
+      const context = caseContext(options.seed, index, options.right);
+      const played = options.draw(context);
       const isForeign = played.connection === 'foreign';
       if (isForeign && options.address.authorityPem === undefined) continue;
       if (wire === null || isForeign) {
         wire?.close();
-        const localAddress = `127.0.${number % 4}.${world.random.integer(1, 250)}`;
+        const localAddress = `127.0.${number % 4}.${context.random.integer(1, 250)}`;
         const { port } = options.address;
         wire = await openWire(isForeign ? { port } : options.address, localAddress);
         uses = 0;
@@ -111,7 +111,7 @@ export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
       if (result.harm !== null) harms.push(harmOf(index, played.name, played, result));
       let isUsable = result.harm === null && result.isOpen;
       // The next one on the connection must hear its own answer, and be stored.
-      if (isUsable && options.withPushes && world.random.chance(0.3)) {
+      if (isUsable && options.withPushes && context.random.chance(0.3)) {
         isUsable = await push(wire, index, played.name);
       }
       uses += 1;
@@ -173,15 +173,15 @@ export const publicMakers: Weighted<CaseMaker> = families.flatMap(([share, maker
 });
 
 /** Returns what draws a case, each maker as often as its weight says. */
-export function drawFrom(makers: Weighted<CaseMaker>): (world: CaseWorld) => Case {
+export function drawFrom(makers: Weighted<CaseMaker>): (context: CaseContext) => Case {
   const total = makers.reduce((sum, [weight]) => sum + weight, 0);
-  return (world) => {
-    let left = world.random.between(0, total);
+  return (context) => {
+    let left = context.random.between(0, total);
     const drawn = makers.find(([weight]) => {
       left -= weight;
       return left < 0;
     });
     if (drawn === undefined) throw new Error('nothing to draw from');
-    return drawn[1](world);
+    return drawn[1](context);
   };
 }

@@ -1,6 +1,6 @@
 /** Two and a half thousand hostile requests to the program itself, on every listener. */
 import { expect, it } from 'vitest';
-import { runAttack } from './attack-world.ts';
+import { runAttack } from './attack-context.ts';
 
 it('harms nothing by fuzzed requests, and every valid push among them is stored once', {
   timeout: 240_000,

@@ -79,8 +79,8 @@ Examples:
       if (cases.from === cases.until) continue;
       const onProgress = (played: number) =>
         played % 100 === 0 && progress.show(`${listener}: ${played} of ${counts[listener]}`);
-      const world = { cleanup, folder, seed, connections, onProgress };
-      listeners.push(await fuzzListener(listener, cases, world));
+      const context = { cleanup, folder, seed, connections, onProgress };
+      listeners.push(await fuzzListener(listener, cases, context));
     }
     const command = `npm run attack -- fuzz --requests ${requests} --private ${privateRequests} --seed ${seed}`;
     const harms = listeners.flatMap((one) => one.harms.map((harm) => harmText(one.listener, harm)));
@@ -148,7 +148,7 @@ interface FuzzedListener {
   readonly harms: readonly (Harm | string)[];
 }
 
-interface FuzzWorld extends Pick<BenchContext, 'cleanup' | 'folder'> {
+interface FuzzContext extends Pick<BenchContext, 'cleanup' | 'folder'> {
   readonly seed: number;
   readonly connections: number;
   readonly onProgress: (played: number) => void;
@@ -164,7 +164,7 @@ const indexTimeoutMs = 30_000;
 async function fuzzListener(
   listener: ListenerName,
   cases: { from: number; until: number },
-  { cleanup, folder, seed, connections, onProgress }: FuzzWorld,
+  { cleanup, folder, seed, connections, onProgress }: FuzzContext,
 ): Promise<FuzzedListener> {
   const target = await startTarget({
     ...{ cleanup, parentFolder: folder, isPlain: listener === 'plain' },
@@ -196,7 +196,10 @@ async function fuzzListener(
   };
 }
 
-type Run = Pick<FuzzWorld, 'seed' | 'connections' | 'onProgress'> & { from: number; until: number };
+type Run = Pick<FuzzContext, 'seed' | 'connections' | 'onProgress'> & {
+  from: number;
+  until: number;
+};
 
 /** Valid pushes go to the public listener meanwhile: nothing here may be in their way. */
 async function fuzzPrivate(

@@ -1,6 +1,6 @@
 /** Failed logins from thousands of addresses against the program itself. */
 import { expect, it } from 'vitest';
-import { runAttack } from './attack-world.ts';
+import { runAttack } from './attack-context.ts';
 
 it.runIf(process.platform === 'linux')(
   'are limited by address however it is spelled, and right ones never are',

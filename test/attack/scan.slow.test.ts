@@ -1,6 +1,6 @@
 /** What testssl.sh says of our HTTPS. */
 import { expect, it } from 'vitest';
-import { runAttack } from './attack-world.ts';
+import { runAttack } from './attack-context.ts';
 import { findScanner, judgeFindings } from './scan.ts';
 
 const scanner = findScanner();

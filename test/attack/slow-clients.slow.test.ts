@@ -1,6 +1,6 @@
 /** Five hundred slow connections of strangers against the program itself, and a thousand with the right credentials. */
 import { expect, it } from 'vitest';
-import { runAttack } from './attack-world.ts';
+import { runAttack } from './attack-context.ts';
 
 // Only Linux answers on every address of 127.0.0.0/8 without being told.
 it.runIf(process.platform === 'linux')(

@@ -1,6 +1,6 @@
 /** Valid pushes at a steady rate beside an attack: each must be answered, and how long it took is kept. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { caseWorld, request } from './case.ts';
+import { caseContext, request } from './case.ts';
 import { openWire, playPush, type Wire } from './play-case.ts';
 import type { Target } from './target.ts';
 import { judgePublicAnswer } from './verdicts.ts';
@@ -37,7 +37,7 @@ export function startSteadyPushes(
 
   async function push(number: number): Promise<void> {
     const startMs = performance.now();
-    const body = caseWorld(0, firstNumber + number, right).notification('valid');
+    const body = caseContext(0, firstNumber + number, right).notification('valid');
     const pieces = [request({ headers: [`Authorization: ${right}`], body })];
     const ackId = String(JSON.parse(body).AckId);
     try {

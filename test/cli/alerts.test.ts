@@ -8,7 +8,7 @@ import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, nowUs, printed, printedJson, runCommand } from './fake-io.ts';
-import { createWorld, hourUs, withStore } from './filled-store.ts';
+import { createContext, hourUs, withStore } from './filled-store.ts';
 
 const silence: AlertFinding = {
   kind: 'silence',
@@ -21,9 +21,9 @@ const silence: AlertFinding = {
 const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', severity: 'warning' };
 
 /** A silence that lasts and, raised before it, a disk that was full for an hour. */
-async function openWorld() {
-  const world = createWorld();
-  await withStore(world.dataDir, async ({ alerts, completeness }) => {
+async function openContext() {
+  const context = createContext();
+  await withStore(context.dataDir, async ({ alerts, completeness }) => {
     const settle = (hours: number, ...findings: AlertFinding[]) =>
       alerts.settleFindings({
         checked: [silence, disk],
@@ -36,12 +36,12 @@ async function openWorld() {
     await settle(1, silence);
     await completeness.markUp({ fromUs: nowUs - 5 * hourUs, toUs: nowUs - hourUs / 60 });
   });
-  return world;
+  return context;
 }
 
 describe('earshot alerts', () => {
   it('shows what lasts, with cause, evidence and next step, in the width of the terminal', async () => {
-    const { earshot } = await openWorld();
+    const { earshot } = await openContext();
     const out = await printed(earshot('alerts'));
     expect(out).toBe(
       [
@@ -62,7 +62,7 @@ describe('earshot alerts', () => {
   });
 
   it('--all shows what is over, too, with a blank line between two', async () => {
-    const { earshot } = await openWorld();
+    const { earshot } = await openContext();
     const { out } = await earshot('alerts --all');
     const [newer, older] = out.split('\n\n');
     expect(newer).toContain('silence of alps');
@@ -74,7 +74,7 @@ describe('earshot alerts', () => {
   });
 
   it('--json has every field, newest first', async () => {
-    const { earshot } = await openWorld();
+    const { earshot } = await openContext();
     expect(await printedJson(earshot('alerts --all --json'))).toEqual([
       {
         ...silence,
@@ -92,7 +92,7 @@ describe('earshot alerts', () => {
   });
 
   it('says that there is none, and what could not be told', async () => {
-    const { dataDir, earshot } = createWorld();
+    const { dataDir, earshot } = createContext();
     const up = { fromUs: nowUs, toUs: nowUs };
     await withStore(dataDir, ({ completeness }) => completeness.markUp(up));
     expect(await earshot('alerts')).toMatchObject({
@@ -115,7 +115,7 @@ describe('earshot alerts', () => {
 
 describe('earshot alerts without a receiver that runs', () => {
   it('says that nobody looks, and since when', async () => {
-    const { dataDir, earshot } = createWorld();
+    const { dataDir, earshot } = createContext();
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('alerts');
     expect({ code, out }).toEqual({ code: 0, out: '' });

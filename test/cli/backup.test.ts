@@ -10,18 +10,18 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openStoreReader } from '../../src/store/store.ts';
-import { openFilled, secrets } from '../store/backups/backup-world.ts';
+import { openFilled, secrets } from '../store/backups/backup-context.ts';
 import { expectEnd, nowUs, runCommand, version, type Words } from './fake-io.ts';
 
 /** 2026-05-02T12:00:00Z, at which every command here runs. */
 const byTime = 'earshot-20260502T120000Z.db';
 
-async function openWorld(notifications = 5) {
-  const world = await openFilled(notifications);
-  const env = { EARSHOT_DATA_DIR: world.dataDir };
+async function openContext(notifications = 5) {
+  const context = await openFilled(notifications);
+  const env = { EARSHOT_DATA_DIR: context.dataDir };
   const run = (argv: Words, more: Parameters<typeof runCommand>[1] = {}) =>
     runCommand(argv, { ...more, env: { ...env, ...more.env } });
-  return { ...world, run };
+  return { ...context, run };
 }
 
 async function lastBackups(dataDir: string) {
@@ -29,11 +29,11 @@ async function lastBackups(dataDir: string) {
   return reader.backups.lastBackups().finally(() => reader.close());
 }
 
-const it = test.extend('world', () => openWorld());
+const it = test.extend('context', () => openContext());
 
 describe('earshot backup', () => {
   it('writes into a folder under the name of the time, and prints the path', async () => {
-    const { out, run } = await openWorld();
+    const { out, run } = await openContext();
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
     expect(ended.err).toMatch(
@@ -42,7 +42,7 @@ describe('earshot backup', () => {
     expect(readdirSync(out)).toEqual([byTime]);
   });
 
-  it('takes the folder of the settings where none is named', async ({ world: { out, run } }) => {
+  it('takes the folder of the settings where none is named', async ({ context: { out, run } }) => {
     const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: out } });
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
   });
@@ -50,7 +50,7 @@ describe('earshot backup', () => {
   it.each(['', 'new/deep', 'new/', 'new.d/'])(
     'creates the folder %o with the first backup, for its owner alone',
     async (path) => {
-      const { folder, run } = await openWorld();
+      const { folder, run } = await openContext();
       const to = `${folder}/fresh/${path}`;
       const file = join(to, byTime);
       expect(await run(['backup', '--to', to])).toMatchObject({ code: 0, out: `${file}\n` });
@@ -60,14 +60,14 @@ describe('earshot backup', () => {
   );
 
   it('creates the folder of EARSHOT_BACKUP_DIR, whatever its name is like', async () => {
-    const { folder, run } = await openWorld();
+    const { folder, run } = await openContext();
     const to = join(folder, 'backups.d');
     const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: to } });
     expect(ended).toMatchObject({ code: 0, out: `${join(to, byTime)}\n` });
   });
 
   it('creates no folder where there is nothing to back up, or where a file has its name', async () => {
-    const { folder, run } = await openWorld();
+    const { folder, run } = await openContext();
     const to = join(folder, 'fresh');
     const env = { EARSHOT_DATA_DIR: join(folder, 'none') };
     expect((await run(['backup', '--to', to], { env })).code).toBe(2);
@@ -82,7 +82,7 @@ describe('earshot backup', () => {
   });
 
   it('tells with --json what it has made, and has it remembered', async () => {
-    const { out, dataDir, run } = await openWorld();
+    const { out, dataDir, run } = await openContext();
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--json']);
     expect(ended).toMatchObject({ code: 0, err: '' });
@@ -102,7 +102,7 @@ describe('earshot backup', () => {
     });
   });
 
-  it('leaves secrets out when told to, and says so', async ({ world: { out, run } }) => {
+  it('leaves secrets out when told to, and says so', async ({ context: { out, run } }) => {
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--without-secrets']);
     expect(ended.err).toContain('It holds no secrets.');
@@ -112,7 +112,7 @@ describe('earshot backup', () => {
   });
 
   it('takes the place of no file without --force, and is remembered for neither', async () => {
-    const { out, dataDir, run } = await openWorld();
+    const { out, dataDir, run } = await openContext();
     const file = join(out, 'mine.db');
     writeFileSync(file, 'mine');
     const ended = await run(['backup', '--to', file]);
@@ -124,7 +124,7 @@ describe('earshot backup', () => {
   });
 
   it('asks for a place, and for a data directory that holds something', async () => {
-    const { out, run } = await openWorld();
+    const { out, run } = await openContext();
     await expectEnd(run('backup'), 2, '--to FILE');
     await expectEnd(run(['backup', '--to', join(out, 'none', 'x.db')]), 2, 'There is no folder');
     const env = { EARSHOT_DATA_DIR: out };
@@ -132,7 +132,7 @@ describe('earshot backup', () => {
   });
 
   it('refuses secrets that others may read, and remembers why there is no backup', async () => {
-    const { out, dataDir, run } = await openWorld();
+    const { out, dataDir, run } = await openContext();
     chmodSync(join(dataDir, 'endpoint-credentials.json'), 0o644);
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 2, err: expect.stringContaining('chmod 600') });
@@ -146,7 +146,7 @@ describe('earshot backup', () => {
 });
 
 describe('earshot backup list', () => {
-  it('shows backups, newest first, and what is none', async ({ world: { out, run } }) => {
+  it('shows backups, newest first, and what is none', async ({ context: { out, run } }) => {
     const [first, second] = [join(out, 'a.db'), join(out, 'b.db')];
     await run(['backup', '--to', first], { nowUs: () => nowUs });
     await run(['backup', '--to', second], { nowUs: () => nowUs + 60e6 });
@@ -178,7 +178,7 @@ describe('earshot backup list', () => {
     for (const file of [first, second]) expect(narrow.out).toContain(`  ${file}\n`);
   });
 
-  it('says when there are none, or no folder', async ({ world: { out, run } }) => {
+  it('says when there are none, or no folder', async ({ context: { out, run } }) => {
     expect(await run(['backup', 'list', out])).toMatchObject({
       code: 0,
       out: '',

@@ -7,7 +7,7 @@ import { nameCalledIn } from '../../src/cli/called-as.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
-import { filledWorld } from './filled-store.ts';
+import { filledContext } from './filled-store.ts';
 
 const root = join(import.meta.dirname, '../..');
 const byNpx = { npm_command: 'exec', npm_package_name: 'my-project' };
@@ -47,8 +47,8 @@ describe('a message', () => {
   });
 
   it('of sinks drop names the command as it is called', async () => {
-    const world = await filledWorld();
-    const { err } = await world.earshot('sinks drop bus', { env: byNpx });
+    const context = await filledContext();
+    const { err } = await context.earshot('sinks drop bus', { env: byNpx });
     expect(err).toContain('`npx --no -- earshot sinks drop bus --all`');
   });
 
@@ -71,10 +71,10 @@ describe('a message', () => {
   });
 
   it.each(['status', 'alerts', 'index', 'sinks'])('of %s leaves no plain name', async (command) => {
-    const world = await filledWorld();
+    const context = await filledContext();
     const login = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
     const env = { ...byNpx, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
-    const { out, err } = await world.earshot([command], { env, isTTY: true, columns: 90 });
+    const { out, err } = await context.earshot([command], { env, isTTY: true, columns: 90 });
     expect(`${out}${err}`).not.toMatch(/(?<!-- )\bearshot [a-z]+/);
   });
 });

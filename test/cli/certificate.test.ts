@@ -14,7 +14,7 @@ import { expectEnd, type FakeIoOptions, printedJson, runCommand, startCommand } 
 const nowUs = () => Date.now() * 1000;
 
 /** Pebble, and the variables of a user who has set all of them right. */
-async function openWorld(options: PebbleOptions = {}) {
+async function openContext(options: PebbleOptions = {}) {
   const pebble = await startPebble(options);
   const folder = temporaryDirectory();
   const ca = join(folder, 'ca.pem');
@@ -41,7 +41,7 @@ async function openWorld(options: PebbleOptions = {}) {
 
 describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   it('tests, gets, shows and leaves alone', { timeout: 60_000 }, async () => {
-    const { certificate, pebble } = await openWorld({ validitySeconds: 90 * 86_400 });
+    const { certificate, pebble } = await openContext({ validitySeconds: 90 * 86_400 });
     const tested = await expectEnd(certificate('test'), 0);
     expect(tested.out).toMatch(/has seen by http-01 that earshot\.example\.org is ours\. No cert/);
     await expectEnd(certificate('show'), 1, /There is no certificate yet.*certificate renew/);
@@ -71,7 +71,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   });
 
   it('says when the certificate is not the one that the settings ask for', async () => {
-    const { certificate } = await openWorld();
+    const { certificate } = await openContext();
     await certificate('renew');
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
     const { out, err } = await expectEnd(certificate('show', moved), 0);
@@ -80,7 +80,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   });
 
   it('ends the wait for another program when asked to', { timeout: 30_000 }, async () => {
-    const { certificate, env } = await openWorld();
+    const { certificate, env } = await openContext();
     const release = await createTakeLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
     onTestFinished(release);
     const waiting = startCommand('certificate renew', { env, nowUs });
@@ -91,13 +91,13 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   });
 
   it('prints nothing but PEM with --pem, which does not go with --json', async () => {
-    const { certificate } = await openWorld();
+    const { certificate } = await openContext();
     expect(await certificate('show --pem')).toMatchObject({ code: 1, out: '' });
     expect(await certificate('show --pem --json')).toMatchObject({ code: 2 });
   });
 
   it('prints aligned lines for people', { timeout: 30_000 }, async () => {
-    const { certificate } = await openWorld();
+    const { certificate } = await openContext();
     await certificate('renew');
     const { out } = await certificate('show');
     const columns = out
@@ -109,7 +109,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   });
 
   it('gets one by tls-alpn-01 on the public port', { timeout: 30_000 }, async () => {
-    const { certificate, pebble } = await openWorld();
+    const { certificate, pebble } = await openContext();
     const changed = {
       EARSHOT_ACME_CHALLENGE: 'tls-alpn-01',
       EARSHOT_LISTEN: `127.0.0.1:${pebble.ports.tls}`,
@@ -118,7 +118,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   });
 
   it('shows the terms before they are agreed to, and tries nothing', async () => {
-    const { certificate } = await openWorld();
+    const { certificate } = await openContext();
     const asked = await expectEnd(certificate('test', { EARSHOT_ACME_AGREE: '' }), 2);
     expect(asked.err).toMatch(/Terms of service: data:.*\n.*set EARSHOT_ACME_AGREE=yes/);
     const refused = await certificate('renew', { EARSHOT_ACME_AGREE: '' });
@@ -141,7 +141,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
       /Port 80 of earshot\.example\.org/,
     ],
   ])('%s: says what to put right', { timeout: 30_000 }, async (_title, changed, words) => {
-    const { certificate } = await openWorld();
+    const { certificate } = await openContext();
     const { code, err } = await certificate('renew', changed);
     expect(code).toBeGreaterThan(0);
     expect(err).toMatch(words);
@@ -149,14 +149,14 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
   });
 
   it('a page that is no directory: names the variable', { timeout: 30_000 }, async () => {
-    const { certificate, pebble } = await openWorld();
+    const { certificate, pebble } = await openContext();
     const page = `https://localhost:${pebble.ports.management}/roots/0`;
     const { err } = await expectEnd(certificate('renew', { EARSHOT_ACME_DIRECTORY: page }), 1);
     expect(err).toMatch(/does not answer as a certificate authority does.*EARSHOT_ACME_DIRECTORY/);
   });
 
   it('a port that another program has: says so', { timeout: 30_000 }, async () => {
-    const { certificate } = await openWorld();
+    const { certificate } = await openContext();
     const stranger = createServer((_request, response) => response.end('hello'));
     const port = await freePort();
     await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));

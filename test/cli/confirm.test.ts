@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { confirm } from '../../src/cli/flags.ts';
 import { exitCodeOf } from '../../src/cli/run.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { openAccountWorld } from './account-world.ts';
+import { openAccountContext } from './account-context.ts';
 import { expectEnd } from './fake-io.ts';
 
 /** What becomes of one answer; null for no terminal. */
@@ -54,7 +54,7 @@ describe('a question', () => {
 
 describe('a command that asks', () => {
   it('changes nothing at the catalogue until somebody has agreed', async () => {
-    const { run, sandbox } = await openAccountWorld();
+    const { run, sandbox } = await openAccountContext();
     const register = ['register', '--event', 'created'];
     const nobody = await expectEnd(run(register), 2, '--yes');
     const refused = await expectEnd(run(register, { answers: ['n'] }), 1, 'Apply this? [y/N]');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { coverageFacts } from '../../src/cli/status/gather-status.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
-import { openConsole } from '../console/console-world.ts';
+import { openConsole } from '../console/console-context.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import type { FakeIoOptions } from './fake-io.ts';
 import { expectEnd, printedJson } from './fake-io.ts';
@@ -11,9 +11,9 @@ import {
   compareAutomatically,
   hourUs,
   nowUs,
-  openReconcileWorld,
-  type ReconcileWorld,
-} from './reconcile-world.ts';
+  openReconcileContext,
+  type ReconcileContext,
+} from './reconcile-context.ts';
 
 /** In the middle of an hour, which is the first of the subscription: 2026-05-02T10:40Z. */
 const beganUs = nowUs - (100 / 60) * hourUs;
@@ -22,15 +22,15 @@ const firstHour = '2026-05-02T10:00:00.000000Z';
 /** Half of all pushes are lost. 20 products an hour, of which some are modified or deleted. */
 async function openFirstDay(atUs = beganUs) {
   const past = { durationMs: 86_400_000, productsPerDay: 480 };
-  const world = await openReconcileWorld({ past, count: 0 });
-  await world.register('alps', { atUs });
-  const held = await world.held();
+  const context = await openReconcileContext({ past, count: 0 });
+  await context.register('alps', { atUs });
+  const held = await context.held();
   const pushed = held.filter(
     ({ PublicationDate }, i) => Date.parse(PublicationDate) * 1_000 >= atUs && i % 2 === 0,
   );
-  await world.push('alps', pushed);
-  await catchUpIndex({ dataDir: world.dataDir });
-  return world;
+  await context.push('alps', pushed);
+  await catchUpIndex({ dataDir: context.dataDir });
+  return context;
 }
 
 const counted = ['expected', 'pushed', 'late', 'recovered', 'missing'] as const;
@@ -59,7 +59,7 @@ const sumOf = (rows: readonly Counts[]): Counts =>
   ) as Counts;
 
 /** The coverage that each view shows. */
-async function views({ run, dataDir, withStore }: ReconcileWorld, options: FakeIoOptions = {}) {
+async function views({ run, dataDir, withStore }: ReconcileContext, options: FakeIoOptions = {}) {
   const text = await run('coverage', options);
   const json = await printedJson(run('coverage --json', options));
   const env = {
@@ -101,8 +101,8 @@ const partOf = (out: string, name: string) =>
 
 describe('before anything was compared', () => {
   it('no view claims that nothing is missing: each says when the first comparison is', async () => {
-    const world = await openFirstDay(nowUs - hourUs / 6);
-    const seen = await views(world);
+    const context = await openFirstDay(nowUs - hourUs / 6);
+    const seen = await views(context);
     expect(seen.text.code).toBe(0);
     expect(seen.text.out).toMatch(/\nalps +- +- +- +- +- +0 of 0 h +-\n/);
     expect(seen.text.out).toContain(
@@ -129,16 +129,16 @@ describe('before anything was compared', () => {
   });
 
   it('status offers the command once an hour is due', async () => {
-    const world = await openFirstDay();
-    const { status } = await views(world);
+    const context = await openFirstDay();
+    const { status } = await views(context);
     expect(partOf(status.out, 'coverage')).toContain(
       'not compared: No receiver runs Next: Run `earshot reconcile` to compare now.',
     );
   });
 
   it('that stays so when a command has compared the time before the subscription', async () => {
-    const world = await openFirstDay(nowUs - hourUs / 6);
-    const { out, err } = await expectEnd(world.run('reconcile --from 24h'), 0);
+    const context = await openFirstDay(nowUs - hourUs / 6);
+    const { out, err } = await expectEnd(context.run('reconcile --from 24h'), 0);
     const own = sumOf(printedCounts(out, 'alps'));
     expect(own.expected).toBeGreaterThan(0);
     expect(own.expected).toBeLessThan(10);
@@ -146,7 +146,7 @@ describe('before anything was compared', () => {
       /The catalogue has \d{3} events from before the subscription began, which are not expected: \d{3} were not in the log and are fetched now\./,
     );
     expect(err).toContain('`earshot coverage` counts this hour when it has ended.');
-    const seen = await views(world);
+    const seen = await views(context);
     expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
     for (const { out: text } of [seen.text, seen.status]) {
       expect(text.replaceAll(/\s+/g, ' ')).toContain('no full hour was compared yet;');
@@ -159,15 +159,15 @@ describe('before anything was compared', () => {
     ['EARSHOT_RECONCILE', 'EARSHOT_RECONCILE is off.'],
     ['EARSHOT_INDEX', 'EARSHOT_INDEX is off, and a comparison uses the product index.'],
   ])('says that %s is why nothing is', async (variable, reason) => {
-    const world = await openFirstDay();
+    const context = await openFirstDay();
     const env = { [variable]: 'off' };
-    const text = await world.run('coverage', { env });
+    const text = await context.run('coverage', { env });
     expect(text.out).toContain(
       `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
     );
-    const byNpx = await world.run('coverage', { env: { ...env, npm_command: 'exec' } });
+    const byNpx = await context.run('coverage', { env: { ...env, npm_command: 'exec' } });
     expect(byNpx.out).toContain('`npx --no -- earshot reconcile` compares now.');
-    const document = await printedJson(world.run('coverage --json', { env }));
+    const document = await printedJson(context.run('coverage --json', { env }));
     expect(document.comparison).toEqual({ automatic: false, reason });
     expect(document.subscriptions[0]).toMatchObject({ nextComparison: null });
   });
@@ -177,7 +177,7 @@ describe('before anything was compared', () => {
 const slow = { timeout: 60_000 };
 
 describe('the first hours', () => {
-  const firstHourOf = async ({ run }: ReconcileWorld): Promise<Counts> => {
+  const firstHourOf = async ({ run }: ReconcileContext): Promise<Counts> => {
     const [one] = (await printedJson(run('coverage --json'))).subscriptions;
     return countsOf(one.hours.find(({ hour }: { hour: string }) => hour === firstHour));
   };
@@ -186,36 +186,36 @@ describe('the first hours', () => {
     'have the same expected events before, during and after a recovery of the day before',
     slow,
     async () => {
-      const world = await openFirstDay();
-      expect(await compareAutomatically(world)).toBe('all');
-      const first = await firstHourOf(world);
+      const context = await openFirstDay();
+      expect(await compareAutomatically(context)).toBe('all');
+      const first = await firstHourOf(context);
       expect(first.expected).toBeGreaterThan(3);
       expect(first.recovered).toBeGreaterThan(0);
       expect(first.missing).toBe(0);
       // A window that ends with the subscription's beginning, one that holds it, and a count alone.
-      await world.run('reconcile --from 24h --to 2026-05-02T10:40Z');
-      expect(await firstHourOf(world)).toEqual(first);
-      await world.run('reconcile --from 24h');
-      expect(await firstHourOf(world)).toEqual(first);
-      await world.run('reconcile --from 24h --check');
-      expect(await firstHourOf(world)).toEqual(first);
+      await context.run('reconcile --from 24h --to 2026-05-02T10:40Z');
+      expect(await firstHourOf(context)).toEqual(first);
+      await context.run('reconcile --from 24h');
+      expect(await firstHourOf(context)).toEqual(first);
+      await context.run('reconcile --from 24h --check');
+      expect(await firstHourOf(context)).toEqual(first);
       // A day later it is compared once more.
-      expect(await compareAutomatically(world, nowUs + 25 * hourUs)).toBe('all');
-      expect(await firstHourOf(world)).toEqual(first);
+      expect(await compareAutomatically(context, nowUs + 25 * hourUs)).toBe('all');
+      expect(await firstHourOf(context)).toEqual(first);
     },
   );
 
   it('begin with the events that are pushed after the registration', slow, async () => {
-    const world = await openReconcileWorld({ modifiedShare: 0, deletedShare: 0 });
-    const held = await world.held();
+    const context = await openReconcileContext({ modifiedShare: 0, deletedShare: 0 });
+    const held = await context.held();
     const first = held.findIndex(({ PublicationDate }) => PublicationDate > '2026-05-02T10:30');
     const own = held.slice(first);
     // A push comes some 47 s after the publication: that of the first product after the registration.
     const [{ PublicationDate: publishedAt } = held[0] as (typeof held)[0]] = own;
-    await world.register('alps', { atUs: Date.parse(publishedAt) * 1_000 + 47_000_000 });
-    await world.push('alps', own.slice(0, -1));
-    await catchUpIndex({ dataDir: world.dataDir });
-    const { out, err } = await world.run('reconcile --since 24h');
+    await context.register('alps', { atUs: Date.parse(publishedAt) * 1_000 + 47_000_000 });
+    await context.push('alps', own.slice(0, -1));
+    await catchUpIndex({ dataDir: context.dataDir });
+    const { out, err } = await context.run('reconcile --since 24h');
     const counts = sumOf(printedCounts(out, 'alps'));
     const pushed = own.length - 1;
     expect(counts).toEqual({
@@ -229,20 +229,20 @@ describe('the first hours', () => {
   });
 
   it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {
-    const world = await openFirstDay();
+    const context = await openFirstDay();
     const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];
-    const checked = await expectEnd(world.run(['reconcile', ...window, '--check']), 3);
+    const checked = await expectEnd(context.run(['reconcile', ...window, '--check']), 3);
     const before = sumOf(printedCounts(checked.out, 'alps'));
     expect(before.missing).toBeGreaterThan(3);
     expect(checked.err).toContain(`earshot: ${before.missing} events are missing.`);
-    expectSameNumbers(await views(world), before);
+    expectSameNumbers(await views(context), before);
 
     // One half of what is missing is recovered first.
     const half = ['--from', '2026-05-02T11:00Z', '--to', '2026-05-02T12:00Z'];
-    const some = await world.run(['reconcile', ...half, '--json']);
+    const some = await context.run(['reconcile', ...half, '--json']);
     const recovered = JSON.parse(some.out).fetched;
     expect(recovered).toBeGreaterThan(0);
-    const after = await world.run(['reconcile', ...window]);
+    const after = await context.run(['reconcile', ...window]);
     const counts = sumOf(printedCounts(after.out, 'alps'));
     expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
     const now = before.missing - recovered;
@@ -250,10 +250,10 @@ describe('the first hours', () => {
       `${now} of ${before.expected} events were missing and are recovered now. ${recovered} had been recovered before.`,
     );
     expect(after.err).not.toMatch(/are missing/);
-    const document = await printedJson(world.run(['reconcile', ...window, '--json']));
+    const document = await printedJson(context.run(['reconcile', ...window, '--json']));
     expect(sumOf(document.counts)).toEqual(counts);
     expect(document.fetched).toBe(0);
-    const seen = await views(world);
+    const seen = await views(context);
     expectSameNumbers(seen, counts);
     expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
     expect(partOf(seen.status.out, 'coverage')).toContain(

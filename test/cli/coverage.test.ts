@@ -2,17 +2,17 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { openProducts } from '../../src/store/products/products.ts';
-import { openConsole } from '../console/console-world.ts';
+import { openConsole } from '../console/console-context.ts';
 import { expectEnd, expectRefusal, printed } from './fake-io.ts';
-import { hourUs, nowUs, openReconcileWorld } from './reconcile-world.ts';
+import { hourUs, nowUs, openReconcileContext } from './reconcile-context.ts';
 
-/** A world of which 60 publications were pushed, and that was compared. */
+/** A context of which 60 publications were pushed, and that was compared. */
 async function openCompared(...flags: string[]) {
-  const world = await openReconcileWorld();
-  await world.register('sea-ice');
-  await world.push('sea-ice', (await world.held()).slice(0, 60));
-  await world.run(['reconcile', '--since', '3d', ...flags]);
-  return world;
+  const context = await openReconcileContext();
+  await context.register('sea-ice');
+  await context.push('sea-ice', (await context.held()).slice(0, 60));
+  await context.run(['reconcile', '--since', '3d', ...flags]);
+  return context;
 }
 
 describe('earshot coverage', () => {
@@ -81,9 +81,9 @@ describe('earshot coverage', () => {
   });
 
   it('begins with the day of the registration, hour by hour, too', async () => {
-    const world = await openReconcileWorld({ past: undefined });
-    await world.register('alps', { atUs: nowUs - 26 * hourUs });
-    const { out } = await world.run('coverage');
+    const context = await openReconcileContext({ past: undefined });
+    await context.register('alps', { atUs: nowUs - 26 * hourUs });
+    const { out } = await context.run('coverage');
     expect(out.split('\n\n')[2]?.split('\n')).toEqual([
       'alps',
       `  2026-05-01  ${' '.repeat(10)}${'·'.repeat(14)}`,
@@ -92,12 +92,12 @@ describe('earshot coverage', () => {
   });
 
   it('cuts long names, so that its tables fit 80 columns', async () => {
-    const world = await openReconcileWorld();
+    const context = await openReconcileContext();
     const name = 'forests-of-northern-scandinavia';
-    await world.register(name);
-    await world.push(name, (await world.held()).slice(0, 60));
-    await world.run('reconcile --since 3d');
-    const { out } = await world.run('coverage --since 3d', {
+    await context.register(name);
+    await context.push(name, (await context.held()).slice(0, 60));
+    await context.run('reconcile --since 3d');
+    const { out } = await context.run('coverage --since 3d', {
       ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
     });
     expect(out).toMatch(/^fore\S*… *\S* +108 /m);
@@ -106,15 +106,15 @@ describe('earshot coverage', () => {
   });
 
   it('sums up several subscriptions, and shows the one that is named', async () => {
-    const world = await openCompared();
-    await world.register('alps');
-    const both = await world.run('coverage --since 3d');
+    const context = await openCompared();
+    await context.register('alps');
+    const both = await context.run('coverage --since 3d');
     expect(both.out.split('\n').slice(1, 4)).toEqual([
       'alps                 -       -     -          -        -    0 of 71 h         -',
       'sea-ice            108      60     0         48        0   71 of 72 h     100 %',
       'all                108      60     0         48        0  71 of 143 h     100 %',
     ]);
-    const one = await expectEnd(world.run('coverage --since 3d --subscription alps'), 0);
+    const one = await expectEnd(context.run('coverage --since 3d --subscription alps'), 0);
     expect(one.out).not.toContain('sea-ice');
   });
 
@@ -136,9 +136,9 @@ describe('earshot coverage', () => {
   });
 
   it('shows the hours without delays where there is no product index', async () => {
-    const world = await openReconcileWorld({ past: undefined });
-    await world.register('sea-ice');
-    const { out } = await expectEnd(world.run('coverage --since 5h'), 0);
+    const context = await openReconcileContext({ past: undefined });
+    await context.register('sea-ice');
+    const { out } = await expectEnd(context.run('coverage --since 5h'), 0);
     expect(out).toContain(
       'sea-ice              -       -     -          -        -  0 of 4 h         -',
     );
@@ -163,24 +163,24 @@ describe('earshot coverage', () => {
     ],
     [['--since', '0h'], 'There is no hour to show'],
   ])('refuses %j', async (flags, words) => {
-    const world = await openReconcileWorld({ past: undefined });
-    await world.register('sea-ice', { atUs: nowUs - 1_000_000 });
+    const context = await openReconcileContext({ past: undefined });
+    await context.register('sea-ice', { atUs: nowUs - 1_000_000 });
     let clockUs = nowUs;
     const ticking = () => {
       clockUs += 7_000;
       return clockUs;
     };
-    await expectRefusal(world.run(['coverage', ...flags], { nowUs: ticking }), words);
+    await expectRefusal(context.run(['coverage', ...flags], { nowUs: ticking }), words);
   });
 
   it('says that nothing was ever registered, whatever is asked for', async () => {
-    const world = await openReconcileWorld({ past: undefined });
-    await world.withStore(async () => undefined);
+    const context = await openReconcileContext({ past: undefined });
+    await context.withStore(async () => undefined);
     for (const flags of [
       ['--since', '3h'],
       ['--subscription', 'alps'],
     ]) {
-      const { err } = await expectEnd(world.run(['coverage', ...flags]), 2);
+      const { err } = await expectEnd(context.run(['coverage', ...flags]), 2);
       expect(err).toMatch(/No subscription was ever registered .* Run `earshot register` first/);
     }
   });

@@ -5,26 +5,26 @@ import { serve } from '../../src/cli/start/serve.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { silentLog } from './fake-io.ts';
-import { createProductWorld, recordOf, samples, told } from './product-samples.ts';
+import { createProductContext, recordOf, samples, told } from './product-samples.ts';
 
 const levels = 6_000;
 const byRecord =
   "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'origin' and a/OData.CSC.StringAttribute/Value eq 'ESA')";
 
 /** The second product's record holds `[` 6,000 times. */
-async function createDeepWorld() {
-  const world = await createProductWorld();
-  await world.earshot('query products');
+async function createDeepContext() {
+  const context = await createProductContext();
+  await context.earshot('query products');
   const deep = `"Checksum":${'['.repeat(levels)}${']'.repeat(levels)},`;
   const [, second] = samples;
   if (second === undefined) throw new Error('There is no second sample.');
   const body = Buffer.from(told(second).body).toString();
-  replaceBody(world.dataDir, 2, Buffer.from(body.replace('"value":{', `"value":{${deep}`)));
-  return { ...world, second };
+  replaceBody(context.dataDir, 2, Buffer.from(body.replace('"value":{', `"value":{${deep}`)));
+  return { ...context, second };
 }
 
 it('shows on every page of the command line, with what the index knows of it', async () => {
-  const { earshot, second } = await createDeepWorld();
+  const { earshot, second } = await createDeepContext();
   const run = async (...words: string[]) => {
     const { code, out, err } = await earshot(words);
     expect({ words, code, err }).toEqual({ words, code: 0, err: '' });
@@ -48,7 +48,7 @@ it('shows on every page of the command line, with what the index knows of it', a
 });
 
 it('shows on every page of the private listener', async () => {
-  const { dataDir, second } = await createDeepWorld();
+  const { dataDir, second } = await createDeepContext();
   const listen = { host: '127.0.0.1', port: 0 };
   const receiver = await serve(
     {

@@ -16,7 +16,7 @@ interface Shown {
   advice: string | null;
 }
 
-async function openWorld(options: PebbleOptions = {}) {
+async function openContext(options: PebbleOptions = {}) {
   const pebble = await startPebble({ validitySeconds: 90 * 86_400, ...options });
   const folder = temporaryDirectory();
   writeFileSync(join(folder, 'ca.pem'), pebble.caPem);
@@ -53,7 +53,7 @@ const closedPort = async (): Promise<Record<string, string>> => {
 
 describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => {
   it('follows a certificate from none to one that is overdue', { timeout: 60_000 }, async () => {
-    const { run, finding } = await openWorld();
+    const { run, finding } = await openContext();
     expect(await finding('renewal')).toMatchObject({
       state: 'warn',
       message: expect.stringMatching(/no certificate yet, and none was asked for/),
@@ -79,7 +79,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
   });
 
   it('tells what the last try failed for, and when the next is', { timeout: 60_000 }, async () => {
-    const { run, finding, pebble, env } = await openWorld();
+    const { run, finding, pebble, env } = await openContext();
     await run(['certificate', 'renew']);
     leaveAccount(env.EARSHOT_DATA_DIR);
     await pebble.setAddress('127.0.0.9');
@@ -91,7 +91,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
   });
 
   it('says when something else answers, or nobody can', { timeout: 60_000 }, async () => {
-    const { finding, env } = await openWorld();
+    const { finding, env } = await openContext();
     const port = await freePort();
     const stranger = createServer((_request, response) => response.end('hello'));
     await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
@@ -113,7 +113,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
   });
 
   it('says that the authority cannot be asked, or wants a key', { timeout: 60_000 }, async () => {
-    const { finding } = await openWorld({
+    const { finding } = await openContext({
       eabKeys: { 'kid-1': 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajV' },
     });
     const bound = await finding('authority');
@@ -130,7 +130,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
   it('leaves no answer to a challenge behind, and refuses open files', {
     timeout: 60_000,
   }, async () => {
-    const { run, finding, env } = await openWorld();
+    const { run, finding, env } = await openContext();
     await run(['certificate', 'renew']);
     await finding('challenge');
     const folder = join(env.EARSHOT_DATA_DIR, 'acme');

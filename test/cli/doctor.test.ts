@@ -9,9 +9,9 @@ import { demoProject, type InferenceSettingsInput, otherProject } from '../../sr
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { registration } from '../watch/watch-world.ts';
-import { account, asPerson, endpointPair } from './account-world.ts';
-import { openDoctorWorld, type PrintedFinding } from './doctor-world.ts';
+import { registration } from '../watch/watch-context.ts';
+import { account, asPerson, endpointPair } from './account-context.ts';
+import { openDoctorContext, type PrintedFinding } from './doctor-context.ts';
 import { runCommand } from './fake-io.ts';
 
 const noNetwork: typeof fetch = () => Promise.reject(new Error('no network'));
@@ -169,7 +169,7 @@ const otherCredentials = {
 
 describe('the doctor beside a receiver and a catalogue', () => {
   it('finds nothing wrong once a subscription is registered', async () => {
-    const { doctor, earshot } = await openDoctorWorld();
+    const { doctor, earshot } = await openDoctorContext();
     const registered = await earshot(['register', '--event', 'created', '--yes']);
     expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
     const { code, findings } = await doctor();
@@ -211,7 +211,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('leaves nothing in the log of the receiver, unless it has other credentials', async () => {
-    const { doctor, complaints } = await openDoctorWorld();
+    const { doctor, complaints } = await openDoctorContext();
     const { findings } = await doctor();
     expect(stateOf(findings, 'login required')).toEqual(['pass']);
     expect(complaints()).toEqual([]);
@@ -220,7 +220,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('says that the receiver does not run', async () => {
-    const { doctor, receiver } = await openDoctorWorld();
+    const { doctor, receiver } = await openDoctorContext();
     await receiver.close();
     const { code, findings } = await doctor();
     expect(code).toBe(1);
@@ -235,7 +235,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('says that the receiver has other credentials, and that the account is not let in', async () => {
-    const { doctor } = await openDoctorWorld();
+    const { doctor } = await openDoctorContext();
     const { findings } = await doctor({
       ...otherCredentials,
       EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
@@ -251,7 +251,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('says that the certificate is not publicly trusted without EARSHOT_PROBE_CA', async () => {
-    const { doctor } = await openDoctorWorld();
+    const { doctor } = await openDoctorContext();
     const { code, findings } = await doctor({ EARSHOT_PROBE_CA: '' });
     expect(code).toBe(1);
     expect(stateOf(findings, 'certificate')).toEqual(['fail']);
@@ -259,11 +259,11 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 
   it('says that a subscription was paused by hand', async () => {
-    const world = await openDoctorWorld();
-    await world.earshot(['register', '--event', 'created', '--yes']);
-    const [subscription] = world.sandbox.subscriptions();
-    expect(await asPerson(world, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
-    const { code, findings } = await world.doctor();
+    const context = await openDoctorContext();
+    await context.earshot(['register', '--event', 'created', '--yes']);
+    const [subscription] = context.sandbox.subscriptions();
+    expect(await asPerson(context, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
+    const { code, findings } = await context.doctor();
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'subscription default')).toMatchObject({
       state: 'warn',

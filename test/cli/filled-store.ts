@@ -58,7 +58,7 @@ export function numbered(from: number, to: number): Delivery[] {
 }
 
 /** A data directory, removed at the end of the test unless told otherwise, and the commands run on it. */
-export function createWorld(atEnd: (cleanUp: () => void) => void = onTestFinished) {
+export function createContext(atEnd: (cleanUp: () => void) => void = onTestFinished) {
   const dataDir = mkdtempSync(join(tmpdir(), 'earshot-cli-'));
   atEnd(() => rmSync(dataDir, { recursive: true }));
   const options = ({ env = {}, ...rest }: FakeIoOptions): FakeIoOptions => ({
@@ -91,10 +91,10 @@ export function createWorld(atEnd: (cleanUp: () => void) => void = onTestFinishe
 }
 
 /** The same, with these in its log. */
-export async function filledWorld(deliveries: readonly Delivery[] = []) {
-  const world = createWorld();
-  await world.fill(deliveries);
-  return world;
+export async function filledContext(deliveries: readonly Delivery[] = []) {
+  const context = createContext();
+  await context.fill(deliveries);
+  return context;
 }
 
 /** Uses an open store and closes it, whatever happens. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, expectRefusal, printed, printedJson, runCommand } from './fake-io.ts';
 import { writeSubscriptions } from './filled-store.ts';
-import { createProductWorld } from './product-samples.ts';
+import { createProductContext } from './product-samples.ts';
 
 const collection = "Collection/Name eq 'SENTINEL-2'";
 
@@ -142,17 +142,17 @@ describe('filter explain', () => {
   const filter = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
 
   it('says the filter in words, and with --plan what the index answers of it', async () => {
-    const world = await createProductWorld();
-    await world.earshot('query products --count');
-    const out = await printed(world.earshot(['filter', 'explain', filter]));
+    const context = await createProductContext();
+    await context.earshot('query products --count');
+    const out = await printed(context.earshot(['filter', 'explain', filter]));
     expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness/);
     expect(out).not.toMatch(/index|narrowed|by columns|by records|^plan|SEARCH|SCAN/m);
-    const withPlan = await world.earshot(['filter', 'explain', filter, '--plan']);
+    const withPlan = await context.earshot(['filter', 'explain', filter, '--plan']);
     expect(withPlan.out.startsWith(out.trimEnd())).toBe(true);
     expect(withPlan.out).toMatch(/With the product index:\nnarrowed by +\S/);
     expect(withPlan.out).toMatch(/by records {2}.*timeliness/);
     expect(withPlan.out).toMatch(/^plan {8}(?:SEARCH|SCAN) /m);
-    const { out: json } = await world.earshot(['filter', 'explain', filter, '--plan', '--json']);
+    const { out: json } = await context.earshot(['filter', 'explain', filter, '--plan', '--json']);
     expect(JSON.parse(json)).toMatchObject({
       entity: 'Products',
       canonical: expect.stringContaining('timeliness'),
@@ -181,16 +181,19 @@ it.each([
   ['query', 'products', '--filter'],
   ['summarize', '--each', '--filter'],
 ])('a bad filter is wrong usage of %s %s, with the place', async (...words) => {
-  const world = await createProductWorld();
-  const { out, err } = await expectEnd(world.earshot([...words, "foo eq 'bar'"]), 2);
+  const context = await createProductContext();
+  const { out, err } = await expectEnd(context.earshot([...words, "foo eq 'bar'"]), 2);
   expect(words[1] === 'check' ? out : err).toMatch(/foo eq 'bar'\n *\^\^\^/);
   if (words[1] !== 'check') expect(out).toBe('');
 });
 
 describe('filter test', () => {
   it('counts by day of publication, with total and share', async () => {
-    const world = await createProductWorld();
-    const { out } = await expectEnd(world.earshot(['filter', 'test', "endswith(Name,'.SAFE')"]), 0);
+    const context = await createProductContext();
+    const { out } = await expectEnd(
+      context.earshot(['filter', 'test', "endswith(Name,'.SAFE')"]),
+      0,
+    );
     expect(out.split('\n')).toEqual([
       'day (UTC)   products',
       '2026-04-30         1',
@@ -202,9 +205,9 @@ describe('filter test', () => {
   });
 
   it('counts deletions by their day, and since a time only those from then on', async () => {
-    const world = await createProductWorld();
+    const context = await createProductContext();
     const test = async (...words: string[]) =>
-      await printedJson(world.earshot(['filter', 'test', ...words, '--json']));
+      await printedJson(context.earshot(['filter', 'test', ...words, '--json']));
     expect(await test(collection)).toEqual({
       entity: 'Products',
       matching: 2,
@@ -233,8 +236,8 @@ describe('filter test', () => {
   });
 
   it('draws bars on a terminal', async () => {
-    const world = await createProductWorld();
-    const { out } = await world.earshot(['filter', 'test', "endswith(Name,'.SAFE')"], {
+    const context = await createProductContext();
+    const { out } = await context.earshot(['filter', 'test', "endswith(Name,'.SAFE')"], {
       isTTY: true,
       columns: 80,
     });
@@ -243,10 +246,10 @@ describe('filter test', () => {
   });
 
   it('says so when nothing matches, and when there is nothing', async () => {
-    const world = await createProductWorld();
-    const none = await world.earshot(['filter', 'test', "Name eq 'x'"]);
+    const context = await createProductContext();
+    const none = await context.earshot(['filter', 'test', "Name eq 'x'"]);
     expect(none).toMatchObject({ code: 0, out: '0 of 4 products match (0 %)\n' });
-    const since = await world.earshot(['filter', 'test', 'Online eq true', '--since', '0m']);
+    const since = await context.earshot(['filter', 'test', 'Online eq true', '--since', '0m']);
     expect(since.out).toBe(
       'None of the products here are of that time: check --since and --until.\n',
     );

@@ -12,7 +12,7 @@ import { delivery, notification } from '../helpers/deliveries.ts';
 import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { claim, enqueued, productJob } from '../store/summary-jobs.ts';
-import { beginUs, covered, dayUs, registration } from '../watch/watch-world.ts';
+import { beginUs, covered, dayUs, registration } from '../watch/watch-context.ts';
 
 const nowUs = beginUs + 10 * dayUs + hourUs / 4;
 

@@ -9,12 +9,12 @@ import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { atUs, missing, push, pushed } from '../store/catalogue-events.ts';
 import { expectEnd, nowUs, printedJson } from './fake-io.ts';
-import { delivery, filledWorld, numbered, rawDelivery, withStore } from './filled-store.ts';
+import { delivery, filledContext, numbered, rawDelivery, withStore } from './filled-store.ts';
 
 /** An old host that has received these, and a new one that takes them over. */
 async function createHosts(received: readonly Delivery[], own: readonly Delivery[] = []) {
-  const old = await filledWorld(received);
-  const fresh = await filledWorld(own);
+  const old = await filledContext(received);
+  const fresh = await filledContext(own);
   const takeOver = async () => {
     return await printedJson(expectEnd(fresh.earshot(['import', old.dataDir, '--json']), 0));
   };
@@ -76,7 +76,7 @@ describe('earshot import', () => {
   });
 
   it('from a folder without a database says so', async () => {
-    const fresh = await filledWorld([delivery()]);
+    const fresh = await filledContext([delivery()]);
     await expectEnd(fresh.earshot('import /nonexistent/earshot'), 2, /\/nonexistent\/earshot/);
   });
 });
@@ -231,7 +231,7 @@ describe('earshot import, of recovered events,', () => {
   });
 
   it('says so in its help', async () => {
-    const { out } = await (await filledWorld()).earshot('import --help');
+    const { out } = await (await filledContext()).earshot('import --help');
     expect(out).toContain('pushed\nhere is known already');
   });
 });

@@ -15,7 +15,7 @@ import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type AccountWorld, endpointPair, openAccountWorld } from './account-world.ts';
+import { type AccountContext, endpointPair, openAccountContext } from './account-context.ts';
 import { startCommand } from './fake-io.ts';
 import { recordingLog } from './recording-log.ts';
 
@@ -28,7 +28,7 @@ const io = {
 };
 
 /** A store without any registration, and an account that nobody may ask. */
-async function openQuietWorld({ withCredentials = true } = {}) {
+async function openQuietContext({ withCredentials = true } = {}) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
   const store = await openStore({ dataDir, nowUs: () => 0 });
@@ -42,19 +42,19 @@ async function openQuietWorld({ withCredentials = true } = {}) {
   };
   const config = loadAccountConfig({ env, readFile: () => '' });
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
-  const world = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
-  const round = () => maintenanceRound(config, store, world);
+  const context = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
+  const round = () => maintenanceRound(config, store, context);
   return { folder, dataDir, asked, round, takeLock: createTakeLock(dataDir) };
 }
 
 describe('a round', () => {
   it('asks nobody anything while nothing is registered', async () => {
-    const { round, asked } = await openQuietWorld();
+    const { round, asked } = await openQuietContext();
     expect(await round()).toEqual([]);
     expect(asked).not.toHaveBeenCalled();
   });
 
-  it.each<[string, (world: { folder: string; dataDir: string }) => void, RegExp]>([
+  it.each<[string, (context: { folder: string; dataDir: string }) => void, RegExp]>([
     [
       'credentials that are broken',
       ({ dataDir }) => writeFileSync(join(dataDir, credentialsFileName), `{"${secret}`),
@@ -68,7 +68,7 @@ describe('a round', () => {
   ])(
     'is refused for %s, leaves the lock free, and goes well when they are whole',
     async (_title, harm, reason) => {
-      const { folder, dataDir, round } = await openQuietWorld();
+      const { folder, dataDir, round } = await openQuietContext();
       harm({ folder, dataDir });
       const error = await round().catch((refusal: unknown) => refusal);
       expect(error).toMatchObject({
@@ -84,7 +84,7 @@ describe('a round', () => {
   );
 
   it('says what to do when there are no credentials', async () => {
-    const { round, takeLock } = await openQuietWorld({ withCredentials: false });
+    const { round, takeLock } = await openQuietContext({ withCredentials: false });
     await expect(round()).rejects.toMatchObject({
       text: expect.stringMatching(/no endpoint credentials.*credentials create/),
     });
@@ -95,7 +95,7 @@ describe('a round', () => {
 describe('maintenance beside a receiver', () => {
   it('recreates a deleted subscription with the credentials of that moment, over its store', async () => {
     const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
-      await openAccountWorld();
+      await openAccountContext();
     expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);
     const config = loadAccountConfig({ env, readFile: () => '' });
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
@@ -108,9 +108,9 @@ describe('maintenance beside a receiver', () => {
     const { log: recorded, lines } = recordingLog();
     const nowUs = () => Math.trunc(sandbox.clock.now()) * 1000;
     const readFile = (path: string) => readFileSync(path, 'utf8');
-    const world = { ...io, nowUs, fetch, workingDir: folder, readFile };
+    const context = { ...io, nowUs, fetch, workingDir: folder, readFile };
     const loop = startMaintenance({
-      round: () => maintenanceRound(config, receiver.store, world),
+      round: () => maintenanceRound(config, receiver.store, context),
       log: recorded,
       random: () => 0.5,
       timing: { firstMs: 0 },
@@ -225,7 +225,7 @@ it('tells what was done, what could not be done, and notes that are news', async
   ]);
 });
 
-function roundOf({ env, sandbox, folder, receiver }: AccountWorld) {
+function roundOf({ env, sandbox, folder, receiver }: AccountContext) {
   const readFile = (path: string) => readFileSync(path, 'utf8');
   const config = loadAccountConfig({ env, readFile });
   const io = {
@@ -242,31 +242,33 @@ function roundOf({ env, sandbox, folder, receiver }: AccountWorld) {
 
 describe('a round beside a running receiver', () => {
   it('resumes what the catalogue has paused, with the credentials of that moment', async () => {
-    const world = await openAccountWorld();
-    const round = roundOf(world);
-    expect(await world.run(['register', '--event', 'created', '--yes'])).toMatchObject({ code: 0 });
-    const rotated = await world.run(['credentials', 'rotate', '--wait', '1']);
+    const context = await openAccountContext();
+    const round = roundOf(context);
+    expect(await context.run(['register', '--event', 'created', '--yes'])).toMatchObject({
+      code: 0,
+    });
+    const rotated = await context.run(['credentials', 'rotate', '--wait', '1']);
     expect(rotated, rotated.err).toMatchObject({ code: 0 });
-    world.passDays(366);
+    context.passDays(366);
     expect(await round()).toMatchObject([{ name: 'default', status: 'gone', did: 'recreate' }]);
     // Recreated with the new credentials: nothing is left for register to do.
-    expect(await world.run(['register', '--check'])).toMatchObject({ code: 0 });
+    expect(await context.run(['register', '--check'])).toMatchObject({ code: 0 });
   });
 
   it('gives way to a command that holds the account', async () => {
-    const world = await openAccountWorld();
-    const release = await createTakeLock(world.dataDir)('subscriptions', { waitMs: 0 });
-    await expect(roundOf(world)()).rejects.toMatchObject({ code: 'conflict' });
+    const context = await openAccountContext();
+    const release = await createTakeLock(context.dataDir)('subscriptions', { waitMs: 0 });
+    await expect(roundOf(context)()).rejects.toMatchObject({ code: 'conflict' });
     release();
-    expect(await roundOf(world)()).toEqual([]);
+    expect(await roundOf(context)()).toEqual([]);
   });
 });
 
 describe('earshot start', () => {
   it('says that maintenance is off, and what it lacks, without an account', async () => {
-    const world = await openAccountWorld();
-    const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...env } = world.env;
-    const start = startCommand(['start'], { env, workingDir: world.folder });
+    const context = await openAccountContext();
+    const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...env } = context.env;
+    const start = startCommand(['start'], { env, workingDir: context.folder });
     await expect.poll(start.err).toContain('maintenance of the subscriptions is off');
     expect(start.err()).toContain('EARSHOT_ACCOUNT_USERNAME');
     start.stop();

@@ -5,7 +5,7 @@ import type { CatalogueSubscription } from '../../src/admin/subscription-client.
 import { painter } from '../../src/cli/output.ts';
 import { planText, stepJson } from '../../src/cli/plan-output.ts';
 import { writeCredentialsFile } from '../../src/config/endpoint-credentials.ts';
-import { account, endpointPair, openAccountWorld } from './account-world.ts';
+import { account, endpointPair, openAccountContext } from './account-context.ts';
 import { expectEnd } from './fake-io.ts';
 import {
   current,
@@ -113,7 +113,7 @@ describe('words of the catalogue', () => {
 
 describe('a secret', () => {
   it('is in no plan: it tells that credentials change, not to what', async () => {
-    const { dataDir, run } = await openAccountWorld();
+    const { dataDir, run } = await openAccountContext();
     const register = ['register', '--event', 'created'];
     const created = await expectEnd(run([...register, '--yes']), 0);
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };

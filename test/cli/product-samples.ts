@@ -1,6 +1,6 @@
 /** Products as the catalogue describes them, and a data directory that has been told of them. */
 import type { Delivery } from '../../src/domain/ports.ts';
-import { createWorld, delivery } from './filled-store.ts';
+import { createContext, delivery } from './filled-store.ts';
 
 /** What tests say of a product; all else is the same for every one. */
 export interface Sample {
@@ -113,15 +113,15 @@ export function told(sample: Sample): Delivery {
 }
 
 /** A data directory that has been told of all samples. */
-export async function createProductWorld(atEnd?: (cleanUp: () => void) => void) {
-  const world = createWorld(atEnd);
-  await world.fill(samples.map(told));
+export async function createProductContext(atEnd?: (cleanUp: () => void) => void) {
+  const context = createContext(atEnd);
+  await context.fill(samples.map(told));
   return {
-    ...world,
+    ...context,
     /** The last digit of each product that a query prints, in its order. */
     async digits(words: readonly string[]): Promise<string> {
       const argv = ['query', 'products', ...words, '--output', 'ids'];
-      const { code, out, err } = await world.earshot(argv);
+      const { code, out, err } = await context.earshot(argv);
       if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
       return out
         .split('\n')

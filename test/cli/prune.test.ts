@@ -5,16 +5,16 @@ import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { expectEnd, expectRefusal, type FakeIoOptions, nowUs, printedJson } from './fake-io.ts';
-import { filledWorld, withStore as withOpenStore } from './filled-store.ts';
+import { filledContext, withStore as withOpenStore } from './filled-store.ts';
 
 const dayUs = 86_400_000_000;
 
 /** One notification a day, the first ten days ago, and one that came just now. */
-async function openWorld() {
+async function openContext() {
   const oneADay = Array.from({ length: 11 }, (_, i) =>
     delivery(notification(10 - i), { receivedAtUs: nowUs - (10 - i) * dayUs }),
   );
-  const { dataDir, earshot } = await filledWorld(oneADay);
+  const { dataDir, earshot } = await filledContext(oneADay);
   const withStore = <Result>(use: (store: Store) => Promise<Result>) => withOpenStore(dataDir, use);
   const run = (argv: string, options?: FakeIoOptions) => earshot(argv.split(' '), options);
   const left = () =>
@@ -27,7 +27,7 @@ const days = (from: number, to: number) =>
 
 describe('earshot prune', () => {
   it('tells what will go, asks, removes it, and says how much smaller the file is', async () => {
-    const { run, left } = await openWorld();
+    const { run, left } = await openContext();
     const refused = await run('prune --older-than 3d', { answers: ['n'] });
     expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toMatch(
@@ -42,7 +42,7 @@ describe('earshot prune', () => {
   });
 
   it('asks nothing with --yes, and refuses to go on where there is nobody to ask', async () => {
-    const { run, left } = await openWorld();
+    const { run, left } = await openContext();
     expect(await run('prune --older-than 3d')).toMatchObject({
       code: 2,
       err: expect.stringContaining('There is no terminal to ask on, so nothing was changed.'),
@@ -56,7 +56,7 @@ describe('earshot prune', () => {
   });
 
   it('answers in JSON, and does nothing in a dry run', async () => {
-    const { run, left } = await openWorld();
+    const { run, left } = await openContext();
     const { out, err } = await run('prune --older-than 3d --dry-run --json');
     expect(err).toBe('');
     expect(JSON.parse(out)).toEqual({
@@ -75,7 +75,7 @@ describe('earshot prune', () => {
   });
 
   it('does what EARSHOT_KEEP says where no flag says otherwise', async () => {
-    const { run, left } = await openWorld();
+    const { run, left } = await openContext();
     await expectRefusal(run('prune'), '--older-than 365d, --to-size 20GB, or both. EARSHOT_KEEP');
     const env = { EARSHOT_KEEP: '5d,50GB' };
     expect(await run('prune --yes', { env })).toMatchObject({ code: 0 });
@@ -91,12 +91,12 @@ describe('earshot prune', () => {
     ['--to-size 20gb', 'Did you mean 20GB?'],
     ['--forget-reader x --dry-run', "cannot be used with option '--dry-run'"],
   ])('refuses %s', async (flags, told) => {
-    const { run } = await openWorld();
+    const { run } = await openContext();
     await expectEnd(run(`prune ${flags}`), 2, told);
   });
 
   it('names who holds it back, since when, and what to do', async () => {
-    const { run, left, withStore } = await openWorld();
+    const { run, left, withStore } = await openContext();
     await withStore(async (store) => {
       await store.moveCursor('downloads', 3, nowUs - 9 * dayUs);
       await store.moveCursor('sink:orders', 5, nowUs - 6 * dayUs);
@@ -121,7 +121,7 @@ describe('earshot prune', () => {
   });
 
   it('forgets only what is there, and no sink that has something left', async () => {
-    const { run, withStore } = await openWorld();
+    const { run, withStore } = await openContext();
     await withStore(({ sinks }) =>
       sinks.enqueue({
         ...{ sink: 'orders', replayId: null, after: 0, upTo: 4, atUs: nowUs },
@@ -138,21 +138,21 @@ describe('earshot prune', () => {
   });
 
   it('takes pruned products out of the index, where there is one', async () => {
-    const { dataDir, run } = await openWorld();
+    const { dataDir, run } = await openContext();
     await catchUpIndex({ dataDir });
     await run('prune --older-than 3d --yes');
     expect(await printedJson(run('index status --json'))).toMatchObject({ products: 4, behind: 0 });
   });
 
   it('shows how far it is on a terminal, and nowhere else', async () => {
-    const { run } = await openWorld();
+    const { run } = await openContext();
     const { err } = await run('prune --older-than 3d --yes', { isTTY: true });
     expect(err).toContain('\rRemoving: 7 of 7');
     expect(err).toContain('\rGiving space back:');
   });
 
   it('leaves the log to another program that prunes', async () => {
-    const { dataDir, run, left } = await openWorld();
+    const { dataDir, run, left } = await openContext();
     const release = await createTakeLock(dataDir)('prune', { waitMs: 0 });
     expect(await run('prune --older-than 3d --yes')).toMatchObject({
       code: 1,

@@ -3,14 +3,14 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { expectEnd, printed, printedJson } from './fake-io.ts';
-import { createWorld, delivery, filledWorld, rawDelivery } from './filled-store.ts';
+import { createContext, delivery, filledContext, rawDelivery } from './filled-store.ts';
 
 const fields = ['id', 'receivedAt', 'subscription', 'reason', 'faults', 'bodyBytes', 'releasedAt'];
 const headers = ['Content-Type', 'text/html', 'Authorization', 'Basic c2VjcmV0', 'X-A', '1'];
 
 /** Three bodies that are held: no JSON, an array with a bad item, no product. */
-async function createHeldWorld() {
-  return filledWorld([
+async function createHeldContext() {
+  return filledContext([
     delivery(),
     rawDelivery('<html>\u001b[2Jé</html>\nsecond line  ', { headers, subscription: null }),
     rawDelivery('[{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"},7]'),
@@ -18,7 +18,7 @@ async function createHeldWorld() {
   ]);
 }
 
-const it = test.extend('world', () => createHeldWorld());
+const it = test.extend('context', () => createHeldContext());
 
 /** Puts a body that can be read in the place of a held one, as if the program had learnt to read it. */
 function replaceHeldBody(dataDir: string, id: number, body: string): void {
@@ -28,24 +28,24 @@ function replaceHeldBody(dataDir: string, id: number, body: string): void {
   replaceBody(dataDir, Number(bodyId), Buffer.from(body));
 }
 
-async function listed(world: ReturnType<typeof createWorld>, ...flags: string[]) {
-  return await printedJson(world.earshot(['quarantine', 'list', '--json', ...flags]));
+async function listed(context: ReturnType<typeof createContext>, ...flags: string[]) {
+  return await printedJson(context.earshot(['quarantine', 'list', '--json', ...flags]));
 }
 
-const held = async (world: ReturnType<typeof createWorld>): Promise<number[]> =>
-  (await listed(world)).map(({ id }: { id: number }) => id);
+const held = async (context: ReturnType<typeof createContext>): Promise<number[]> =>
+  (await listed(context)).map(({ id }: { id: number }) => id);
 
 describe('quarantine list', () => {
-  it('shows what is held, newest first', async ({ world }) => {
-    const out = await printed(world.earshot('quarantine list'));
+  it('shows what is held, newest first', async ({ context }) => {
+    const out = await printed(context.earshot('quarantine list'));
     const [title, ...lines] = out.trimEnd().split('\n');
     expect(title).toMatch(/^id +received \(UTC\) +bytes +subscription +reason$/);
     expect(lines.map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['3', '2', '1']);
     expect(lines[0]).toMatch(/2026-05-02 11:00:00 .*sea-ice.*Neither ProductId nor value\.Id/);
   });
 
-  it('prints the documented fields as JSON', async ({ world }) => {
-    const rows = await listed(world, '--limit', '2');
+  it('prints the documented fields as JSON', async ({ context }) => {
+    const rows = await listed(context, '--limit', '2');
     expect(rows.map(({ id }: { id: number }) => id)).toEqual([3, 2]);
     for (const row of rows) expect(Object.keys(row)).toEqual(fields);
     expect(rows[1]).toEqual({
@@ -60,20 +60,20 @@ describe('quarantine list', () => {
   });
 
   it('says so when nothing is held', async () => {
-    const world = await filledWorld([delivery()]);
-    expect(await world.earshot('quarantine list')).toMatchObject({
+    const context = await filledContext([delivery()]);
+    expect(await context.earshot('quarantine list')).toMatchObject({
       code: 0,
       out: '',
       err: 'Nothing is held in quarantine.\n',
     });
-    expect((await world.earshot('quarantine list --json')).out).toBe('[]\n');
+    expect((await context.earshot('quarantine list --json')).out).toBe('[]\n');
   });
 });
 
 describe('quarantine show', () => {
   it('shows reason, headers without credentials, and the body, safe for a terminal', async () => {
-    const world = await createHeldWorld();
-    const { out } = await expectEnd(world.earshot('quarantine show 1'), 0);
+    const context = await createHeldContext();
+    const { out } = await expectEnd(context.earshot('quarantine show 1'), 0);
     expect(out).toMatch(/^entry +1$/m);
     expect(out).toMatch(/^subscription +-$/m);
     expect(out).toMatch(/^released +no, it is held$/m);
@@ -84,78 +84,78 @@ describe('quarantine show', () => {
   });
 
   it('prints the body byte by byte', async () => {
-    const world = createWorld();
+    const context = createContext();
     const bytes = Buffer.from([0xff, 0x00, 0x1b, 0x20, 0x0d, 0x0a]);
-    await world.fill([rawDelivery(bytes)]);
-    const { outBytes } = await expectEnd(world.earshot('quarantine show 1 --body'), 0);
+    await context.fill([rawDelivery(bytes)]);
+    const { outBytes } = await expectEnd(context.earshot('quarantine show 1 --body'), 0);
     expect(outBytes.equals(bytes)).toBe(true);
     // A terminal obeys some of them.
-    const shown = await world.earshot('quarantine show 1 --body', { isTTY: true });
+    const shown = await context.earshot('quarantine show 1 --body', { isTTY: true });
     expect(shown.out).toBe('\ufffd\ufffd\ufffd \ufffd\n');
   });
 
-  it('prints all of it as JSON, the body as base64', async ({ world }) => {
-    const entry = await printedJson(world.earshot('quarantine show 1 --json'));
+  it('prints all of it as JSON, the body as base64', async ({ context }) => {
+    const entry = await printedJson(context.earshot('quarantine show 1 --json'));
     expect(Object.keys(entry)).toEqual([...fields, 'headers', 'bodyBase64']);
     expect(entry.headers).toEqual(['Content-Type', 'text/html', 'X-A', '1']);
     expect(Buffer.from(entry.bodyBase64, 'base64').toString()).toMatch(/^<html>.*\n.*line {2}$/);
   });
 
-  it('of an entry that is not there exits 1 and names the list', async ({ world }) => {
-    const { code, out, err } = await world.earshot('quarantine show 99');
+  it('of an entry that is not there exits 1 and names the list', async ({ context }) => {
+    const { code, out, err } = await context.earshot('quarantine show 99');
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/^earshot: There is no quarantine entry 99\..*quarantine list/);
   });
 });
 
 describe('quarantine retry', () => {
-  it('stores what can be read now, and releases it', async ({ world }) => {
+  it('stores what can be read now, and releases it', async ({ context }) => {
     const body = '{"SubscriptionEvent":"created","ProductId":"late","AckId":"late"}';
-    replaceHeldBody(world.dataDir, 3, body);
-    expect(await world.earshot('quarantine retry 3')).toMatchObject({
+    replaceHeldBody(context.dataDir, 3, body);
+    expect(await context.earshot('quarantine retry 3')).toMatchObject({
       code: 0,
       out: '3  stored 1\n',
       err: '',
     });
-    const [row] = await world.rows('query --ack-id late');
+    const [row] = await context.rows('query --ack-id late');
     expect(row).toMatchObject({ receivedAt: '2026-05-02T11:00:00.000000Z', productId: 'late' });
-    expect((await world.earshot('query --ack-id late --body')).out).toBe(body);
-    expect(await held(world)).toEqual([2, 1]);
-    expect((await listed(world, '--released'))[0]).toMatchObject({
+    expect((await context.earshot('query --ack-id late --body')).out).toBe(body);
+    expect(await held(context)).toEqual([2, 1]);
+    expect((await listed(context, '--released'))[0]).toMatchObject({
       id: 3,
       releasedAt: '2026-05-02T12:00:00.000000Z',
     });
   });
 
   it('--all leaves alone what has been released', async () => {
-    const world = await filledWorld([rawDelivery('{}')]);
-    replaceHeldBody(world.dataDir, 1, '{"SubscriptionEvent":"created","ProductId":"late"}');
+    const context = await filledContext([rawDelivery('{}')]);
+    replaceHeldBody(context.dataDir, 1, '{"SubscriptionEvent":"created","ProductId":"late"}');
     const argv = ['quarantine', 'retry', '--all'];
-    expect(await world.earshot(argv)).toMatchObject({ code: 0, out: '1  stored 1\n' });
-    expect(await world.earshot(argv)).toMatchObject({ code: 0, out: '' });
+    expect(await context.earshot(argv)).toMatchObject({ code: 0, out: '1  stored 1\n' });
+    expect(await context.earshot(argv)).toMatchObject({ code: 0, out: '' });
   });
 
-  it('keeps what cannot be read and exits 1', async ({ world }) => {
-    const { out, err } = await expectEnd(world.earshot('quarantine retry 3'), 1);
+  it('keeps what cannot be read and exits 1', async ({ context }) => {
+    const { out, err } = await expectEnd(context.earshot('quarantine retry 3'), 1);
     expect(out).toMatch(/^3 {2}still held: Neither ProductId/);
     expect(err).toBe('earshot: 1 of 1 cannot be read yet and stay held.\n');
   });
 
-  it('--all tries every entry, and tells of each', async ({ world }) => {
+  it('--all tries every entry, and tells of each', async ({ context }) => {
     replaceHeldBody(
-      world.dataDir,
+      context.dataDir,
       2,
       '{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"}',
     );
-    const { out, err } = await expectEnd(world.earshot('quarantine retry --all'), 1);
+    const { out, err } = await expectEnd(context.earshot('quarantine retry --all'), 1);
     expect(out).toMatch(/^3 {2}still held.*\n2 {2}known already\n1 {2}still held.*\n$/);
     expect(err).toContain('2 of 3 cannot be read yet');
-    expect(await held(world)).toEqual([3, 1]);
+    expect(await held(context)).toEqual([3, 1]);
   });
 
   it('--all with nothing held is done', async () => {
-    const world = await filledWorld([delivery()]);
-    expect(await world.earshot('quarantine retry --all')).toMatchObject({
+    const context = await filledContext([delivery()]);
+    expect(await context.earshot('quarantine retry --all')).toMatchObject({
       code: 0,
       out: '',
     });
@@ -164,49 +164,49 @@ describe('quarantine retry', () => {
   it.each([[[]], [['1', '--all']]])(
     '%j is neither one entry nor all, and exits 2',
     async (words) => {
-      const world = await createHeldWorld();
-      const { code, out, err } = await world.earshot(['quarantine', 'retry', ...words]);
+      const context = await createHeldContext();
+      const { code, out, err } = await context.earshot(['quarantine', 'retry', ...words]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toContain('Name one entry, or use --all');
     },
   );
 
-  it('of an entry that is not held exits 1 and names the list', async ({ world }) => {
-    const { err } = await expectEnd(world.earshot('quarantine retry 99'), 1);
+  it('of an entry that is not held exits 1 and names the list', async ({ context }) => {
+    const { err } = await expectEnd(context.earshot('quarantine retry 99'), 1);
     expect(err).toMatch(/^earshot: No body with id 99 is held.*quarantine list/);
   });
 
   it('of a reused AckId leaves one entry at most, however often', async () => {
-    const world = await filledWorld([delivery(), delivery({ ProductId: 'another' })]);
-    for (let i = 0; i < 2; i += 1) await world.earshot('quarantine retry --all');
-    expect(await listed(world, '--released')).toHaveLength(1);
+    const context = await filledContext([delivery(), delivery({ ProductId: 'another' })]);
+    for (let i = 0; i < 2; i += 1) await context.earshot('quarantine retry --all');
+    expect(await listed(context, '--released')).toHaveLength(1);
   });
 });
 
 describe('quarantine drop', () => {
-  it('shows what goes, and removes nothing without an answer', async ({ world }) => {
-    const { err } = await expectEnd(world.earshot('quarantine drop 2'), 2, / 2 .*sea-ice/);
+  it('shows what goes, and removes nothing without an answer', async ({ context }) => {
+    const { err } = await expectEnd(context.earshot('quarantine drop 2'), 2, / 2 .*sea-ice/);
     expect(err).toContain('There is no terminal to ask on');
-    expect(await held(world)).toEqual([3, 2, 1]);
+    expect(await held(context)).toEqual([3, 2, 1]);
   });
 
   it('removes entries by id, by age, or all; notifications of the same body stay', async () => {
-    const world = await createHeldWorld();
-    expect((await world.earshot('quarantine drop 2 3 --yes')).code).toBe(0);
-    expect(await held(world)).toEqual([1]);
-    const old = await world.earshot('quarantine drop --older-than 2h --yes');
+    const context = await createHeldContext();
+    expect((await context.earshot('quarantine drop 2 3 --yes')).code).toBe(0);
+    expect(await held(context)).toEqual([1]);
+    const old = await context.earshot('quarantine drop --older-than 2h --yes');
     expect(old).toMatchObject({ code: 0, err: expect.stringContaining('Nothing to drop.') });
-    const { err } = await world.earshot('quarantine drop --older-than 30m --yes');
+    const { err } = await context.earshot('quarantine drop --older-than 30m --yes');
     expect(err).toContain('1 dropped.');
-    expect(await held(world)).toEqual([]);
-    const body = await world.earshot('query --ack-id good --body');
+    expect(await held(context)).toEqual([]);
+    const body = await context.earshot('query --ack-id good --body');
     expect(JSON.parse(body.out)[0].AckId).toBe('good');
   });
 
-  it('refuses an unknown entry, and a call that names none or two ways', async ({ world }) => {
-    expect((await world.earshot('quarantine drop 1 9 --yes')).code).toBe(1);
-    expect((await world.earshot('quarantine drop')).code).toBe(2);
-    expect((await world.earshot('quarantine drop 1 --all')).code).toBe(2);
-    expect(await held(world)).toEqual([3, 2, 1]);
+  it('refuses an unknown entry, and a call that names none or two ways', async ({ context }) => {
+    expect((await context.earshot('quarantine drop 1 9 --yes')).code).toBe(1);
+    expect((await context.earshot('quarantine drop')).code).toBe(2);
+    expect((await context.earshot('quarantine drop 1 --all')).code).toBe(2);
+    expect(await held(context)).toEqual([3, 2, 1]);
   });
 });

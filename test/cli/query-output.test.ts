@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { expectEnd, printed } from './fake-io.ts';
 import {
-  createWorld,
+  createContext,
   delivery,
-  filledWorld,
+  filledContext,
   numbered,
   rawDelivery,
   subscriptionId,
@@ -42,43 +42,43 @@ const bareRow = {
 
 /** One notification that came twice and has everything, and one that has next to nothing. */
 async function createTwoRows() {
-  const world = createWorld();
+  const context = createContext();
   const bare = { AckId: undefined, ProductName: undefined, SubscriptionId: undefined };
-  await world.fill([
+  await context.fill([
     delivery(),
     delivery({ ...bare, NotificationDate: undefined }, { subscription: null }),
     delivery(),
   ]);
-  return world;
+  return context;
 }
 
-const it = test.extend('world', () => createTwoRows());
+const it = test.extend('context', () => createTwoRows());
 
 describe('the rows for programs', () => {
   it.each([['--json'], ['--output=json']])(
     '%s is an array of the documented fields',
     async (flag) => {
-      const world = await createTwoRows();
-      const out = await printed(world.earshot(['query', flag, '--order', 'oldest']));
+      const context = await createTwoRows();
+      const out = await printed(context.earshot(['query', flag, '--order', 'oldest']));
       const rows = JSON.parse(out);
       expect(rows).toEqual([fullRow, bareRow]);
       for (const row of rows) expect(Object.keys(row)).toEqual(fields);
     },
   );
 
-  it('are an empty array when nothing matches', async ({ world }) => {
-    expect((await world.earshot('query --json --event deleted')).out).toBe('[]\n');
+  it('are an empty array when nothing matches', async ({ context }) => {
+    expect((await context.earshot('query --json --event deleted')).out).toBe('[]\n');
   });
 
-  it('are one JSON object a line as ndjson', async ({ world }) => {
-    const { out } = await world.earshot('query --output ndjson --order oldest');
+  it('are one JSON object a line as ndjson', async ({ context }) => {
+    const { out } = await context.earshot('query --output ndjson --order oldest');
     const lines = out.split('\n');
     expect(lines).toHaveLength(3);
     expect(lines.slice(0, 2).map((line) => JSON.parse(line))).toEqual([fullRow, bareRow]);
   });
 
-  it('are a header and comma-separated lines as csv, absent values empty', async ({ world }) => {
-    const { out } = await world.earshot('query --output csv --order oldest');
+  it('are a header and comma-separated lines as csv, absent values empty', async ({ context }) => {
+    const { out } = await context.earshot('query --output csv --order oldest');
     expect(out.split('\n')).toEqual([
       fields.join(','),
       Object.values(fullRow).join(','),
@@ -88,24 +88,24 @@ describe('the rows for programs', () => {
   });
 
   it('are the same in all three forms when names are odd', async () => {
-    const world = createWorld();
+    const context = createContext();
     const name = 'a "quoted",\r\nnäme, with 氷,\u2028 and more';
-    await world.fill([delivery({ ProductName: name, AckId: ' a,"b" ' })]);
+    await context.fill([delivery({ ProductName: name, AckId: ' a,"b" ' })]);
     for (const argv of [['--json'], ['--output', 'ndjson']]) {
-      const [row] = [JSON.parse((await world.earshot(['query', ...argv])).out)].flat();
+      const [row] = [JSON.parse((await context.earshot(['query', ...argv])).out)].flat();
       expect(row).toMatchObject({ productName: name, ackId: ' a,"b" ' });
     }
-    const { out } = await world.earshot('query --output csv');
+    const { out } = await context.earshot('query --output csv');
     expect(out).toContain(`," a,""b"" ",product-1,"${name.replaceAll('"', '""')}",created,`);
   });
 
   it.each(['=1+1', '+1', '-1', '@SUM(A1)', '=HYPERLINK("http://x","y")'])(
     'as csv never begin a field with the formula %s',
     async (formula) => {
-      const world = await filledWorld([
+      const context = await filledContext([
         delivery({ ProductName: formula, ProductId: formula, AckId: formula }),
       ]);
-      const { out } = await world.earshot('query --output csv');
+      const { out } = await context.earshot('query --output csv');
       const [, line = ''] = out.split('\n');
       expect(line).toContain("'");
       expect(line).not.toMatch(/(^|,)"?[=+@-]/);
@@ -120,8 +120,8 @@ const box = 'POLYGON ((5 51, 6 51, 6 52, 5 52, 5 51))';
 const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/u;
 
 describe('the table', () => {
-  it('has a title line and one line a row', async ({ world }) => {
-    const { out } = await world.earshot('query --order oldest');
+  it('has a title line and one line a row', async ({ context }) => {
+    const { out } = await context.earshot('query --order oldest');
     expect(out.split('\n')).toEqual([
       'position  received (UTC)       event    sat  type  sensed (UTC)  tile/orbit  cloud  place  product       subscription  seen',
       '       1  2026-05-02 11:00:00  created  -    -     -             -               -  -      S2A_ONE.SAFE  sea-ice          2',
@@ -131,8 +131,8 @@ describe('the table', () => {
   });
 
   it('fits a terminal of 80 columns: the middle of names that follow no convention is left out', async () => {
-    const world = await filledWorld([delivery({ ProductName: long }), ...numbered(2, 3)]);
-    const { out } = await world.earshot('query', { isTTY: true, columns: 80 });
+    const context = await filledContext([delivery({ ProductName: long }), ...numbered(2, 3)]);
+    const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
     const lines = out.trimEnd().split('\n');
     expect(lines).toHaveLength(4);
     expect(Math.max(...lines.map((line) => line.length))).toBe(80);
@@ -140,23 +140,23 @@ describe('the table', () => {
   });
 
   it('leaves names whole on a wide terminal and in a pipe', async () => {
-    const world = await filledWorld([delivery({ ProductName: long })]);
-    expect((await world.earshot('query', { isTTY: true, columns: 200 })).out).toContain(long);
-    expect((await world.earshot('query', { columns: 80 })).out).toContain(long);
+    const context = await filledContext([delivery({ ProductName: long })]);
+    expect((await context.earshot('query', { isTTY: true, columns: 200 })).out).toContain(long);
+    expect((await context.earshot('query', { columns: 80 })).out).toContain(long);
   });
 
   it('keeps 12 columns of the name on a terminal that is far too narrow', async () => {
-    const world = await filledWorld([delivery({ ProductName: long })]);
-    const { out } = await world.earshot('query', { isTTY: true, columns: 10 });
+    const context = await filledContext([delivery({ ProductName: long })]);
+    const { out } = await context.earshot('query', { isTTY: true, columns: 10 });
     expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
   });
 
   it('shows what identifies a product instead of its name, with cloud cover and place', async () => {
-    const world = createWorld();
+    const context = createContext();
     const sample = { id: 'product-1', name: sentinel2, cloud: 19.96, area: box };
     const sensed = '2026-05-01T10:30:21Z';
-    await world.fill([told({ ...sample, sensed }), told({ ...sample, id: 'product-2' })]);
-    const { out } = await world.earshot('query', { isTTY: true, columns: 80 });
+    await context.fill([told({ ...sample, sensed }), told({ ...sample, id: 'product-2' })]);
+    const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
     const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  52N 6E';
     // The second record has no time: it is that of the name.
     expect(out.split('\n')).toEqual([
@@ -166,26 +166,28 @@ describe('the table', () => {
       '',
     ]);
     const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
-    const medium = (await world.earshot('query', { isTTY: true, columns: 100 })).out;
+    const medium = (await context.earshot('query', { isTTY: true, columns: 100 })).out;
     expect(medium).toContain(`${line}  51.5°N 5.5°E`);
-    const wide = (await world.earshot('query --wide', { isTTY: true, columns: 80 })).out;
+    const wide = (await context.earshot('query --wide', { isTTY: true, columns: 80 })).out;
     expect(wide).toContain(`  51.5°N 5.5°E  ${sentinel2}  sea-ice`);
   });
 
-  it('has the columns that --columns names, as csv has', async ({ world }) => {
+  it('has the columns that --columns names, as csv has', async ({ context }) => {
     const argv = ['query', '--order', 'oldest', '--columns', 'ackId,event'];
-    expect((await world.earshot(argv)).out).toBe('ackId  event\nack-1  created\n-      created\n');
-    const csv = await world.earshot([...argv, '--output', 'csv']);
+    expect((await context.earshot(argv)).out).toBe(
+      'ackId  event\nack-1  created\n-      created\n',
+    );
+    const csv = await context.earshot([...argv, '--output', 'csv']);
     expect(csv.out).toBe('ackId,event\nack-1,created\n,created\n');
-    const wrong = await expectEnd(world.earshot('query --columns tile'), 2);
+    const wrong = await expectEnd(context.earshot('query --columns tile'), 2);
     expect(wrong.err).toContain(`unknown column "tile". Use names from: ${fields.join(', ')}.`);
   });
 
   it('never lets a text from outside steer the terminal', async () => {
-    const world = createWorld();
+    const context = createContext();
     const hostile =
       '\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\r\n\tevil\u0000\u007f\u2066\u061c';
-    await world.fill([
+    await context.fill([
       delivery({ ProductName: hostile, SubscriptionEvent: hostile }),
       delivery({ ProductName: undefined, ProductId: `id${hostile}x`, AckId: 'ack-2' }),
     ]);
@@ -199,7 +201,7 @@ describe('the table', () => {
       [...tail, '--output', 'ndjson'],
     ];
     for (const argv of argvs) {
-      const out = await printed(world.earshot(argv, { isTTY: true, columns: 120 }));
+      const out = await printed(context.earshot(argv, { isTTY: true, columns: 120 }));
       expect(out).toContain('evil');
       for (const line of out.split('\n')) expect(line).not.toMatch(unprintable);
     }
@@ -208,11 +210,11 @@ describe('the table', () => {
 
 describe('query drift', () => {
   it('counts the shapes, most frequent first', async () => {
-    const world = await filledWorld([
+    const context = await filledContext([
       delivery({ SubscriptionEvent: 'Created', Novelty: 1 }),
       delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }, { receivedAtUs: 0 }),
     ]);
-    const { code, out } = await world.earshot('query drift --json');
+    const { code, out } = await context.earshot('query drift --json');
     const at = '2026-05-02T11:00:00.000000Z';
     expect({ code, rows: JSON.parse(out) }).toEqual({
       code: 0,
@@ -226,35 +228,35 @@ describe('query drift', () => {
         { shape: 'unknown-field:Novelty', count: 1, firstSeenAt: at, lastSeenAt: at },
       ],
     });
-    expect((await world.earshot('query drift')).out).toMatch(
+    expect((await context.earshot('query drift')).out).toMatch(
       /^shape +count +first seen.*\nevent-case +2 +20.*\nunknown-field:Novelty +1 +20/,
     );
   });
 
   it('still names a documented shape after hundreds of fields that nobody knows', async () => {
-    const world = createWorld();
+    const context = createContext();
     const unknown = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`field${i}`, 0]));
-    await world.fill([delivery(unknown), delivery({ AckId: 'ack-2', value: 'odd' })]);
-    expect((await world.earshot('query drift')).out).toMatch(/^value-odd +1 /m);
+    await context.fill([delivery(unknown), delivery({ AckId: 'ack-2', value: 'odd' })]);
+    expect((await context.earshot('query drift')).out).toMatch(/^value-odd +1 /m);
   });
 
   it('is an empty array, or nothing, when there was none', async () => {
-    const world = await filledWorld([delivery()]);
-    expect(await world.earshot('query drift --json')).toMatchObject({
+    const context = await filledContext([delivery()]);
+    expect(await context.earshot('query drift --json')).toMatchObject({
       code: 0,
       out: '[]\n',
     });
-    expect(await world.earshot('query drift')).toMatchObject({ code: 0, out: '' });
+    expect(await context.earshot('query drift')).toMatchObject({ code: 0, out: '' });
   });
 });
 
 it('--body prints a body with several notifications once', async () => {
-  const world = createWorld();
+  const context = createContext();
   const items = [1, 2, 3].map((i) => ({
     ...{ SubscriptionEvent: 'created', ProductId: `product-${i}`, AckId: `ack-${i}` },
   }));
-  await world.fill([rawDelivery(JSON.stringify(items)), ...numbered(4, 4)]);
-  const { out } = await expectEnd(world.earshot('query --body --order oldest'), 0);
+  await context.fill([rawDelivery(JSON.stringify(items)), ...numbered(4, 4)]);
+  const { out } = await expectEnd(context.earshot('query --body --order oldest'), 0);
   const bodies = out.split('\n');
   expect(bodies).toHaveLength(2);
   expect(JSON.parse(bodies[0] ?? '')).toEqual(items);

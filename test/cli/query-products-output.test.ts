@@ -8,7 +8,7 @@ import type { ProductForm } from '../../src/cli/row-forms.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
 import { expectRefusal, printed, printedJson } from './fake-io.ts';
 import {
-  createProductWorld,
+  createProductContext,
   guid,
   recordOf,
   type Sample,
@@ -16,7 +16,7 @@ import {
   told,
 } from './product-samples.ts';
 
-const it = test.extend('world', () => createProductWorld());
+const it = test.extend('context', () => createProductContext());
 
 const fields = [
   ...'position productId productName collection platform productType processingLevel'.split(' '),
@@ -55,33 +55,33 @@ const columns = {
 };
 
 // Most of these tests only read: they share one data directory, since filling it takes longer than a query.
-const world = await createProductWorld(afterAll);
+const context = await createProductContext(afterAll);
 
 const oldest = ['query', 'products', '--orderby', 'received asc'];
 
 describe('the products for programs', () => {
   it('are the records as received: in an array, or one a line', async () => {
     const records = samples.slice(0, 4).map(recordOf);
-    const out = await printed(world.earshot([...oldest, '--json']));
+    const out = await printed(context.earshot([...oldest, '--json']));
     expect(JSON.parse(out)).toEqual(records);
-    const lines = (await world.earshot([...oldest, '--output', 'ndjson'])).out.split('\n');
+    const lines = (await context.earshot([...oldest, '--output', 'ndjson'])).out.split('\n');
     expect(lines.slice(0, -1).map((line) => JSON.parse(line))).toEqual(records);
     expect(lines.at(-1)).toBe('');
   });
 
   it('are columns as csv, in which no name is a formula', async () => {
-    const { out } = await world.earshot([...oldest, '--output', 'csv']);
+    const { out } = await context.earshot([...oldest, '--output', 'csv']);
     const lines = out.split('\n');
     expect(lines).toHaveLength(6);
     expect(lines[0]).toBe(fields.join(','));
     expect(lines[1]).toBe(Object.values(columns).join(','));
     expect(lines[4]).toContain(`,"'=odd ""one"",.SAFE",`);
-    const gone = await world.earshot('query products --deleted --output csv');
+    const gone = await context.earshot('query products --deleted --output csv');
     expect(gone.out).toMatch(/,2026-05-02T06:00:00\.000000Z,Duplicated product,,\n$/);
   });
 
   it('are features as geojson, with the columns as properties', async () => {
-    const collection = await printedJson(world.earshot([...oldest, '--output', 'geojson']));
+    const collection = await printedJson(context.earshot([...oldest, '--output', 'geojson']));
     expect(collection).toMatchObject({ type: 'FeatureCollection' });
     const [first, , , bare, ...more] = collection.features;
     expect(more).toEqual([]);
@@ -96,7 +96,7 @@ describe('the products for programs', () => {
     expect(bare).toMatchObject({ id: guid('4'), geometry: null });
   });
 
-  it('are cut at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ world: own }) => {
+  it('are cut at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ context: own }) => {
     const area = 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))';
     await own.fill([told({ id: guid('7'), name: 'S2A_ACROSS.SAFE', area })]);
     const argv = ['query', 'products', '--name', 'S2A_ACROSS*', '--output', 'geojson'];
@@ -126,12 +126,12 @@ describe('the products for programs', () => {
 
   it('wait for a reader that takes one chunk at a time', async () => {
     for (const form of ['json', 'geojson', 'csv']) {
-      const ended = await world.earshot([...oldest, '--output', form], { slowReader: true });
+      const ended = await context.earshot([...oldest, '--output', form], { slowReader: true });
       expect(ended.code).toBe(0);
     }
   });
 
-  it('are all there beyond the 50 that a person is shown', async ({ world: own }) => {
+  it('are all there beyond the 50 that a person is shown', async ({ context: own }) => {
     const many = Array.from({ length: 60 }, (_, i) => ({ id: guid(`${100 + i}`), name: `N${i}` }));
     await own.fill(many.map(told));
     const table = await own.earshot('query products');
@@ -147,7 +147,7 @@ describe('download URLs', () => {
   it('begin with the configured catalogue', async () => {
     const env = { EARSHOT_CATALOGUE_URL: 'https://datahub.creodias.eu/odata/v1' };
     const argv = [...oldest, '--limit', '1', '--columns', 'downloadUrl', '--output', 'csv'];
-    const { out } = await world.earshot(argv, { env });
+    const { out } = await context.earshot(argv, { env });
     const url = `https://datahub.creodias.eu/odata/v1/Products(${guid('1')})/$value`;
     expect(out).toBe(`downloadUrl\n${url}\n`);
   });
@@ -156,7 +156,7 @@ describe('download URLs', () => {
 describe('--columns', () => {
   it('chooses the columns of csv, in the order given', async () => {
     const argv = [...oldest, '--limit', '2', '--output', 'csv', '--columns', 'tile, s3Path'];
-    expect(await world.earshot(argv)).toMatchObject({
+    expect(await context.earshot(argv)).toMatchObject({
       code: 0,
       out: 'tile,s3Path\n31UFR,/eodata/Sentinel-2/one.SAFE\n32TQM,\n',
     });
@@ -164,7 +164,7 @@ describe('--columns', () => {
 
   it('chooses the columns of the table, and cuts none of them', async () => {
     const argv = [...oldest, '--limit', '2', '--columns', 'tile,downloadUrl'];
-    const { out } = await world.earshot(argv, { isTTY: true, columns: 80 });
+    const { out } = await context.earshot(argv, { isTTY: true, columns: 80 });
     const urls = [1, 2].map((digit) => columns.downloadUrl.replace(guid('1'), guid(`${digit}`)));
     expect(out).toBe(`tile   downloadUrl\n31UFR  ${urls[0]}\n32TQM  ${urls[1]}\n`);
   });
@@ -179,7 +179,7 @@ describe('--columns', () => {
     ['tile --output geojson', 'geojson has none. Use --output csv'],
   ])('%s is refused, with advice', async (line, advice) => {
     const [names = '', ...more] = line.split(' ');
-    await expectRefusal(world.earshot([...oldest, '--columns', names, ...more]), advice);
+    await expectRefusal(context.earshot([...oldest, '--columns', names, ...more]), advice);
   });
 });
 
@@ -222,7 +222,7 @@ const realRecords: Record<string, unknown>[] = existsSync(realFile)
   : [];
 
 describe('tables of real names', async () => {
-  const many = await createProductWorld(afterAll);
+  const many = await createProductContext(afterAll);
   beforeAll(async () => {
     const products = named.map(([name], i) => ({
       id: guid(`${100 + i}`),
@@ -286,7 +286,7 @@ describe('tables of real names', async () => {
 
 describe('the table', () => {
   it('has a line for each product, and first what it is sorted by', async () => {
-    const { out } = await world.earshot([...oldest, '--limit', '4']);
+    const { out } = await context.earshot([...oldest, '--limit', '4']);
     const names = samples.map(({ name }) => name);
     expect(out.split('\n')).toEqual([
       'received (UTC)    sensed (UTC)      sat  type        tile/orbit   cloud  place             size  name',
@@ -306,16 +306,16 @@ describe('the table', () => {
     ['ContentDate/End', 'sensing end (UTC)  sensed (UTC)'],
   ])('sorted by %s begins with %s', async (order, title) => {
     const argv = ['query', 'products', '--orderby', order];
-    expect((await world.earshot(argv)).out.slice(0, title.length)).toBe(title);
+    expect((await context.earshot(argv)).out.slice(0, title.length)).toBe(title);
   });
 
   it('of deleted products shows the date of deletion and what it is sorted by', async () => {
     const argv = ['query', 'products', '--deleted', '--orderby', 'ContentDate/Start'];
-    const [title] = (await world.earshot(argv)).out.split('\n');
+    const [title] = (await context.earshot(argv)).out.split('\n');
     expect(title).toMatch(/^sensed \(UTC\) +deleted \(UTC\) +sat +type +tile\/orbit +cause +place/);
   });
 
-  it('never shows as much cloud as --cloud-below excludes', async ({ world: own }) => {
+  it('never shows as much cloud as --cloud-below excludes', async ({ context: own }) => {
     const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
     await own.fill(covers.map((cloud, i) => told({ id: guid(`${20 + i}`), name: `N${i}`, cloud })));
     const argv = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
@@ -324,13 +324,13 @@ describe('the table', () => {
   });
 
   it('shows date and cause of deletions', async () => {
-    const { out } = await world.earshot('query products --deleted');
+    const { out } = await context.earshot('query products --deleted');
     expect(out).toMatch(
       /^deleted \(UTC\) +sat +type +sensed \(UTC\) +tile\/orbit +cause +place +name\n2026-05-02 06:00 {2}S2A .* 31UFR R108 {2}Duplicated product .*\.SAFE\n$/,
     );
   });
 
-  it('fits a terminal of 80 columns, and lets no name steer it', async ({ world: own }) => {
+  it('fits a terminal of 80 columns, and lets no name steer it', async ({ context: own }) => {
     await own.fill([told({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' })]);
     const terminal = { isTTY: true, columns: 80 };
     for (const form of ['table', 'json', 'csv']) {

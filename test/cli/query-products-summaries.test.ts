@@ -5,13 +5,13 @@ import type { FoundProduct, Products } from '../../src/domain/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { foundProduct } from '../summary/facts/found-product.ts';
 import { nowUs, printedJson } from './fake-io.ts';
-import { createWorld } from './filled-store.ts';
-import { createProductWorld, guid, recordOf, samples } from './product-samples.ts';
+import { createContext } from './filled-store.ts';
+import { createProductContext, guid, recordOf, samples } from './product-samples.ts';
 import { hostile, putSummaries, steering } from './summary-samples.ts';
 
 // These tests only read. Product 3 has no text, 4 only a template, 5 is deleted.
-const world = await createProductWorld(afterAll);
-await putSummaries(world.dataDir, [
+const context = await createProductContext(afterAll);
+await putSummaries(context.dataDir, [
   { text: { text: 'Written by a model.' } },
   { text: { text: hostile, verified: false, doubts: ['1+1'] } },
   { waits: true },
@@ -20,13 +20,13 @@ await putSummaries(world.dataDir, [
 ]);
 
 const query = (words: readonly string[], isTTY = false) =>
-  world.earshot(['query', 'products', '--orderby', 'received asc', '--summaries', ...words], {
+  context.earshot(['query', 'products', '--orderby', 'received asc', '--summaries', ...words], {
     isTTY,
     env: { NO_COLOR: '1' },
   });
 
 const gone = (...words: string[]) =>
-  world.earshot(['query', 'products', '--deleted', '--summaries', ...words]);
+  context.earshot(['query', 'products', '--deleted', '--summaries', ...words]);
 
 const written = {
   text: 'Written by a model.',
@@ -106,7 +106,7 @@ const count = 150;
 
 /** Products 1 to 3 have texts; none has other versions. */
 async function openStream() {
-  const { dataDir } = createWorld();
+  const { dataDir } = createContext();
   await putSummaries(
     dataDir,
     [1, 2, 3].map((number) => ({ text: { text: `Text ${number}.` } })),

@@ -10,14 +10,14 @@ import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, expectRefusal, nowUs, printedJson } from './fake-io.ts';
-import { createProductWorld, guid, samples, told } from './product-samples.ts';
+import { createProductContext, guid, samples, told } from './product-samples.ts';
 
-const it = test.extend('world', () => createProductWorld());
+const it = test.extend('context', () => createProductContext());
 
 // These tests only read: they share one data directory and one open index, as most of a command's time is opening it.
-const world = await createProductWorld(afterAll);
-await catchUpIndex({ dataDir: world.dataDir });
-const products = openProducts(world.dataDir);
+const context = await createProductContext(afterAll);
+await catchUpIndex({ dataDir: context.dataDir });
+const products = openProducts(context.dataDir);
 afterAll(() => products.close());
 
 /** The last digits of what the flags choose, newest received first: what the command asks the index. */
@@ -120,7 +120,9 @@ describe('query products', () => {
     }
   });
 
-  it('chooses by the time at which the first notification was received', async ({ world: own }) => {
+  it('chooses by the time at which the first notification was received', async ({
+    context: own,
+  }) => {
     const [one] = samples;
     if (one === undefined) throw new Error('there are no samples');
     // A later notification about a known product makes it no newer.
@@ -144,31 +146,31 @@ describe('query products', () => {
     [['--orderby', 'PublicationDate  DESC', '--filter', 'Online eq true'], '312'],
     [['--deleted', '2026-05-02', '--tile', '31UFR'], '5'],
   ])('as a command with %j prints %s', async (words, digits) => {
-    expect(await world.digits(words)).toBe(digits);
+    expect(await context.digits(words)).toBe(digits);
   });
 
   it('counts instead', async () => {
-    const counted = await world.earshot('query products --collection S2 --count');
+    const counted = await context.earshot('query products --collection S2 --count');
     expect(counted).toMatchObject({ code: 0, out: '2\n', err: '' });
-    const gone = await world.earshot('query products --deleted --count');
+    const gone = await context.earshot('query products --deleted --count');
     expect(gone.out).toBe('1\n');
   });
 
   it('tells what the flags mean, and how it is found', async () => {
     const argv = ['query', 'products', '--platform', 'S2A', '--sensed', '2026-05', '--explain'];
-    const told = await printedJson(expectEnd(world.earshot([...argv, '--json']), 0));
+    const told = await printedJson(expectEnd(context.earshot([...argv, '--json']), 0));
     expect(Object.keys(told)).toEqual(
       'entity filter orderby narrowedBy byColumns byRecords plan'.split(' '),
     );
     expect(told.filter).toContain("'platformSerialIdentifier'");
     expect(told.filter).toMatch(/ContentDate\/Start ge 2026-05-01.* lt 2026-06-01/);
     expect(told).toMatchObject({ entity: 'Products', orderby: 'received desc', byRecords: [] });
-    const text = (await world.earshot(argv)).out;
+    const text = (await context.earshot(argv)).out;
     expect(text).toContain(told.filter);
     expect(text).toMatch(/^plan {8}/m);
   });
 
-  it('finds what arrived since it last looked', async ({ world: own }) => {
+  it('finds what arrived since it last looked', async ({ context: own }) => {
     expect(await own.digits(['--limit', '1'])).toBe('4');
     await own.fill([told({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
     expect(await own.digits(['--limit', '1'])).toBe('6');
@@ -180,7 +182,7 @@ describe('query products', () => {
     ['ContentDate/Start asc', '4213'],
   ])('pages by the key that it prints, ordered by %s', async (orderby, digits) => {
     const page = (form: string, ...words: string[]) =>
-      world.earshot(['query', 'products', '--orderby', orderby, '--output', form, ...words]);
+      context.earshot(['query', 'products', '--orderby', orderby, '--output', form, ...words]);
     const first = await page('ids', '--limit', '1');
     const keyOf = ({ err }: { err: string }) =>
       /the same with --after (\S+)\n$/.exec(err)?.[1] ?? '';
@@ -192,13 +194,13 @@ describe('query products', () => {
   });
 
   it.each([['--count'], ['--name', 'none']])('ends when the user says so: %s', async (...words) => {
-    const asking = world.start(['query', 'products', ...words]);
+    const asking = context.start(['query', 'products', ...words]);
     asking.stop();
     expect(await asking.ended).toMatchObject({ code: 1, out: '' });
   });
 
   it('says on stderr that nothing matches, and is done', async () => {
-    const { code, out, err } = await world.earshot('query products --name S2A_MSI');
+    const { code, out, err } = await context.earshot('query products --name S2A_MSI');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(/^No product matches\..*--explain\n$/);
   });
@@ -209,14 +211,14 @@ describe('a box', () => {
     ['48,6,45,11', 357, '6,45,11,48'],
     ['-30,15,-35,20', 355, '15,-35,20,-30'],
   ])('%s that looks like latitude first is warned about', async (box, degrees, corrected) => {
-    const { err } = await expectEnd(world.earshot(['query', 'products', `--bbox=${box}`]), 0);
+    const { err } = await expectEnd(context.earshot(['query', 'products', `--bbox=${box}`]), 0);
     expect(err).toContain(
       `warning: --bbox: The box spans ${degrees} degrees of longitude, across the antimeridian. The order is west,south,east,north. If latitudes come first here, use ${corrected}.\n`,
     );
   });
 
   it.each(['6,45,11,48', '170,-20,-170,20', '100,0,-80,20'])('%s is not', async (box) => {
-    const { err } = await world.earshot(['query', 'products', `--bbox=${box}`]);
+    const { err } = await context.earshot(['query', 'products', `--bbox=${box}`]);
     expect(err).not.toContain('warning');
   });
 });
@@ -225,7 +227,7 @@ describe('a record without attributes', () => {
   const name = 'S2C_MSIL1C_20260501T103021_N0511_R022_T33UVV_20260501T140000.SAFE';
   const query = ['query', 'products'];
 
-  it('has the tile, orbit and level of its name, and --tile finds it', async ({ world: own }) => {
+  it('has the tile, orbit and level of its name, and --tile finds it', async ({ context: own }) => {
     const [id, other] = [guid('7'), guid('8')];
     await own.fill([told({ id, name, fields: { Attributes: undefined } })]);
     const attributes = { tileId: '33UVV' };
@@ -239,7 +241,7 @@ describe('a record without attributes', () => {
     expect(await own.digits(['--tile', '31UFR,33UVV'])).toBe('871');
   });
 
-  it('matches no filter on an attribute, as in the catalogue', async ({ world: own }) => {
+  it('matches no filter on an attribute, as in the catalogue', async ({ context: own }) => {
     await own.fill([told({ id: guid('7'), name, fields: { Attributes: undefined } })]);
     const filter =
       "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/OData.CSC.StringAttribute/Value eq '33UVV')";
@@ -251,7 +253,7 @@ describe('a record without attributes', () => {
 describe('a collection that is none', () => {
   it('is warned about, with the one that may be meant', async () => {
     const argv = ['query', 'products', '--collection', 'SENTINEL2', '--count'];
-    const { code, out, err } = await world.earshot(argv);
+    const { code, out, err } = await context.earshot(argv);
     expect({ code, out }).toEqual({ code: 0, out: '0\n' });
     expect(err).toMatch(/^warning: .*SENTINEL2[\s\S]*SENTINEL-2/);
   });
@@ -315,7 +317,7 @@ describe('wrong words', () => {
     ['--explain --count', /cannot be used with/],
     ['--cloudy 3', /unknown option '--cloudy'/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
-    await expectRefusal(world.earshot(['query', 'products', ...line.split(' ')]), message);
+    await expectRefusal(context.earshot(['query', 'products', ...line.split(' ')]), message);
   });
 
   it.each<[string, string[], RegExp]>([
@@ -326,17 +328,17 @@ describe('wrong words', () => {
     ['Collection/Name eq SENTINEL-2', [], /'SENTINEL-2'/],
   ])('the filter %s is refused with the place', async (filter, words, message) => {
     const argv = ['query', 'products', '--filter', filter, ...words];
-    const { code, out, err } = await world.earshot(argv);
+    const { code, out, err } = await context.earshot(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(/^earshot: The filter cannot be used for (Deleted)?Products\.\n {2}- /);
     expect(err).toMatch(message);
   });
 
   it('a key of another order is refused with the order it belongs to', async () => {
-    const first = await world.earshot('query products --limit 1');
+    const first = await context.earshot('query products --limit 1');
     const key = /--after (\S+)/.exec(first.err)?.[1] ?? '';
     const argv = ['query', 'products', '--orderby', 'received asc', '--after', key];
-    await expectEnd(world.earshot(argv), 2, 'belongs to --orderby "received desc"');
+    await expectEnd(context.earshot(argv), 2, 'belongs to --orderby "received desc"');
   });
 
   it.each<[string, string, RegExp]>([
@@ -355,6 +357,6 @@ describe('wrong words', () => {
   ])('a file with %s is refused with the reason', async (_title, text, message) => {
     const file = join(temporaryDirectory(), 'area.geojson');
     writeFileSync(file, text);
-    await expectRefusal(world.earshot(['query', 'products', '--intersects', file]), message);
+    await expectRefusal(context.earshot(['query', 'products', '--intersects', file]), message);
   });
 });

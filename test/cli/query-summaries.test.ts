@@ -3,7 +3,7 @@ import { stripVTControlCharacters, styleText } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summaries.ts';
 import { nowUs, printed, printedJson } from './fake-io.ts';
-import { createWorld, filledWorld } from './filled-store.ts';
+import { createContext, filledContext } from './filled-store.ts';
 import { guid } from './product-samples.ts';
 import { hostile, putSummaries, steering } from './summary-samples.ts';
 
@@ -21,8 +21,8 @@ const digest = { kind: 'digest', subject: 'd', productId: null, productName: nul
 const unchecked = { validateStream: false };
 
 // These tests only read.
-const world = createWorld(afterAll);
-await putSummaries(world.dataDir, [
+const context = createContext(afterAll);
+await putSummaries(context.dataDir, [
   { text: { text: 'First.' } },
   { text: { text: 'Second, of 4711 bands.', verified: false, doubts: ['4711', 'Ulm'] } },
   { text: { text: 'Third.', model: null } },
@@ -31,7 +31,7 @@ await putSummaries(world.dataDir, [
   { waits: true },
 ]);
 
-const query = (...words: string[]) => world.earshot(['query', 'summaries', ...words]);
+const query = (...words: string[]) => context.earshot(['query', 'summaries', ...words]);
 
 describe('the summaries for people', () => {
   it('stand below what they are about, with what is wrong with them', async () => {
@@ -61,7 +61,7 @@ describe('the summaries for people', () => {
   });
 
   it('fit a terminal, with how far they are in colour', async () => {
-    const own = await filledWorld();
+    const own = await filledContext();
     const text = 'This product of Sentinel-2A holds reflectance over parts of Italy and Slovenia.';
     const outcome = { outcome: 'failed', error: `Why: ${text}`, template: text } as const;
     const filter = "startswith(Name,'S2')";
@@ -178,14 +178,14 @@ describe('the summaries for programs', () => {
     ['--kind product --before 4 --limit 2', [3, 2]],
     ['--subscription nobody', []],
   ])('with %s are %j', async (line, ids) => {
-    const rows = await world.rows(['query', 'summaries', ...line.split(' ')]);
+    const rows = await context.rows(['query', 'summaries', ...line.split(' ')]);
     expect(rows.map(({ id }) => id)).toEqual(ids);
   });
 });
 
 describe('hostile texts, names and errors', () => {
   it('steer no terminal, and are no formulas', async () => {
-    const own = await filledWorld();
+    const own = await filledContext();
     const job = { productName: hostile, subscription: hostile };
     await putSummaries(own.dataDir, [
       { job, text: { text: hostile, verified: false, doubts: [hostile] } },

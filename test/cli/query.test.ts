@@ -3,9 +3,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import {
-  createWorld,
+  createContext,
   delivery,
-  filledWorld,
+  filledContext,
   hourUs,
   numbered,
   rawDelivery,
@@ -13,11 +13,11 @@ import {
 } from './filled-store.ts';
 
 /** Five notifications that differ in everything a filter can ask for. */
-async function createVariedWorld() {
-  const world = createWorld(afterAll);
+async function createVariedContext() {
+  const context = createContext(afterAll);
   const ago = (hours: number) => ({ receivedAtUs: nowUs - hours * hourUs });
   const date = (hours: number) => ({ NotificationDate: formatDateUs(nowUs - hours * hourUs) });
-  await world.fill([
+  await context.fill([
     delivery({ ...date(49) }, ago(48)),
     delivery(
       { ...date(72), AckId: 'ack-2', ProductId: 'product-2', ProductName: 'S2B_TWO.SAFE' },
@@ -42,11 +42,11 @@ async function createVariedWorld() {
       ago(0),
     ),
   ]);
-  return world;
+  return context;
 }
 
 // These tests only read: they share one data directory, since filling it takes longer than a query.
-const world = await createVariedWorld();
+const context = await createVariedContext();
 
 describe('query', () => {
   it.each<[string, number[]]>([
@@ -85,7 +85,7 @@ describe('query', () => {
     ['--event created --product-id product-1 --since 7d', [1]],
   ])('%s chooses the positions %j', async (line, positions) => {
     const argv = line.split(' ').filter((word) => word !== '');
-    expect(await world.positions(['query', ...argv])).toEqual(positions);
+    expect(await context.positions(['query', ...argv])).toEqual(positions);
   });
 
   it.each<[string, number[]]>([
@@ -100,11 +100,11 @@ describe('query', () => {
     ['S?A_*', [3, 1]],
     ['*', [4, 3, 2, 1]],
   ])('--name %s chooses the positions %j', async (pattern, positions) => {
-    expect(await world.positions(['query', '--name', pattern])).toEqual(positions);
+    expect(await context.positions(['query', '--name', pattern])).toEqual(positions);
   });
 
   it('--since and --until are right when the clock was set back in between', async () => {
-    const back = createWorld();
+    const back = createContext();
     const hoursAgo = [5, 4, 1, 3, 2];
     await back.fill(
       numbered(1, 5).map((each, i) => ({
@@ -118,24 +118,24 @@ describe('query', () => {
 
   it('says on stderr which event is not documented, and looks for it all the same', async () => {
     const argv = ['query', '--event', 'created,updated', '--json'];
-    const { out, err } = await expectEnd(world.earshot(argv), 0);
+    const { out, err } = await expectEnd(context.earshot(argv), 0);
     expect(JSON.parse(out)).toHaveLength(3);
     expect(err).toBe(
       `No event "updated" is documented; the catalogue's are created, modified, deleted.\n`,
     );
-    expect((await world.earshot('query --event Deleted')).err).toBe('');
+    expect((await context.earshot('query --event Deleted')).err).toBe('');
   });
 
   it('says on stderr that nothing matches, and is done', async () => {
-    const { code, out, err } = await world.earshot('query --product-id none');
+    const { code, out, err } = await context.earshot('query --product-id none');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe('No notification matches. Without flags, `earshot query` shows the newest.\n');
-    const named = await world.earshot('query --name S2A');
+    const named = await context.earshot('query --name S2A');
     expect(named.err).toMatch(/^No notification matches\. A --name must match as a whole/);
   });
 
   it('says of an empty log that nothing has been received', async () => {
-    const own = await filledWorld();
+    const own = await filledContext();
     expect(await own.earshot('query')).toMatchObject({
       code: 0,
       err: 'Nothing has been received yet.\n',
@@ -143,7 +143,7 @@ describe('query', () => {
   });
 
   it('shows 50 rows to a person, all of them to a program', async () => {
-    const large = await filledWorld(numbered(1, 60));
+    const large = await filledContext(numbered(1, 60));
     const { out, err } = await large.earshot('query');
     expect(out.trimEnd().split('\n')).toHaveLength(51);
     expect(err).toMatch(/^50 shown\..*--before 11\n$/);
@@ -151,7 +151,7 @@ describe('query', () => {
   });
 
   it('streams more rows than one page of the store holds', async () => {
-    const large = createWorld();
+    const large = createContext();
     await withStore(large.dataDir, (store) =>
       Promise.all(numbered(1, 2500).map((each) => store.accept(each))),
     );
@@ -166,14 +166,14 @@ describe('paging', () => {
     ['newest', '--before', [6, 5, 4, 3, 2, 1]],
     ['oldest', '--after', [1, 2, 3, 4, 5, 6]],
   ])('by the hint, %s first, stays right while rows arrive', async (order, flag, expected) => {
-    const world = createWorld();
-    await withStore(world.dataDir, async (store) => {
+    const context = createContext();
+    await withStore(context.dataDir, async (store) => {
       for (const each of numbered(1, 6)) await store.accept(each);
       const seen: number[] = [];
       let bound: string[] = [];
       for (let page = 0; page < 3; page += 1) {
         const argv = ['query', '--order', order, '--limit', '2', ...bound];
-        const { out, err } = await world.earshot(argv);
+        const { out, err } = await context.earshot(argv);
         seen.push(...[...out.matchAll(/^ *(\d+) /gm)].map(([, position]) => Number(position)));
         const hint = err.match(/the same with (--\w+) (\d+)/);
         expect(hint?.[1]).toBe(flag);
@@ -193,29 +193,29 @@ describe('query --body', () => {
     broken[broken.indexOf('~')] = 0xff;
     const bytes = Buffer.concat([Buffer.from('\ufeff'), Buffer.from(odd)]);
     for (const body of [bytes, broken]) {
-      const world = await filledWorld([delivery(), rawDelivery(body)]);
-      const { code, outBytes, err } = await world.earshot('query --ack-id odd --body');
+      const context = await filledContext([delivery(), rawDelivery(body)]);
+      const { code, outBytes, err } = await context.earshot('query --ack-id odd --body');
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect(outBytes.equals(body)).toBe(true);
     }
   });
 
   it('parts several bodies by a line break', async () => {
-    const world = createWorld();
+    const context = createContext();
     const deliveries = numbered(1, 3);
-    await world.fill(deliveries);
-    const { out } = await world.earshot('query --body --order oldest');
+    await context.fill(deliveries);
+    const { out } = await context.earshot('query --body --order oldest');
     expect(out).toBe(deliveries.map(({ body }) => Buffer.from(body).toString()).join('\n'));
   });
 
   it('is not cut at 50 rows', async () => {
-    const world = await filledWorld(numbered(1, 60));
-    expect((await world.earshot('query --body')).out.split('\n')).toHaveLength(60);
+    const context = await filledContext(numbered(1, 60));
+    expect((await context.earshot('query --body')).out.split('\n')).toHaveLength(60);
   });
 
   it('fails when there is none', async () => {
-    const world = await filledWorld([delivery()]);
-    const { code, out, err } = await world.earshot('query --ack-id none --body');
+    const context = await filledContext([delivery()]);
+    const { code, out, err } = await context.earshot('query --ack-id none --body');
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toBe('earshot: No notification matches, so there is no body.\n');
   });

@@ -8,55 +8,55 @@ import {
   compareAutomatically,
   hourUs,
   nowUs,
-  openReconcileWorld,
-  type ReconcileWorld,
-} from './reconcile-world.ts';
+  openReconcileContext,
+  type ReconcileContext,
+} from './reconcile-context.ts';
 
 const reconcile = ['reconcile', '--since', '3d'];
 
-async function openRegistered(options: Parameters<typeof openReconcileWorld>[0] = {}) {
-  const world = await openReconcileWorld(options);
-  await world.register('sea-ice');
-  return world;
+async function openRegistered(options: Parameters<typeof openReconcileContext>[0] = {}) {
+  const context = await openReconcileContext(options);
+  await context.register('sea-ice');
+  return context;
 }
 
-const it = test.extend('world', () => openRegistered());
+const it = test.extend('context', () => openRegistered());
 
 /** Runs the command until it asks for the third list, which is never answered. */
-async function cutThird(world: ReconcileWorld, clock: () => number) {
+async function cutThird(context: ReconcileContext, clock: () => number) {
   let asked = 0;
   const stopping: typeof fetch = async (input, init) => {
     asked += 1;
     if (asked === 3) running.stop();
     return fetch(input, init);
   };
-  const running = world.start(reconcile, { fetch: stopping, nowUs: clock });
+  const running = context.start(reconcile, { fetch: stopping, nowUs: clock });
   return running.ended;
 }
 
-const rowsOf = ({ withStore }: ReconcileWorld) =>
+const rowsOf = ({ withStore }: ReconcileContext) =>
   withStore((store) => collect(store.find({ order: 'oldest' })));
 
 describe('earshot reconcile', () => {
-  it('refuses a subscription that never was, and says which were', async ({ world }) => {
-    expect(await world.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
+  it('refuses a subscription that never was, and says which were', async ({ context }) => {
+    expect(await context.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
       code: 2,
       err: 'earshot: There never was a subscription alps in this data directory. Known are: sea-ice.\n',
     });
   });
 
   it('says that nothing was registered, and what to do', async () => {
-    const world = await openReconcileWorld({ past: undefined });
-    await world.withStore(async () => undefined);
-    const { err } = await expectEnd(world.run(reconcile), 2);
+    const context = await openReconcileContext({ past: undefined });
+    await context.withStore(async () => undefined);
+    const { err } = await expectEnd(context.run(reconcile), 2);
     expect(err).toContain('No subscription was ever registered in this data directory');
     expect(err).toContain('earshot register');
     // Named or not, there is nothing to be named.
-    expect((await world.run([...reconcile, '--subscription', 'alps'])).err).toBe(err);
+    expect((await context.run([...reconcile, '--subscription', 'alps'])).err).toBe(err);
   });
 
   it('refuses an empty window, and times that are none', async () => {
-    const world = await openRegistered({ past: undefined });
+    const context = await openRegistered({ past: undefined });
     let clockUs = nowUs;
     const ticking = () => {
       clockUs += 7_000;
@@ -68,15 +68,19 @@ describe('earshot reconcile', () => {
       ['--since 2026-06-01', 'The window is empty'],
       ['--since yesterday', 'Use 90m, 24h, 7d'],
     ] as const) {
-      await expectEnd(world.run(['reconcile', ...flags.split(' ')], { nowUs: ticking }), 2, reason);
+      await expectEnd(
+        context.run(['reconcile', ...flags.split(' ')], { nowUs: ticking }),
+        2,
+        reason,
+      );
     }
-    expect(world.asked()).toBe(0);
+    expect(context.asked()).toBe(0);
   });
 
   it('says so where nothing was asked for in the window', async () => {
-    const world = await openRegistered({ past: undefined });
+    const context = await openRegistered({ past: undefined });
     const atUs = nowUs - 86_400_000_000;
-    await world.withStore(({ administration }) =>
+    await context.withStore(({ administration }) =>
       administration.commit({
         forget: 'sea-ice',
         history: [
@@ -87,7 +91,7 @@ describe('earshot reconcile', () => {
         ],
       }),
     );
-    const { code, out, err } = await world.run('reconcile --since 2h');
+    const { code, out, err } = await context.run('reconcile --since 2h');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(
       /^No event is expected: there was no subscription in that time\. 0 requests/,
@@ -95,31 +99,31 @@ describe('earshot reconcile', () => {
   });
 
   it('names what to set when the catalogue wants a login, and logs in when that is set', async () => {
-    const world = await openRegistered();
-    world.sandbox.service.change({ queriesNeedToken: true });
-    expect(await world.run(reconcile)).toMatchObject({
+    const context = await openRegistered();
+    context.sandbox.service.change({ queriesNeedToken: true });
+    expect(await context.run(reconcile)).toMatchObject({
       code: 1,
       err: 'earshot: The catalogue refuses to list the created products without a login (401). Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.\n',
     });
     const env = { EARSHOT_ACCOUNT_USERNAME: 'sandbox', EARSHOT_ACCOUNT_PASSWORD: 'sandbox' };
-    expect(await world.run(reconcile, { env })).toMatchObject({ code: 0 });
+    expect(await context.run(reconcile, { env })).toMatchObject({ code: 0 });
   });
 
-  it('asks again for pages that are broken, and ends with all of it', async ({ world }) => {
-    world.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
-    const { err } = await expectEnd(world.run(reconcile), 0);
+  it('asks again for pages that are broken, and ends with all of it', async ({ context }) => {
+    context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
+    const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
       /^The catalogue's answer cannot be used; trying again for about 2 min …\n112 of 112 events were missing and are recovered now\. 4 requests/,
     );
   });
 
-  it('takes the progress away before it tells that the catalogue fails', async ({ world }) => {
+  it('takes the progress away before it tells that the catalogue fails', async ({ context }) => {
     let asked = 0;
     const failing: typeof fetch = async (input, init) => {
       asked += 1;
       return asked === 2 ? new Response('', { status: 500 }) : fetch(input, init);
     };
-    const { code, err } = await world.run(reconcile, {
+    const { code, err } = await context.run(reconcile, {
       ...{ fetch: failing, isTTY: true, columns: 80 },
     });
     expect(code).toBe(0);
@@ -129,21 +133,28 @@ describe('earshot reconcile', () => {
   });
 
   it('does not wait for hours: it ends with how long the catalogue wants to be left alone', async () => {
-    const world = await openRegistered();
-    world.sandbox.service.change({ queryRetryAfterSeconds: 900, nextQueries: { rateLimited: 1 } });
-    await expectEnd(world.run(reconcile), 1, /asked too often \(429, .*Try again in 900 seconds\./);
-    expect(world.asked()).toBe(1);
+    const context = await openRegistered();
+    context.sandbox.service.change({
+      queryRetryAfterSeconds: 900,
+      nextQueries: { rateLimited: 1 },
+    });
+    await expectEnd(
+      context.run(reconcile),
+      1,
+      /asked too often \(429, .*Try again in 900 seconds\./,
+    );
+    expect(context.asked()).toBe(1);
   });
 
   it('ends at once with Ctrl-C while a catalogue that is down is tried again', async () => {
-    const world = await openRegistered();
+    const context = await openRegistered();
     let tries = 0;
     const fetchDown: typeof fetch = async () => {
       tries += 1;
       const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
       throw new TypeError('fetch failed', { cause: refused });
     };
-    const down = world.start(reconcile, { fetch: fetchDown });
+    const down = context.start(reconcile, { fetch: fetchDown });
     // The second try comes a second later; the cause is told once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
     const line = 'The catalogue does not answer (ECONNREFUSED); trying again for about 2 min …\n';
@@ -155,25 +166,27 @@ describe('earshot reconcile', () => {
     });
   });
 
-  it('goes on after Ctrl-C from the hours that are done, and ends the same', async ({ world }) => {
+  it('goes on after Ctrl-C from the hours that are done, and ends the same', async ({
+    context,
+  }) => {
     let nowMs = nowUs / 1_000;
     const clock = () => nowMs * 1_000;
-    expect(await cutThird(world, clock)).toMatchObject({ code: 1 });
+    expect(await cutThird(context, clock)).toMatchObject({ code: 1 });
     nowMs += 12 * 60_000;
-    const { err } = await expectEnd(world.run(reconcile, { nowUs: clock }), 0);
+    const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
     expect(err).toMatch(/^Going on with what began 12 min ago\.\n9 of 112 events were missing/);
-    expect(await rowsOf(world)).toHaveLength(112);
+    expect(await rowsOf(context)).toHaveLength(112);
     // That one is finished: the same words begin anew.
-    const again = await world.run(reconcile, { nowUs: clock });
+    const again = await context.run(reconcile, { nowUs: clock });
     expect(again.err).toMatch(/^Nothing is missing: 112 events\./);
   });
 
   it('says that it waits for another program that compares, and then goes on', async () => {
-    const world = await openRegistered();
-    const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 0 });
-    const running = world.start(reconcile);
+    const context = await openRegistered();
+    const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 0 });
+    const running = context.start(reconcile);
     await expect.poll(running.err).toContain('Waiting for the receiver');
-    expect(world.asked()).toBe(0);
+    expect(context.asked()).toBe(0);
     release();
     expect(await running.ended).toMatchObject({ code: 0 });
   });
@@ -182,13 +195,13 @@ describe('earshot reconcile', () => {
 const dayUs = 24 * hourUs;
 
 /** When what is in the log was received. */
-const receivedAt = async (world: ReconcileWorld) =>
-  new Set((await rowsOf(world)).map(({ receivedAtUs }) => receivedAtUs));
+const receivedAt = async (context: ReconcileContext) =>
+  new Set((await rowsOf(context)).map(({ receivedAtUs }) => receivedAtUs));
 
 it('calls no hour complete that lasts yet by the catalogue’s clock, though ours is a day ahead', async () => {
-  const world = await openRegistered();
-  await expectEnd(world.run(reconcile, { nowUs: () => nowUs + dayUs }), 0);
-  const hours = await world.withStore(({ completeness }) =>
+  const context = await openRegistered();
+  await expectEnd(context.run(reconcile, { nowUs: () => nowUs + dayUs }), 0);
+  const hours = await context.withStore(({ completeness }) =>
     completeness.coverage({ sinceUs: 0, untilUs: nowUs + 9 * dayUs }),
   );
   // The whole hours of two days: the third one is to come.
@@ -197,15 +210,17 @@ it('calls no hour complete that lasts yet by the catalogue’s clock, though our
   expect(latestUs).toBe(Date.UTC(2026, 4, 2, 12) * 1_000);
   expect(Math.max(...hours.map(({ comparedAtUs }) => comparedAtUs))).toBeLessThan(nowUs + hourUs);
   // What was found meanwhile stands in the log with the right time.
-  expect(await printedJson(world.run('reconcile --since 3d --json'))).toMatchObject({ fetched: 0 });
+  expect(await printedJson(context.run('reconcile --since 3d --json'))).toMatchObject({
+    fetched: 0,
+  });
 });
 
-it('goes on with a run within two hours, and begins anew after that', async ({ world }) => {
+it('goes on with a run within two hours, and begins anew after that', async ({ context }) => {
   let atUs = nowUs;
   const clock = () => atUs;
   const cut = async (afterUs: number) => {
     atUs += afterUs;
-    return (await cutThird(world, clock)).err;
+    return (await cutThird(context, clock)).err;
   };
   expect(await cut(0)).not.toContain('Going on');
   expect(await cut(2 * hourUs)).toContain('Going on with what began 120 min ago.');
@@ -218,34 +233,34 @@ it.each([
 ])(
   'dates what it fetches by our clock, as pushes are, and tells of %d h once',
   async (hours, told) => {
-    const world = await openRegistered();
+    const context = await openRegistered();
     const ownUs = nowUs + hours * hourUs;
-    const { err } = await expectEnd(world.run(reconcile, { nowUs: () => ownUs }), 0);
+    const { err } = await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0);
     const lines = err.split('\n');
     expect(lines).toHaveLength(3);
     expect(lines[1]).toBe(`This machine's clock is ${told}. Set it by NTP.`);
-    expect(await receivedAt(world)).toEqual(new Set([ownUs]));
+    expect(await receivedAt(context)).toEqual(new Set([ownUs]));
   },
 );
 
-it('takes a clock that is a minute off for right', async ({ world }) => {
+it('takes a clock that is a minute off for right', async ({ context }) => {
   const ownUs = nowUs + 60_000_000;
-  const { err } = await world.run(reconcile, { nowUs: () => ownUs });
+  const { err } = await context.run(reconcile, { nowUs: () => ownUs });
   expect(err).toMatch(/^112 of 112 events were missing .*\n$/);
 });
 
-it('dates what the receiver fetches by our clock', async ({ world }) => {
-  await catchUpIndex({ dataDir: world.dataDir });
+it('dates what the receiver fetches by our clock', async ({ context }) => {
+  await catchUpIndex({ dataDir: context.dataDir });
   const ownUs = nowUs - 3 * hourUs;
-  expect(await compareAutomatically(world, ownUs)).toBe('all');
-  expect(await receivedAt(world)).toEqual(new Set([ownUs]));
+  expect(await compareAutomatically(context, ownUs)).toBe('all');
+  expect(await receivedAt(context)).toEqual(new Set([ownUs]));
 });
 
-it('promises no more than it can after a cut when our clock is ahead', async ({ world }) => {
+it('promises no more than it can after a cut when our clock is ahead', async ({ context }) => {
   const clock = () => nowUs + 3 * hourUs;
-  expect((await cutThird(world, clock)).err).toMatch(
+  expect((await cutThird(context, clock)).err).toMatch(
     /ahead of the catalogue's: .*\nearshot: Stopped\. What was compared is kept; the same command may compare it again, /,
   );
-  const { err } = await world.run(reconcile, { nowUs: () => clock() + 60_000_000 });
+  const { err } = await context.run(reconcile, { nowUs: () => clock() + 60_000_000 });
   expect(err).toMatch(/^9 of 112 events were missing and are recovered now\./);
 });

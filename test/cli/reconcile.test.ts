@@ -3,24 +3,24 @@ import { describe, expect, it } from 'vitest';
 import type { CatalogueEvent } from '../../src/sandbox/publishing/events.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { expectEnd } from './fake-io.ts';
-import { hourUs, nowUs, openReconcileWorld, type ReconcileWorld } from './reconcile-world.ts';
+import { hourUs, nowUs, openReconcileContext, type ReconcileContext } from './reconcile-context.ts';
 
-/** A world of which 60 publications were pushed. */
+/** A context of which 60 publications were pushed. */
 async function openPartlyTold() {
-  const world = await openReconcileWorld();
-  await world.register('sea-ice');
-  await world.push('sea-ice', (await world.held()).slice(0, 60));
-  return world;
+  const context = await openReconcileContext();
+  await context.register('sea-ice');
+  await context.push('sea-ice', (await context.held()).slice(0, 60));
+  return context;
 }
 
-const rowsOf = ({ withStore }: ReconcileWorld) =>
+const rowsOf = ({ withStore }: ReconcileContext) =>
   withStore((store) => collect(store.find({ order: 'oldest' })));
 
 const eventsOf = (rows: readonly { event: string; productId: string }[]) =>
   rows.map(({ event, productId }) => `${event} ${productId}`).toSorted();
 
 /** What the catalogue still shows of its events: each product's newest state. */
-function shown({ sandbox }: ReconcileWorld): string[] {
+function shown({ sandbox }: ReconcileContext): string[] {
   const events: CatalogueEvent[] = [...sandbox.events()];
   const isGone = new Set(
     events.filter(({ event }) => event === 'deleted').map(({ productId }) => productId),
@@ -33,23 +33,23 @@ function shown({ sandbox }: ReconcileWorld): string[] {
 
 describe('earshot reconcile', () => {
   it('writes all that the catalogue shows and no push told of, and finds nothing the second time', async () => {
-    const world = await openPartlyTold();
-    const first = await expectEnd(world.run('reconcile --since 3d'), 0);
+    const context = await openPartlyTold();
+    const first = await expectEnd(context.run('reconcile --since 3d'), 0);
     expect(first.err).toMatch(
       /^52 of 112 events were missing and are recovered now\. 3 requests, /,
     );
-    const rows = await rowsOf(world);
-    expect(eventsOf(rows)).toEqual(shown(world));
+    const rows = await rowsOf(context);
+    expect(eventsOf(rows)).toEqual(shown(context));
     expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(52);
-    const second = await world.run('reconcile --since 3d');
+    const second = await context.run('reconcile --since 3d');
     expect(second).toMatchObject({ code: 0, out: first.out });
     expect(second.err).toMatch(/^Nothing is missing: 112 events\. 3 requests, /);
-    expect(await rowsOf(world)).toEqual(rows);
+    expect(await rowsOf(context)).toEqual(rows);
   });
 
   it('prints the counts as a table, and how far it is on a terminal only', async () => {
-    const world = await openPartlyTold();
-    const inPipe = await world.run('reconcile --since 3d');
+    const context = await openPartlyTold();
+    const inPipe = await context.run('reconcile --since 3d');
     expect(inPipe.out.split('\n')).toEqual([
       'subscription  event     expected  pushed  late  recovered  missing',
       'sea-ice       created         87      60     0         27        0',
@@ -58,7 +58,7 @@ describe('earshot reconcile', () => {
       '',
     ]);
     expect(inPipe.err.split('\n')).toHaveLength(2);
-    const onTerminal = await world.run('reconcile --since 3d', {
+    const onTerminal = await context.run('reconcile --since 3d', {
       isTTY: true,
       columns: 80,
     });
@@ -75,60 +75,60 @@ describe('earshot reconcile', () => {
   });
 
   it('with --dry-run lists what is missing, and writes nothing', async () => {
-    const world = await openPartlyTold();
-    const before = await rowsOf(world);
-    const { out, err } = await expectEnd(world.run('reconcile --since 3d --dry-run'), 0);
+    const context = await openPartlyTold();
+    const before = await rowsOf(context);
+    const { out, err } = await expectEnd(context.run('reconcile --since 3d --dry-run'), 0);
     const lines = out.split('\n').slice(0, -1);
     expect(lines).toHaveLength(52);
-    const [newest] = (await world.held()).toReversed();
+    const [newest] = (await context.held()).toReversed();
     const date = newest?.PublicationDate.slice(0, 19).replace('T', ' ');
     expect(lines).toContain(`${date}  created   sea-ice  ${newest?.Name}`);
     expect(err).toMatch(/^52 of 112 events are missing\. Without --dry-run they are fetched\. /);
-    expect(await rowsOf(world)).toEqual(before);
+    expect(await rowsOf(context)).toEqual(before);
     // Nor what is known of hours.
-    const coverage = await world.run('coverage --since 3d --json');
+    const coverage = await context.run('coverage --since 3d --json');
     expect(JSON.parse(coverage.out).subscriptions[0]).toMatchObject({ comparedHours: 0 });
   });
 
   it('with --dry-run --json gives a line for each missing event, its fields as documented', async () => {
-    const world = await openPartlyTold();
-    const { out } = await world.run('reconcile --since 3d --dry-run --json');
+    const context = await openPartlyTold();
+    const { out } = await context.run('reconcile --since 3d --dry-run --json');
     const rows = out
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line));
-    const told = new Set(eventsOf(await rowsOf(world)));
-    expect(eventsOf(rows)).toEqual(shown(world).filter((event) => !told.has(event)));
+    const told = new Set(eventsOf(await rowsOf(context)));
+    expect(eventsOf(rows)).toEqual(shown(context).filter((event) => !told.has(event)));
     const deleted = rows.find(({ event }) => event === 'deleted');
     expect(Object.keys(deleted)).toEqual(
       'subscription event productId productName date'.split(' '),
     );
     expect(deleted.date).toMatch(/^2026-05-0\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    const { out: help } = await world.run('reconcile --help');
+    const { out: help } = await context.run('reconcile --help');
     expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(' ')}`);
   });
 
   it('with --check exits with 3 and writes no notification, and 0 once nothing is missing', async () => {
-    const world = await openPartlyTold();
-    const before = await rowsOf(world);
+    const context = await openPartlyTold();
+    const before = await rowsOf(context);
     const check = ['reconcile', '--since', '3d', '--check'];
-    const first = await expectEnd(world.run(check), 3);
+    const first = await expectEnd(context.run(check), 3);
     expect(first.out).toContain('created         87      60     0          0       27\n');
     expect(first.err.split('\n').slice(1)).toEqual([
       'earshot: 52 events are missing. The same command without --check fetches them.',
       '',
     ]);
-    const preview = await expectEnd(world.run([...check, '--dry-run']), 3);
+    const preview = await expectEnd(context.run([...check, '--dry-run']), 3);
     expect(preview.err).toContain('The same command without --check and --dry-run fetches them.');
-    expect(await rowsOf(world)).toEqual(before);
-    await world.run('reconcile --since 3d');
-    expect(await world.run(check)).toMatchObject({ code: 0 });
+    expect(await rowsOf(context)).toEqual(before);
+    await context.run('reconcile --since 3d');
+    expect(await context.run(check)).toMatchObject({ code: 0 });
   });
 
   it('with --json tells the window, what it took, and the counts, each field as documented', async () => {
-    const world = await openPartlyTold();
+    const context = await openPartlyTold();
     // The names of these flags before, which still work.
-    const { out, err } = await world.run('reconcile --from 3d --to 1h -o json');
+    const { out, err } = await context.run('reconcile --from 3d --to 1h -o json');
     expect(err).toBe('');
     const document = JSON.parse(out);
     expect(document).toEqual({
@@ -153,39 +153,39 @@ describe('earshot reconcile', () => {
       );
     expect(document.fetched).toBe(sum('recovered'));
     expect(sum('expected')).toBe(sum('pushed') + sum('recovered'));
-    const { out: help } = await world.run('reconcile --help');
+    const { out: help } = await context.run('reconcile --help');
     for (const name of [...Object.keys(document), ...Object.keys(document.counts[0])]) {
       expect(help).toContain(name);
     }
   });
 
   it('reports how many deletions may be expected or not', async () => {
-    const world = await openReconcileWorld();
-    await world.register('online', { filter: 'Online eq true' });
-    const { out, err } = await expectEnd(world.run('reconcile --since 3d'), 0);
+    const context = await openReconcileContext();
+    await context.register('online', { filter: 'Online eq true' });
+    const { out, err } = await expectEnd(context.run('reconcile --since 3d'), 0);
     expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
-    const { deletedProducts } = world.sandbox.holdings();
+    const { deletedProducts } = context.sandbox.holdings();
     expect(err).toContain(
       ` recovered now. ${deletedProducts} records lack what the filter asks for, so it is not known whether they are expected; not counted. `,
     );
-    const { out: json } = await world.run('reconcile --since 3d --check --json');
+    const { out: json } = await context.run('reconcile --since 3d --check --json');
     const [, , deleted] = JSON.parse(json).counts;
     expect(deleted).toMatchObject({ event: 'deleted', expected: 0, undecided: deletedProducts });
   });
 
   it('compares a subscription with its own filter, and only the one that is named', async () => {
-    const world = await openReconcileWorld();
-    await world.register('all');
-    await world.register('s2', { filter: "Collection/Name eq 'SENTINEL-2'" });
-    const wanted = (await world.held()).filter(({ Name }) => Name.startsWith('S2'));
-    const { out } = await world.run('reconcile --since 3d --subscription s2 --json'.split(' '));
+    const context = await openReconcileContext();
+    await context.register('all');
+    await context.register('s2', { filter: "Collection/Name eq 'SENTINEL-2'" });
+    const wanted = (await context.held()).filter(({ Name }) => Name.startsWith('S2'));
+    const { out } = await context.run('reconcile --since 3d --subscription s2 --json'.split(' '));
     const { counts } = JSON.parse(out);
     expect(counts.map((row: { subscription: string }) => row.subscription)).toEqual([
       's2',
       's2',
       's2',
     ]);
-    const rows = await rowsOf(world);
+    const rows = await rowsOf(context);
     const created = rows.filter(({ event }) => event === 'created');
     expect(created.map(({ productId }) => productId)).toEqual(wanted.map(({ Id }) => Id));
   });
@@ -193,13 +193,13 @@ describe('earshot reconcile', () => {
 
 /** All that was published in the last two days was pushed; of the first, it was pruned. */
 async function openPruned() {
-  const world = await openReconcileWorld({ modifiedShare: 0, deletedShare: 0 });
-  await world.register('sea-ice');
-  await world.push('sea-ice', await world.held());
-  await world.run('reconcile --since 3d');
-  const { err } = await world.run('prune --older-than 1d --yes');
+  const context = await openReconcileContext({ modifiedShare: 0, deletedShare: 0 });
+  await context.register('sea-ice');
+  await context.push('sea-ice', await context.held());
+  await context.run('reconcile --since 3d');
+  const { err } = await context.run('prune --older-than 1d --yes');
   expect(err).toContain('Removed: 47 notifications.');
-  return world;
+  return context;
 }
 
 it('compares from where the log is whole, and fetches nothing of what was pruned', async () => {

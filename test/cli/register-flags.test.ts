@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { refuseFilters } from '../../src/cli/register-filter.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import { type AccountWorld, creations, openAccountWorld, rows } from './account-world.ts';
+import { type AccountContext, creations, openAccountContext, rows } from './account-context.ts';
 import { expectEnd, printedJson, runCommand } from './fake-io.ts';
 import { writeSubscriptions } from './filled-store.ts';
 
-const it = test.extend('world', () => openAccountWorld());
+const it = test.extend('context', () => openAccountContext());
 
 const polygon = (ring: number[][]) => ({ type: 'Polygon', coordinates: [ring] });
 const alps = polygon([
@@ -21,17 +21,17 @@ const alps = polygon([
 
 describe('register with product flags', () => {
   it('joins all of them by "and" to a filter that `filter check` accepts without findings', async () => {
-    const world = await openAccountWorld();
-    writeFileSync(join(world.folder, 'alps.geojson'), JSON.stringify(alps));
+    const context = await openAccountContext();
+    writeFileSync(join(context.folder, 'alps.geojson'), JSON.stringify(alps));
     const flags = [
       ...['--collection', 'S2', '--type', 'S2MSI2A,S2MSI1C', '--platform', 'S2A'],
       ...['--tile', 'T32TQM', '--cloud-below', '20', '--name', 'S2A_MSIL2A_*'],
-      ...['--bbox', '5,45,11,48', '--area', join(world.folder, 'alps.geojson')],
+      ...['--bbox', '5,45,11,48', '--area', join(context.folder, 'alps.geojson')],
       ...['--filter', 'Online eq true or ContentDate/Start gt 2026-01-01T00:00:00Z'],
     ];
-    const done = await world.run(['register', '--subscription', 'alps', ...flags, '--yes']);
+    const done = await context.run(['register', '--subscription', 'alps', ...flags, '--yes']);
     expect(done).toMatchObject({ code: 0 });
-    const [row] = rows(world);
+    const [row] = rows(context);
     expect(row).toMatchObject({ name: 'alps', status: 'running' });
     const filter = row?.filter ?? '';
     for (const part of [
@@ -50,7 +50,7 @@ describe('register with product flags', () => {
     const checked = await runCommand(['filter', 'check', filter]);
     expect(checked).toMatchObject({ code: 0, out: '' });
     // The same flags again describe what is registered already.
-    const again = await world.run(['register', '--subscription', 'alps', ...flags, '--check']);
+    const again = await context.run(['register', '--subscription', 'alps', ...flags, '--check']);
     expect(again).toMatchObject({ code: 0 });
   });
 
@@ -60,8 +60,8 @@ describe('register with product flags', () => {
     ['177,-20,-180,-12', 0, 1],
     ['5,45,11,48', 0, 1],
   ])('warns of --bbox %s only about its own numbers', async (box, warnings, parts) => {
-    const world = await openAccountWorld();
-    const done = await expectEnd(world.run(['register', `--bbox=${box}`, '--dry-run']), 0);
+    const context = await openAccountContext();
+    const done = await expectEnd(context.run(['register', `--bbox=${box}`, '--dry-run']), 0);
     expect(done.err.match(/warning/g) ?? []).toHaveLength(warnings);
     const [, filter = ''] = /Filter: (.*)\n/.exec(done.err) ?? [];
     expect(filter.match(/\(\(-?\d/g)).toHaveLength(parts);
@@ -69,25 +69,25 @@ describe('register with product flags', () => {
   });
 
   it('reports how many products of the last week match, before anything is changed', async () => {
-    const world = await openAccountWorld({
+    const context = await openAccountContext({
       sandbox: { past: { durationMs: 20 * 86_400_000, productsPerDay: 50 } },
     });
-    const shown = await expectEnd(world.run('register --collection S2 --dry-run'), 0);
+    const shown = await expectEnd(context.run('register --collection S2 --dry-run'), 0);
     const [, count] =
       /It matches ([\d,]+) products? that the catalogue published in the last 7 days/.exec(
         shown.err,
       ) ?? [];
-    const since = new Date(world.sandbox.clock.now() - 7 * 86_400_000).toISOString();
-    const url = `${world.sandbox.catalogueUrl}/odata/v1/Products?$count=true&$top=1&$filter=${encodeURIComponent(`Collection/Name eq 'SENTINEL-2' and PublicationDate ge ${since}`)}`;
+    const since = new Date(context.sandbox.clock.now() - 7 * 86_400_000).toISOString();
+    const url = `${context.sandbox.catalogueUrl}/odata/v1/Products?$count=true&$top=1&$filter=${encodeURIComponent(`Collection/Name eq 'SENTINEL-2' and PublicationDate ge ${since}`)}`;
     const answer = (await (await fetch(url)).json()) as Record<string, number>;
     expect(Number(count)).toBe(answer['@odata.count']);
     expect(Number(count)).toBeGreaterThan(0);
-    expect(rows(world)).toEqual([]);
-    const questions = world.sandbox.requests().filter(({ path }) => path.includes('/Products'));
+    expect(rows(context)).toEqual([]);
+    const questions = context.sandbox.requests().filter(({ path }) => path.includes('/Products'));
     expect(questions).toHaveLength(2);
   });
 
-  it('waits for a catalogue that asks for a short pause', async ({ world }) => {
+  it('waits for a catalogue that asks for a short pause', async ({ context }) => {
     let refusals = 1;
     const busy: typeof fetch = (input, init) => {
       const isCount = String(input instanceof Request ? input.url : input).includes('/Products');
@@ -95,24 +95,24 @@ describe('register with product flags', () => {
       refusals -= 1;
       return Promise.resolve(new Response('{}', { status: 429, headers: { 'retry-after': '1' } }));
     };
-    const done = await world.run('register --collection S1 --yes', { fetch: busy });
+    const done = await context.run('register --collection S1 --yes', { fetch: busy });
     expect(done.err).toMatch(/It matches [\d,]+ products? that the catalogue published/);
     expect({ code: done.code, refusals }).toEqual({ code: 0, refusals: 0 });
   });
 
-  it('registers although the catalogue cannot count', async ({ world }) => {
+  it('registers although the catalogue cannot count', async ({ context }) => {
     const failing: typeof fetch = (input, init) =>
       String(input instanceof Request ? input.url : input).includes('/Products')
         ? Promise.resolve(new Response('busy', { status: 503 }))
         : fetch(input, init);
-    const done = await world.run('register --collection S1 --yes', { fetch: failing });
+    const done = await context.run('register --collection S1 --yes', { fetch: failing });
     expect(done.err).toContain('Matching products were not counted: ');
     expect(done.code).toBe(0);
-    expect(rows(world)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
+    expect(rows(context)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
   });
 
   it('takes the flags for deletions, and refuses a field that deleted products lack', async () => {
-    const world = await openAccountWorld();
+    const context = await openAccountContext();
     const deleted = [
       'register',
       '--event',
@@ -122,11 +122,11 @@ describe('register with product flags', () => {
       '--bbox',
       '5,45,11,48',
     ];
-    const refused = await world.run([...deleted, '--filter', 'Online eq true', '--yes']);
+    const refused = await context.run([...deleted, '--filter', 'Online eq true', '--yes']);
     expect(refused).toMatchObject({ code: 2 });
     expect(refused.err).toContain('filter of DeletedProducts: error: ');
-    expect(rows(world)).toEqual([]);
-    const done = await world.run([...deleted, '--yes']);
+    expect(rows(context)).toEqual([]);
+    const done = await context.run([...deleted, '--yes']);
     expect(done.err).toMatch(/It matches 0 products that the catalogue deleted in the last 7 days/);
     expect(done.code).toBe(0);
   });
@@ -146,10 +146,10 @@ describe('register with product flags', () => {
     await expectEnd(runCommand(['register', ...flags, '--yes'], { env }), 2, reason);
   });
 
-  it('does not subscribe to every product because of a name alone', async ({ world }) => {
-    const refused = await expectEnd(world.run('register --subscription alps --yes'), 2);
+  it('does not subscribe to every product because of a name alone', async ({ context }) => {
+    const refused = await expectEnd(context.run('register --subscription alps --yes'), 2);
     expect(refused.err).toContain('No subscription is described.');
-    expect(rows(world)).toEqual([]);
+    expect(rows(context)).toEqual([]);
   });
 });
 
@@ -158,35 +158,35 @@ const wrong = "foo eq 'bar'";
 const trap = `${good} and Online in (true)`;
 
 describe('a filter that the catalogue would refuse', () => {
-  it('is refused with the place, and nothing is created', async ({ world }) => {
+  it('is refused with the place, and nothing is created', async ({ context }) => {
     for (const flags of [['--yes'], ['--dry-run'], ['--check']]) {
-      const refused = await world.run(['register', '--filter', wrong, ...flags]);
+      const refused = await context.run(['register', '--filter', wrong, ...flags]);
       expect(refused).toMatchObject({ code: 2, out: '' });
       expect(refused.err).toContain('nothing was changed');
       expect(refused.err).toMatch(
         /\n {2}- "default", filter of Products: error: .*foo.*\n {6}foo eq 'bar'\n {6}\^\^\^/,
       );
     }
-    expect(creations(world)).toBe(0);
-    const skipped = await world.run([
+    expect(creations(context)).toBe(0);
+    const skipped = await context.run([
       ...['register', '--filter', wrong, '--skip-filter-check', '--yes'],
     ]);
     expect(skipped.code).toBe(1);
-    expect(creations(world)).toBe(1);
+    expect(creations(context)).toBe(1);
   });
 
   it('keeps the others from being made, too, and each error is told with its name', async () => {
-    const world = await openAccountWorld();
-    writeSubscriptions(world, {
+    const context = await openAccountContext();
+    writeSubscriptions(context, {
       a: { filter: good },
       b: { filter: wrong },
       c: { events: ['deleted'], filter: 'Online eq true', status: 'paused' },
     });
-    const refused = await expectEnd(world.run('register --yes'), 2);
+    const refused = await expectEnd(context.run('register --yes'), 2);
     expect(refused.err).toContain('- "b", filter of Products: error: ');
     expect(refused.err).toContain('- "c", filter of DeletedProducts: error: ');
     expect(refused.err).not.toContain('"a"');
-    expect(rows(world)).toEqual([]);
+    expect(rows(context)).toEqual([]);
   });
 
   it('is a warning for one that runs already: the catalogue has accepted it', () => {
@@ -205,37 +205,37 @@ describe('a filter that the catalogue would refuse', () => {
   });
 });
 
-it('what is only a trap is told, and registered', async ({ world }) => {
-  const done = await expectEnd(world.run(['register', '--filter', trap, '--yes']), 0);
+it('what is only a trap is told, and registered', async ({ context }) => {
+  const done = await expectEnd(context.run(['register', '--filter', trap, '--yes']), 0);
   expect(done.err).toMatch(/The filter of "default": warning: /);
-  expect(rows(world)).toMatchObject([{ filter: trap }]);
+  expect(rows(context)).toMatchObject([{ filter: trap }]);
 });
 
 describe('earshot doctor', () => {
-  const filterFindings = async ({ run }: AccountWorld) => {
+  const filterFindings = async ({ run }: AccountContext) => {
     const findings: { check: string }[] = await printedJson(run('doctor --json'));
     return findings.filter(({ check }) => check === 'filters');
   };
 
-  it('tells what is wrong with the filters that are wanted', async ({ world }) => {
-    writeSubscriptions(world, { a: { filter: wrong }, b: { filter: trap }, c: { filter: good } });
-    expect(await filterFindings(world)).toMatchObject([
+  it('tells what is wrong with the filters that are wanted', async ({ context }) => {
+    writeSubscriptions(context, { a: { filter: wrong }, b: { filter: trap }, c: { filter: good } });
+    expect(await filterFindings(context)).toMatchObject([
       { state: 'fail', message: expect.stringMatching(/^"a": .*foo/) },
       { state: 'warn', message: expect.stringMatching(/^"b": /) },
     ]);
-    writeSubscriptions(world, { c: { filter: good } });
-    expect(await filterFindings(world)).toMatchObject([{ state: 'pass' }]);
+    writeSubscriptions(context, { c: { filter: good } });
+    expect(await filterFindings(context)).toMatchObject([{ state: 'pass' }]);
   });
 
   it('has nothing to say where nothing is wanted, and warns of a wrong one that is registered', async () => {
-    const world = await openAccountWorld();
-    expect(await filterFindings(world)).toEqual([]);
-    await world.run(['register', '--filter', good, '--yes']);
-    const { administration } = world.receiver.store;
+    const context = await openAccountContext();
+    expect(await filterFindings(context)).toEqual([]);
+    await context.run(['register', '--filter', good, '--yes']);
+    const { administration } = context.receiver.store;
     const [registration] = await administration.registrations();
     if (registration === undefined) throw new Error('Nothing is registered.');
     await administration.commit({ save: { ...registration, filter: wrong } });
-    expect(await filterFindings(world)).toMatchObject([
+    expect(await filterFindings(context)).toMatchObject([
       { state: 'warn', advice: expect.stringContaining('earshot subscriptions show default') },
     ]);
   });

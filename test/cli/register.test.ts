@@ -1,10 +1,10 @@
 /** `earshot register` against the sandbox's catalogue, over real sockets. */
 import { describe, expect, test } from 'vitest';
-import { creations, openAccountWorld, rows, stranger } from './account-world.ts';
+import { creations, openAccountContext, rows, stranger } from './account-context.ts';
 import { expectEnd } from './fake-io.ts';
 import { writeSubscriptions } from './filled-store.ts';
 
-const it = test.extend('world', () => openAccountWorld());
+const it = test.extend('context', () => openAccountContext());
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
@@ -13,140 +13,140 @@ const unchecked = ['register', '--filter', "foo eq 'bar'", '--skip-filter-check'
 const registered = ['register', '--event', 'created,modified', '--filter', filter, '--yes'];
 
 describe('earshot register', () => {
-  it('registers from nothing, and has nothing to do the second time', async ({ world }) => {
-    await expectEnd(world.run(registered), 0, 'Done.');
-    expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
-    const second = await expectEnd(world.run('register --yes'), 0);
+  it('registers from nothing, and has nothing to do the second time', async ({ context }) => {
+    await expectEnd(context.run(registered), 0, 'Done.');
+    expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
+    const second = await expectEnd(context.run('register --yes'), 0);
     expect(second.out).toContain('as wanted: default');
-    expect(creations(world)).toBe(1);
+    expect(creations(context)).toBe(1);
   });
 
   it('replaces when the filter changes, the new one running before the old one goes', async () => {
-    const world = await openAccountWorld();
-    await world.run(registered);
-    const changed = await expectEnd(world.run(['register', '--filter', otherFilter, '--yes']), 0);
+    const context = await openAccountContext();
+    await context.run(registered);
+    const changed = await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
     expect(changed.out).toContain(`- filter  ${filter}`);
     expect(changed.out).toContain(`+ filter  ${otherFilter}`);
-    expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter: otherFilter }]);
-    const methods = world.sandbox.requests().map(({ method }) => method);
+    expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter: otherFilter }]);
+    const methods = context.sandbox.requests().map(({ method }) => method);
     expect(methods.lastIndexOf('POST')).toBeLessThan(methods.lastIndexOf('DELETE'));
-    expect(world.sandbox.subscriptions()).toMatchObject([{ events: ['created', 'modified'] }]);
-    expect(await world.receiver.store.administration.gaps()).toEqual([]);
+    expect(context.sandbox.subscriptions()).toMatchObject([{ events: ['created', 'modified'] }]);
+    expect(await context.receiver.store.administration.gaps()).toEqual([]);
   });
 
-  it('changes places and records the gap where only two may run', async ({ world }) => {
-    world.sandbox.addSubscription(stranger('a'));
-    await world.run(registered);
-    const changed = await expectEnd(world.run(['register', '--filter', otherFilter, '--yes']), 0);
+  it('changes places and records the gap where only two may run', async ({ context }) => {
+    context.sandbox.addSubscription(stranger('a'));
+    await context.run(registered);
+    const changed = await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
     expect(changed.out).toContain('the gap is recorded');
-    expect(rows(world)).toMatchObject([
+    expect(rows(context)).toMatchObject([
       { name: 'a', status: 'running' },
       { name: 'default', status: 'running', filter: otherFilter },
     ]);
-    const [gap, ...more] = await world.receiver.store.administration.gaps();
+    const [gap, ...more] = await context.receiver.store.administration.gaps();
     expect(more).toEqual([]);
     expect(gap).toMatchObject({ subscription: 'default', filter: otherFilter });
     expect(gap?.toUs).toBeGreaterThanOrEqual(gap?.fromUs ?? Number.POSITIVE_INFINITY);
   });
 
-  it('deletes first, and records the gap, where ten exist', async ({ world }) => {
-    await world.run(registered);
-    for (let i = 0; i < 9; i += 1) world.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
-    await expectEnd(world.run(['register', '--filter', otherFilter, '--yes']), 0);
-    expect(rows(world)).toContainEqual({
+  it('deletes first, and records the gap, where ten exist', async ({ context }) => {
+    await context.run(registered);
+    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
+    await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
+    expect(rows(context)).toContainEqual({
       name: 'default',
       status: 'running',
       filter: otherFilter,
     });
-    expect(rows(world)).toHaveLength(10);
-    const gaps = await world.receiver.store.administration.gaps();
+    expect(rows(context)).toHaveLength(10);
+    const gaps = await context.receiver.store.administration.gaps();
     expect(gaps.map((gap) => gap.filter)).toEqual([filter, otherFilter]);
   });
 
-  it('puts the old one back when the new one is refused where ten exist', async ({ world }) => {
-    await world.run(registered);
-    for (let i = 0; i < 9; i += 1) world.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
-    await expectEnd(world.run([...unchecked, '--yes']), 1, 'It was made anew');
-    expect(rows(world)).toContainEqual({ name: 'default', status: 'running', filter });
-    expect(await world.run('register --check')).toMatchObject({ code: 0 });
-    const gaps = await world.receiver.store.administration.gaps();
+  it('puts the old one back when the new one is refused where ten exist', async ({ context }) => {
+    await context.run(registered);
+    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
+    await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was made anew');
+    expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
+    expect(await context.run('register --check')).toMatchObject({ code: 0 });
+    const gaps = await context.receiver.store.administration.gaps();
     expect(gaps.map((gap) => [gap.filter, gap.toUs === null])).toEqual([[filter, false]]);
   });
 
-  it('leaves two strangers alone, and counts them: a third one cannot run', async ({ world }) => {
+  it('leaves two strangers alone, and counts them: a third one cannot run', async ({ context }) => {
     const strangers = [
-      world.sandbox.addSubscription(stranger('a')),
-      world.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
+      context.sandbox.addSubscription(stranger('a')),
+      context.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
     ];
-    const refused = await expectEnd(world.run(registered), 1, /no room.*nothing was changed/);
+    const refused = await expectEnd(context.run(registered), 1, /no room.*nothing was changed/);
     expect(refused.err).toContain('the catalogue lets 2 run');
-    expect(world.sandbox.subscriptions()).toEqual(strangers);
-    expect(creations(world)).toBe(0);
-    await expectEnd(world.run([...registered, '--status', 'paused']), 0);
-    expect(world.sandbox.subscriptions().slice(0, 2)).toEqual(strangers);
-    expect(rows(world)[2]).toMatchObject({ name: 'default', status: 'paused' });
+    expect(context.sandbox.subscriptions()).toEqual(strangers);
+    expect(creations(context)).toBe(0);
+    await expectEnd(context.run([...registered, '--status', 'paused']), 0);
+    expect(context.sandbox.subscriptions().slice(0, 2)).toEqual(strangers);
+    expect(rows(context)[2]).toMatchObject({ name: 'default', status: 'paused' });
   });
 
-  it('refuses a file that wants three running before anybody is asked', async ({ world }) => {
-    writeSubscriptions(world, { a: {}, b: {}, c: {} });
-    await expectEnd(world.run('register --yes'), 2, 'wants 3 running');
-    expect(world.sandbox.requests()).toEqual([]);
+  it('refuses a file that wants three running before anybody is asked', async ({ context }) => {
+    writeSubscriptions(context, { a: {}, b: {}, c: {} });
+    await expectEnd(context.run('register --yes'), 2, 'wants 3 running');
+    expect(context.sandbox.requests()).toEqual([]);
   });
 
   it('takes earshot.config.ts for what is wanted, and refuses flags beside it', async () => {
-    const world = await openAccountWorld();
-    writeSubscriptions(world, {
+    const context = await openAccountContext();
+    writeSubscriptions(context, {
       'alps-s2': { filter },
       off: { status: 'paused', events: ['deleted'] },
     });
-    await expectEnd(world.run(registered), 2);
-    expect(world.sandbox.requests()).toEqual([]);
-    expect((await world.run('register --yes')).code).toBe(0);
-    expect(rows(world)).toEqual([
+    await expectEnd(context.run(registered), 2);
+    expect(context.sandbox.requests()).toEqual([]);
+    expect((await context.run('register --yes')).code).toBe(0);
+    expect(rows(context)).toEqual([
       { name: 'off', status: 'paused', filter: '' },
       { name: 'alps-s2', status: 'running', filter },
     ]);
   });
 
-  it('reports what is no longer wanted, and deletes it only with --prune', async ({ world }) => {
-    writeSubscriptions(world, { a: { filter }, b: { filter } });
-    await world.run('register --yes');
-    const other = world.sandbox.addSubscription(stranger('x', 'paused'));
-    writeSubscriptions(world, { a: { filter } });
-    const kept = await world.run('register --yes');
+  it('reports what is no longer wanted, and deletes it only with --prune', async ({ context }) => {
+    writeSubscriptions(context, { a: { filter }, b: { filter } });
+    await context.run('register --yes');
+    const other = context.sandbox.addSubscription(stranger('x', 'paused'));
+    writeSubscriptions(context, { a: { filter } });
+    const kept = await context.run('register --yes');
     expect(kept.out).toContain('no longer wanted, and kept: b');
-    expect(rows(world)).toHaveLength(3);
-    await expectEnd(world.run('register --prune --yes'), 0);
-    expect(rows(world).map(({ name }) => name)).toEqual(['a', 'x']);
-    expect(world.sandbox.subscriptions()).toContainEqual(other);
+    expect(rows(context)).toHaveLength(3);
+    await expectEnd(context.run('register --prune --yes'), 0);
+    expect(rows(context).map(({ name }) => name)).toEqual(['a', 'x']);
+    expect(context.sandbox.subscriptions()).toContainEqual(other);
   });
 
-  it('adopts those of an earlier public URL', async ({ world }) => {
+  it('adopts those of an earlier public URL', async ({ context }) => {
     const earlier = 'https://localhost:4433';
     const moved = { ...stranger('a'), endpoint: `${earlier}/notifications/default`, filter };
-    const { id } = world.sandbox.addSubscription(moved);
+    const { id } = context.sandbox.addSubscription(moved);
     const command = ['register', '--filter', filter, '--moved-from', earlier, '--yes'];
-    const adopted = await expectEnd(world.run(command), 0);
+    const adopted = await expectEnd(context.run(command), 0);
     expect(adopted.out).toMatch(/adopt, change endpoint, change credentials/);
-    expect(world.sandbox.subscriptions()).toMatchObject([
-      { id, endpoint: `${world.publicUrl}/notifications/default` },
+    expect(context.sandbox.subscriptions()).toMatchObject([
+      { id, endpoint: `${context.publicUrl}/notifications/default` },
     ]);
   });
 });
 
 describe('before it writes, earshot register', () => {
-  it('shows the plan with --dry-run, and exits 3 with --check', async ({ world }) => {
+  it('shows the plan with --dry-run, and exits 3 with --check', async ({ context }) => {
     const stated = registered.slice(0, -1);
-    const shown = await expectEnd(world.run([...stated, '--dry-run']), 0);
+    const shown = await expectEnd(context.run([...stated, '--dry-run']), 0);
     expect(shown.out).toContain('+ create');
-    expect(await world.run([...stated, '--check'])).toMatchObject({ code: 3 });
-    expect(rows(world)).toEqual([]);
-    await world.run(registered);
-    expect(await world.run('register --check')).toMatchObject({ code: 0 });
+    expect(await context.run([...stated, '--check'])).toMatchObject({ code: 3 });
+    expect(rows(context)).toEqual([]);
+    await context.run(registered);
+    expect(await context.run('register --check')).toMatchObject({ code: 0 });
   });
 
-  it('tells the plan as JSON', async ({ world }) => {
-    const shown = await world.run([...registered.slice(0, -1), '--dry-run', '--json']);
+  it('tells the plan as JSON', async ({ context }) => {
+    const shown = await context.run([...registered.slice(0, -1), '--dry-run', '--json']);
     expect(JSON.parse(shown.out)).toEqual({
       changes: [
         {
@@ -157,7 +157,7 @@ describe('before it writes, earshot register', () => {
             events: ['created', 'modified'],
             filter,
             status: 'running',
-            endpoint: `${world.publicUrl}/notifications/default`,
+            endpoint: `${context.publicUrl}/notifications/default`,
           },
         },
       ],
@@ -169,48 +169,48 @@ describe('before it writes, earshot register', () => {
   });
 
   it('stops when the endpoint does not answer as it must, unless it is told not to look', async () => {
-    const world = await openAccountWorld();
-    const { EARSHOT_PROBE_CA: _, ...env } = world.env;
-    const refused = await expectEnd(world.run(registered, { env }), 1);
+    const context = await openAccountContext();
+    const { EARSHOT_PROBE_CA: _, ...env } = context.env;
+    const refused = await expectEnd(context.run(registered, { env }), 1);
     expect(refused.err).toMatch(/does not answer as the catalogue needs it.*certificate/s);
-    expect(creations(world)).toBe(0);
-    const skipped = await world.run([...registered, '--skip-probe'], { env });
+    expect(creations(context)).toBe(0);
+    const skipped = await context.run([...registered, '--skip-probe'], { env });
     expect(skipped.err).toContain('was NOT looked at');
-    expect(rows(world)).toHaveLength(1);
+    expect(rows(context)).toHaveLength(1);
   });
 
-  it('says what it needs when nothing was ever wanted', async ({ world }) => {
-    await expectEnd(world.run('register --yes'), 2, '--event created,modified');
+  it('says what it needs when nothing was ever wanted', async ({ context }) => {
+    await expectEnd(context.run('register --yes'), 2, '--event created,modified');
   });
 
-  it('lists everything that is missing at once', async ({ world: { run } }) => {
+  it('lists everything that is missing at once', async ({ context: { run } }) => {
     const refused = await expectEnd(run(registered, { env: {} }), 2);
     expect(refused.err).toMatch(/EARSHOT_ACCOUNT_USERNAME(.|\n)*EARSHOT_PUBLIC_URL/);
   });
 });
 
 describe('after an answer that was lost, earshot register', () => {
-  it('finds what was created instead of creating it again', async ({ world }) => {
-    world.sandbox.service.change({ createAnswersLost: 1 });
-    expect(await world.run(registered)).toMatchObject({ code: 0 });
-    expect(rows(world)).toHaveLength(1);
-    expect(creations(world)).toBe(1);
+  it('finds what was created instead of creating it again', async ({ context }) => {
+    context.sandbox.service.change({ createAnswersLost: 1 });
+    expect(await context.run(registered)).toMatchObject({ code: 0 });
+    expect(rows(context)).toHaveLength(1);
+    expect(creations(context)).toBe(1);
   });
 
-  it('tries again what was not created', async ({ world }) => {
-    world.sandbox.service.change({ createsRefused503: 1 });
-    expect(await world.run(registered)).toMatchObject({ code: 0 });
-    expect(rows(world)).toHaveLength(1);
+  it('tries again what was not created', async ({ context }) => {
+    context.sandbox.service.change({ createsRefused503: 1 });
+    expect(await context.run(registered)).toMatchObject({ code: 0 });
+    expect(rows(context)).toHaveLength(1);
   });
 
   it('shows the catalogue’s own words about a filter, and leaves nothing behind', async () => {
-    const world = await openAccountWorld();
-    await expectEnd(world.run([...unchecked, '--yes']), 1, 'Invalid field: foo');
-    expect(rows(world)).toEqual([]);
-    expect(await world.receiver.store.administration.registrations()).toEqual([]);
-    expect(await world.run(registered)).toMatchObject({ code: 0 });
-    await expectEnd(world.run([...unchecked, '--yes']), 1);
-    expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
-    expect(await world.run('register --check')).toMatchObject({ code: 0 });
+    const context = await openAccountContext();
+    await expectEnd(context.run([...unchecked, '--yes']), 1, 'Invalid field: foo');
+    expect(rows(context)).toEqual([]);
+    expect(await context.receiver.store.administration.registrations()).toEqual([]);
+    expect(await context.run(registered)).toMatchObject({ code: 0 });
+    await expectEnd(context.run([...unchecked, '--yes']), 1);
+    expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
+    expect(await context.run('register --check')).toMatchObject({ code: 0 });
   });
 });

@@ -4,24 +4,24 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Hooked, startHook } from '../sinks/hook-server.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import { delivery, hourUs, withStore } from './filled-store.ts';
-import { createSinkCommandWorld } from './sink-world.ts';
+import { createSinkCommandContext } from './sink-context.ts';
 
 const names = ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5'];
 
 /** Five notifications, an hour apart, and a sink that wants those of Sentinel-2. */
-async function openWorld(url = 'https://bus.example.org/hook') {
-  const world = createSinkCommandWorld(
+async function openContext(url = 'https://bus.example.org/hook') {
+  const context = createSinkCommandContext(
     `{ bus: { webhook: '${url}', filter: "startswith(Name,'S2')", from: 'start' } }`,
   );
-  await world.fillNames(names);
+  await context.fillNames(names);
   const replays = () =>
-    withStore(world.dataDir, ({ sinks }) => sinks.replays({ sink: 'bus', all: true }));
-  return { ...world, replays };
+    withStore(context.dataDir, ({ sinks }) => sinks.replays({ sink: 'bus', all: true }));
+  return { ...context, replays };
 }
 
 describe('earshot replay', () => {
   it('counts what the sink wants, by time and filter, and with --dry-run does nothing', async () => {
-    const { earshot, replays } = await openWorld();
+    const { earshot, replays } = await openContext();
     const count = async (...words: string[]) => {
       const { code, out, err } = await earshot(['replay', '--sink', 'bus', '--dry-run', ...words]);
       expect({ code, out }).toEqual({ code: 0, out: '' });
@@ -45,7 +45,7 @@ describe('earshot replay', () => {
   });
 
   it('asks, and without a terminal wants --yes', async () => {
-    const { earshot, replays } = await openWorld();
+    const { earshot, replays } = await openContext();
     const none = await earshot('replay --sink bus');
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     const no = await expectEnd(earshot('replay --sink bus', { answers: ['no'] }), 1);
@@ -57,7 +57,7 @@ describe('earshot replay', () => {
   });
 
   it('refuses a second one of the same while the first has not finished, and no other', async () => {
-    const { earshot, replays, dataDir } = await openWorld();
+    const { earshot, replays, dataDir } = await openContext();
     const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
     const first = await ask('--since', '7h');
     expect(first.err).toContain('4 notifications are handed over to bus');
@@ -83,7 +83,7 @@ describe('earshot replay', () => {
   });
 
   it('takes a second one where something has come that the first does not reach', async () => {
-    const { earshot, replays, fill } = await openWorld();
+    const { earshot, replays, fill } = await openContext();
     const ask = () => earshot('replay --sink bus --yes --since 7h');
     expect((await ask()).code).toBe(0);
     const come = (Name: string, AckId: string) =>
@@ -100,7 +100,7 @@ describe('earshot replay', () => {
   });
 
   it('says that the folder has no earshot.config.ts', async () => {
-    const { earshot, replays } = await openWorld();
+    const { earshot, replays } = await openContext();
     const workingDir = temporaryDirectory();
     const { err } = await expectEnd(earshot('replay --sink bus --yes', { workingDir }), 2);
     expect(err).toContain(`There is no earshot.config.ts in ${workingDir}.`);
@@ -126,13 +126,13 @@ describe('earshot replay', () => {
       /Naem eq 'x'\n +\^{4}/,
     ],
   ])('refuses %s with exit code 2', async (_what, words, expected) => {
-    const { earshot, replays } = await openWorld();
+    const { earshot, replays } = await openContext();
     await expectEnd(earshot(['replay', ...words, '--yes']), 2, expected);
     expect(await replays()).toEqual([]);
   });
 
   it('goes to a sound sink beside a faulty one, which is refused with its own faults alone', async () => {
-    const { earshot, fillNames } = createSinkCommandWorld(
+    const { earshot, fillNames } = createSinkCommandContext(
       `{ bus: { command: ['a'] }, odd: { webhook: 'https://a.example', secretFile: 'gone' },
          odder: { command: ['a'], filter: 'Naem' } }`,
     );
@@ -153,7 +153,7 @@ describe('earshot replay', () => {
 
   it('is handed over by the receiver: exactly those, marked, under ids of their own', async () => {
     const hook = await startHook();
-    const { earshot, replays, serveUntil } = await openWorld(hook.url);
+    const { earshot, replays, serveUntil } = await openContext(hook.url);
     const isDone = (count: number) => async () => hook.received.length >= count;
     await serveUntil(isDone(4));
     const first = new Map(hook.received.map(({ data }) => [data.position, data.id]));

@@ -14,13 +14,13 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { sealBytes, sealOf } from '../../src/store/backups/backup-format.ts';
 import { openStore } from '../../src/store/store.ts';
-import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-world.ts';
+import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-context.ts';
 import { expectEnd, runCommand, version, type Words } from './fake-io.ts';
 
 /** A backup of five notifications, and the data directory with three more, closed. */
-async function openWorld() {
-  const world = await openFilled(5);
-  const { file, dataDir, folder, store } = world;
+async function openContext() {
+  const context = await openFilled(5);
+  const { file, dataDir, folder, store } = context;
   const env = { EARSHOT_DATA_DIR: dataDir };
   const made = await runCommand(['backup', '--to', file], { env });
   expect(made, made.err).toMatchObject({ code: 0 });
@@ -28,14 +28,14 @@ async function openWorld() {
   await store.close();
   const run = (argv: Words, more: Parameters<typeof runCommand>[1] = {}) =>
     runCommand(argv, { env, ...more });
-  return { ...world, run, fresh: join(folder, 'fresh') };
+  return { ...context, run, fresh: join(folder, 'fresh') };
 }
 
 const aside = 'before-restore-20260502T120000Z';
 
 describe('earshot restore', () => {
   it('makes a new data directory without a question, and says what is next', async () => {
-    const { file, fresh, run } = await openWorld();
+    const { file, fresh, run } = await openContext();
     const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended).toMatchObject({ code: 0, out: '' });
     expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
@@ -45,7 +45,7 @@ describe('earshot restore', () => {
   });
 
   it('shows what lies there and where it goes, and does nothing without a yes', async () => {
-    const { file, dataDir, run } = await openWorld();
+    const { file, dataDir, run } = await openContext();
     const refused = await expectEnd(run(['restore', file]), 2);
     expect(refused.err).toMatch(/holds:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
     expect(refused.err).toContain(`All of it will be moved to ${join(dataDir, aside)}.`);
@@ -59,7 +59,7 @@ describe('earshot restore', () => {
   });
 
   it('says that a receiver has to be stopped, before it asks anything', async () => {
-    const { file, dataDir, run } = await openWorld();
+    const { file, dataDir, run } = await openContext();
     const store = await openStore({ dataDir, nowUs: () => 0 });
     const ended = await run(['restore', file], { answers: [] });
     await store.close();
@@ -68,7 +68,7 @@ describe('earshot restore', () => {
   });
 
   it('tells with --json what it has done', async () => {
-    const { file, dataDir, fresh, run } = await openWorld();
+    const { file, dataDir, fresh, run } = await openContext();
     const backup = {
       file,
       madeAt: '2026-05-02T12:00:00.000000Z',
@@ -88,7 +88,7 @@ describe('earshot restore', () => {
   });
 
   it('shows on a terminal how far it is, and takes the line away', async () => {
-    const { file, fresh, run } = await openWorld();
+    const { file, fresh, run } = await openContext();
     const shown = await run(['restore', file, '--data-dir', fresh], { isTTY: true });
     expect(shown.err).toMatch(/\rCopying: \d+ %.*\rVerifying: 100 %\r +\r\/.*: 5 notifications/s);
     const silent = await run(['restore', file, '--to', `${fresh}2`]);
@@ -96,7 +96,7 @@ describe('earshot restore', () => {
   });
 
   it('warns of a backup with secrets that every user may read', async () => {
-    const { file, fresh, run } = await openWorld();
+    const { file, fresh, run } = await openContext();
     const warning = `Run: chmod 600 ${file}`;
     expect((await run(['restore', '--check', file])).err).not.toContain(warning);
     chmodSync(file, 0o644);
@@ -106,7 +106,7 @@ describe('earshot restore', () => {
   });
 
   it('says what to do about a backup without secrets', async () => {
-    const { file, fresh, dataDir, run } = await openWorld();
+    const { file, fresh, dataDir, run } = await openContext();
     await run(['backup', '--to', file, '--force', '--without-secrets']);
     const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended.err).toContain('earshot credentials create');
@@ -115,7 +115,7 @@ describe('earshot restore', () => {
   });
 
   it('refuses a damaged backup, and leaves all as it was', async () => {
-    const { file, dataDir, run } = await openWorld();
+    const { file, dataDir, run } = await openContext();
     const bytes = readFileSync(file);
     bytes.fill(0, 70_000, 70_001);
     bytes.fill(1, 70_001, 70_004);
@@ -129,7 +129,7 @@ describe('earshot restore', () => {
 
 describe('earshot restore --check', () => {
   it('exits 0 for a sound backup, and touches nothing', async () => {
-    const { file, dataDir, out, run } = await openWorld();
+    const { file, dataDir, out, run } = await openContext();
     const before = [readdirSync(dataDir), readdirSync(out)];
     const ended = await run(['restore', '--check', file], { env: {} });
     expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('It is as it was made.') });
@@ -137,7 +137,7 @@ describe('earshot restore --check', () => {
   });
 
   it('exits 3 for one that is cut short or changed, 2 for what is none', async () => {
-    const { file, dataDir, run } = await openWorld();
+    const { file, dataDir, run } = await openContext();
     const sound = readFileSync(file);
     truncateSync(file, sound.length - 1);
     expect(await run(['restore', '--check', file])).toMatchObject({ code: 3, out: '' });
@@ -153,7 +153,7 @@ describe('earshot restore --check', () => {
     ['nothing.db', 'there is no such file'],
     ['', 'it is a folder'],
   ])('says of %o in plain words why it is no backup', async (name, reason) => {
-    const { folder, run } = await openWorld();
+    const { folder, run } = await openContext();
     const path = join(folder, name);
     for (const flags of [[], ['--check']]) {
       expect(await run(['restore', path, ...flags])).toMatchObject({
@@ -195,7 +195,7 @@ describe('a backup of somebody else that means harm', () => {
   ];
 
   it('is refused by restore, restore --check and backup list alike, with the same words', async () => {
-    const { file, folder, fresh, out, run } = await openWorld();
+    const { file, folder, fresh, out, run } = await openContext();
     const sound = readFileSync(file);
     const before = readdirSync(folder);
     for (const [what, harm] of harms) {

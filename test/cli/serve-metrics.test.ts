@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { sinkReader } from '../../src/domain/sinks.ts';
 import { notification } from '../helpers/deliveries.ts';
-import { openServed } from './served-world.ts';
+import { openServed } from './served-context.ts';
 
 const one = (number: number) => JSON.stringify(notification(number));
 
@@ -88,16 +88,16 @@ const dayUs = 24 * hourUs;
 
 /** With a status that is gathered again for each scrape. */
 async function open() {
-  const world = await openServed({ index: true });
+  const context = await openServed({ index: true });
   const scrape = () => {
-    world.passUs(6_000_000);
-    return world.scrape();
+    context.passUs(6_000_000);
+    return context.scrape();
   };
   const push = async (...bodies: unknown[]) => {
-    for (const body of bodies) await world.post('/notifications/alps', JSON.stringify(body));
+    for (const body of bodies) await context.post('/notifications/alps', JSON.stringify(body));
   };
-  const seconds = () => world.nowUs() / 1_000_000;
-  return { ...world, scrape, push, seconds };
+  const seconds = () => context.nowUs() / 1_000_000;
+  return { ...context, scrape, push, seconds };
 }
 
 /** Within so many seconds. */

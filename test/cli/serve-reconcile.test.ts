@@ -21,7 +21,7 @@ import { recordingLog } from './recording-log.ts';
 
 const nowUs = t0 + 5 * hour + 50 * minute;
 
-interface WorldOptions {
+interface ContextOptions {
   /** By the word in the subscription's filter; an empty list where there is none. */
   answers?: Record<string, Answer>;
   /** A question that asks for this moment, by the word in it, is refused. */
@@ -33,7 +33,12 @@ interface WorldOptions {
 }
 
 /** Two subscriptions, to what is named A and B. */
-async function openWorld({ answers = {}, spoilt, aheadUs = 0, sinceUs = t0 }: WorldOptions = {}) {
+async function openContext({
+  answers = {},
+  spoilt,
+  aheadUs = 0,
+  sinceUs = t0,
+}: ContextOptions = {}) {
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());
@@ -98,7 +103,7 @@ function registration(name: string, filter: string, atUs: number) {
   };
 }
 
-function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openWorld>>) {
+function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openContext>>) {
   return createReconcileRounds(parts, config, io, io.signal);
 }
 
@@ -110,17 +115,17 @@ const record = { Name: 'x', PublicationDate: formatDateUs(t0 + 5 * minute) };
 
 describe('a round', () => {
   it('goes on with the others where one kind of events cannot be compared, and says which', async () => {
-    const world = await openWorld({ answers: { "'A') and PublicationDate": refused } });
-    const round = roundsOf(world);
+    const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
+    const round = roundsOf(context);
     const found: RoundOutcome[] = [await round()];
-    expect(world.warnings()).toMatchObject([
+    expect(context.warnings()).toMatchObject([
       {
         ...{ level: 'warn', subscription: 'a', event: 'created' },
         reason: expect.stringContaining('302'),
         message: expect.stringContaining('could not be compared'),
       },
     ]);
-    const compared = (await world.coverage()).map((one) => `${one.subscription} ${one.event}`);
+    const compared = (await context.coverage()).map((one) => `${one.subscription} ${one.event}`);
     expect([...new Set(compared)]).toEqual(['a deleted', 'b created', 'b deleted']);
     // Then nothing else is due.
     found.push(await round());
@@ -129,12 +134,12 @@ describe('a round', () => {
 
   it('goes on behind an hour that cannot be compared, says which, and tries it again', async () => {
     const spoilt = { word: "'A') and PublicationDate", us: t0 + 2.5 * hour };
-    const world = await openWorld({ spoilt });
-    const round = roundsOf(world);
+    const context = await openContext({ spoilt });
+    const round = roundsOf(context);
     const interval = (from: number, to: number) =>
       [from, to].map((hours) => formatDateUs(t0 + hours * hour).replace('.000000', '')).join('/');
     const comparedHours = async () =>
-      (await world.coverage())
+      (await context.coverage())
         .filter(({ subscription, event }) => subscription === 'a' && event === 'created')
         .map(({ hourUs }) => (hourUs - t0) / hour);
 
@@ -142,10 +147,10 @@ describe('a round', () => {
     // A page spoils the hours before, too, until they are asked for alone.
     expect(await comparedHours()).toEqual([0, 3, 4]);
     const told = { level: 'warn', subscription: 'a', event: 'created' };
-    expect(world.warnings()).toMatchObject([{ ...told, notCompared: [interval(1, 3)] }]);
+    expect(context.warnings()).toMatchObject([{ ...told, notCompared: [interval(1, 3)] }]);
     expect(await round()).toBe('some');
     expect(await comparedHours()).toEqual([0, 1, 3, 4]);
-    expect(world.warnings()[1]).toMatchObject({ ...told, notCompared: [interval(2, 3)] });
+    expect(context.warnings()[1]).toMatchObject({ ...told, notCompared: [interval(2, 3)] });
     expect(await round()).toBe('none');
     spoilt.us = 0;
     expect(await round()).toBe('all');
@@ -154,52 +159,52 @@ describe('a round', () => {
 
   it('fails no more than five times for a kind, and passes over more hours each time', async () => {
     const sinceUs = t0 - 20 * hour;
-    const world = await openWorld({ sinceUs, answers: { "'B') and DeletionDate": refused } });
-    expect(await roundsOf(world)()).toBe('some');
-    const asked = world.asked.filter((filter) => filter.includes("'B') and DeletionDate"));
+    const context = await openContext({ sinceUs, answers: { "'B') and DeletionDate": refused } });
+    expect(await roundsOf(context)()).toBe('some');
+    const asked = context.asked.filter((filter) => filter.includes("'B') and DeletionDate"));
     const sinces = asked.map((filter) => Date.parse(/ ge (\S+)/.exec(filter)?.[1] ?? '') * 1_000);
     expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([0, 1, 3, 7, 15]);
   });
 
   it('tries no more than one kind twice with a catalogue that answers nobody', async () => {
-    const world = await openWorld({ answers: { '': refused } });
-    expect(await roundsOf(world)()).toBe('none');
-    expect(world.asked).toHaveLength(2 + 1 + 1 + 1);
-    expect(world.warnings()).toHaveLength(4);
+    const context = await openContext({ answers: { '': refused } });
+    expect(await roundsOf(context)()).toBe('none');
+    expect(context.asked).toHaveLength(2 + 1 + 1 + 1);
+    expect(context.warnings()).toHaveLength(4);
   });
 
   it('tells how many records could not be read, and compares the hour all the same', async () => {
-    const world = await openWorld({
+    const context = await openContext({
       answers: { [`'A') and PublicationDate${fromT0}`]: { body: { value: [record] } } },
     });
-    expect(await roundsOf(world)()).toBe('all');
-    expect(world.warnings()).toMatchObject([
+    expect(await roundsOf(context)()).toBe('all');
+    expect(context.warnings()).toMatchObject([
       { level: 'warn', subscription: 'a', event: 'created', unreadable: 1 },
     ]);
-    expect(await world.coverage()).toHaveLength(2 * 2 * 5);
+    expect(await context.coverage()).toHaveLength(2 * 2 * 5);
   });
 
   it('tells of how many records the filter cannot be asked', async () => {
     const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
-    const world = await openWorld({
+    const context = await openContext({
       answers: {
         "'A') and DeletionDate": { status: 400, body: { detail: 'Invalid field' } },
         "'B')": { body: { value: [] } },
         [`DeletionDate${fromT0}`]: { body: { value: [nameless] } },
       },
     });
-    expect(await roundsOf(world)()).toBe('all');
-    expect(world.warnings()).toMatchObject([
+    expect(await roundsOf(context)()).toBe('all');
+    expect(context.warnings()).toMatchObject([
       { level: 'warn', subscription: 'a', event: 'deleted', undecided: 1 },
     ]);
   });
 
   it('tells when it begins and ends to catch up with more than a day, and of nothing shorter', async () => {
     const sinceUs = t0 - 10 * 24 * hour;
-    const world = await openWorld({ sinceUs });
-    const round = roundsOf(world);
+    const context = await openContext({ sinceUs });
+    const round = roundsOf(context);
     await round();
-    const infos = world.told().filter(({ level }) => level === 'info');
+    const infos = context.told().filter(({ level }) => level === 'info');
     expect(infos).toHaveLength(2 * 4);
     const walk = {
       ...{ subscription: 'a', event: 'created', hours: 245 },
@@ -214,7 +219,7 @@ describe('a round', () => {
       expected: 0,
       message: expect.stringMatching(/^caught up/),
     });
-    const short = await openWorld();
+    const short = await openContext();
     await roundsOf(short)();
     expect(short.told().filter(({ level }) => level === 'info')).toEqual([]);
   });
@@ -226,9 +231,11 @@ describe('a round', () => {
       response.writeHead(failures === 1 ? 500 : 200);
       response.end('{"value":[]}');
     };
-    const world = await openWorld({ answers: { "'A') and PublicationDate": busy } });
-    expect(await roundsOf(world)()).toBe('all');
-    const asked = world.told().filter(({ message }) => message === 'the catalogue is asked again');
+    const context = await openContext({ answers: { "'A') and PublicationDate": busy } });
+    expect(await roundsOf(context)()).toBe('all');
+    const asked = context
+      .told()
+      .filter(({ message }) => message === 'the catalogue is asked again');
     expect(asked).toMatchObject([
       { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
     ]);
@@ -240,42 +247,42 @@ describe('a round', () => {
   ])(
     'knows by the catalogue’s clock when we were away, though ours is an hour %s',
     async (_, aheadUs) => {
-      const world = await openWorld({ aheadUs });
-      const { completeness } = world.store;
+      const context = await openContext({ aheadUs });
+      const { completeness } = context.store;
       // By our clock: until half past the hour, and again since half an hour ago.
       const ownNowUs = nowUs + aheadUs;
       await completeness.markUp({ fromUs: t0, toUs: ownNowUs - 40 * minute });
       await completeness.markUp({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
-      const round = roundsOf(world);
+      const round = roundsOf(context);
       // The first answer tells the time.
       await round();
-      world.asked.length = 0;
+      context.asked.length = 0;
       expect(await round()).toBe('all');
       const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
-      expect(world.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
+      expect(context.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
       // That has been looked at.
-      world.asked.length = 0;
+      context.asked.length = 0;
       await round();
-      expect(world.asked).toEqual([]);
+      expect(context.asked).toEqual([]);
     },
   );
 });
 
 describe('the loop', () => {
   it('waits no longer than usual after a round that was busy, or in which something was compared', async () => {
-    const world = await openWorld({ answers: { "'A') and PublicationDate": refused } });
-    const { parts, config, io } = world;
-    const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 0 });
+    const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
+    const { parts, config, io } = context;
+    const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 0 });
     const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
     const loop = startReconcile(parts, config, io, timing);
     onTestFinished(() => loop.stop());
     // Some rounds: the first of them would be the last for an hour if it counted as failed.
     await pause(100);
-    expect(world.asked).toEqual([]);
+    expect(context.asked).toEqual([]);
     release();
     // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of what is refused; the
     // second has nothing else, and gives up sooner.
-    await vi.waitFor(() => expect(world.warnings()).toHaveLength(2), { timeout: 10_000 });
-    expect(world.asked).toHaveLength(3 * 2 + 3 + 2);
+    await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
+    expect(context.asked).toHaveLength(3 * 2 + 3 + 2);
   });
 });

@@ -8,7 +8,7 @@ import { loadEachSink } from '../../src/config/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
-import { registration } from '../watch/watch-world.ts';
+import { registration } from '../watch/watch-context.ts';
 import { recordingLog } from './recording-log.ts';
 
 const file = (sinks: string, subscriptions = '{}') =>

@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { nowUs } from './fake-io.ts';
 import { silentLog } from './recording-log.ts';
-import { openServed } from './served-world.ts';
+import { openServed } from './served-context.ts';
 
 async function openStatus(reasons: readonly UnreadyReason[]) {
   const { store, dataDir } = await openSqliteStore();

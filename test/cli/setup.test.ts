@@ -12,7 +12,7 @@ import { runCommand } from './fake-io.ts';
 
 const secret = 'the-password-of-the-account';
 
-function world(env: Record<string, string> = {}) {
+function context(env: Record<string, string> = {}) {
   const workingDir = temporaryDirectory();
   const EARSHOT_DATA_DIR = join(workingDir, 'data');
   writeFileSync(join(workingDir, 'password'), secret);
@@ -39,7 +39,7 @@ function replaced(flags: readonly string[], others: readonly string[]): string[]
 
 describe('setup without a terminal', () => {
   it('lists all missing flags at once, and changes nothing', async () => {
-    const { run, envFile } = world();
+    const { run, envFile } = context();
     const { code, err } = await run([]);
     expect(code).toBe(2);
     for (const flag of [
@@ -58,7 +58,7 @@ describe('setup without a terminal', () => {
   });
 
   it('takes variables for answers', async () => {
-    const { run } = world({
+    const { run } = context({
       EARSHOT_PUBLIC_URL: 'https://earshot.example.org:8443',
       EARSHOT_ACME_AGREE: 'yes',
       EARSHOT_ACCOUNT_USERNAME: 'me',
@@ -72,7 +72,7 @@ describe('setup without a terminal', () => {
   });
 
   it('prints with --dry-run the file and the steps, and writes nothing', async () => {
-    const { run, envFile, workingDir } = world();
+    const { run, envFile, workingDir } = context();
     const { code, out } = await run([...complete, '--subscription', 'alps', '--dry-run']);
     expect(code).toBe(0);
     for (const line of [
@@ -93,7 +93,7 @@ describe('setup without a terminal', () => {
   });
 
   it('chooses ports and proxy for --tls off, and drops the files of an earlier certificate', async () => {
-    const { run, envFile } = world({
+    const { run, envFile } = context({
       EARSHOT_TLS: 'files',
       EARSHOT_TLS_CERT: 'c.pem',
       EARSHOT_TLS_KEY: 'k.pem',
@@ -106,7 +106,7 @@ describe('setup without a terminal', () => {
   });
 
   it('takes files of the folder in which it was called, by flag and by answer', async () => {
-    const { run, workingDir } = world();
+    const { run, workingDir } = context();
     const files = complete.filter((flag) => flag !== '--agree');
     const { out } = await run([
       ...files,
@@ -128,7 +128,7 @@ describe('setup without a terminal', () => {
   });
 
   it('does not change an existing .env without --force', async () => {
-    const { run, envFile } = world();
+    const { run, envFile } = context();
     writeFileSync(envFile, '# mine\nOTHER=1\n');
     const refused = await run([...complete, '--yes']);
     expect(refused).toMatchObject({ code: 1 });
@@ -146,7 +146,7 @@ describe('setup without a terminal', () => {
     ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
     ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a name/],
   ])('explains %s', async (_what, flags, exit, reason) => {
-    const { run, envFile } = world();
+    const { run, envFile } = context();
     const { code, err } = await run([...replaced(complete, flags), '--yes']);
     expect(err).toMatch(reason);
     expect(code).toBe(exit);
@@ -156,7 +156,7 @@ describe('setup without a terminal', () => {
 
 describe('setup on a terminal', () => {
   it('asks for everything, explains wrong answers, and asks again', async () => {
-    const { run, envFile } = world();
+    const { run, envFile } = context();
     const { code, err, out } = await run(
       ['--dry-run'],
       [
@@ -191,7 +191,7 @@ describe('setup on a terminal', () => {
   });
 
   it('asks back before it subscribes to every product', async () => {
-    const { run } = world();
+    const { run } = context();
     const account = complete.slice(0, -2);
     const { code, err } = await run(
       [...account, '--dry-run', '--yes'],
@@ -203,14 +203,14 @@ describe('setup on a terminal', () => {
   });
 
   it('gives up after five answers that it cannot use', async () => {
-    const { run } = world();
+    const { run } = context();
     const { code, err } = await run(['--dry-run'], []);
     expect(err.match(/Public host name/g)).toHaveLength(5);
     expect(code).toBe(2);
   });
 
   it('keeps what is set when the answer is empty', async () => {
-    const { run } = world({
+    const { run } = context({
       EARSHOT_PUBLIC_URL: 'https://old.example.org',
       EARSHOT_ACCOUNT_USERNAME: 'me',
       EARSHOT_ACCOUNT_PASSWORD: secret,

@@ -6,11 +6,11 @@ import { dropWaiting } from '../../src/cli/dead-letters.ts';
 import { checkRefused } from '../../src/watch/check-sinks.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
-import { openRefusedWorld } from './sink-world.ts';
+import { openRefusedContext } from './sink-context.ts';
 
 describe('earshot sinks retry and drop', () => {
   it('set named dead letters, or all, to wait again', async () => {
-    const { earshot, counts } = await openRefusedWorld();
+    const { earshot, counts } = await openRefusedContext();
     const one = await earshot('sinks retry bus 2');
     expect(one).toMatchObject({ code: 0, out: '' });
     expect(one.err).toBe('1 dead letter of bus will be handed over again.\n');
@@ -24,7 +24,7 @@ describe('earshot sinks retry and drop', () => {
   });
 
   it('do what can be done, and name ids that are of no dead letter', async () => {
-    const { earshot, counts } = await openRefusedWorld();
+    const { earshot, counts } = await openRefusedContext();
     const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 1);
     expect(retry.err).toBe(
       '1 dead letter of bus will be handed over again.\nearshot: No such dead letters of bus: 99999, 4. `earshot sinks dead bus` lists those it has.\n',
@@ -37,7 +37,7 @@ describe('earshot sinks retry and drop', () => {
   });
 
   it('want ids or --all, not both, and ids that are numbers', async () => {
-    const { earshot, counts } = await openRefusedWorld();
+    const { earshot, counts } = await openRefusedContext();
     for (const words of [
       ['retry', 'bus'],
       ['retry', 'bus', '2', '--all'],
@@ -51,7 +51,7 @@ describe('earshot sinks retry and drop', () => {
   });
 
   it('drop asks first, and without a terminal wants --yes', async () => {
-    const { earshot, counts } = await openRefusedWorld();
+    const { earshot, counts } = await openRefusedContext();
     expect((await earshot('sinks drop bus --all')).code).toBe(2);
     const no = await expectEnd(earshot('sinks drop bus --all', { answers: ['n'] }), 1);
     expect(no.err).toContain(
@@ -66,7 +66,7 @@ describe('earshot sinks retry and drop', () => {
 
 describe('alerts about a sink', () => {
   it('show what is left after dead letters were dropped or retried, and are resolved with the last', async () => {
-    const { dataDir, earshot } = await openRefusedWorld();
+    const { dataDir, earshot } = await openRefusedContext();
     const env = { EARSHOT_ALERT_COMMAND: 'notify-me' };
     const causes = async () => {
       const { out } = await earshot('alerts --json', { env });
@@ -94,7 +94,7 @@ describe('alerts about a sink', () => {
 
 describe('earshot sinks drop --waiting', () => {
   it('says what goes, new or of replays, and how to have it again', async () => {
-    const { dataDir, earshot, counts } = await openRefusedWorld();
+    const { dataDir, earshot, counts } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const asked = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
       const { id } = await sinks.addReplay({ ...asked, afterPosition: 1, lastPosition: 5 });
@@ -119,7 +119,7 @@ describe('earshot sinks drop --waiting', () => {
   });
 
   it('drops what was asked about, and no more, and tells what it dropped', async () => {
-    const { dataDir, workingDir } = await openRefusedWorld();
+    const { dataDir, workingDir } = await openRefusedContext();
     const replay = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
     const one = (position: number) => [{ position, productId: `product-${position}` }];
     await withStore(dataDir, async (store) => {
@@ -155,7 +155,7 @@ describe('earshot sinks drop --waiting', () => {
   });
 
   it('says that a sink that is gone is to be put back before it has them again', async () => {
-    const { dataDir, earshot, workingDir } = await openRefusedWorld();
+    const { dataDir, earshot, workingDir } = await openRefusedContext();
     const fillOld = (after: number) =>
       withStore(dataDir, ({ sinks }) =>
         sinks.enqueue({

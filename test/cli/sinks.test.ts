@@ -7,11 +7,11 @@ import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import { expectEnd, nowUs, printedJson } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
-import { createSinkCommandWorld, openRefusedWorld, refusal } from './sink-world.ts';
+import { createSinkCommandContext, openRefusedContext, refusal } from './sink-context.ts';
 
 describe('earshot sinks list', () => {
   it('says where there are none', async () => {
-    const { dataDir, earshot } = createSinkCommandWorld('{}');
+    const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('sinks list');
     expect({ code, out }).toEqual({ code: 0, out: '' });
@@ -19,7 +19,7 @@ describe('earshot sinks list', () => {
   });
 
   it('shows how far each is, within 80 columns, and below what was refused', async () => {
-    const { earshot } = await openRefusedWorld();
+    const { earshot } = await openRefusedContext();
     const { out } = await earshot('sinks list', {
       isTTY: true,
       columns: 80,
@@ -41,7 +41,7 @@ describe('earshot sinks list', () => {
   });
 
   it('--json has every field, and sinks that the file no longer has', async () => {
-    const { dataDir, earshot } = await openRefusedWorld();
+    const { dataDir, earshot } = await openRefusedContext();
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
     const { out } = await earshot('sinks list --json');
     const idle = {
@@ -69,7 +69,7 @@ describe('earshot sinks list', () => {
   });
 
   it('says why something waits, apart from what was refused for good', async () => {
-    const { dataDir, earshot } = await openRefusedWorld();
+    const { dataDir, earshot } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const [item] = await sinks.due({ sink: 'bus', nowUs, limit: 1 });
       const failed = { outcome: 'postponed', error: 'it is away', counts: false } as const;
@@ -81,7 +81,7 @@ describe('earshot sinks list', () => {
   });
 
   it('says why with the newest failure of what waits, and how many have failed', async () => {
-    const { dataDir, earshot } = await openRefusedWorld();
+    const { dataDir, earshot } = await openRefusedContext();
     const list = async () => (await earshot('sinks list')).out;
     await withStore(dataDir, async ({ sinks }) => {
       const items = [5, 6, 7].map((position) => ({ position, productId: `product-${position}` }));
@@ -115,7 +115,7 @@ describe('earshot sinks list', () => {
   });
 
   it('says that no receiver hands over, until one does', async () => {
-    const { dataDir, earshot } = await openRefusedWorld();
+    const { dataDir, earshot } = await openRefusedContext();
     const note = 'No receiver delivers to sinks: nothing moves until `earshot start`.';
     expect((await earshot('sinks list')).err).toContain(note);
     const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
@@ -126,7 +126,7 @@ describe('earshot sinks list', () => {
   });
 
   it('names subscriptions that nobody knows', async () => {
-    const { earshot, fillNames } = createSinkCommandWorld(
+    const { earshot, fillNames } = createSinkCommandContext(
       "{ bus: { command: ['a'], subscriptions: ['alsp'] } }",
     );
     await fillNames(['S2A_1']);
@@ -137,7 +137,7 @@ describe('earshot sinks list', () => {
   });
 
   it('marks thousands, and says how to be rid of what is left of a sink that is gone', async () => {
-    const { dataDir, earshot, workingDir } = await openRefusedWorld();
+    const { dataDir, earshot, workingDir } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const items = Array.from({ length: 1_288 }, () => ({ position: 5, productId: 'product-5' }));
       const stream = { sink: 'old', replayId: null, after: 0, upTo: 5 };
@@ -156,7 +156,7 @@ describe('earshot sinks list', () => {
   });
 
   it('shows sound sinks beside faulty ones, and faults with their place', async () => {
-    const { dataDir, earshot } = createSinkCommandWorld(
+    const { dataDir, earshot } = createSinkCommandContext(
       `{ bus: { filter: "Naem eq 'x'", command: ['a'] }, act: { command: ['a'] } }`,
     );
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('bus'), 0, nowUs));
@@ -172,7 +172,7 @@ describe('earshot sinks list', () => {
   });
 
   it('prints the faults of a file that cannot be read as a whole, next to the sinks of the data', async () => {
-    const { dataDir, earshot } = createSinkCommandWorld(`[{ name: 'bus', command: ['a'] }]`);
+    const { dataDir, earshot } = createSinkCommandContext(`[{ name: 'bus', command: ['a'] }]`);
     expect(await earshot('sinks list')).toMatchObject({ code: 2, out: '' });
     await withStore(dataDir, async () => undefined);
     const form = '  - sinks: must be an object with a name for each sink, such as { archive: ';
@@ -191,7 +191,7 @@ describe('earshot sinks list', () => {
 
 describe('earshot sinks dead', () => {
   it('shows each with its event, product and whole reason, newest first, and what to do next', async () => {
-    const { earshot } = await openRefusedWorld();
+    const { earshot } = await openRefusedContext();
     const { out } = await expectEnd(earshot('sinks dead'), 0, '`earshot sinks retry <sink> --all`');
     expect(out.split('\n')).toEqual([
       'id  sink  queued (UTC)      tries  event    product       reason',
@@ -213,7 +213,7 @@ describe('earshot sinks dead', () => {
   });
 
   it('shows 50 unless told, and all as JSON', async () => {
-    const { dataDir, earshot } = await openRefusedWorld();
+    const { dataDir, earshot } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const items = Array.from({ length: 60 }, () => ({ position: 5, productId: 'product-5' }));
       await sinks.enqueue({ sink: 'act', replayId: null, after: 0, upTo: 5, items, atUs: 0 });
@@ -228,7 +228,7 @@ describe('earshot sinks dead', () => {
   });
 
   it('--json has every field', async () => {
-    const { earshot } = await openRefusedWorld();
+    const { earshot } = await openRefusedContext();
     expect(await printedJson(earshot('sinks dead bus --json --limit 1'))).toEqual([
       {
         id: 3,
@@ -248,7 +248,7 @@ describe('a name that no sink has', () => {
   it.each([['dead'], ['retry', '--all'], ['drop', '--all'], ['drop', '--waiting', '--yes']])(
     'is refused by %s, with the names that there are, before anything is asked',
     async (command, ...flags) => {
-      const { dataDir, earshot, counts } = await openRefusedWorld();
+      const { dataDir, earshot, counts } = await openRefusedContext();
       await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
       const { code, out, err } = await earshot(['sinks', command, 'bsu', ...flags], {
         answers: [],
@@ -262,7 +262,7 @@ describe('a name that no sink has', () => {
   );
 
   it('is told from one that is faulty, and from one that the file no longer has', async () => {
-    const { dataDir, earshot } = createSinkCommandWorld(
+    const { dataDir, earshot } = createSinkCommandContext(
       "{ odd: { webhook: 'https://a.example', secretFile: 'gone' } }",
     );
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
@@ -277,7 +277,7 @@ describe('a name that no sink has', () => {
   });
 
   it('says where there are no sinks at all', async () => {
-    const { dataDir, earshot } = createSinkCommandWorld('{}');
+    const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
     expect(err).toBe(
@@ -289,7 +289,7 @@ describe('a name that no sink has', () => {
 describe('earshot sinks test', () => {
   it('delivers the newest notification that the sink wants, marked, and moves nothing', async () => {
     const hook = await startHook();
-    const { earshot, fillNames, dataDir } = createSinkCommandWorld(
+    const { earshot, fillNames, dataDir } = createSinkCommandContext(
       `{ hook: { webhook: '${hook.url}', filter: "startswith(Name,'S2A')" } }`,
     );
     await fillNames(['S2A_1', 'S2A_2', 'S2B_3']);
@@ -308,7 +308,7 @@ describe('earshot sinks test', () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(422).end('no such table'),
     });
-    const { earshot } = createSinkCommandWorld(
+    const { earshot } = createSinkCommandContext(
       `{ hook: { webhook: '${hook.url}' }, act: { command: ['sh', '-c', 'echo hello'] } }`,
     );
     const refused = await earshot('sinks test hook');

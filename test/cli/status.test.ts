@@ -8,17 +8,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { registration } from '../watch/watch-world.ts';
+import { registration } from '../watch/watch-context.ts';
 import { type FakeIoOptions, nowUs, version } from './fake-io.ts';
-import { filledWorld, hourUs, numbered, withStore } from './filled-store.ts';
+import { filledContext, hourUs, numbered, withStore } from './filled-store.ts';
 import { lasting } from './status-facts.ts';
 
 const password = 'a:secret';
 
 /** A data directory with one subscription and two notifications; nobody listens by default. */
-async function openWorld(port?: number) {
-  const world = await filledWorld(numbered(1, 2));
-  await withStore(world.dataDir, async ({ administration, completeness }) => {
+async function openContext(port?: number) {
+  const context = await filledContext(numbered(1, 2));
+  await withStore(context.dataDir, async ({ administration, completeness }) => {
     const times = { activityAtUs: nowUs - hourUs, notifiedAtUs: nowUs - hourUs };
     await administration.commit({ save: registration({ name: 'sea-ice', ...times }) });
     const mark = { subscription: 'sea-ice', username: 'catalogue', lastAtUs: nowUs - hourUs };
@@ -26,7 +26,7 @@ async function openWorld(port?: number) {
     await completeness.markUp({ fromUs: nowUs - 12 * hourUs, toUs: nowUs });
   });
   const env = {
-    EARSHOT_DATA_DIR: world.dataDir,
+    EARSHOT_DATA_DIR: context.dataDir,
     EARSHOT_TLS: 'off',
     EARSHOT_LISTEN: `127.0.0.1:${port ?? (await freePort())}`,
     EARSHOT_ENDPOINT_USERNAME: 'catalogue',
@@ -36,8 +36,8 @@ async function openWorld(port?: number) {
   };
   const workingDir = temporaryDirectory();
   const status = (argv: readonly string[] = [], { env: more = {}, ...rest }: FakeIoOptions = {}) =>
-    world.earshot(['status', ...argv], { workingDir, ...rest, env: { ...env, ...more } });
-  return { ...world, env, workingDir, status };
+    context.earshot(['status', ...argv], { workingDir, ...rest, env: { ...env, ...more } });
+  return { ...context, env, workingDir, status };
 }
 
 /** Answers the probe with this status, as a receiver would. */
@@ -61,7 +61,7 @@ function part(out: string, name: string): string {
 
 describe('earshot status', () => {
   it('says with which parts all is well, on one screen', async () => {
-    const { status } = await openWorld(await listening(200));
+    const { status } = await openContext(await listening(200));
     const { code, out, err } = await status(['--check']);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^All is well\.\n\n {3}receiver {7}takes notifications, up for 12 h; /);
@@ -72,7 +72,7 @@ describe('earshot status', () => {
   });
 
   it('says first that no receiver runs, what else is wrong, and what to do', async () => {
-    const { status, dataDir } = await openWorld();
+    const { status, dataDir } = await openContext();
     const alert = lasting('disk', '', 'critical');
     await withStore(dataDir, ({ alerts }) =>
       alerts.settleFindings({ checked: [], findings: [alert], channels: [], atUs: nowUs }),
@@ -87,7 +87,7 @@ describe('earshot status', () => {
   });
 
   it('says that a receiver refuses', async () => {
-    const { status } = await openWorld(await listening(503));
+    const { status } = await openContext(await listening(503));
     const { out } = await status();
     expect(part(out, 'receiver')).toMatch(
       /^!! receiver .*cannot be taken: It cannot store anything\./,
@@ -95,7 +95,7 @@ describe('earshot status', () => {
   });
 
   it('with --check ends with 3, and the reason on standard error', async () => {
-    const { status } = await openWorld();
+    const { status } = await openContext();
     const { code, out, err } = await status(['--check']);
     expect(code).toBe(3);
     expect(out).toContain('!! receiver');
@@ -103,7 +103,7 @@ describe('earshot status', () => {
   });
 
   it('with --json has the facts and the judgement', async () => {
-    const { status } = await openWorld(await listening(200));
+    const { status } = await openContext(await listening(200));
     const { code, out } = await status(['--json', '--check']);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
@@ -119,7 +119,7 @@ describe('earshot status', () => {
   });
 
   it('has colour on a terminal alone, and keeps to its width', async () => {
-    const { status } = await openWorld();
+    const { status } = await openContext();
     expect((await status()).out).not.toContain('\u001b');
     const { out } = await status([], { isTTY: true, columns: 72 });
     expect(out).toContain('\u001b[31m!! receiver');
@@ -129,7 +129,7 @@ describe('earshot status', () => {
   });
 
   it('is a program of its own that ends, beside nobody', { timeout: 30_000 }, async () => {
-    const { env, workingDir } = await openWorld();
+    const { env, workingDir } = await openContext();
     const { code, out, err } = await spawnCommand(['status', '--check'], { env, cwd: workingDir })
       .ended;
     expect(code).toBe(3);
@@ -140,7 +140,7 @@ describe('earshot status', () => {
 
 describe('earshot status tells who has made a mistake', () => {
   it('that settings are missing here, below all that the data directory shows', async () => {
-    const { status } = await openWorld();
+    const { status } = await openContext();
     const env = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' };
     const { code, out, err } = await status([], { env });
     expect(code).toBe(2);
@@ -154,7 +154,7 @@ describe('earshot status tells who has made a mistake', () => {
   });
 
   it('that no data is there', async () => {
-    const { status } = await openWorld();
+    const { status } = await openContext();
     const folder = temporaryDirectory();
     // Also where other settings lack, as they do for a folder that is not the receiver's.
     for (const lacking of [{}, { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_TLS: '' }]) {
@@ -166,7 +166,7 @@ describe('earshot status tells who has made a mistake', () => {
   });
 
   it('that an option, or a word, is none', async () => {
-    const { status } = await openWorld();
+    const { status } = await openContext();
     const misspelt = await status(['--jsn']);
     expect(misspelt).toMatchObject({ code: 2, out: '' });
     expect(misspelt.err).toContain('(Did you mean --json?)');
@@ -174,16 +174,16 @@ describe('earshot status tells who has made a mistake', () => {
   });
 
   it('that another receiver, or another program, answers', async () => {
-    const other = await openWorld(await listening(401));
+    const other = await openContext(await listening(401));
     expect(part((await other.status()).out, 'receiver')).toMatch(
       /^! {2}receiver .*It accepts other credentials\. Run this with the settings of the receiver\./,
     );
-    const stranger = await openWorld(await listening(302));
+    const stranger = await openContext(await listening(302));
     expect(part((await stranger.status()).out, 'receiver')).toMatch(/is not the receiver\. Check/);
   });
 
   it('that earshot.config.ts cannot be read, and tells the rest', async () => {
-    const { status, workingDir } = await openWorld(await listening(200));
+    const { status, workingDir } = await openContext(await listening(200));
     writeFileSync(
       join(workingDir, 'earshot.config.ts'),
       'export default { subscriptions: {}, sinks: { act: {} } };\n',

@@ -9,9 +9,9 @@ import { formatDateUs, shortDateUs } from '../../src/domain/dates.ts';
 import type { Keep } from '../../src/domain/pruning.ts';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openFilled } from '../store/backups/backup-world.ts';
+import { openFilled } from '../store/backups/backup-context.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { nowUs as beginUs } from './fake-io.ts';
 import { recordingLog } from './recording-log.ts';
@@ -224,14 +224,14 @@ describe('a receiver that is told what to keep', () => {
 });
 
 it('is started by `earshot start` where EARSHOT_KEEP is set, and nowhere else', async () => {
-  const world = await createReceiverWorld(temporaryDirectory());
+  const context = await createReceiverContext(temporaryDirectory());
   const told = 'is removed once a day';
-  const kept = await world.start({ EARSHOT_KEEP: '365d,50GB' });
+  const kept = await context.start({ EARSHOT_KEEP: '365d,50GB' });
   await expect.poll(kept.log).toContain(told);
   expect(kept.log()).toContain('"keep":"365d, 46 GiB"');
   kept.child.kill('SIGTERM');
   await new Promise((resolve) => kept.child.once('exit', resolve));
-  const all = await world.start();
+  const all = await context.start();
   // What works beside is started before the end is.
   all.child.kill('SIGTERM');
   await new Promise((resolve) => all.child.once('exit', resolve));

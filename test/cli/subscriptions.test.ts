@@ -1,21 +1,27 @@
 /** `earshot subscriptions` against the sandbox's catalogue. */
 import { describe, expect, test } from 'vitest';
-import { type AccountWorld, asPerson, openAccountWorld, rows, stranger } from './account-world.ts';
+import {
+  type AccountContext,
+  asPerson,
+  openAccountContext,
+  rows,
+  stranger,
+} from './account-context.ts';
 import { expectEnd, printedJson } from './fake-io.ts';
 
-async function openWorld(): Promise<AccountWorld & { foreignId: string }> {
-  const world = await openAccountWorld();
-  const { id } = world.sandbox.addSubscription(stranger('other'));
+async function openContext(): Promise<AccountContext & { foreignId: string }> {
+  const context = await openAccountContext();
+  const { id } = context.sandbox.addSubscription(stranger('other'));
   const command = ['register', '--event', 'created', '--filter', "Name eq 'x'", '--yes'];
-  expect(await world.run(command)).toMatchObject({ code: 0 });
-  return { ...world, foreignId: id };
+  expect(await context.run(command)).toMatchObject({ code: 0 });
+  return { ...context, foreignId: id };
 }
 
-const it = test.extend('world', () => openWorld());
+const it = test.extend('context', () => openContext());
 
 describe('earshot subscriptions', () => {
   it('lists ours by name, and others without one', async () => {
-    const { run, foreignId, publicUrl } = await openWorld();
+    const { run, foreignId, publicUrl } = await openContext();
     const listed = await printedJson(run('subscriptions list --json'));
     expect(listed).toMatchObject([
       { name: 'default', status: 'running', endpoint: `${publicUrl}/notifications/default` },
@@ -30,7 +36,7 @@ describe('earshot subscriptions', () => {
   });
 
   it('fits 80 columns: the id of one without a name stays, of the others the times', async () => {
-    const { run, foreignId } = await openWorld();
+    const { run, foreignId } = await openContext();
     const terminal = { isTTY: true, columns: 80 };
     const lengths = (out: string) =>
       out
@@ -40,7 +46,7 @@ describe('earshot subscriptions', () => {
     const mixed = (await run('subscriptions', terminal)).out;
     expect(mixed).toContain(foreignId);
     expect(Math.max(...lengths(mixed))).toBeLessThanOrEqual(80);
-    const alone = await openAccountWorld();
+    const alone = await openAccountContext();
     const command = ['register', '--event', 'created', '--filter', "Name eq 'x'", '--yes'];
     expect(await alone.run(command)).toMatchObject({ code: 0 });
     const ours = (await alone.run('subscriptions', terminal)).out;
@@ -48,7 +54,7 @@ describe('earshot subscriptions', () => {
     expect(Math.max(...lengths(ours))).toBeLessThanOrEqual(80);
   });
 
-  it('shows until when one lives, and what was missed', async ({ world: { run } }) => {
+  it('shows until when one lives, and what was missed', async ({ context: { run } }) => {
     await run('subscriptions pause default');
     const { out } = await run('subscriptions show default');
     expect(out).toMatch(/status +paused, held by command/);
@@ -56,73 +62,77 @@ describe('earshot subscriptions', () => {
     expect(await run('subscriptions show nobody')).toMatchObject({ code: 1 });
   });
 
-  it('pauses and resumes, and closes the gap', async ({ world }) => {
-    const { run } = world;
+  it('pauses and resumes, and closes the gap', async ({ context }) => {
+    const { run } = context;
     expect(await run('subscriptions pause default')).toMatchObject({ code: 0 });
-    expect(rows(world)[1]).toMatchObject({ name: 'default', status: 'paused' });
+    expect(rows(context)[1]).toMatchObject({ name: 'default', status: 'paused' });
     expect(await run('subscriptions resume default')).toMatchObject({ code: 0 });
-    expect(rows(world)[1]).toMatchObject({ name: 'default', status: 'running' });
-    const gaps = await world.receiver.store.administration.gaps();
+    expect(rows(context)[1]).toMatchObject({ name: 'default', status: 'running' });
+    const gaps = await context.receiver.store.administration.gaps();
     expect(gaps).toHaveLength(1);
     expect(gaps[0]?.toUs).not.toBeNull();
   });
 
   it('resumes what was registered as paused, and maintains it as running from then on', async () => {
-    const world = await openWorld();
-    await world.run('register --status paused --yes');
-    expect(await world.run('subscriptions resume default')).toMatchObject({ code: 0 });
-    const round = await world.run('maintain --json');
+    const context = await openContext();
+    await context.run('register --status paused --yes');
+    expect(await context.run('subscriptions resume default')).toMatchObject({ code: 0 });
+    const round = await context.run('maintain --json');
     expect(JSON.parse(round.out)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
 
-  it('does not resume a third one, and says what to do', async ({ world }) => {
-    await world.run('subscriptions pause default');
-    world.sandbox.addSubscription(stranger('second'));
-    await expectEnd(world.run('subscriptions resume default'), 1, 'Pause one first');
-    expect(rows(world)[1]).toMatchObject({ status: 'paused' });
+  it('does not resume a third one, and says what to do', async ({ context }) => {
+    await context.run('subscriptions pause default');
+    context.sandbox.addSubscription(stranger('second'));
+    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause one first');
+    expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 
   it.each(['cancel', 'delete'])('shows what goes, asks, and lets %s take it away', async (how) => {
-    const world = await openWorld();
-    const refused = await world.run(['subscriptions', how, 'default'], { answers: ['no'] });
+    const context = await openContext();
+    const refused = await context.run(['subscriptions', how, 'default'], { answers: ['no'] });
     expect(refused.code).toBe(1);
     expect(refused.err).toContain("filter  Name eq 'x'");
-    expect(await world.run(['subscriptions', how, 'default'])).toMatchObject({ code: 2 });
-    expect(rows(world)).toHaveLength(2);
-    await expectEnd(world.run(['subscriptions', how, 'default', '--yes']), 0);
-    expect(rows(world).map(({ name }) => name)).toEqual(['other']);
+    expect(await context.run(['subscriptions', how, 'default'])).toMatchObject({ code: 2 });
+    expect(rows(context)).toHaveLength(2);
+    await expectEnd(context.run(['subscriptions', how, 'default', '--yes']), 0);
+    expect(rows(context).map(({ name }) => name)).toEqual(['other']);
     // What a command took away stays away.
-    await world.run('maintain');
-    expect(rows(world)).toHaveLength(1);
-    const { out } = await world.run('subscriptions history default --json');
+    await context.run('maintain');
+    expect(rows(context)).toHaveLength(1);
+    const { out } = await context.run('subscriptions history default --json');
     const action = how === 'cancel' ? 'cancelled' : 'deleted';
     expect(JSON.parse(out)[0]).toMatchObject({ action, actor: 'subscriptions' });
   });
 
   it('pauses what the catalogue has paused already, so that maintenance leaves it', async () => {
-    const world = await openWorld();
-    world.passDays(61);
-    expect(rows(world)[1]).toMatchObject({ status: 'paused' });
-    expect(await world.run('subscriptions pause default')).toMatchObject({ code: 0 });
-    await world.run('maintain');
-    expect(rows(world)[1]).toMatchObject({ status: 'paused' });
+    const context = await openContext();
+    context.passDays(61);
+    expect(rows(context)[1]).toMatchObject({ status: 'paused' });
+    expect(await context.run('subscriptions pause default')).toMatchObject({ code: 0 });
+    await context.run('maintain');
+    expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 
-  it('forgets what a deletion that was cut short has left here', async ({ world }) => {
-    const id = world.sandbox.subscriptions()[1]?.id ?? '';
-    expect(await asPerson(world, id)).toBe(204);
-    await expectEnd(world.run('subscriptions delete default --yes'), 0, 'gone already');
-    expect(await world.receiver.store.administration.registrations()).toEqual([]);
-    expect(await world.run('subscriptions delete default --yes')).toMatchObject({
+  it('forgets what a deletion that was cut short has left here', async ({ context }) => {
+    const id = context.sandbox.subscriptions()[1]?.id ?? '';
+    expect(await asPerson(context, id)).toBe(204);
+    await expectEnd(context.run('subscriptions delete default --yes'), 0, 'gone already');
+    expect(await context.receiver.store.administration.registrations()).toEqual([]);
+    expect(await context.run('subscriptions delete default --yes')).toMatchObject({
       code: 1,
     });
   });
 
-  it('never touches what others made', async ({ world }) => {
+  it('never touches what others made', async ({ context }) => {
     for (const how of ['pause', 'resume', 'cancel', 'delete']) {
       const yes = how === 'cancel' || how === 'delete' ? ['--yes'] : [];
-      await expectEnd(world.run(['subscriptions', how, world.foreignId, ...yes]), 1, 'is not ours');
+      await expectEnd(
+        context.run(['subscriptions', how, context.foreignId, ...yes]),
+        1,
+        'is not ours',
+      );
     }
-    expect(rows(world)[0]).toMatchObject({ name: 'other', status: 'running' });
+    expect(rows(context)[0]).toMatchObject({ name: 'other', status: 'running' });
   });
 });

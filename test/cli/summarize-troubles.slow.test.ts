@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { otherProject } from '../../src/sandbox/knobs.ts';
 import { nowUs, runCommand } from './fake-io.ts';
-import { createSummaryWorld, model } from './summary-world.ts';
+import { createSummaryContext, model } from './summary-context.ts';
 
 describe('a slip on the command line', () => {
   it.each([
@@ -55,7 +55,7 @@ describe('a service that asks for a pause', () => {
   it.each([429, 503])(
     'with %i and a short Retry-After is waited for, and the work is finished',
     async (status) => {
-      const world = await createSummaryWorld();
+      const context = await createSummaryContext();
       let refusals = 2;
       const busy = async (...request: Parameters<typeof fetch>) => {
         refusals -= 1;
@@ -63,10 +63,10 @@ describe('a service that asks for a pause', () => {
         return new Response('{}', { status, headers: { 'retry-after': '1' } });
       };
       const how = { nowUs: runningClock(), fetch: busy };
-      const { code, err } = await world.summarize(['--each'], how);
+      const { code, err } = await context.summarize(['--each'], how);
       expect(err).toMatch(/^The inference service asks to wait: continuing in 1 s\.\n/);
       expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('5 written.') });
-      expect(world.sandbox.inference.totals()).toMatchObject({
+      expect(context.sandbox.inference.totals()).toMatchObject({
         distinct: 5,
         outcomes: { answered: 5 },
       });
@@ -74,7 +74,7 @@ describe('a service that asks for a pause', () => {
   );
 
   it('of no length is asked again less and less often, not until the budget is spent', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     // From the first request on: what comes before it takes its time on a busy machine.
     let refusedUntilMs: number | undefined;
     let refused = 0;
@@ -85,7 +85,7 @@ describe('a service that asks for a pause', () => {
       return new Response('{}', { status: 429, headers: { 'retry-after': '0' } });
     };
     const how = { nowUs: runningClock(), fetch: busy };
-    const { code, err } = await world.summarize(['--each'], how);
+    const { code, err } = await context.summarize(['--each'], how);
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('5 written.') });
     expect(err).toMatch(/continuing in 1 s\.\n[\s\S]*continuing in 2 s\.\n/);
     expect(refused).toBeGreaterThan(1);
@@ -93,25 +93,28 @@ describe('a service that asks for a pause', () => {
   });
 
   it('shows the remaining time on a terminal', async () => {
-    const world = await createSummaryWorld();
-    world.sandbox.inference.change({ retryAfterSeconds: 2, next: { rateLimited: 1 } });
-    const { code, err } = await world.summarize(['--each'], { nowUs: runningClock(), isTTY: true });
+    const context = await createSummaryContext();
+    context.sandbox.inference.change({ retryAfterSeconds: 2, next: { rateLimited: 1 } });
+    const { code, err } = await context.summarize(['--each'], {
+      nowUs: runningClock(),
+      isTTY: true,
+    });
     expect(code).toBe(0);
     expect(err).toMatch(/\rThe inference service asks to wait: continuing in 2 s .*\r.*in 1 s /);
   });
 
   it('of more than two minutes is left alone; a later run asks only for what is missing', async () => {
-    const world = await createSummaryWorld();
-    await world.summarize(['--each', '--limit', '2']);
-    world.sandbox.inference.change({ retryAfterSeconds: 121, next: { rateLimited: 2 } });
-    const long = await world.summarize(['--each']);
+    const context = await createSummaryContext();
+    await context.summarize(['--each', '--limit', '2']);
+    context.sandbox.inference.change({ retryAfterSeconds: 121, next: { rateLimited: 2 } });
+    const long = await context.summarize(['--each']);
     expect(long.code).toBe(1);
     expect(long.err).toMatch(
       /was asked too often \(429\).*Try again in 3 minutes\. If .* next retry 2026-05-02 12:0\d UTC/,
     );
-    const later = await world.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
+    const later = await context.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
     expect(later.code).toBe(0);
-    expect(world.sandbox.inference.totals()).toMatchObject({
+    expect(context.sandbox.inference.totals()).toMatchObject({
       distinct: 5,
       outcomes: expect.objectContaining({ answered: 5 }),
     });
@@ -120,7 +123,7 @@ describe('a service that asks for a pause', () => {
 
 describe('settings that the service does not take', () => {
   it('are told with what to do, exit 1, and leave the rest for later', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     for (const [env, message] of [
       [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, /does not accept the key \(401\)/],
       [
@@ -129,7 +132,7 @@ describe('settings that the service does not take', () => {
       ],
       [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, /127\.0\.0\.1:9/],
     ] as const) {
-      const { code, out, err } = await world.summarize(['--each'], { env });
+      const { code, out, err } = await context.summarize(['--each'], { env });
       expect({ env, code, out }).toEqual({ env, code: 1, out: '' });
       expect(err).toMatch(message);
       // Once, however many met it.
@@ -139,8 +142,8 @@ describe('settings that the service does not take', () => {
       );
       expect(err).not.toContain('no-key');
     }
-    expect(world.sandbox.inference.totals().distinct).toBe(0);
-    const waiting = await world.summaries('--state', 'waiting');
+    expect(context.sandbox.inference.totals().distinct).toBe(0);
+    const waiting = await context.summaries('--state', 'waiting');
     expect(waiting).toHaveLength(5);
     // Readers have the template until then.
     const tried = waiting.filter(({ error }) => error !== null);
@@ -148,9 +151,9 @@ describe('settings that the service does not take', () => {
   });
 
   it('are refused before anything is opened when they contradict each other', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const env = { EARSHOT_INFERENCE_MODEL: '', EARSHOT_SUMMARY: 'all', EARSHOT_DATA_DIR: '' };
-    const { code, err } = await world.summarize([], { env });
+    const { code, err } = await context.summarize([], { env });
     expect(code).toBe(2);
     expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but no model is.');
     expect(err).toContain('EARSHOT_SUMMARY: must be ');
@@ -159,107 +162,107 @@ describe('settings that the service does not take', () => {
 
 describe('the budget', () => {
   it('is kept, and what exceeds it waits, with the limit named, and exit 0', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '2' };
-    const { code, err } = await world.summarize(['--each'], { env });
+    const { code, err } = await context.summarize(['--each'], { env });
     expect(code).toBe(0);
     expect(err).toMatch(
       /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
     );
-    const shown = await world.earshot(['query', 'summaries', '--state', 'waiting'], { env });
+    const shown = await context.earshot(['query', 'summaries', '--state', 'waiting'], { env });
     expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
     expect(shown.out).toContain('waiting, next retry 2026-05-02 13:00 UTC\n');
     expect(shown.err).toMatch(
       /^What waits for its turn .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next try: 2026-05-02 13:00 UTC\.\n$/,
     );
-    expect(world.sent).toHaveLength(2);
+    expect(context.sent).toHaveLength(2);
     const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;
-    expect((await world.summarize([], { env, nowUs: later })).err).toMatch(
+    expect((await context.summarize([], { env, nowUs: later })).err).toMatch(
       /^2 written\. 1 waits: /,
     );
     const none = { EARSHOT_SUMMARY_TOKENS_PER_DAY: '0' };
-    const ended = await world.summarize(['--each', '--limit', '4', '--json'], { env: none });
+    const ended = await context.summarize(['--each', '--limit', '4', '--json'], { env: none });
     expect(ended.code).toBe(0);
     // Of this run alone: one of the run before still waits.
     expect(ended.err).toMatch(
       /^(?:\d there already\. )?\d waits?: nothing is ever sent while EARSHOT_SUMMARY_TOKENS_PER_DAY is 0\.\n$/,
     );
-    expect(world.sent).toHaveLength(4);
+    expect(context.sent).toHaveLength(4);
   });
 });
 
 describe('a text that fails', () => {
   it('is shown with its reason, exits 1, and is tried again by its id or with all', async () => {
-    const world = await createSummaryWorld({ faults: { emptyContent: 1 } });
+    const context = await createSummaryContext({ faults: { emptyContent: 1 } });
     let minutes = 0;
     const nowUs = () => Date.UTC(2026, 4, 2, 12, minutes) * 1000;
-    const first = await world.summarize(['--each', '--limit', '2'], { nowUs });
+    const first = await context.summarize(['--each', '--limit', '2'], { nowUs });
     expect(first).toMatchObject({ code: 0, out: '' });
     expect(first.err).toMatch(
       /^The inference .*without a text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
     );
     minutes = 10;
-    await world.summarize([], { nowUs });
+    await context.summarize([], { nowUs });
     minutes = 20;
-    const last = await world.summarize([], { nowUs });
+    const last = await context.summarize([], { nowUs });
     expect(last.code).toBe(1);
     expect(last.err).toBe('earshot: 2 failed.\n');
     expect(last.out).toMatch(/ {2}failed\n {2}This .*\n {2}.*without a text/);
 
-    world.sandbox.inference.change({ faults: { emptyContent: 0 } });
-    const [newest] = await world.summaries('--state', 'failed');
-    const unknown = await world.summarize(['--retry', '99'], { nowUs });
+    context.sandbox.inference.change({ faults: { emptyContent: 0 } });
+    const [newest] = await context.summaries('--state', 'failed');
+    const unknown = await context.summarize(['--retry', '99'], { nowUs });
     expect(unknown).toMatchObject({ code: 0, out: '' });
     expect(unknown.err).toMatch(
       /^There is no summary #99\.\nNothing to retry. Only failed and dropped summaries, or unverified ones named by id,/,
     );
-    const one = await world.summarize(['--retry', `${newest?.id},99`], { nowUs });
+    const one = await context.summarize(['--retry', `${newest?.id},99`], { nowUs });
     const told = '1 to be tried again.\nThere is no summary #99.\n1 written.\n';
     expect(one).toMatchObject({ code: 0, err: told });
     expect(one.out).toContain(newest?.productName);
-    const again = await world.summarize(['--retry', `${newest?.id}`], { nowUs });
+    const again = await context.summarize(['--retry', `${newest?.id}`], { nowUs });
     expect(again.err).toContain(`#${newest?.id} is done and verified.\n`);
-    const all = await world.summarize(['--retry', 'all', '--json'], { nowUs });
+    const all = await context.summarize(['--retry', 'all', '--json'], { nowUs });
     expect(all).toMatchObject({ code: 0, err: '1 to be tried again.\n1 written.\n' });
-    expect(await world.summaries('--state', 'failed')).toEqual([]);
+    expect(await context.summaries('--state', 'failed')).toEqual([]);
   });
 });
 
 describe('what waits', () => {
   it('is dropped by its id or with all, without a word to the service', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '0' };
-    await world.summarize(['--each'], { env });
-    const [newest] = await world.summaries('--state', 'waiting');
-    const one = await world.summarize(['--drop', `${newest?.id},99`]);
+    await context.summarize(['--each'], { env });
+    const [newest] = await context.summaries('--state', 'waiting');
+    const one = await context.summarize(['--drop', `${newest?.id},99`]);
     expect(one).toMatchObject({ code: 0, out: '', err: '1 dropped.\n' });
-    expect(await world.summarize(['--drop', 'all'])).toMatchObject({ err: '4 dropped.\n' });
-    const none = await world.summarize(['--drop', 'all']);
+    expect(await context.summarize(['--drop', 'all'])).toMatchObject({ err: '4 dropped.\n' });
+    const none = await context.summarize(['--drop', 'all']);
     expect(none).toMatchObject({ code: 0, err: expect.stringMatching(/^Nothing to drop\. Only/) });
-    const dropped = await world.summaries('--state', 'dropped');
+    const dropped = await context.summaries('--state', 'dropped');
     expect(dropped).toHaveLength(5);
     expect(dropped[0]).toMatchObject({ id: newest?.id, error: 'Dropped by command.' });
-    expect((await world.summarize([])).err).toMatch(/^No rule asks/);
-    expect(world.sent).toEqual([]);
+    expect((await context.summarize([])).err).toMatch(/^No rule asks/);
+    expect(context.sent).toEqual([]);
   });
 });
 
 describe('a text that is not verified', () => {
   it('is asked for again by its id', async () => {
-    const world = await createSummaryWorld({ next: { inventedNumber: 2 } });
-    await world.summarize(['--each', '--limit', '1']);
-    const [kept] = await world.summaries('--unverified');
-    const all = await world.summarize(['--retry', 'all']);
+    const context = await createSummaryContext({ next: { inventedNumber: 2 } });
+    await context.summarize(['--each', '--limit', '1']);
+    const [kept] = await context.summaries('--unverified');
+    const all = await context.summarize(['--retry', 'all']);
     expect(all.err).toMatch(/^Nothing to retry/);
-    const { code, err } = await world.summarize(['--retry', `${kept?.id}`]);
+    const { code, err } = await context.summarize(['--retry', `${kept?.id}`]);
     expect({ code, err }).toEqual({ code: 0, err: '1 to be tried again.\n1 written.\n' });
-    expect(await world.summaries()).toMatchObject([{ id: kept?.id, verified: true }]);
+    expect(await context.summaries()).toMatchObject([{ id: kept?.id, verified: true }]);
   });
 });
 
 describe('beside others', () => {
   it('shares the work with a running receiver, and tells of each text all the same', async () => {
-    const world = await createSummaryWorld({ answerDelayMs: 3000 });
+    const context = await createSummaryContext({ answerDelayMs: 3000 });
     const env = {
       EARSHOT_LISTEN: '127.0.0.1:0',
       EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
@@ -270,18 +273,18 @@ describe('beside others', () => {
     };
     const rule = '{ each: { filter: "Collection/Name eq \'SENTINEL2\'" } }';
     writeFileSync(
-      join(world.workingDir, 'earshot.config.ts'),
+      join(context.workingDir, 'earshot.config.ts'),
       `export default { subscriptions: { alps: { summary: ${rule} } } };\n`,
     );
-    const receiver = world.startWithModel(['start'], { env });
+    const receiver = context.startWithModel(['start'], { env });
     await vi.waitFor(() => expect(receiver.err()).toContain('"summaries are made"'), 10_000);
     const warned = receiver.err().match(/subscriptions\.alps\.summary\.each\.filter.*SENTINEL2.*/g);
     expect(warned).toMatchObject([expect.stringContaining('may not mean what it should')]);
     // Two at a time each: the command has written its own before the receiver has.
-    const { code, out, err } = await world.summarize(['--each', '--limit', '4']);
+    const { code, out, err } = await context.summarize(['--each', '--limit', '4']);
     expect({ code, err }).toEqual({ code: 0, err: '4 written.\n' });
     expect(out.match(/ {2}written\n/g)).toHaveLength(4);
-    const { distinct, repeated, inFlightMax } = world.sandbox.inference.totals();
+    const { distinct, repeated, inFlightMax } = context.sandbox.inference.totals();
     expect({ distinct, repeated }).toEqual({ distinct: 4, repeated: 0 });
     expect(inFlightMax).toBeGreaterThan(2);
     receiver.stop();
@@ -289,14 +292,14 @@ describe('beside others', () => {
   });
 
   it('ends at once when the user ends it, and leaves what it had in hand for later', async () => {
-    const world = await createSummaryWorld({ next: { hang: 2 } });
-    const running = world.startWithModel(['summarize', '--each']);
-    await vi.waitFor(() => expect(world.sandbox.inference.totals().inFlight).toBe(2), 10_000);
+    const context = await createSummaryContext({ next: { hang: 2 } });
+    const running = context.startWithModel(['summarize', '--each']);
+    await vi.waitFor(() => expect(context.sandbox.inference.totals().inFlight).toBe(2), 10_000);
     running.stop();
     const { code, out, err } = await running.ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/^earshot: Stopped\. .*5 wait\.\n$/);
-    expect((await world.summarize([])).err).toBe('5 written.\n');
-    expect(await world.summaries('--state', 'done')).toMatchObject([{ model }, {}, {}, {}, {}]);
+    expect((await context.summarize([])).err).toBe('5 written.\n');
+    expect(await context.summaries('--state', 'done')).toMatchObject([{ model }, {}, {}, {}, {}]);
   });
 });

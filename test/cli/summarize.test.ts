@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summaries.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { guid, samples, told } from './product-samples.ts';
-import { createSummaryWorld, model } from './summary-world.ts';
+import { createSummaryContext, model } from './summary-context.ts';
 
 const linesOf = (out: string) =>
   out
@@ -20,66 +20,66 @@ const news = ['6', '7'].map((digit) => ({
 
 describe('earshot summarize', () => {
   it('without flags does what the rules ask for, of what came since there were any', async () => {
-    const world = await createSummaryWorld();
-    const none = await world.summarize([]);
+    const context = await createSummaryContext();
+    const none = await context.summarize([]);
     expect(none).toMatchObject({ code: 0, out: '' });
     expect(none.err).toMatch(
       /^No rule asks for summaries: set EARSHOT_SUMMARY.*--each --since 24h/,
     );
     const env = { EARSHOT_SUMMARY: 'each' };
-    const first = await world.summarize([], { env });
+    const first = await context.summarize([], { env });
     expect(first.err).toMatch(/^Nothing was due\. For what came before.*--each --since 24h`\n$/);
-    await world.fill(news.map(told));
+    await context.fill(news.map(told));
 
     // A look at it sends nothing and changes nothing, and shows what is sent then, byte by byte.
-    const look = await world.summarize(['--dry-run', '--json'], { env });
+    const look = await context.summarize(['--dry-run', '--json'], { env });
     expect(look.err).toMatch(
       /^2 requests, about [\d,]+ tokens\. Allowed are 60 requests an hour, 500 a day, and 500,000 tokens a day\. Nothing was sent\.\n$/,
     );
-    expect(world.sandbox.inference.requests()).toEqual([]);
-    expect(await world.summaries()).toEqual([]);
+    expect(context.sandbox.inference.requests()).toEqual([]);
+    expect(await context.summaries()).toEqual([]);
     const shown = linesOf(look.out);
     expect(shown.map(({ productId }) => productId)).toEqual(news.map(({ id }) => id));
 
-    const { code, out, err } = await world.summarize([], { env });
+    const { code, out, err } = await context.summarize([], { env });
     expect({ code, err }).toEqual({ code: 0, err: '2 written.\n' });
-    expect(world.sent.toSorted()).toEqual(
+    expect(context.sent.toSorted()).toEqual(
       shown.map(({ request }) => JSON.stringify(request)).toSorted(),
     );
     for (const { name } of news) expect(out).toContain(`${name}  written\n  This product of `);
-    expect((await world.summarize([], { env })).err).toContain('Nothing was due.');
-    expect(world.sandbox.inference.totals()).toMatchObject({ distinct: 2, repeated: 0 });
+    expect((await context.summarize([], { env })).err).toContain('Nothing was due.');
+    expect(context.sandbox.inference.totals()).toMatchObject({ distinct: 2, repeated: 0 });
   });
 
   it('takes rules out of earshot.config.ts, and refuses one with a fault', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const write = (summary: string) =>
       writeFileSync(
-        join(world.workingDir, 'earshot.config.ts'),
+        join(context.workingDir, 'earshot.config.ts'),
         `export default { subscriptions: { 'sea-ice': { summary: ${summary} } } };\n`,
       );
     write(`{ each: { filter: "endswith(Name,'110007.SAFE')" } }`);
-    await world.summarize([]);
-    await world.fill(news.map(told));
-    expect((await world.summarize([])).err).toBe('1 written.\n');
-    expect(await world.summaries()).toMatchObject([{ productId: guid('7'), error: null }]);
+    await context.summarize([]);
+    await context.fill(news.map(told));
+    expect((await context.summarize([])).err).toBe('1 written.\n');
+    expect(await context.summaries()).toMatchObject([{ productId: guid('7'), error: null }]);
 
     write(`{ each: { filter: "Naem eq 'x'" } }`);
-    const { code, err } = await world.summarize([]);
+    const { code, err } = await context.summarize([]);
     expect(code).toBe(2);
     expect(err).toMatch(/sea-ice\.summary\.each\.filter: [\s\S]*Naem/);
   });
 
   it('--each writes about each product that came in a time, once', async () => {
-    const world = await createSummaryWorld();
-    const some = await world.summarize(['--each', '--since', '2h', '--limit', '2', '--json']);
+    const context = await createSummaryContext();
+    const some = await context.summarize(['--each', '--since', '2h', '--limit', '2', '--json']);
     expect(some).toMatchObject({ code: 0, err: '2 written.\n' });
     const rows = linesOf(some.out);
     expect(rows.map((row) => Object.keys(row))).toEqual([[...summaryFields], [...summaryFields]]);
     expect(rows.map(({ productId }) => productId).toSorted()).toEqual([guid('4'), guid('5')]);
     expect(rows[0]).toMatchObject({ kind: 'product', model, verified: true, state: 'done' });
 
-    const all = await world.summarize(['--each', '--subscription', 'sea-ice']);
+    const all = await context.summarize(['--each', '--subscription', 'sea-ice']);
     expect(all.err).toBe('3 written, 2 there already.\n');
     for (const { name } of samples) expect(all.out).toContain(name);
     const none = {
@@ -89,17 +89,17 @@ describe('earshot summarize', () => {
     };
     for (const words of [[], ['--dry-run']]) {
       const early = ['--each', '--until', '90m', '--limit', '1'];
-      expect(await world.summarize([...early, ...words])).toMatchObject(none);
+      expect(await context.summarize([...early, ...words])).toMatchObject(none);
     }
-    expect(world.sandbox.inference.totals()).toMatchObject({ distinct: 5, repeated: 0 });
+    expect(context.sandbox.inference.totals()).toMatchObject({ distinct: 5, repeated: 0 });
   });
 
   it('--each --filter takes products of any time, and with a time those of it', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const later = () => Date.UTC(2026, 4, 20) * 1000;
     const words = ['--each', '--filter', "startswith(Name,'S2')", '--dry-run', '--json'];
     const namesIn = async (...more: string[]) =>
-      linesOf((await world.summarize([...words, ...more], { nowUs: later })).out).map(
+      linesOf((await context.summarize([...words, ...more], { nowUs: later })).out).map(
         ({ productId }) => productId,
       );
     expect(await namesIn()).toEqual([guid('2'), guid('1')]);
@@ -108,34 +108,41 @@ describe('earshot summarize', () => {
   });
 
   it('--digest writes one text for each whole window that is over', async () => {
-    const world = await createSummaryWorld();
-    const last = await world.summarize(['--digest', 'hour']);
+    const context = await createSummaryContext();
+    const last = await context.summarize(['--digest', 'hour']);
     expect(last).toMatchObject({ code: 0, err: '1 written.\n' });
     expect(last.out).toMatch(
       /^digest of all subscriptions, 2026-05-02 11:00 to 2026-05-02 12:00 UTC {2}written\n {2}.*5 products/,
     );
     // The same windows, whenever in the hour it is asked for, and whatever --since cuts.
     const minutes = (count: number) => () => nowUs + count * 60_000_000;
-    const later = await world.summarize(['--digest', 'hour', '--since', '150m'], {
+    const later = await context.summarize(['--digest', 'hour', '--since', '150m'], {
       nowUs: minutes(20),
     });
     expect(later.err).toBe(
       'The hour from 2026-05-02 12:00 UTC on still lasts, and is left out.\n1 there already, 2 without anything to tell.\n',
     );
     const empty = ['--digest', 'hour', '--since', '5h', '--until', '2h'];
-    expect((await world.summarize(empty)).err).toBe(
+    expect((await context.summarize(empty)).err).toBe(
       'Nothing to tell of arrived in these 3 windows.\n',
     );
   });
 
   it('--digest tells of the window that still lasts where nothing came before it', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const part = ['--filter', "Collection/Name eq 'SENTINEL-1'", '--subscription', 'sea-ice'];
-    const { err } = await world.summarize(['--digest', 'day', ...part, '--since', '24h', '--json']);
+    const { err } = await context.summarize([
+      '--digest',
+      'day',
+      ...part,
+      '--since',
+      '24h',
+      '--json',
+    ]);
     expect(err).toBe(
       'Nothing came in a day that is over. The day from 2026-05-02 00:00 UTC on still lasts, and is told of up to now.\n1 written, 1 without anything to tell.\n',
     );
-    expect(await world.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
+    expect(await context.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
       {
         kind: 'digest',
         productId: null,
@@ -146,7 +153,7 @@ describe('earshot summarize', () => {
         filter: "Collection/Name eq 'SENTINEL-1'",
       },
     ]);
-    const look = await world.summarize(['--digest', 'week', '--dry-run']);
+    const look = await context.summarize(['--digest', 'week', '--dry-run']);
     expect(look.out).toMatch(
       /^# digest of all subscriptions, 2026-04-27 00:00 to 2026-05-02 12:00 /,
     );
@@ -154,45 +161,45 @@ describe('earshot summarize', () => {
   });
 
   it('tells a slip in the name of a subscription from a time without news', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     writeFileSync(
-      join(world.workingDir, 'earshot.config.ts'),
+      join(context.workingDir, 'earshot.config.ts'),
       "export default { subscriptions: { alps: {}, 'sea-ice': {} } };\n",
     );
     for (const words of [['--each'], ['--digest', 'day']]) {
-      expect(await world.summarize([...words, '--subscription', 'nope'])).toMatchObject({
+      expect(await context.summarize([...words, '--subscription', 'nope'])).toMatchObject({
         code: 0,
         out: '',
         err: 'Nothing ever came for a subscription "nope". There are: alps, sea-ice.\n',
       });
     }
-    expect(await world.summaries()).toEqual([]);
+    expect(await context.summaries()).toEqual([]);
   });
 
   it('asks once more for a text that invents, and keeps it with a mark if it does so again', async () => {
-    const world = await createSummaryWorld({ next: { inventedNumber: 3 } });
+    const context = await createSummaryContext({ next: { inventedNumber: 3 } });
     const words = ['--each', '--filter', "startswith(Name,'S2')"];
-    const { code, out, err } = await world.summarize(words);
+    const { code, out, err } = await context.summarize(words);
     expect({ code, err }).toEqual({ code: 0, err: '1 written, 1 written, but not verified.\n' });
     expect(out).toMatch(/written, but not verified\n.*4711 bands\.\n {2}Not in the facts: 4711\b/);
-    expect(world.sent).toHaveLength(4);
-    expect(await world.summaries('--unverified')).toMatchObject([
+    expect(context.sent).toHaveLength(4);
+    expect(await context.summaries('--unverified')).toMatchObject([
       { verified: false, doubts: [expect.stringContaining('4711')] },
     ]);
   });
 
   it('without a model makes the texts of the facts alone', async () => {
-    const world = await createSummaryWorld();
+    const context = await createSummaryContext();
     const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
-    const look = await world.summarize(['--each', '--dry-run', '--limit', '1'], { env });
+    const look = await context.summarize(['--each', '--dry-run', '--limit', '1'], { env });
     expect(look.out).toContain('"model": "<vendor>/<model_name>"');
     expect(look.err).toContain('No model is configured, so none would be sent');
-    const { code, out, err } = await world.summarize(['--each', '--limit', '2'], { env });
+    const { code, out, err } = await context.summarize(['--each', '--limit', '2'], { env });
     expect(code).toBe(0);
     expect(out).toMatch(/ {2}made of the facts alone\n {2}This Sentinel-2A product holds/);
     expect(err).toMatch(/^2 made of the facts alone\. No model is configured: EARSHOT_INFERENCE_/);
-    expect(await world.summaries()).toMatchObject([{ model: null, verified: true }, {}]);
-    expect(world.sent).toEqual([]);
+    expect(await context.summaries()).toMatchObject([{ model: null, verified: true }, {}]);
+    expect(context.sent).toEqual([]);
   });
 
   it('--print-prompt needs no configuration', async () => {

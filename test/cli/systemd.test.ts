@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSystemdNotices } from '../../src/cli/systemd.ts';
-import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { recordingLog } from './recording-log.ts';
 
@@ -53,8 +53,8 @@ const canHear = process.env.CI !== undefined || tools.every((tool) => existsSync
 describe.runIf(canHear)('systemd', () => {
   it('hears that the program is ready, and that it stops', async () => {
     const { socket, heard } = await startServiceManager();
-    const world = await createReceiverWorld(temporaryDirectory());
-    const { child } = await world.start({ NOTIFY_SOCKET: socket });
+    const context = await createReceiverContext(temporaryDirectory());
+    const { child } = await context.start({ NOTIFY_SOCKET: socket });
     await expect.poll(heard).toEqual(['READY=1']);
     child.kill('SIGTERM');
     await expect(once(child, 'exit')).resolves.toEqual([0, null]);

@@ -1,18 +1,25 @@
 /** `earshot tail`: where it starts, that it follows, and that a named reader loses nothing. */
 import { describe, expect, it, vi } from 'vitest';
 import { expectRefusal, nowUs, printed } from './fake-io.ts';
-import { createWorld, delivery, filledWorld, hourUs, numbered, withStore } from './filled-store.ts';
+import {
+  createContext,
+  delivery,
+  filledContext,
+  hourUs,
+  numbered,
+  withStore,
+} from './filled-store.ts';
 import { told } from './product-samples.ts';
 
 const toTheEnd = ['tail', '--no-follow'];
 
 describe('tail --no-follow', () => {
   it('alone says why it prints nothing', async () => {
-    const world = await filledWorld(numbered(1, 2));
-    const { code, out, err } = await world.earshot(toTheEnd);
+    const context = await filledContext(numbered(1, 2));
+    const { code, out, err } = await context.earshot(toTheEnd);
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(/nothing is printed\. Add --since, -n or --from start\.\n$/);
-    expect((await world.earshot([...toTheEnd, '--from', 'now'])).err).toBe('');
+    expect((await context.earshot([...toTheEnd, '--from', 'now'])).err).toBe('');
   });
 
   it.each<[string, number[]]>([
@@ -23,24 +30,24 @@ describe('tail --no-follow', () => {
     ['--from now', []],
     ['', []],
   ])('%s prints the positions %j, oldest first', async (line, positions) => {
-    const world = await filledWorld(numbered(1, 4));
+    const context = await filledContext(numbered(1, 4));
     const argv = line.split(' ').filter((word) => word !== '');
-    expect(await world.positions([...toTheEnd, ...argv])).toEqual(positions);
+    expect(await context.positions([...toTheEnd, ...argv])).toEqual(positions);
   });
 
   it('prints only what the filter lets through', async () => {
-    const world = await filledWorld([
+    const context = await filledContext([
       ...numbered(1, 2),
       delivery({ AckId: 'ack-3', SubscriptionEvent: 'deleted' }, { subscription: 'fires' }),
     ]);
     const from = [...toTheEnd, '--from', 'start'];
-    expect(await world.positions([...from, '--event', 'deleted'])).toEqual([3]);
-    expect(await world.positions([...from, '--subscription', 'sea-ice'])).toEqual([1, 2]);
+    expect(await context.positions([...from, '--event', 'deleted'])).toEqual([3]);
+    expect(await context.positions([...from, '--subscription', 'sea-ice'])).toEqual([1, 2]);
   });
 
   it('prints a line with time, event and product for people', async () => {
-    const world = await filledWorld([delivery()]);
-    expect(await world.earshot([...toTheEnd, '--from', 'start'])).toMatchObject({
+    const context = await filledContext([delivery()]);
+    expect(await context.earshot([...toTheEnd, '--from', 'start'])).toMatchObject({
       code: 0,
       out: '2026-05-02 11:00:00  created   S2A_ONE.SAFE\n',
       err: '',
@@ -50,9 +57,9 @@ describe('tail --no-follow', () => {
 
 /** Four rows: received three hours, two hours, an hour and half an hour ago. */
 async function createFourHours() {
-  const world = createWorld();
+  const context = createContext();
   const hours = [3, 2, 1, 0.5];
-  await world.fill(
+  await context.fill(
     hours.map((hour, i) =>
       delivery(
         { AckId: `ack-${i}`, SubscriptionEvent: i === 2 ? 'deleted' : 'created' },
@@ -60,7 +67,7 @@ async function createFourHours() {
       ),
     ),
   );
-  return world;
+  return context;
 }
 
 describe('tail with a start in the past', () => {
@@ -78,8 +85,8 @@ describe('tail with a start in the past', () => {
     ['-n 2 --since 45m', [4]],
     ['--from start --until 90m', [1, 2]],
   ])('%s prints the positions %j', async (line, positions) => {
-    const world = await createFourHours();
-    expect(await world.positions([...toTheEnd, ...line.split(' ')])).toEqual(positions);
+    const context = await createFourHours();
+    expect(await context.positions([...toTheEnd, ...line.split(' ')])).toEqual(positions);
   });
 
   it.each([
@@ -89,16 +96,16 @@ describe('tail with a start in the past', () => {
     ['-n 5 --reader downloads', 'the reader continues where it stopped. Use --from'],
     ['--until 1h', 'Add --since, -n or --from start.'],
   ])('refuses %s, with advice', async (line, advice) => {
-    const world = await createFourHours();
-    await expectRefusal(world.earshot(['tail', ...line.split(' ')]), advice);
+    const context = await createFourHours();
+    await expectRefusal(context.earshot(['tail', ...line.split(' ')]), advice);
   });
 
   it.each(['--since 1h', '-n 2 -f', '--since 1h --follow --json'])(
     '%s prints the past, then what arrives',
     async (line) => {
-      const world = await createFourHours();
-      await withStore(world.dataDir, async (store) => {
-        const tail = world.start(['tail', ...line.split(' ')]);
+      const context = await createFourHours();
+      await withStore(context.dataDir, async (store) => {
+        const tail = context.start(['tail', ...line.split(' ')]);
         await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
         await store.accept(delivery({ AckId: 'ack-9' }, { receivedAtUs: nowUs }));
         await vi.waitUntil(() => tail.out().split('\n').length === 4, 10_000);
@@ -109,11 +116,11 @@ describe('tail with a start in the past', () => {
   );
 
   it('follows to --until, prints what was received before it, and ends there', async () => {
-    const world = await createFourHours();
+    const context = await createFourHours();
     let clockUs = nowUs;
-    await withStore(world.dataDir, async (store) => {
+    await withStore(context.dataDir, async (store) => {
       const argv = ['tail', '--since', '1h', '--until', '2026-05-02T13:00:00Z'];
-      const tail = world.start(argv, { nowUs: () => clockUs });
+      const tail = context.start(argv, { nowUs: () => clockUs });
       await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
       await store.accept(delivery({ AckId: 'ack-8' }, { receivedAtUs: nowUs + hourUs - 1 }));
       await store.accept(delivery({ AckId: 'ack-9' }, { receivedAtUs: nowUs + hourUs }));
@@ -151,31 +158,32 @@ describe('the lines of tail', () => {
       ],
     ],
   ])('have cloud cover and place, aligned within %i columns', async (columns, lines) => {
-    const world = await filledWorld(products);
-    const { out } = await world.earshot(all, { isTTY: true, columns });
+    const context = await filledContext(products);
+    const { out } = await context.earshot(all, { isTTY: true, columns });
     expect(out.split('\n')).toEqual([...lines, '']);
-    const tail = world.start('tail --follow --from start', { isTTY: true, columns });
+    const tail = context.start('tail --follow --from start', { isTTY: true, columns });
     await vi.waitUntil(() => tail.out().split('\n').length === 4, 10_000);
     tail.stop();
     expect((await tail.ended).out).toBe(out);
   });
 
   it('have the whole name on a wide terminal, in a pipe and with --wide', async () => {
-    const world = await filledWorld(products);
+    const context = await filledContext(products);
     const [first, second] = known.map((line) => line.padEnd(86));
     const lines = [`${first}  ${name}`, `${second}  ${radar}`, known[2], ''];
     const ways = [
       { isTTY: true, columns: 170 },
       { isTTY: false, columns: 80 },
     ];
-    for (const way of ways) expect((await world.earshot(all, way)).out.split('\n')).toEqual(lines);
-    const wide = await world.earshot([...all, '--wide'], { isTTY: true, columns: 80 });
+    for (const way of ways)
+      expect((await context.earshot(all, way)).out.split('\n')).toEqual(lines);
+    const wide = await context.earshot([...all, '--wide'], { isTTY: true, columns: 80 });
     expect(wide.out.split('\n')).toEqual(lines);
   });
 
   it('stay within a narrow terminal', async () => {
-    const world = await filledWorld(products);
-    const { out } = await world.earshot(all, { isTTY: true, columns: 50 });
+    const context = await filledContext(products);
+    const { out } = await context.earshot(all, { isTTY: true, columns: 50 });
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(50);
     expect(out).toContain('S2A  S2MSI2A');
   });
@@ -185,46 +193,46 @@ describe('a named reader', () => {
   const reader = [...toTheEnd, '--reader', 'downloads'];
 
   it('goes on where it stopped', async () => {
-    const world = await filledWorld(numbered(1, 2));
-    expect(await world.positions([...reader, '--from', 'start'])).toEqual([1, 2]);
-    expect(await world.positions(reader)).toEqual([]);
-    await world.fill(numbered(3, 5));
-    expect(await world.positions(reader)).toEqual([3, 4, 5]);
-    expect(await world.positions(reader)).toEqual([]);
+    const context = await filledContext(numbered(1, 2));
+    expect(await context.positions([...reader, '--from', 'start'])).toEqual([1, 2]);
+    expect(await context.positions(reader)).toEqual([]);
+    await context.fill(numbered(3, 5));
+    expect(await context.positions(reader)).toEqual([3, 4, 5]);
+    expect(await context.positions(reader)).toEqual([]);
   });
 
   it('that is new starts at the end, and stores that', async () => {
-    const world = await filledWorld(numbered(1, 2));
-    expect(await world.positions(reader)).toEqual([]);
-    await world.fill(numbered(3, 3));
-    expect(await world.positions(reader)).toEqual([3]);
+    const context = await filledContext(numbered(1, 2));
+    expect(await context.positions(reader)).toEqual([]);
+    await context.fill(numbered(3, 3));
+    expect(await context.positions(reader)).toEqual([3]);
   });
 
   it('can be sent back', async () => {
-    const world = await filledWorld(numbered(1, 3));
-    expect(await world.positions([...reader, '--from', 'start'])).toEqual([1, 2, 3]);
-    expect(await world.positions([...reader, '--from', '1'])).toEqual([2, 3]);
-    expect(await world.positions(reader)).toEqual([]);
+    const context = await filledContext(numbered(1, 3));
+    expect(await context.positions([...reader, '--from', 'start'])).toEqual([1, 2, 3]);
+    expect(await context.positions([...reader, '--from', '1'])).toEqual([2, 3]);
+    expect(await context.positions(reader)).toEqual([]);
   });
 
   it('does not move another one', async () => {
-    const world = await filledWorld(numbered(1, 2));
+    const context = await filledContext(numbered(1, 2));
     const other = [...toTheEnd, '--reader', 'other', '--from'];
-    expect(await world.positions([...other, '0'])).toEqual([1, 2]);
-    expect(await world.positions([...reader, '--from', '1'])).toEqual([2]);
-    await withStore(world.dataDir, async (store) => {
+    expect(await context.positions([...other, '0'])).toEqual([1, 2]);
+    expect(await context.positions([...reader, '--from', '1'])).toEqual([2]);
+    await withStore(context.dataDir, async (store) => {
       expect([await store.cursor('other'), await store.cursor('downloads')]).toEqual([2, 2]);
       expect(await store.cursor('nobody')).toBeNull();
     });
   });
 
   it('gets all rows of a long log', async () => {
-    const world = createWorld();
-    await withStore(world.dataDir, (store) =>
+    const context = createContext();
+    await withStore(context.dataDir, (store) =>
       Promise.all(numbered(1, 2300).map((each) => store.accept(each))),
     );
-    expect(await world.positions([...reader, '--from', 'start'])).toHaveLength(2300);
-    expect(await world.positions(reader)).toEqual([]);
+    expect(await context.positions([...reader, '--from', 'start'])).toHaveLength(2300);
+    expect(await context.positions(reader)).toEqual([]);
   });
 });
 
@@ -232,9 +240,9 @@ describe('tail that follows', () => {
   it.each([['--from start'], ['--from start --reader downloads']])(
     '%s prints what arrives, until it is stopped',
     async (line) => {
-      const world = await filledWorld(numbered(1, 1));
-      await withStore(world.dataDir, async (store) => {
-        const tail = world.start(['tail', '--output', 'json', ...line.split(' ')]);
+      const context = await filledContext(numbered(1, 1));
+      await withStore(context.dataDir, async (store) => {
+        const tail = context.start(['tail', '--output', 'json', ...line.split(' ')]);
         await vi.waitUntil(() => tail.out().includes('"ack-1"'), 10_000);
         for (const each of numbered(2, 3)) await store.accept(each);
         await vi.waitUntil(() => tail.out().includes('"ack-3"'), 10_000);
@@ -247,19 +255,19 @@ describe('tail that follows', () => {
   );
 
   it('with a name has stored what it printed when it is stopped', async () => {
-    const world = await filledWorld(numbered(1, 3));
-    const tail = world.start('tail --reader downloads --from 1');
+    const context = await filledContext(numbered(1, 3));
+    const tail = context.start('tail --reader downloads --from 1');
     await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
     tail.stop();
     expect((await tail.ended).code).toBe(0);
-    await world.fill(numbered(4, 4));
-    expect(await world.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([4]);
+    await context.fill(numbered(4, 4));
+    expect(await context.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([4]);
   });
 
   it('with a name stores its position as soon as it has caught up', async () => {
-    const world = await filledWorld(numbered(1, 3));
-    const tail = world.start('tail --reader downloads --from start');
-    await withStore(world.dataDir, (store) =>
+    const context = await filledContext(numbered(1, 3));
+    const tail = context.start('tail --reader downloads --from start');
+    await withStore(context.dataDir, (store) =>
       vi.waitFor(async () => expect(await store.cursor('downloads')).toBe(3), 10_000),
     );
     tail.stop();
@@ -267,16 +275,16 @@ describe('tail that follows', () => {
   });
 
   it('with a name goes on with the very next row when it was stopped half-way', async () => {
-    const world = await filledWorld(numbered(1, 5));
+    const context = await filledContext(numbered(1, 5));
     const argv = ['tail', '--reader', 'downloads', '--from', 'start'];
-    const { code, out } = await world.earshot(argv, { stopAfterChunks: 2 });
+    const { code, out } = await context.earshot(argv, { stopAfterChunks: 2 });
     expect({ code, lines: out.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 2 });
-    expect(await world.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([3, 4, 5]);
+    expect(await context.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([3, 4, 5]);
   });
 
   it('ends at once when it was stopped before it began', async () => {
-    const world = await filledWorld(numbered(1, 1));
-    const tail = world.start('tail --from start');
+    const context = await filledContext(numbered(1, 1));
+    const tail = context.start('tail --from start');
     tail.stop();
     expect(await tail.ended).toMatchObject({ code: 0, out: '', err: '' });
   });

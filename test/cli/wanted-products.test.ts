@@ -7,7 +7,7 @@ import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { nowUs } from './fake-io.ts';
-import { createWorld, hourUs } from './filled-store.ts';
+import { createContext, hourUs } from './filled-store.ts';
 import { guid, told } from './product-samples.ts';
 
 const count = 150;
@@ -19,7 +19,7 @@ const span = { sinceUs: nowUs - 2 * hourUs };
 
 /** Every second product is clear; the first 20 are told of twice, then with their ids in capitals. */
 async function openSources() {
-  const { dataDir, fill } = createWorld();
+  const { dataDir, fill } = createContext();
   const all = Array.from({ length: count }, (_, i) =>
     told({ id: guid(`a${i}`), name: `product ${i}`, cloud: i % 2 === 0 ? 1 : 99 }),
   );

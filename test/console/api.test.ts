@@ -15,7 +15,7 @@ import {
   openConsole,
   openFilled,
   summaryRow,
-} from './console-world.ts';
+} from './console-context.ts';
 import { sampleStatus } from './status-sample.ts';
 
 const rows = Array.from({ length: 25 }, (_, i) =>
@@ -32,8 +32,8 @@ const nextOf = ({ next }: Answer['json']) => next;
 
 describe('/api/notifications', () => {
   it('gives the fields of the command line’s rows, in its form', async () => {
-    const world = await openConsole({ notifications: createMemoryLog(rows) });
-    const { json } = await world.get('/api/notifications?limit=2');
+    const context = await openConsole({ notifications: createMemoryLog(rows) });
+    const { json } = await context.get('/api/notifications?limit=2');
     expect(Object.keys(json.notifications[0])).toEqual(notificationFields);
     expect(json.notifications[1]).toEqual({
       position: 24,
@@ -51,8 +51,8 @@ describe('/api/notifications', () => {
   });
 
   it.each(['newest', 'oldest'])('gives every row once, %s first, by its links', async (order) => {
-    const world = await openConsole({ notifications: createMemoryLog(rows) });
-    const answers = await follow(world, `/api/notifications?order=${order}&limit=10`, nextOf);
+    const context = await openConsole({ notifications: createMemoryLog(rows) });
+    const answers = await follow(context, `/api/notifications?order=${order}&limit=10`, nextOf);
     const positions = answers.flatMap(({ json }) =>
       json.notifications.map(({ position }: NotificationRow) => position),
     );
@@ -63,7 +63,7 @@ describe('/api/notifications', () => {
 
   it('asks the log for what the parameters say', async () => {
     const noted: NotificationQuery[] = [];
-    const world = await openConsole({ notifications: createMemoryLog(rows, noted) });
+    const context = await openConsole({ notifications: createMemoryLog(rows, noted) });
     const search = new URLSearchParams({
       ackId: 'a',
       productId: 'p',
@@ -77,7 +77,7 @@ describe('/api/notifications', () => {
       before: '9',
       limit: '7',
     });
-    await world.get(`/api/notifications?${search}&event=Created,modified&event=deleted`);
+    await context.get(`/api/notifications?${search}&event=Created,modified&event=deleted`);
     expect(noted).toEqual([
       {
         ackId: 'a',
@@ -105,85 +105,85 @@ describe('/api/products', () => {
     );
 
   it('gives every match once, newest first, by its links', async () => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const filter = encodeURIComponent("contains(Name,'S')");
     const answers = await follow(
-      world,
+      context,
       `/api/products?limit=8&count=true&filter=${filter}`,
       nextOf,
     );
-    const matching = world.published.filter(({ Name }) => Name.includes('S')).toReversed();
+    const matching = context.published.filter(({ Name }) => Name.includes('S')).toReversed();
     expect(namesIn(answers)).toEqual(matching.map(({ Name }) => Name));
     expect(answers.map(({ json }) => json.count)).toEqual(answers.map(() => matching.length));
   });
 
   it('orders by a date, either way', async () => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const search = 'orderby=PublicationDate&direction=asc&limit=20';
-    const answers = await follow(world, `/api/products?${search}`, nextOf);
-    expect(namesIn(answers)).toEqual(world.published.map(({ Name }) => Name));
+    const answers = await follow(context, `/api/products?${search}`, nextOf);
+    expect(namesIn(answers)).toEqual(context.published.map(({ Name }) => Name));
   });
 
   it('refuses an order that only the others have, and says which there are', async () => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const refused = [
       ['orderby=DeletionDate', /^orderby: .*received.*PublicationDate, ModificationDate$/],
       ['deleted=true&orderby=PublicationDate', /^orderby: .*received.*DeletionDate$/],
       ['deleted=true&orderby=ModificationDate', /^orderby: .*received.*DeletionDate$/],
     ] as const;
     for (const [search, errors] of refused) {
-      const { status, json } = await world.get(`/api/products?${search}`);
+      const { status, json } = await context.get(`/api/products?${search}`);
       expect({ search, status }).toEqual({ search, status: 400 });
       expect(json.errors.join()).toMatch(errors);
     }
     for (const search of ['orderby=ModificationDate', 'orderby=DeletionDate&deleted=true']) {
-      expect(await world.get(`/api/products?${search}`)).toMatchObject({ status: 200 });
+      expect(await context.get(`/api/products?${search}`)).toMatchObject({ status: 200 });
     }
   });
 
   it('has the record when asked, and the deleted ones', async () => {
-    const world = await openFilled(30, 4);
-    const plain = await world.get('/api/products?limit=1');
+    const context = await openFilled(30, 4);
+    const plain = await context.get('/api/products?limit=1');
     expect(plain.json.products[0]).not.toHaveProperty('record');
     expect(plain.json).not.toHaveProperty('count');
-    const whole = await world.get('/api/products?limit=1&record=true');
+    const whole = await context.get('/api/products?limit=1&record=true');
     expect(whole.json.products[0]).toMatchObject({
-      publicationDate: world.published.at(-1)?.PublicationDate,
+      publicationDate: context.published.at(-1)?.PublicationDate,
       deletionDate: null,
-      record: world.published.at(-1),
+      record: context.published.at(-1),
     });
-    const { json } = await world.get('/api/products?deleted=true');
+    const { json } = await context.get('/api/products?deleted=true');
     expect(json.products).toHaveLength(4);
     expect(json.products[0].deletionDate).toMatch(/^\d{4}-.*Z$/);
   });
 
   it('chooses by a box, together with a filter', async () => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const within = ({ json }: Answer) =>
       json.products.map(({ productId }: { productId: string }) => productId);
     const ring = '-60 -40,100 -40,100 70,-60 70,-60 -40';
     const area = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
     const name = "contains(Name,'S2')";
     const asked = (filter: string) =>
-      world.get(`/api/products?filter=${encodeURIComponent(filter)}`);
-    const byBox = await world.get('/api/products?bbox=-60,-40,100,70');
+      context.get(`/api/products?filter=${encodeURIComponent(filter)}`);
+    const byBox = await context.get('/api/products?bbox=-60,-40,100,70');
     expect(within(byBox)).toEqual(within(await asked(area)));
     expect(within(byBox).length).toBeGreaterThan(0);
     expect(within(byBox).length).toBeLessThan(30);
-    const both = await world.get(
+    const both = await context.get(
       `/api/products?bbox=-60,-40,100,70&filter=${encodeURIComponent(name)}`,
     );
     expect(within(both)).toEqual(within(await asked(`${area} and ${name}`)));
   });
 
   it('warns of a box that looks like latitude first, and refuses one that is none', async () => {
-    const world = await openFilled(30, 4);
-    const { headers } = await world.get('/api/products?bbox=48,6,45,11');
+    const context = await openFilled(30, 4);
+    const { headers } = await context.get('/api/products?bbox=48,6,45,11');
     expect(headers['earshot-warning']).toContain('If latitudes come first here, use 6,45,11,48.');
-    expect((await world.get('/api/products?bbox=6,45,11,48')).headers).not.toHaveProperty(
+    expect((await context.get('/api/products?bbox=6,45,11,48')).headers).not.toHaveProperty(
       'earshot-warning',
     );
-    const { status, json } = await world.get('/api/products?bbox=1,2,3');
+    const { status, json } = await context.get('/api/products?bbox=1,2,3');
     expect(status).toBe(400);
     expect(json.errors).toEqual([
       'bbox: Use west,south,east,north in degrees, such as 5.5,45,11,48.',
@@ -194,11 +194,11 @@ describe('/api/products', () => {
     ['?format=geojson&', {}],
     ['?', { Accept: 'application/geo+json' }],
   ])('gives features with footprint, S3 path and download URL: %s', async (search, headers) => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const path = `/api/products${search}limit=7&count=true`;
     const pages: Answer[] = [];
     for (let next = path; next !== null && pages.length < 9; ) {
-      pages.push(await world.get(next, { headers }));
+      pages.push(await context.get(next, { headers }));
       next = pages.at(-1)?.json.next ?? null;
     }
     for (const page of pages) {
@@ -206,8 +206,10 @@ describe('/api/products', () => {
       expect(page.json).toMatchObject({ type: 'FeatureCollection', count: 30 });
     }
     const features = pages.flatMap(({ json }) => json.features);
-    expect(features.map(({ id }) => id)).toEqual(world.published.map(({ Id }) => Id).toReversed());
-    const { Id, S3Path, GeoFootprint } = world.published.at(-1) ?? {};
+    expect(features.map(({ id }) => id)).toEqual(
+      context.published.map(({ Id }) => Id).toReversed(),
+    );
+    const { Id, S3Path, GeoFootprint } = context.published.at(-1) ?? {};
     expect(features[0]).toMatchObject({
       type: 'Feature',
       geometry: { type: GeoFootprint?.type },
@@ -220,31 +222,31 @@ describe('/api/products', () => {
   });
 
   it('has no download URL for what is deleted', async () => {
-    const world = await openFilled(30, 4);
-    const { json } = await world.get('/api/products?deleted=true&format=geojson&limit=1');
+    const context = await openFilled(30, 4);
+    const { json } = await context.get('/api/products?deleted=true&format=geojson&limit=1');
     expect(json.features[0].properties).toMatchObject({ downloadUrl: null, s3Path: null });
   });
 
   it('gives JSON where the parameter says so, whatever is accepted', async () => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const headers = { Accept: 'application/geo+json' };
-    const { json } = await world.get('/api/products?format=json&limit=1', { headers });
+    const { json } = await context.get('/api/products?format=json&limit=1', { headers });
     expect(json.products).toHaveLength(1);
   });
 
   it('refuses a filter as the command line does: the place, and what to try', async () => {
-    const world = await openFilled(30, 4);
+    const context = await openFilled(30, 4);
     const filter = encodeURIComponent("Naem eq 'x'");
-    const { status, json } = await world.get(`/api/products?filter=${filter}`);
+    const { status, json } = await context.get(`/api/products?filter=${filter}`);
     expect(status).toBe(400);
     expect(json.errors.join('\n')).toMatch(/Naem eq 'x'\n\s*\^+/);
   });
 });
 
 async function openWith(summaries: typeof summaryRows) {
-  const world = await openConsole();
-  world.summaries.rows = summaries;
-  return world;
+  const context = await openConsole();
+  context.summaries.rows = summaries;
+  return context;
 }
 
 const idsIn = ({ json }: Answer) => json.summaries.map(({ id }: { id: number }) => id);
@@ -252,11 +254,11 @@ const idsIn = ({ json }: Answer) => json.summaries.map(({ id }: { id: number }) 
 describe('/api/summaries', () => {
   it('gives the fields of the command line’s rows, in its order and form', async () => {
     const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
-    const world = await openWith([
+    const context = await openWith([
       summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
       summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: startUs }),
     ]);
-    const { json } = await world.get('/api/summaries');
+    const { json } = await context.get('/api/summaries');
     expect(json.next).toBe(null);
     expect(Object.keys(json.summaries[0])).toEqual(summaryFields);
     expect(json.summaries[0]).toMatchObject({
@@ -292,12 +294,12 @@ describe('/api/summaries', () => {
   });
 
   it('gives every row once, newest first, by its links', async () => {
-    const world = await openWith(summaryRows);
-    const answers = await follow(world, '/api/summaries?limit=10&state=done', nextOf);
+    const context = await openWith(summaryRows);
+    const answers = await follow(context, '/api/summaries?limit=10&state=done', nextOf);
     expect(answers.flatMap(idsIn)).toEqual(summaryRows.map(({ id }) => id).toReversed());
     expect(answers).toHaveLength(3);
     // A page that is just full is the last one.
-    expect((await world.get('/api/summaries?limit=25')).json.next).toBe(null);
+    expect((await context.get('/api/summaries?limit=25')).json.next).toBe(null);
   });
 
   it.each([
@@ -319,15 +321,15 @@ describe('/api/summaries', () => {
       23: { text },
       24: { subscription: 'sea' },
     };
-    const world = await openWith(summaryRows.map((row) => ({ ...row, ...changed[row.id] })));
-    expect(idsIn(await world.get(`/api/summaries?${search}`))).toEqual(ids);
+    const context = await openWith(summaryRows.map((row) => ({ ...row, ...changed[row.id] })));
+    expect(idsIn(await context.get(`/api/summaries?${search}`))).toEqual(ids);
   });
 
   it('gives texts as they are, as JSON that no browser takes for a page', async () => {
     const text = '<script>alert(1)</script>\u001b[2J\u202e';
     const kept = { text, model: 'a/b', verified: true, doubts: [], createdAtUs: 0 };
-    const world = await openWith([summaryRow(1, { text: kept, error: text, productName: text })]);
-    const { json, headers } = await world.get('/api/summaries');
+    const context = await openWith([summaryRow(1, { text: kept, error: text, productName: text })]);
+    const { json, headers } = await context.get('/api/summaries');
     expect(json.summaries[0]).toMatchObject({ text, error: text, productName: text });
     expect(headers['content-type']).toBe('application/json');
     expect(headers['x-content-type-options']).toBe('nosniff');
@@ -336,17 +338,17 @@ describe('/api/summaries', () => {
 
 describe('/api/products?summary=true', () => {
   it('has the text beside each product, null where there is none', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     const { products, deleted } = generatedProducts(3);
-    world.products.add('Products', ...products);
-    world.products.add('DeletedProducts', ...deleted.slice(0, 1));
-    const plain = await world.get('/api/products');
+    context.products.add('Products', ...products);
+    context.products.add('DeletedProducts', ...deleted.slice(0, 1));
+    const plain = await context.get('/api/products');
     expect(plain.json.products[0]).not.toHaveProperty('summary');
-    world.summaries.rows = [
+    context.summaries.rows = [
       summaryRow(1, { productId: products[0]?.Id ?? '' }),
       summaryRow(2, { productId: products[1]?.Id ?? '', state: 'waiting', text: null }),
     ];
-    const { json } = await world.get('/api/products?summary=true&direction=asc');
+    const { json } = await context.get('/api/products?summary=true&direction=asc');
     const text = {
       text: 'A text.',
       model: 'a/b',
@@ -355,7 +357,7 @@ describe('/api/products?summary=true', () => {
     };
     const summaries = json.products.map(({ summary }: { summary: unknown }) => summary);
     expect(summaries).toEqual([text, null, null]);
-    const gone = await world.get('/api/products?summary=true&deleted=true');
+    const gone = await context.get('/api/products?summary=true&deleted=true');
     expect(gone.json.products).toMatchObject([{ productId: products[0]?.Id, summary: text }]);
   });
 });
@@ -373,11 +375,11 @@ function compared(subscription: string, hoursAgo: number, pushed: number, missin
 const hours: HourCoverage[] = [compared('alps', 2, 5, 0), compared('alps', 1, 3, 1)];
 
 async function openCompared() {
-  const world = await openConsole({
+  const context = await openConsole({
     completeness: createMemoryCompleteness({ definitions, hours }),
   });
   const delay = { count: 8, p50Ms: 1_500, p90Ms: 2_000, p99Ms: 3_000, maxMs: 4_000 };
-  world.products.late = [
+  context.products.late = [
     {
       subscription: 'alps',
       sensingToPublication: delay,
@@ -385,7 +387,7 @@ async function openCompared() {
       notificationToReceipt: null,
     },
   ];
-  return world;
+  return context;
 }
 
 describe('/api/coverage', () => {
@@ -451,17 +453,17 @@ describe('/api/coverage', () => {
       missing: 0,
       subscriptions: [],
     });
-    const world = await openCompared();
-    world.products.failure = new AppError('unavailable', 'There is no product index yet.');
-    const { status, json } = await world.get('/api/coverage');
+    const context = await openCompared();
+    context.products.failure = new AppError('unavailable', 'There is no product index yet.');
+    const { status, json } = await context.get('/api/coverage');
     expect(status).toBe(200);
     expect(json.subscriptions[0]).toMatchObject({ expected: 9, delays: null });
   });
 
   it('says of a failure of its own that it is one', async () => {
-    const world = await openCompared();
-    world.products.failure = new Error('broken');
-    expect(await world.get('/api/coverage')).toMatchObject({ status: 500 });
+    const context = await openCompared();
+    context.products.failure = new Error('broken');
+    expect(await context.get('/api/coverage')).toMatchObject({ status: 500 });
   });
 
   it.each([
@@ -558,12 +560,12 @@ describe('/api/status', () => {
       definitions: () => hanging.promise,
       coverage: () => hanging.promise,
     };
-    const world = await openConsole({
+    const context = await openConsole({
       completeness: { ...createMemoryCompleteness(), ...completeness },
       limits: { atOnceMax: 1, waitingMax: 1 },
     });
-    const waiting = world.get('/api/coverage').catch(() => null);
-    expect((await world.get('/api/status')).status).toBe(200);
+    const waiting = context.get('/api/coverage').catch(() => null);
+    expect((await context.get('/api/status')).status).toBe(200);
     hanging.reject(new Error('enough'));
     await waiting;
   });

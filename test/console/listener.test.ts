@@ -1,7 +1,7 @@
 /** Who is answered by the private listener, and who is not. */
 import { describe, expect, it } from 'vitest';
 import type { UnreadyReason } from '../../src/console/app.ts';
-import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-world.ts';
+import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-context.ts';
 
 const paths = [
   ...['/odata/v1/Products', '/api/products', '/api/notifications', '/api/summaries'],
@@ -19,25 +19,25 @@ const basic = (words: string) => ({ authorization: `Basic ${btoa(words)}` });
 
 describe('the private listener without a password', () => {
   it('answers under its own names, whatever the port', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     const names = [
       'localhost',
       'LOCALHOST:1',
       '127.0.0.1',
-      `127.0.0.1:${world.port}`,
+      `127.0.0.1:${context.port}`,
       '[::1]:8080',
     ];
     for (const host of names) {
-      expect(await world.get('/odata/v1/Products', { headers: { host } })).toMatchObject({
+      expect(await context.get('/odata/v1/Products', { headers: { host } })).toMatchObject({
         status: 200,
       });
     }
   });
 
   it('answers under the address that it listens on', async () => {
-    const world = await openConsole({ host: '127.0.0.2' });
+    const context = await openConsole({ host: '127.0.0.2' });
     const ask = (host: string) =>
-      world.get(`http://127.0.0.2:${world.port}/api/products`, { headers: { host } });
+      context.get(`http://127.0.0.2:${context.port}/api/products`, { headers: { host } });
     expect(await ask('127.0.0.2')).toMatchObject({ status: 200 });
     expect(await ask('127.0.0.3')).toMatchObject({ status: 403 });
   });
@@ -49,9 +49,9 @@ describe('the private listener without a password', () => {
     '127.0.0.1.evil.example',
     '10.0.0.1',
   ])('refuses the name %s, which leads here by a trick', async (host) => {
-    const world = await openConsole();
+    const context = await openConsole();
     for (const path of paths) {
-      const answer = await world.get(path, { headers: { host } });
+      const answer = await context.get(path, { headers: { host } });
       expect(answer.status).toBe(403);
       expect(answer.json.detail).toMatch(/http:\/\/localhost/);
       expect(answer.text).not.toMatch(/product/i);
@@ -62,11 +62,11 @@ describe('the private listener without a password', () => {
 
 describe('the private listener with a password', () => {
   it('answers who knows it, under any name', async () => {
-    const world = await openWithPassword();
+    const context = await openWithPassword();
     const headers = { ...basic('earshot:a: word'), host: 'earshot.example.org' };
     for (const path of paths)
-      expect(await world.get(path, { headers })).toMatchObject({ status: 200 });
-    const { json } = await world.get('/api/openapi.json', { headers });
+      expect(await context.get(path, { headers })).toMatchObject({ status: 200 });
+    const { json } = await context.get('/api/openapi.json', { headers });
     expect(json.security).toEqual([{ login: [] }]);
   });
 
@@ -76,9 +76,9 @@ describe('the private listener with a password', () => {
     ['another name', basic('admin:a: word')],
     ['another scheme', { authorization: 'Bearer a: word' }],
   ])('answers 401 to %s, on every path alike', async (_title, headers) => {
-    const world = await openWithPassword();
+    const context = await openWithPassword();
     for (const path of [...paths, '/nowhere', '/odata/v1/Nothing']) {
-      const answer = await world.get(path, { headers });
+      const answer = await context.get(path, { headers });
       expect(answer).toMatchObject({
         status: 401,
         headers: { 'www-authenticate': expect.stringMatching(/^Basic realm=/) },
@@ -88,19 +88,19 @@ describe('the private listener with a password', () => {
   });
 
   it('slows down who guesses', async () => {
-    const world = await openWithPassword();
+    const context = await openWithPassword();
     const statuses = new Set<number>();
-    for (let i = 0; i < 102; i += 1) statuses.add((await world.get('/api/products')).status);
+    for (let i = 0; i < 102; i += 1) statuses.add((await context.get('/api/products')).status);
     expect([...statuses]).toEqual([401, 429]);
   });
 });
 
 describe('every request', () => {
   it('that would change something is 405, with what is allowed', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       for (const path of paths) {
-        const answer = await world.get(path, { method });
+        const answer = await context.get(path, { method });
         expect(answer).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
         expectFormOf(path, answer);
       }
@@ -108,29 +108,29 @@ describe('every request', () => {
   });
 
   it('by HEAD gets the headers alone', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     for (const path of paths) {
-      const answer = await world.get(path, { method: 'HEAD' });
+      const answer = await context.get(path, { method: 'HEAD' });
       expect(answer).toMatchObject({ status: 200, text: '' });
     }
   });
 
   it('from a page of another site is refused; from a page of its own, or a typed address, not', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     const ask = (site: string) =>
-      world.get('/api/products', { headers: { 'sec-fetch-site': site } });
+      context.get('/api/products', { headers: { 'sec-fetch-site': site } });
     for (const site of ['cross-site', 'same-site', 'whatever'])
       expect(await ask(site)).toMatchObject({ status: 403 });
     const headers = { 'sec-fetch-site': 'cross-site' };
-    expectFormOf('/odata', await world.get('/odata/v1/Products', { headers }));
+    expectFormOf('/odata', await context.get('/odata/v1/Products', { headers }));
     for (const site of ['same-origin', 'none'])
       expect(await ask(site)).toMatchObject({ status: 200 });
   });
 
   it('with the Origin of another page is refused, by browsers without Fetch Metadata as well', async () => {
-    const world = await openConsole();
-    const ask = (origin: string) => world.get('/api/products', { headers: { origin } });
-    const own = world.origin;
+    const context = await openConsole();
+    const ask = (origin: string) => context.get('/api/products', { headers: { origin } });
+    const own = context.origin;
     for (const origin of [
       'https://evil.example',
       'null',
@@ -143,9 +143,9 @@ describe('every request', () => {
   });
 
   it('gets an answer that no other page may read and nobody keeps', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     for (const path of [...paths, '/nowhere', '/odata/v1/Products?$top=x']) {
-      const { headers } = await world.get(path, { headers: { origin: 'https://evil.example' } });
+      const { headers } = await context.get(path, { headers: { origin: 'https://evil.example' } });
       expect(headers).toMatchObject({
         'cache-control': 'no-store',
         'cross-origin-resource-policy': 'same-origin',
@@ -165,8 +165,8 @@ describe('a query that takes too long', () => {
   };
 
   it('is given up with 503', async () => {
-    const world = await openConsole({ notifications: hanging, limits: { timeoutMs: 50 } });
-    const answer = await world.get('/api/notifications');
+    const context = await openConsole({ notifications: hanging, limits: { timeoutMs: 50 } });
+    const answer = await context.get('/api/notifications');
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(answer.json.detail).toMatch(/took too long/);
   });
@@ -183,10 +183,10 @@ describe('a query that takes too long', () => {
         yield* [];
       },
     };
-    const world = await openConsole({ notifications: slow, limits });
-    const first = world.get('/api/notifications');
+    const context = await openConsole({ notifications: slow, limits });
+    const first = context.get('/api/notifications');
     await expect.poll(() => asked).toBe(1);
-    const others = [world.get('/api/notifications'), world.get('/api/notifications')];
+    const others = [context.get('/api/notifications'), context.get('/api/notifications')];
     expect(await Promise.race(others)).toMatchObject({ status: 503 });
     expect(asked).toBe(1);
     resolve();

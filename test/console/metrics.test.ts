@@ -9,19 +9,19 @@ import {
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
 import { type Status, statusParts } from '../../src/domain/status.ts';
-import { log, openConsole } from './console-world.ts';
+import { log, openConsole } from './console-context.ts';
 import { type MetricSample, readScrape } from './metric-samples.ts';
 import { emptyStatus, sampleStatus } from './status-sample.ts';
 
 async function open(first: Status = sampleStatus()) {
   const metrics = createMetrics(log);
   let status = first;
-  const world = await openConsole({ metrics, status: async () => status });
-  const scrape = async () => readScrape((await world.get('/metrics')).text);
+  const context = await openConsole({ metrics, status: async () => status });
+  const scrape = async () => readScrape((await context.get('/metrics')).text);
   const stand = (next: Status) => {
     status = next;
   };
-  return { ...world, metrics, scrape, stand };
+  return { ...context, metrics, scrape, stand };
 }
 
 const stored = { outcome: 'stored', stored: 2, duplicates: 1 } as const;

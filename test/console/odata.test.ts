@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { type Answer, follow, openConsole, openFilled, type Sent } from './console-world.ts';
+import { type Answer, follow, openConsole, openFilled, type Sent } from './console-context.ts';
 
 const parts = ['Attributes', 'Assets', 'Locations'];
 
@@ -25,7 +25,7 @@ const query = (entity: string, options: Record<string, string>) =>
 
 describe('a client of the catalogue gets', () => {
   it('every match once, in order, with count and attributes, by following the links', async () => {
-    const world = await openFilled();
+    const context = await openFilled();
     const asked = query('Products', {
       $filter: 'PublicationDate ge 2026-05-01T00:00:05.000Z',
       $orderby: 'PublicationDate asc',
@@ -33,8 +33,8 @@ describe('a client of the catalogue gets', () => {
       $count: 'True',
       $expand: 'Attributes',
     });
-    const answers = await follow(world, asked);
-    expect(idsOf(answers)).toEqual(world.published.slice(5).map(({ Id }) => Id));
+    const answers = await follow(context, asked);
+    expect(idsOf(answers)).toEqual(context.published.slice(5).map(({ Id }) => Id));
     expect(answers.map(({ json }) => json['@odata.count'])).toEqual(answers.map(() => 40));
     expect(answers.map(({ json }) => json.value.length)).toEqual([7, 7, 7, 7, 7, 5]);
     expect(answers[0]?.json['@odata.context']).toBe('$metadata#Products(Attributes())');
@@ -42,13 +42,13 @@ describe('a client of the catalogue gets', () => {
   });
 
   it('twenty records without their parts when it says nothing', async () => {
-    const world = await openFilled();
-    const { json, headers } = await world.get('/odata/v1/Products');
+    const context = await openFilled();
+    const { json, headers } = await context.get('/odata/v1/Products');
     expect(Object.keys(json)).toEqual(['@odata.context', 'value', '@odata.nextLink']);
     expect(json['@odata.context']).toBe('$metadata#Products');
-    expect(json['@odata.nextLink']).toBe(`${world.origin}/odata/v1/Products?%24skip=20`);
+    expect(json['@odata.nextLink']).toBe(`${context.origin}/odata/v1/Products?%24skip=20`);
     expect(json.value).toHaveLength(20);
-    const newest = world.published.at(-1);
+    const newest = context.published.at(-1);
     const left = Object.entries(newest ?? {}).filter(([name]) => !parts.includes(name));
     expect(JSON.stringify(json.value[0])).toBe(JSON.stringify(Object.fromEntries(left)));
     expect(headers['content-type']).toBe('application/json');
@@ -59,19 +59,19 @@ describe('a client of the catalogue gets', () => {
     '$expand=Attributes&$expand=Assets&$expand=Locations',
     '$expand=Attributes,Assets,Locations',
   ])('all parts by %s', async (expand) => {
-    const world = await openFilled(1);
-    const { json } = await world.get(`/odata/v1/Products?${expand}`);
+    const context = await openFilled(1);
+    const { json } = await context.get(`/odata/v1/Products?${expand}`);
     expect(json['@odata.context']).toBe('$metadata#Products(Attributes(),Assets(),Locations())');
-    expect(json.value).toEqual(world.published);
+    expect(json.value).toEqual(context.published);
   });
 
   it('only the properties it selects, however the list is written', async () => {
-    const world = await openFilled(1);
+    const context = await openFilled(1);
     for (const select of [
       '$select=Id,Name,Geofootprint',
       '$select=Id&$select=Name&$select=Geofootprint',
     ]) {
-      const { json } = await world.get(`/odata/v1/Products?${select}`);
+      const { json } = await context.get(`/odata/v1/Products?${select}`);
       expect(Object.keys(json.value[0])).toEqual([
         '@odata.mediaContentType',
         'Id',
@@ -79,13 +79,13 @@ describe('a client of the catalogue gets', () => {
         'GeoFootprint',
       ]);
     }
-    const all = await world.get('/odata/v1/Products?$select=*');
-    expect(all.text).toBe((await world.get('/odata/v1/Products')).text);
+    const all = await context.get('/odata/v1/Products?$select=*');
+    expect(all.text).toBe((await context.get('/odata/v1/Products')).text);
   });
 
   it('deleted products, which know attributes only, with date and cause', async () => {
-    const world = await openFilled(3);
-    const { json } = await world.get('/odata/v1/DeletedProducts?$expand=Attributes');
+    const context = await openFilled(3);
+    const { json } = await context.get('/odata/v1/DeletedProducts?$expand=Attributes');
     expect(json['@odata.context']).toBe('$metadata#DeletedProducts(Attributes())');
     expect(json.value).toHaveLength(3);
     expect(json.value[0]).toMatchObject({
@@ -93,17 +93,17 @@ describe('a client of the catalogue gets', () => {
       DeletionCause: expect.any(String),
       Attributes: expect.any(Array),
     });
-    const refused = await world.get('/odata/v1/DeletedProducts?$expand=Assets');
+    const refused = await context.get('/odata/v1/DeletedProducts?$expand=Assets');
     expect(refused.json.detail.message).toBe(
       'Expand parameter only accepts following values: Attributes.',
     );
   });
 
   it('the number alone under /$count, of all that match', async () => {
-    const world = await openFilled(12);
+    const context = await openFilled(12);
     const day = { $filter: 'PublicationDate ge 2026-05-01T00:00:05.000Z' };
     const paths = ['/odata/v1/Products/$count', query('Products/$count', day)];
-    const answers = await Promise.all(paths.map((path) => world.get(path)));
+    const answers = await Promise.all(paths.map((path) => context.get(path)));
     expect(answers.map(({ status, text }) => [status, text])).toEqual([
       [200, '12'],
       [200, '7'],
@@ -112,24 +112,24 @@ describe('a client of the catalogue gets', () => {
       'content-type': 'text/plain;charset=UTF-8',
       'request-id': expect.any(String),
     });
-    expect((await world.get('/odata/v1/DeletedProducts/$count')).text).toBe('12');
-    expect((await world.get('/odata/v1/Products/$count?$filter=foo')).status).toBe(400);
+    expect((await context.get('/odata/v1/DeletedProducts/$count')).text).toBe('12');
+    expect((await context.get('/odata/v1/Products/$count?$filter=foo')).status).toBe(400);
   });
 
   it('no records, but the count, for $top=0', async () => {
-    const world = await openFilled(3);
-    const { json } = await world.get('/odata/v1/Products?$top=0&$count=1');
+    const context = await openFilled(3);
+    const { json } = await context.get('/odata/v1/Products?$top=0&$count=1');
     expect(json).toEqual({ '@odata.context': '$metadata#Products', '@odata.count': 3, value: [] });
   });
 
   it('one record by its id, in any case, or the catalogue’s way of saying that there is none', async () => {
-    const world = await openFilled(3);
-    const [product] = world.published;
+    const context = await openFilled(3);
+    const [product] = context.published;
     const path = `/odata/v1/Products(${product?.Id.toUpperCase()})?$expand=Attributes`;
-    const { json } = await world.get(path);
+    const { json } = await context.get(path);
     expect(json['@odata.context']).toBe('$metadata#Products(Attributes())/$entity');
     expect(json).toMatchObject({ Id: product?.Id, Attributes: product?.Attributes });
-    const absent = await world.get('/odata/v1/Products(nothing-here)');
+    const absent = await context.get('/odata/v1/Products(nothing-here)');
     expect(absent).toMatchObject({ status: 404, headers: { 'request-id': expect.any(String) } });
     expect(absent.json.detail).toEqual({
       message: 'Product with id nothing-here not found.',
@@ -140,16 +140,16 @@ describe('a client of the catalogue gets', () => {
 
 describe('links', () => {
   it('lead to the end of more than $skip can pass over', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     const count = 12_345;
     const day = (i: number) =>
       new Date(Date.UTC(2020, 0, 1) + (i % 500) * 86_400_000).toISOString();
-    world.products.add(
+    context.products.add(
       'Products',
       ...Array.from({ length: count }, (_, i) => ({ Id: `id-${i}`, PublicationDate: day(i) })),
     );
     for (const orderby of ['', '&$orderby=PublicationDate%20desc']) {
-      const answers = await follow(world, `/odata/v1/Products?$top=1000${orderby}`);
+      const answers = await follow(context, `/odata/v1/Products?$top=1000${orderby}`);
       expect(new Set(idsOf(answers)).size).toBe(count);
       expect(idsOf(answers)).toHaveLength(count);
       const links = answers.map(({ json }) => json['@odata.nextLink'] ?? '');
@@ -160,19 +160,19 @@ describe('links', () => {
   }, 20_000);
 
   it('go back to where they were asked, over HTTPS where a proxy in front speaks it', async () => {
-    const world = await openFilled();
+    const context = await openFilled();
     const headers = { host: 'localhost:9999', 'x-forwarded-proto': 'https' };
-    const { json } = await world.get('/odata/v1/Products?$top=1', { headers });
+    const { json } = await context.get('/odata/v1/Products?$top=1', { headers });
     expect(json['@odata.nextLink']).toBe(
       'https://localhost:9999/odata/v1/Products?%24top=1&%24skip=1',
     );
   });
 
   it('lead to the Host that was let in, whatever name the request line has', async () => {
-    const world = await openFilled();
+    const context = await openFilled();
     for (const path of ['/odata/v1/Products?$top=1', '/api/products?limit=1']) {
       const lines = [`GET http://evil.example${path} HTTP/1.1`, 'Host: localhost:9999'];
-      const answer = await sendLines(world.port, [...lines, 'Connection: close']);
+      const answer = await sendLines(context.port, [...lines, 'Connection: close']);
       expect(answer).toMatch(/^HTTP\/1\.1 200 /);
       expect(answer).toMatch(/"http:\/\/localhost:9999\/(odata|api)\/[^"]+"\}$/);
       expect(answer).not.toContain('evil');
@@ -180,9 +180,9 @@ describe('links', () => {
   });
 
   it('with a token that is not ours are refused', async () => {
-    const world = await openFilled(1);
+    const context = await openFilled(1);
     for (const token of ['x', '1_', '_1', '1e3_1', '9999999999999999_1', '1_9999999999999999']) {
-      const answer = await world.get(`/odata/v1/Products?$skiptoken=${token}`);
+      const answer = await context.get(`/odata/v1/Products?$skiptoken=${token}`);
       expect(answer).toMatchObject({ status: 400 });
       expect(answer.json.detail.message).toMatch(/\$skiptoken/);
     }
@@ -191,24 +191,24 @@ describe('links', () => {
 
 describe('the index', () => {
   it('tells in a header how far it is behind, and nothing when it is not', async () => {
-    const world = await openFilled(3);
+    const context = await openFilled(3);
     const paths = ['/odata/v1/Products', '/odata/v1/Products(x)', '/api/products'];
     const lags = async () => {
-      const answers = await Promise.all(paths.map((path) => world.get(path)));
+      const answers = await Promise.all(paths.map((path) => context.get(path)));
       return answers.map(({ headers }) => headers['earshot-index-lag']);
     };
     expect(await lags()).toEqual([undefined, undefined, undefined]);
-    world.products.state.lastPosition += 997;
+    context.products.state.lastPosition += 997;
     expect(await lags()).toEqual(['997', '997', '997']);
   });
 
   it('that cannot be read is 503 with Retry-After, without a word of its own', async () => {
-    const world = await openFilled(3);
-    world.products.failure = new AppError('unavailable', 'disk /var/secret is gone');
-    const answer = await world.get('/odata/v1/Products');
+    const context = await openFilled(3);
+    context.products.failure = new AppError('unavailable', 'disk /var/secret is gone');
+    const answer = await context.get('/odata/v1/Products');
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(answer.json.detail.request_id).toBe(answer.headers['request-id']);
-    const problem = await world.get('/api/products');
+    const problem = await context.get('/api/products');
     expect(problem).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(problem.json).toMatchObject({ status: 503, detail: expect.stringMatching(/later/) });
     expect(answer.text + problem.text).not.toContain('secret');
@@ -233,8 +233,8 @@ function expectOneId({ json, headers }: Answer) {
 }
 
 async function refusalOf(search: string, entity = 'Products') {
-  const world = await openConsole();
-  const answer = await world.get(`/odata/v1/${entity}?${search}`);
+  const context = await openConsole();
+  const answer = await context.get(`/odata/v1/${entity}?${search}`);
   expectOneId(answer);
   return { status: answer.status, detail: answer.json.detail };
 }
@@ -249,9 +249,9 @@ describe('a refusal of the catalogue is repeated', () => {
     const { request, response } = JSON.parse(
       readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),
     );
-    const world = await openConsole();
+    const context = await openConsole();
     const { pathname, search } = new URL(request.uri);
-    const answer = await world.get(pathname + search);
+    const answer = await context.get(pathname + search);
     expect(answer.status).toBe(response.status.code);
     expect(withoutIds(answer.text)).toBe(withoutIds(JSON.stringify(response.body)));
     expect(answer.headers['content-type']).toBe(response.headers['Content-Type']);
@@ -311,7 +311,7 @@ describe('a query is refused', () => {
   });
 
   it('with nothing but the known words where the path leads nowhere', async () => {
-    const world = await openConsole();
+    const context = await openConsole();
     for (const path of [
       'Product',
       "Products('x')",
@@ -321,7 +321,7 @@ describe('a query is refused', () => {
       '',
       '../v2/Products',
     ]) {
-      const { status, text, headers } = await world.get(`/odata/v1/${path}`);
+      const { status, text, headers } = await context.get(`/odata/v1/${path}`);
       expect({ status, text }).toEqual({ status: 404, text: '{"detail":"Invalid odata path"}' });
       expect(headers['request-id']).toMatch(idForm);
     }
@@ -344,20 +344,20 @@ describe('a query is answered', () => {
     '$format=json',
     'unknown=1',
   ])('for %s', async (search) => {
-    const world = await openConsole();
-    expect(await world.get(`/odata/v1/Products?${search}`)).toMatchObject({ status: 200 });
+    const context = await openConsole();
+    expect(await context.get(`/odata/v1/Products?${search}`)).toMatchObject({ status: 200 });
   });
 });
 
 const path = '/odata/v1/Products/OData.CSC.FilterList';
 
 async function openListed() {
-  const world = await openFilled(45, 0);
+  const context = await openFilled(45, 0);
   const post = (body: unknown, search = '', sent: Sent = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    return world.get(path + search, { method: 'POST', body: text, ...sent });
+    return context.get(path + search, { method: 'POST', body: text, ...sent });
   };
-  return { ...world, post, names: world.published.map(({ Name }) => Name) };
+  return { ...context, post, names: context.published.map(({ Name }) => Name) };
 }
 
 const listOf = (...names: unknown[]) => ({ FilterProducts: names.map((Name) => ({ Name })) });

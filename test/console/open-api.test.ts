@@ -10,7 +10,7 @@ import {
   notificationRow,
   openConsole,
   summaryRow,
-} from './console-world.ts';
+} from './console-context.ts';
 import { emptyStatus, sampleStatus } from './status-sample.ts';
 
 async function openWithAll() {
@@ -24,9 +24,9 @@ async function openWithAll() {
     hours: [{ subscription: 'alps', hourUs: fromUs, ...counts, ...compared }],
   });
   const status = async () => sampleStatus(true);
-  const world = await openConsole({ notifications, completeness, status });
+  const context = await openConsole({ notifications, completeness, status });
   const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
-  world.products.late = [
+  context.products.late = [
     {
       subscription: 'alps',
       sensingToPublication: delay,
@@ -35,16 +35,16 @@ async function openWithAll() {
     },
   ];
   const { products, deleted } = generatedProducts(5);
-  world.products.add('Products', ...products);
-  world.products.add('DeletedProducts', ...deleted);
-  world.products.state.lastPosition += 1;
+  context.products.add('Products', ...products);
+  context.products.add('DeletedProducts', ...deleted);
+  context.products.state.lastPosition += 1;
   const scope = { fromUs: 1, untilUs: 2, subscription: null, collection: 'c', filter: null };
-  world.summaries.rows = [
+  context.summaries.rows = [
     summaryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
     summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: 3 }),
     summaryRow(3, { kind: 'digest', productId: null, scope: { ...scope, area: 'a' } }),
   ];
-  return world;
+  return context;
 }
 
 /** A value that the schema of each parameter allows, and one that it does not; null when all are. */
@@ -122,20 +122,20 @@ describe('the OpenAPI document', () => {
   });
 
   it('names parameters that are taken, and values that are refused, and no others are', async () => {
-    const world = await openWithAll();
-    const { operations } = await readDocument(world);
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
     for (const { path, operation } of operations) {
       for (const parameter of operation.parameters) {
         const [good, bad] = samples[parameter.name] ?? [];
         const ask = (value = '') =>
-          world.get(`${path}?${parameter.name}=${encodeURIComponent(value)}`);
+          context.get(`${path}?${parameter.name}=${encodeURIComponent(value)}`);
         expect(parameter.in).toBe('query');
         expect({ [parameter.name]: (await ask(good)).status }).toEqual({ [parameter.name]: 200 });
         if (bad !== null) {
           expect({ [parameter.name]: (await ask(bad)).status }).toEqual({ [parameter.name]: 400 });
         }
       }
-      expect(await world.get(`${path}?other=1`)).toMatchObject({ status: 400 });
+      expect(await context.get(`${path}?other=1`)).toMatchObject({ status: 400 });
     }
   });
 
@@ -156,15 +156,15 @@ describe('the OpenAPI document', () => {
   });
 
   it('tells of each order which products have it', async () => {
-    const world = await openWithAll();
-    const { operations } = await readDocument(world);
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
     const parameters = operations.flatMap(({ operation }) => operation.parameters);
     const orderby = parameters.find(({ name }) => name === 'orderby');
     const orders = Object(orderby?.schema.enum) as string[];
     expect(orders).toHaveLength(6);
     for (const order of orders) {
       const asked = ['false', 'true'].map((deleted) =>
-        world.get(`/api/products?orderby=${order}&deleted=${deleted}`),
+        context.get(`/api/products?orderby=${order}&deleted=${deleted}`),
       );
       const statuses = (await Promise.all(asked)).map(({ status }) => status);
       expect(statuses).toContain(200);
@@ -174,8 +174,8 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes answers as they are: every field, of its type, and none that is not told', async () => {
-    const world = await openWithAll();
-    const { operations } = await readDocument(world);
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
     const searches = [
       ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
       '?summary=true',
@@ -186,7 +186,7 @@ describe('the OpenAPI document', () => {
       const seen = new Set<string>();
       const few = searches.slice(0, ['/api/coverage', '/api/status'].includes(path) ? 1 : 2);
       for (const search of path === '/api/products' ? searches : few) {
-        const { json, status } = await world.get(path + search);
+        const { json, status } = await context.get(path + search);
         expect(status).toBe(200);
         expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
         noteFields(json, schema, seen);
@@ -196,24 +196,24 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes the status of a receiver of which nothing is known', async () => {
-    const world = await openConsole({ status: async () => emptyStatus() });
-    const { json } = await readDocument(world);
+    const context = await openConsole({ status: async () => emptyStatus() });
+    const { json } = await readDocument(context);
     const answer = json.paths['/api/status'].get.responses[200].content['application/json'];
     const schema = z.fromJSONSchema(answer.schema);
-    const status = (await world.get('/api/status')).json;
+    const status = (await context.get('/api/status')).json;
     expect(schema.safeParse(status).error).toBeUndefined();
     expect(schema.safeParse({ ...status, at: 'now' }).success).toBe(false);
   });
 
   it('describes GeoJSON as it is', async () => {
-    const world = await openWithAll();
-    const { operations } = await readDocument(world);
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
     const products = operations.find(({ path }) => path === '/api/products');
     const answer = products?.operation.responses[200]?.content['application/geo+json'];
     const schema = answer?.schema ?? {};
     const seen = new Set<string>();
     for (const search of ['record=true&summary=true', 'limit=1&count=true', 'deleted=true']) {
-      const { json, headers } = await world.get(`/api/products?format=geojson&${search}`);
+      const { json, headers } = await context.get(`/api/products?format=geojson&${search}`);
       expect(headers['content-type']).toBe('application/geo+json');
       expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
       noteFields(json, schema, seen);
@@ -227,15 +227,15 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes problems as they are', async () => {
-    const world = await openWithAll();
-    const { json } = await readDocument(world);
+    const context = await openWithAll();
+    const { json } = await readDocument(context);
     const schema = json.components.schemas.Problem;
     for (const [path, status] of [
       ['/api/products?filter=Name', 400],
       ['/api/notifications?limit=0', 400],
       ['/api/summaries?state=lost', 400],
     ] as const) {
-      const answer = await world.get(path);
+      const answer = await context.get(path);
       expect(answer.status).toBe(status);
       expect(z.fromJSONSchema(schema).safeParse(answer.json).error).toBeUndefined();
       expect(Object.keys(answer.json).filter((name) => !(name in schema.properties))).toEqual([]);
@@ -244,12 +244,12 @@ describe('the OpenAPI document', () => {
   });
 
   it('names the headers that answers carry', async () => {
-    const world = await openWithAll();
-    const { operations } = await readDocument(world);
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
     const products = operations.find(({ path }) => path === '/api/products');
     const names = Object.keys(products?.operation.responses[200]?.headers ?? {});
     expect(names).toEqual(['earshot-warning', 'earshot-index-lag']);
-    const { headers } = await world.get('/api/products?bbox=48,6,45,11');
+    const { headers } = await context.get('/api/products?bbox=48,6,45,11');
     expect(names.filter((name) => headers[name] === undefined)).toEqual([]);
   });
 });

@@ -9,7 +9,7 @@ import {
   createMemoryProducts,
   generatedProducts,
   openConsole,
-} from './console-world.ts';
+} from './console-context.ts';
 
 const slowPaths = [
   '/api/products?filter=Online%20eq%20false',
@@ -52,11 +52,11 @@ function ask({ origin }: Console, path: string): { hangUp(): void } {
 describe('a query whose client hangs up', () => {
   it.each(slowPaths)('thirty times does not hold up the next one: %s', async (path) => {
     const { products, searching } = slowProducts();
-    const world = await openConsole({ products });
-    const clients = Array.from({ length: 30 }, () => ask(world, path));
+    const context = await openConsole({ products });
+    const clients = Array.from({ length: 30 }, () => ask(context, path));
     await expect.poll(() => searching.size).toBe(queryLineDefaults.atOnceMax);
     for (const { hangUp } of clients) hangUp();
-    expect((await world.get('/api/products')).status).toBe(200);
+    expect((await context.get('/api/products')).status).toBe(200);
     await expect.poll(() => searching.size).toBe(0);
   });
 });
@@ -65,23 +65,23 @@ describe('a query whose time is up', () => {
   it.each(slowPaths)('is 503 with Retry-After, and leaves its place: %s', async (path) => {
     const { products, searching } = slowProducts();
     const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 300 };
-    const world = await openConsole({ products, limits });
-    const slow = world.get(path);
+    const context = await openConsole({ products, limits });
+    const slow = context.get(path);
     await expect.poll(() => searching.size).toBe(1);
     expect(await slow).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(searching.size).toBe(0);
-    expect((await world.get('/api/products')).status).toBe(200);
+    expect((await context.get('/api/products')).status).toBe(200);
   });
 });
 
 it('queries of products do not hold up those of notifications', async () => {
   const { products, searching } = slowProducts();
   const limits = { atOnceMax: 1, waitingMax: 0 };
-  const world = await openConsole({ products, limits });
-  const slow = ask(world, slowPaths[0] ?? '');
+  const context = await openConsole({ products, limits });
+  const slow = ask(context, slowPaths[0] ?? '');
   await expect.poll(() => searching.size).toBe(1);
-  expect((await world.get('/api/products')).status).toBe(503);
-  expect((await world.get('/api/notifications')).status).toBe(200);
+  expect((await context.get('/api/products')).status).toBe(503);
+  expect((await context.get('/api/notifications')).status).toBe(200);
   slow.hangUp();
 });
 

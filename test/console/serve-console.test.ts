@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
 import type { Config } from '../../src/config/config.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { generatedProducts } from './console-world.ts';
+import { generatedProducts } from './console-context.ts';
 
 const pair = { username: 'catalogue', password: 'open sesame' };
 const loopback = { host: '127.0.0.1', port: 0 };

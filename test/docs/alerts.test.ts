@@ -7,7 +7,7 @@ import { parseDate } from '../../src/domain/dates.ts';
 import { createRunProgram } from '../../src/host/run-program.ts';
 import { type AlertMessage, alertMessage } from '../../src/watch/alert-message.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { beginUs, hourUs, moments, openWorld } from '../watch/watch-world.ts';
+import { beginUs, hourUs, moments, openContext } from '../watch/watch-context.ts';
 import { blocks, readPage } from './console-sessions.ts';
 
 const page = readPage('alerts.md');
@@ -26,7 +26,7 @@ describe('the page on alerts', () => {
   });
 
   it('shows an alert as it is raised after two weeks of a push an hour, and nine hours of silence', async () => {
-    const { live, look } = await openWorld();
+    const { live, look } = await openContext();
     const lastHour = 14 * 24;
     await live(beginUs + (lastHour + 8) * hourUs, moments(0, lastHour));
     const [alert] = await look();

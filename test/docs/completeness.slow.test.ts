@@ -3,7 +3,7 @@
  * `npx vitest run test/docs/completeness.slow.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
-import { openCompletenessWorld } from './completeness-world.ts';
+import { openCompletenessContext } from './completeness-context.ts';
 import { readPage, sessionsOf } from './console-sessions.ts';
 
 describe('the page on completeness', () => {
@@ -11,7 +11,7 @@ describe('the page on completeness', () => {
     let page = readPage('completeness.md');
     const sessions = sessionsOf(page);
     expect(sessions.length).toBeGreaterThanOrEqual(5);
-    const { earshot } = await openCompletenessWorld();
+    const { earshot } = await openCompletenessContext();
     for (const { line, text, command } of sessions) {
       const { out, err } = await earshot(command);
       page = page.replace(text, () => `${line}\n${out}${err}`);

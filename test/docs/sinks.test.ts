@@ -8,17 +8,17 @@ import type { SinkDocument } from '../../src/sinks/document.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
+import { openSinkContext } from '../sinks/sink-context.ts';
 import { definition } from '../sinks/sink-definition.ts';
-import { openSinkWorld } from '../sinks/sink-world.ts';
 import { blocks } from './console-sessions.ts';
-import { createPageFolder, listening, page, secret } from './sink-page-world.ts';
+import { createPageFolder, listening, page, secret } from './sink-page-context.ts';
 
 const shown: SinkDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 /** A store that holds the notification of the page. */
-async function openPageWorld() {
-  const world = await openSinkWorld();
-  await world.accept(
+async function openPageContext() {
+  const context = await openSinkContext();
+  await context.accept(
     {
       SubscriptionEvent: shown.event,
       ProductId: shown.productId,
@@ -30,7 +30,7 @@ async function openPageWorld() {
     },
     { subscription: shown.subscription, receivedAtUs: Date.parse(shown.receivedAt) * 1_000 },
   );
-  return world;
+  return context;
 }
 
 /** Those of the page's file, each beginning with the whole log. */
@@ -44,7 +44,7 @@ async function loaded(folder: ReturnType<typeof createPageFolder>, name: string)
 describe('the page on sinks', () => {
   it('names every field of the document, and shows it as it is handed over', async () => {
     const hook = await startHook();
-    const { start } = await openPageWorld();
+    const { start } = await openPageContext();
     const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
     start(definition(target, { name: shown.sink }));
     await expect.poll(() => hook.received.length).toBe(1);
@@ -60,7 +60,7 @@ describe('the page on sinks', () => {
   it('has a command that keeps each notification once', async () => {
     const folder = createPageFolder();
     folder.write('act.mjs');
-    const { start, isDone, items } = await openPageWorld();
+    const { start, isDone, items } = await openPageContext();
     start(await loaded(folder, 'act'));
     await expect.poll(() => isDone('act')).toBe(true);
     expect(await items('dead', 'act')).toEqual([]);
@@ -74,7 +74,7 @@ describe('the page on sinks', () => {
     folder.write('receiver.mjs');
     const receiver = folder.start('receiver.mjs');
     await listening(port);
-    const { start, isDone } = await openPageWorld();
+    const { start, isDone } = await openPageContext();
     const hook = await loaded(folder, 'hook');
     expect(hook.target).toMatchObject({ secret });
     start(hook);
@@ -90,7 +90,7 @@ describe('the page on sinks', () => {
     const folder = createPageFolder([['nats://127.0.0.1:4222', server.server]]);
     folder.write('consume.mjs');
     const consumer = folder.start('consume.mjs');
-    const { start } = await openPageWorld();
+    const { start } = await openPageContext();
     const bus = await loaded(folder, 'bus');
     expect(bus.filter).toContain('cloudCover');
     start({ ...bus, filter: '' });

@@ -7,7 +7,7 @@ import { printStatus } from '../../src/cli/commands/status.ts';
 import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import type { StatusFacts } from '../../src/domain/status.ts';
 import { dayUs, hourUs, wellFacts } from '../cli/status-facts.ts';
-import { openConsole } from '../console/console-world.ts';
+import { openConsole } from '../console/console-context.ts';
 import { readPage } from './console-sessions.ts';
 
 const columnsMax = 100;

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openFilled, restore } from '../store/backups/backup-world.ts';
+import { openFilled, restore } from '../store/backups/backup-context.ts';
 import { mountSmallDisk } from './disk-small.ts';
 
 const canMount = process.env.CI !== undefined || process.getuid?.() === 0;

@@ -11,7 +11,7 @@ import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import {
   createClient,
-  createReceiverWorld,
+  createReceiverContext,
   credentials,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
@@ -21,28 +21,28 @@ const senders = 16;
 /** They come from the data directory, so that the backup has them. */
 const withoutCredentials = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '' };
 
-async function openWorld() {
+async function openContext() {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
-  mkdirSync(world.dataDir, { mode: 0o700 });
-  const secret = join(world.dataDir, 'endpoint-credentials.json');
+  const context = await createReceiverContext(folder);
+  mkdirSync(context.dataDir, { mode: 0o700 });
+  const secret = join(context.dataDir, 'endpoint-credentials.json');
   writeFileSync(secret, JSON.stringify({ pairs: [credentials] }), { mode: 0o600 });
   const out = join(folder, 'backups');
   mkdirSync(out, { mode: 0o700 });
   const command = (...argv: string[]) =>
-    spawnCommand(argv, { env: { EARSHOT_DATA_DIR: world.dataDir }, cwd: folder });
-  const start = (dataDir = world.dataDir) =>
-    world.start({ ...withoutCredentials, EARSHOT_DATA_DIR: dataDir });
-  return { ...world, folder, out, command, start };
+    spawnCommand(argv, { env: { EARSHOT_DATA_DIR: context.dataDir }, cwd: folder });
+  const start = (dataDir = context.dataDir) =>
+    context.start({ ...withoutCredentials, EARSHOT_DATA_DIR: dataDir });
+  return { ...context, folder, out, command, start };
 }
 
-type World = Awaited<ReturnType<typeof openWorld>>;
+type Context = Awaited<ReturnType<typeof openContext>>;
 
 const bodyOf = (number: number) =>
   JSON.stringify(notification(number, { padding: `${number} `.repeat(500) }));
 
 /** Sends until it is stopped; keeps the numbers that were answered with 200. */
-function startLoad({ ca }: World, { port }: SpawnedReceiver, answered: number[]) {
+function startLoad({ ca }: Context, { port }: SpawnedReceiver, answered: number[]) {
   const post = createClient({ port, ca, connections: senders });
   let isGoing = true;
   let next = answered.length;
@@ -80,14 +80,14 @@ function storedIn(dataDir: string): number[] {
 }
 
 it('holds every notification that was answered before, and serves on a fresh folder', async () => {
-  const world = await openWorld();
-  const receiver = await world.start();
+  const context = await openContext();
+  const receiver = await context.start();
   const answered: number[] = [];
-  const load = startLoad(world, receiver, answered);
+  const load = startLoad(context, receiver, answered);
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(2_000);
 
   const before = [...answered];
-  const ended = await world.command('backup', '--to', world.out, '--json').ended;
+  const ended = await context.command('backup', '--to', context.out, '--json').ended;
   const atEnd = answered.length;
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(atEnd + 100);
   await load.stop();
@@ -96,8 +96,8 @@ it('holds every notification that was answered before, and serves on a fresh fol
   const made: { file: string; notifications: number } = JSON.parse(ended.out);
   expect(atEnd).toBeGreaterThan(before.length);
 
-  const fresh = join(world.folder, 'fresh');
-  const restored = await world.command('restore', made.file, '--to', fresh).ended;
+  const fresh = join(context.folder, 'fresh');
+  const restored = await context.command('restore', made.file, '--to', fresh).ended;
   expect(restored).toMatchObject({ code: 0 });
   const held = storedIn(fresh);
   const isHeld = new Set(held);
@@ -107,8 +107,8 @@ it('holds every notification that was answered before, and serves on a fresh fol
   expect(held.length).toBeLessThan(answered.length);
 
   // What came since comes once more, as from the catalogue, with all the rest: each is there once.
-  const again = await world.start(fresh);
-  const post = createClient({ port: again.port, ca: world.ca, connections: senders });
+  const again = await context.start(fresh);
+  const post = createClient({ port: again.port, ca: context.ca, connections: senders });
   const outcomes = { stored: 0, duplicate: 0 };
   for (let from = 0; from < answered.length; from += senders) {
     const some = answered.slice(from, from + senders);
@@ -128,16 +128,16 @@ it('holds every notification that was answered before, and serves on a fresh fol
 }, 240_000);
 
 it('leaves no half file under its name when it is killed, at any moment', async () => {
-  const world = await openWorld();
-  const receiver = await world.start();
+  const context = await openContext();
+  const receiver = await context.start();
   const answered: number[] = [];
-  const load = startLoad(world, receiver, answered);
+  const load = startLoad(context, receiver, answered);
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(1_000);
   const random = createRandom(29);
-  const names = () => readdirSync(world.out);
+  const names = () => readdirSync(context.out);
   let killed = 0;
   for (let round = 0; round < 5; round += 1) {
-    const backup = world.command('backup', '--to', join(world.out, 'killed.db'));
+    const backup = context.command('backup', '--to', join(context.out, 'killed.db'));
     await expect.poll(() => names().length, { timeout: 60_000, interval: 2 }).toBeGreaterThan(0);
     // The moment itself is what is random here, not a wait for something to happen.
     await delay(random.integer(0, 60));
@@ -146,14 +146,14 @@ it('leaves no half file under its name when it is killed, at any moment', async 
     if (code === null) killed += 1;
     // It may have been faster.
     expect(names().includes('killed.db')).toBe(code === 0);
-    if (code === 0) rmSync(join(world.out, 'killed.db'));
+    if (code === 0) rmSync(join(context.out, 'killed.db'));
   }
   expect(killed).toBeGreaterThan(0);
   await load.stop();
-  const ended = await world.command('backup', '--to', join(world.out, 'killed.db'), '--force')
+  const ended = await context.command('backup', '--to', join(context.out, 'killed.db'), '--force')
     .ended;
   expect(ended).toMatchObject({ code: 0 });
   expect(names()).toEqual(['killed.db']);
   await stop(receiver);
-  expect(storedIn(world.dataDir)).toEqual(answered.toSorted((a, b) => a - b));
+  expect(storedIn(context.dataDir)).toEqual(answered.toSorted((a, b) => a - b));
 }, 240_000);

@@ -10,9 +10,9 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 import { freePort } from '../helpers/free-ports.ts';
 import { type Answer, sendRequest } from '../helpers/send-request.ts';
 import {
-  createReceiverWorld,
+  createReceiverContext,
   credentials,
-  type ReceiverWorld,
+  type ReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -39,8 +39,8 @@ export interface Ask {
   from?: string;
 }
 
-export interface ProxyWorld {
-  world: ReceiverWorld;
+export interface ProxyContext {
+  context: ReceiverContext;
   receiver: SpawnedReceiver;
   proxyPort: number;
   ca: string;
@@ -51,9 +51,9 @@ export interface ProxyWorld {
 }
 
 /** Runs the proxy in front of a receiver; both end with the test. */
-export async function startBehind(prepare: PrepareProxy): Promise<ProxyWorld> {
+export async function startBehind(prepare: PrepareProxy): Promise<ProxyContext> {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const authority = await createCertificateAuthority({ now: Date.now });
   const pair = await authority.issue({ hosts: ['localhost'] });
   const files = { certFile: join(folder, 'proxy.pem'), keyFile: join(folder, 'proxy-key.pem') };
@@ -65,13 +65,13 @@ export async function startBehind(prepare: PrepareProxy): Promise<ProxyWorld> {
     EARSHOT_TLS_KEY: '',
     EARSHOT_TRUSTED_PROXIES: '127.0.0.1',
   };
-  const receiver = await world.start(env);
+  const receiver = await context.start(env);
   const proxyPort = await freePort();
   const parts = { folder, proxyPort, receiverPort: receiver.port, ...files };
   await startProxy(prepare(parts), folder, proxyPort);
-  const restart = () => world.start({ ...env, EARSHOT_LISTEN: `127.0.0.1:${receiver.port}` });
+  const restart = () => context.start({ ...env, EARSHOT_LISTEN: `127.0.0.1:${receiver.port}` });
   const ca = authority.certificatePem;
-  return { world, receiver, proxyPort, ca, ask: createAsk(proxyPort, ca), restart };
+  return { context, receiver, proxyPort, ca, ask: createAsk(proxyPort, ca), restart };
 }
 
 /** Resolves when the proxy takes connections. */
@@ -111,7 +111,7 @@ async function ended(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-function createAsk(port: number, ca: string, more: RequestOptions = {}): ProxyWorld['ask'] {
+function createAsk(port: number, ca: string, more: RequestOptions = {}): ProxyContext['ask'] {
   const agents = new Map<string, Agent>();
   onTestFinished(() => {
     for (const agent of agents.values()) agent.destroy();
@@ -132,7 +132,7 @@ function createAsk(port: number, ca: string, more: RequestOptions = {}): ProxyWo
 }
 
 /** As the catalogue does it: again until it is taken. */
-export async function sendUntilTaken(ask: ProxyWorld['ask'], body: string): Promise<void> {
+export async function sendUntilTaken(ask: ProxyContext['ask'], body: string): Promise<void> {
   for (;;) {
     const status = await ask({ body }).then(
       (answer) => answer.status,

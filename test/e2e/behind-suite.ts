@@ -9,13 +9,13 @@ import { notification } from '../helpers/deliveries.ts';
 import {
   installed,
   type PrepareProxy,
-  type ProxyWorld,
+  type ProxyContext,
   sendUntilTaken,
   startBehind,
 } from './behind-proxy.ts';
 
-async function storedAckIds({ world }: ProxyWorld): Promise<(string | null)[]> {
-  const reader = openStoreReader(world.dataDir);
+async function storedAckIds({ context }: ProxyContext): Promise<(string | null)[]> {
+  const reader = openStoreReader(context.dataDir);
   onTestFinished(() => reader.close());
   const ackIds: (string | null)[] = [];
   for await (const { ackId } of reader.find({})) ackIds.push(ackId);
@@ -86,8 +86,8 @@ export function describeBehind(name: string, program: string, prepare: PreparePr
     });
 
     it('passes on that nothing can be stored, with the time to try again', async () => {
-      const { ask, world } = await startBehind(prepare);
-      const database = new Sqlite(join(world.dataDir, databaseFileName));
+      const { ask, context } = await startBehind(prepare);
+      const database = new Sqlite(join(context.dataDir, databaseFileName));
       onTestFinished(() => void database.close());
       database.exec('BEGIN IMMEDIATE');
       const refused = await ask({ body: body(1) });

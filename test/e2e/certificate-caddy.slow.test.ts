@@ -6,21 +6,21 @@ import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { canListen, hasCaddy, startCaddyAuthority } from './certificate-caddy.ts';
+import { savedSerial, shownSerial } from './certificate-context.ts';
 import { ended } from './certificate-kill.ts';
-import { savedSerial, shownSerial } from './certificate-world.ts';
 
 const canRun =
   process.env.CI !== undefined || (hasCaddy && (await canListen(80)) && (await canListen(443)));
 const issued = { timeout: 20_000 };
 const hourUs = 3_600_000_000;
 
-async function openWorld(challenge: 'http-01' | 'tls-alpn-01') {
+async function openContext(challenge: 'http-01' | 'tls-alpn-01') {
   const authority = await startCaddyAuthority();
   const folder = temporaryDirectory();
-  const context = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const env = {
     EARSHOT_TLS: 'acme',
     EARSHOT_TLS_CERT: '',
@@ -43,7 +43,7 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
   it.each(['http-01', 'tls-alpn-01'] as const)(
     'issues by %s at first start, and again when it is asked to beside the receiver',
     async (challenge) => {
-      const { root, dataDir, start, command } = await openWorld(challenge);
+      const { root, dataDir, start, command } = await openContext(challenge);
       const { port, log } = await start();
       const shown = () => shownSerial(port, root);
       await expect.poll(shown, { ...issued, message: log() }).not.toBeNull();
@@ -59,7 +59,7 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
   );
 
   it('gives twelve hours, of which half are left when it is renewed', async () => {
-    const { authority, root, dataDir, start } = await openWorld('http-01');
+    const { authority, root, dataDir, start } = await openContext('http-01');
     const { child, port } = await start();
     await expect.poll(() => shownSerial(port, root), issued).not.toBeNull();
     await expect.poll(() => savedSerial(dataDir)).not.toBeNull();

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasPebble } from '../helpers/pebble.ts';
 import type { SpawnedReceiver } from '../helpers/spawned-receiver.ts';
-import { ended } from './certificate-kill.ts';
 import {
-  type CertificateWorld,
-  openCertificateWorld,
+  type CertificateContext,
+  openCertificateContext,
   postNotification,
   savedSerial,
   shownSerial,
   storedAckIds,
-} from './certificate-world.ts';
+} from './certificate-context.ts';
+import { ended } from './certificate-kill.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './disk-small.ts';
 
 const issued = { timeout: 15_000 };
@@ -20,7 +20,7 @@ const issued = { timeout: 15_000 };
 const retried = { timeout: 95_000, interval: 500 };
 
 interface FullDisk {
-  world: CertificateWorld;
+  context: CertificateContext;
   disk: SmallDisk;
   receiver: SpawnedReceiver;
   /** Serial numbers of what is on disk, and of what is in memory alone. */
@@ -34,9 +34,9 @@ interface FullDisk {
 /** A receiver whose disk was filled up while the authority made its second certificate. */
 async function fillWhileIssuing(): Promise<FullDisk> {
   const disk = mountSmallDisk(10);
-  const world = await openCertificateWorld({ folder: disk.folder });
-  const { proxy, root, dataDir } = world;
-  const first = await world.start();
+  const context = await openCertificateContext({ folder: disk.folder });
+  const { proxy, root, dataDir } = context;
+  const first = await context.start();
   await expect.poll(() => shownSerial(first.port, root), issued).not.toBeNull();
   await expect.poll(() => proxy.granted('certZ')).toBe(1);
   await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
@@ -50,7 +50,7 @@ async function fillWhileIssuing(): Promise<FullDisk> {
     return isFull.promise;
   });
   // The authority by its other name: what is there is not what is to be had.
-  const receiver = await world.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
+  const receiver = await context.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
   const answered: string[] = [];
   let number = 0;
   const send = async () => {
@@ -65,15 +65,15 @@ async function fillWhileIssuing(): Promise<FullDisk> {
   isFull.resolve();
   const shown = () => shownSerial(receiver.port, root);
   await expect.poll(shown, issued).not.toBe(old);
-  return { world, disk, receiver, old, renewed: await shown(), answered, send };
+  return { context, disk, receiver, old, renewed: await shown(), answered, send };
 }
 
 describe.skipIf(!(hasPebble && canMount))(
   'a disk that is full when a certificate is issued (needs pebble, and root to mount one)',
   () => {
     it('keeps it from being saved, not from being served; with room it is saved, and not ordered again', async () => {
-      const { world, disk, receiver, old, renewed, answered, send } = await fillWhileIssuing();
-      const { dataDir, proxy, root } = world;
+      const { context, disk, receiver, old, renewed, answered, send } = await fillWhileIssuing();
+      const { dataDir, proxy, root } = context;
       expect(renewed).not.toBeNull();
       await expect.poll(receiver.log, issued).toContain('(ENOSPC): the disk is full. Free some');
       expect(savedSerial(dataDir)).toBe(old);
@@ -95,12 +95,12 @@ describe.skipIf(!(hasPebble && canMount))(
     }, 150_000);
 
     it('does not lose it to a SIGKILL: the next start saves the same one', async () => {
-      const { world, disk, receiver, old, renewed, answered } = await fillWhileIssuing();
-      const { dataDir, proxy, root } = world;
+      const { context, disk, receiver, old, renewed, answered } = await fillWhileIssuing();
+      const { dataDir, proxy, root } = context;
       await ended(receiver.child);
       expect(savedSerial(dataDir)).toBe(old);
       disk.free();
-      const again = await world.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
+      const again = await context.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
       await expect.poll(() => shownSerial(again.port, root), issued).toBe(renewed);
       await expect.poll(() => savedSerial(dataDir)).toBe(renewed);
       expect(proxy.granted('finalize-order')).toBe(2);

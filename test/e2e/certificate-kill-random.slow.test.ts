@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
+import { openCertificateContext, savedSerial } from './certificate-context.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
-import { openCertificateWorld, savedSerial } from './certificate-world.ts';
 
 const kills = 5;
 /** About as long as an issue takes, from its first request on. */
@@ -17,8 +17,8 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
     const pebble = await startPebble();
     const files = ['account-', 'order.json', 'challenges', 'certificate.json', 'renewal.json'];
     for (const file of files) {
-      const world = await openCertificateWorld({ pebble });
-      const folder = join(world.dataDir, 'acme');
+      const context = await openCertificateContext({ pebble });
+      const folder = join(context.dataDir, 'acme');
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const appeared = Promise.withResolvers<void>();
       // Files are written beside their place, and then renamed: their names appear complete.
@@ -27,11 +27,11 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
         if (name?.startsWith(file) === true && !isTemporary) appeared.resolve();
       });
       onTestFinished(() => watcher.close());
-      const { child } = await world.start();
+      const { child } = await context.start();
       await appeared.promise;
       await ended(child);
       watcher.close();
-      await checkNextStart(world, `killed when ${file} appeared`);
+      await checkNextStart(context, `killed when ${file} appeared`);
     }
   }, 120_000);
 
@@ -40,17 +40,17 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
     const random = createRandom(20_261_120);
     let cut = 0;
     for (let round = 0; round < kills; round += 1) {
-      const world = await openCertificateWorld({ pebble });
+      const context = await openCertificateContext({ pebble });
       const begun = Promise.withResolvers<void>();
-      world.proxy.watch(() => begun.resolve());
-      const { child } = await world.start();
+      context.proxy.watch(() => begun.resolve());
+      const { child } = await context.start();
       await begun.promise;
       // The moment itself is what is random here, not a wait for something to happen.
       const pauseMs = random.integer(0, issueMs);
       await delay(pauseMs);
       await ended(child);
-      if (savedSerial(world.dataDir) === null) cut += 1;
-      await checkNextStart(world, `killed after ${pauseMs} ms`);
+      if (savedSerial(context.dataDir) === null) cut += 1;
+      await checkNextStart(context, `killed after ${pauseMs} ms`);
     }
     expect(cut).toBeGreaterThan(0);
   }, 120_000);

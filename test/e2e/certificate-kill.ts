@@ -5,13 +5,13 @@ import { expect } from 'vitest';
 import { startPebble } from '../helpers/pebble.ts';
 import type { SpawnedReceiver } from '../helpers/spawned-receiver.ts';
 import { momentsAt } from '../helpers/thorough.ts';
-import type { AcmeMoment } from './certificate-proxy.ts';
 import {
-  type CertificateWorld,
-  openCertificateWorld,
+  type CertificateContext,
+  openCertificateContext,
   savedSerial,
   shownSerial,
-} from './certificate-world.ts';
+} from './certificate-context.ts';
+import type { AcmeMoment } from './certificate-proxy.ts';
 
 /** Where a first issue stops by, as Pebble names it. */
 export const stepsOfAnIssue = [
@@ -28,9 +28,9 @@ export async function ended(child: ChildProcess): Promise<void> {
 }
 
 /** After any kill: the next start serves a certificate, and nothing was made twice or lost. */
-export async function checkNextStart(world: CertificateWorld, killed: string): Promise<void> {
-  const { proxy, root, dataDir } = world;
-  const { child, port, log } = await world.start();
+export async function checkNextStart(context: CertificateContext, killed: string): Promise<void> {
+  const { proxy, root, dataDir } = context;
+  const { child, port, log } = await context.start();
   const shown = () => shownSerial(port, root);
   await expect.poll(shown, { ...issued, message: `${killed}\n${log()}` }).not.toBeNull();
   // What is shown is saved after that.
@@ -45,7 +45,7 @@ export async function checkNextStart(world: CertificateWorld, killed: string): P
 
 /** Kills at one moment; null when the certificate was there before it came to that. */
 async function killAt(
-  { proxy, root, start }: CertificateWorld,
+  { proxy, root, start }: CertificateContext,
   isTime: (at: AcmeMoment) => boolean,
 ): Promise<AcmeMoment | null> {
   const reached = Promise.withResolvers<AcmeMoment>();
@@ -74,12 +74,12 @@ export async function killEverywhere(): Promise<string[]> {
   const steps: string[] = [];
   for (let number = 1; number <= requestsMax; number += 1) {
     for (const moment of momentsAt(number)) {
-      const world = await openCertificateWorld({ pebble });
-      const at = await killAt(world, (one) => one.number === number && one.moment === moment);
+      const context = await openCertificateContext({ pebble });
+      const at = await killAt(context, (one) => one.number === number && one.moment === moment);
       if (at === null) return steps;
       const step = at.path.split('/')[1] ?? '';
       steps.push(step);
-      await checkNextStart(world, `killed ${moment} request ${number}, ${step}`);
+      await checkNextStart(context, `killed ${moment} request ${number}, ${step}`);
     }
   }
   return steps;

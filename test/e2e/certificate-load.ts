@@ -6,11 +6,11 @@ import { notification } from '../helpers/deliveries.ts';
 import { hasPebble } from '../helpers/pebble.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import {
-  openCertificateWorld,
+  openCertificateContext,
   savedSerial,
   shownSerial,
   storedAckIds,
-} from './certificate-world.ts';
+} from './certificate-context.ts';
 
 const auth = `${credentials.username}:${credentials.password}`;
 
@@ -87,9 +87,9 @@ function startLoad(port: number, ca: string): Load {
 export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): void {
   describe.skipIf(!hasPebble)(`renewals by ${challenge} (needs pebble)`, () => {
     it('under load fail no request, drop no connection, and are soon seen', async () => {
-      const world = await openCertificateWorld({ challenge });
-      const { root, dataDir } = world;
-      const { port, log } = await world.start();
+      const context = await openCertificateContext({ challenge });
+      const { root, dataDir } = context;
+      const { port, log } = await context.start();
       await expect.poll(() => shownSerial(port, root), pickUp).not.toBeNull();
       // What is shown is saved after that.
       await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
@@ -98,7 +98,7 @@ export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): 
       await expect.poll(load.newest, pickUp).toBe(savedSerial(dataDir));
       const seen = [load.newest()];
       for (let round = 0; round < renewals; round += 1) {
-        const { code, out, err } = await world.command(['certificate', 'renew', '--force']).ended;
+        const { code, out, err } = await context.command(['certificate', 'renew', '--force']).ended;
         expect(code, out + err).toBe(0);
         const renewed = savedSerial(dataDir) ?? '';
         expect(seen).not.toContain(renewed);
@@ -117,7 +117,7 @@ export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): 
       expect(load.resumed()).toBe(0);
       expect([...load.kept].filter(({ destroyed }) => destroyed)).toEqual([]);
       expect(storedAckIds(dataDir).toSorted()).toEqual(load.answered.toSorted());
-      expect(world.proxy.granted('finalize-order')).toBe(1 + renewals);
+      expect(context.proxy.granted('finalize-order')).toBe(1 + renewals);
       expect(log()).not.toContain('"level":"error"');
     }, 60_000);
   });

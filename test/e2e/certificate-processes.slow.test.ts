@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasPebble } from '../helpers/pebble.ts';
+import { openCertificateContext, savedSerial, shownSerial } from './certificate-context.ts';
 import { ended } from './certificate-kill.ts';
-import { openCertificateWorld, savedSerial, shownSerial } from './certificate-world.ts';
 
 /** A running receiver looks at the file every ten seconds. */
 const pickUp = { timeout: 15_000 };
@@ -28,13 +28,13 @@ describe.skipIf(!hasPebble)('programs on one data directory (needs pebble)', () 
   it.each(['http-01', 'tls-alpn-01'] as const)(
     'order one certificate by %s together, and all show it',
     async (challenge) => {
-      const world = await openCertificateWorld({ challenge });
-      const { proxy, root, dataDir } = world;
+      const context = await openCertificateContext({ challenge });
+      const { proxy, root, dataDir } = context;
       const passes = Promise.withResolvers<void>();
       proxy.watch(({ path }) => (path.startsWith('/finalize-order') ? passes.promise : undefined));
-      const first = await world.start();
-      const second = await world.start({ EARSHOT_LISTEN: '127.0.0.1:0' });
-      const renewals = [1, 2, 3].map(() => world.command(['certificate', 'renew']));
+      const first = await context.start();
+      const second = await context.start({ EARSHOT_LISTEN: '127.0.0.1:0' });
+      const renewals = [1, 2, 3].map(() => context.command(['certificate', 'renew']));
       const lock = join(dataDir, 'certificate.lock');
       await expect.poll(() => openedBy(lock), { timeout: 20_000 }).toBe(4);
       passes.resolve();
@@ -52,17 +52,17 @@ describe.skipIf(!hasPebble)('programs on one data directory (needs pebble)', () 
   );
 
   it('go on for each other: what one that is killed has ordered, the next one fetches', async () => {
-    const world = await openCertificateWorld();
-    const { proxy, root, dataDir } = world;
+    const context = await openCertificateContext();
+    const { proxy, root, dataDir } = context;
     const [reached, passes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     proxy.watch(({ path, moment }) => {
       if (!path.startsWith('/finalize-order') || moment === 'before') return undefined;
       reached.resolve();
       return passes.promise;
     });
-    const first = await world.start();
+    const first = await context.start();
     await reached.promise;
-    const renewal = world.command(['certificate', 'renew']);
+    const renewal = context.command(['certificate', 'renew']);
     await expect.poll(() => openedBy(join(dataDir, 'certificate.lock')), pickUp).toBe(2);
     await ended(first.child);
     passes.resolve();
@@ -71,21 +71,21 @@ describe.skipIf(!hasPebble)('programs on one data directory (needs pebble)', () 
     expect(proxy.granted('sign-me-up')).toBe(1);
     expect(proxy.granted('order-plz')).toBe(1);
     expect(proxy.granted('finalize-order')).toBe(1);
-    const again = await world.start();
+    const again = await context.start();
     await expect.poll(() => shownSerial(again.port, root), pickUp).toBe(savedSerial(dataDir));
     expect(savedSerial(dataDir)).not.toBeNull();
   }, 60_000);
 
   it('answer for each other: the one that does not have the port orders as well', async () => {
-    const world = await openCertificateWorld();
-    const { proxy, root, dataDir } = world;
-    const first = await world.start();
+    const context = await openCertificateContext();
+    const { proxy, root, dataDir } = context;
+    const first = await context.start();
     await expect.poll(() => shownSerial(first.port, root), pickUp).not.toBeNull();
     // What is shown is saved after that.
     await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
     const before = savedSerial(dataDir);
     // To the second one, the authority has another name: what is there is not what it is to have.
-    const second = await world.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
+    const second = await context.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
     await expect.poll(() => savedSerial(dataDir), pickUp).not.toBe(before);
     const { states } = JSON.parse(readFileSync(join(dataDir, 'acme', 'renewal.json'), 'utf8'));
     const well = { failures: 0, lastFailure: null };

@@ -6,16 +6,16 @@ import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
 import { hasPebble } from '../helpers/pebble.ts';
 import {
-  type CertificateWorld,
-  openCertificateWorld,
+  type CertificateContext,
+  openCertificateContext,
   savedSerial,
   shownSerial,
-} from './certificate-world.ts';
+} from './certificate-context.ts';
 
 const issued = { timeout: 20_000 };
 
 /** Looks as a receiver with this authority does. */
-function openLook({ pebble, proxy, dataDir }: CertificateWorld, directoryUrl: string) {
+function openLook({ pebble, proxy, dataDir }: CertificateContext, directoryUrl: string) {
   const door = createChallengeListener({ host: '127.0.0.1', port: pebble.ports.http }, null);
   const context = openAcmeContext({
     settings: {
@@ -44,7 +44,7 @@ function openLook({ pebble, proxy, dataDir }: CertificateWorld, directoryUrl: st
 
 describe.skipIf(!hasPebble)('different authorities (needs pebble)', () => {
   it('that take turns on one data directory stay within the limit of a day, each', async () => {
-    const context = await openCertificateWorld();
+    const context = await openCertificateContext();
     const { directoryUrl, otherDirectoryUrl } = context.proxy;
     const looks = [openLook(context, directoryUrl), openLook(context, otherDirectoryUrl)];
     const outcomes: string[] = [];
@@ -57,7 +57,7 @@ describe.skipIf(!hasPebble)('different authorities (needs pebble)', () => {
   }, 90_000);
 
   it('of a command and a receiver beside it: the receiver goes on showing one of its own', async () => {
-    const context = await openCertificateWorld();
+    const context = await openCertificateContext();
     const { proxy, root, dataDir } = context;
     const { port, log } = await context.start();
     await expect.poll(() => shownSerial(port, root), issued).not.toBeNull();

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
+import { openCertificateContext } from './certificate-context.ts';
 import { checkNextStart } from './certificate-kill.ts';
 import type { AcmeStep } from './certificate-proxy.ts';
-import { openCertificateWorld } from './certificate-world.ts';
 
 const steps: AcmeStep[] = ['sign-me-up', 'order-plz', 'chalZ', 'finalize-order', 'certZ'];
 const soonMs = 5_000;
@@ -13,15 +13,15 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
   it('that is waiting for an answer ends with the program, and goes on with the next start', async () => {
     const pebble = await startPebble();
     for (const step of steps) {
-      const world = await openCertificateWorld({ pebble });
+      const context = await openCertificateContext({ pebble });
       const reached = Promise.withResolvers<void>();
       const never = new Promise<void>(() => undefined);
-      world.proxy.watch(({ path, moment }) => {
+      context.proxy.watch(({ path, moment }) => {
         if (moment !== 'after' || !path.startsWith(`/${step}`)) return undefined;
         reached.resolve();
         return never;
       });
-      const { child, log } = await world.start();
+      const { child, log } = await context.start();
       await reached.promise;
       const exit = once(child, 'exit');
       const began = performance.now();
@@ -29,8 +29,8 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
       expect(await exit, step).toEqual([0, null]);
       expect(performance.now() - began, step).toBeLessThan(soonMs);
       expect(log(), step).not.toContain('"level":"error"');
-      world.proxy.watch(() => undefined);
-      await checkNextStart(world, `ended at ${step}`);
+      context.proxy.watch(() => undefined);
+      await checkNextStart(context, `ended at ${step}`);
     }
   }, 120_000);
 });

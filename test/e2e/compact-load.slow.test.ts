@@ -5,7 +5,7 @@ import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { keptRows, openOldStore } from '../store/bodies/bodies-in-file.ts';
 
@@ -15,12 +15,12 @@ const senders = 16;
 
 it('keeps every notification while the log is compacted under load, and answers each', async () => {
   const cwd = temporaryDirectory();
-  const world = await createReceiverWorld(cwd);
+  const context = await createReceiverContext(cwd);
   const bodies = generatedBodies(oldCount + newCount);
-  const { store } = await openOldStore(bodies.slice(0, oldCount), { dataDir: world.dataDir });
+  const { store } = await openOldStore(bodies.slice(0, oldCount), { dataDir: context.dataDir });
   await store.close();
-  const { port } = await world.start();
-  const post = createClient({ port, ca: world.ca, connections: senders });
+  const { port } = await context.start();
+  const post = createClient({ port, ca: context.ca, connections: senders });
   const statuses: number[] = [];
   let next = oldCount;
   const send = async () => {
@@ -30,7 +30,7 @@ it('keeps every notification while the log is compacted under load, and answers 
     }
   };
   const compact = () =>
-    spawnCommand(['compact', '--json'], { cwd, env: { EARSHOT_DATA_DIR: world.dataDir } }).ended;
+    spawnCommand(['compact', '--json'], { cwd, env: { EARSHOT_DATA_DIR: context.dataDir } }).ended;
   const compacting = compact();
   await Promise.all(Array.from({ length: senders }, send));
   const { code, out } = await compacting;
@@ -39,11 +39,11 @@ it('keeps every notification while the log is compacted under load, and answers 
   expect((await compact()).code).toBe(0);
 
   expect(statuses.filter((status) => status !== 200)).toEqual([]);
-  const database = new Sqlite(join(world.dataDir, databaseFileName), { readonly: true });
+  const database = new Sqlite(join(context.dataDir, databaseFileName), { readonly: true });
   const ids = database.prepare<[], number>('SELECT body_id FROM notification').pluck().all();
   const { keptBody } = bodyReader(database);
   const kept = ids.map((id) => Buffer.from(keptBody(id)).toString());
   database.close();
   expect(kept.toSorted()).toEqual(bodies.map(String).toSorted());
-  expect(keptRows(world.dataDir).length).toBeLessThan(bodies.length / 10);
+  expect(keptRows(context.dataDir).length).toBeLessThan(bodies.length / 10);
 }, 240_000);

@@ -1,6 +1,6 @@
 /** SIGKILL at every request of a first registration: the next run ends as if nothing had happened. */
 import { expect, it } from 'vitest';
-import { rows } from '../cli/account-world.ts';
+import { rows } from '../cli/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
@@ -9,8 +9,8 @@ it('a first registration that is killed at each of its requests ends as one that
   const requests = await cutEverywhere(
     async () => undefined,
     ['register', '--filter', filter, '--yes'],
-    async (world) => {
-      expect(rows(world)).toEqual([{ name: 'default', status: 'running', filter }]);
+    async (context) => {
+      expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
     },
   );
   // Login, a list for what is held, one for the plan, the count of last week's products, create, list.

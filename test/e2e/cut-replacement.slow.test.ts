@@ -1,6 +1,6 @@
 /** SIGKILL at every request of a replacement where only two may run: the next run ends the same. */
 import { expect, it } from 'vitest';
-import { rows, stranger } from '../cli/account-world.ts';
+import { rows, stranger } from '../cli/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
@@ -8,18 +8,18 @@ const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 
 it('a replacement that is killed at each of its requests ends as one that was not', async () => {
   const requests = await cutEverywhere(
-    async (world) => {
-      world.sandbox.addSubscription(stranger('other'));
-      const registered = await world.run(['register', '--filter', filter, '--yes']);
+    async (context) => {
+      context.sandbox.addSubscription(stranger('other'));
+      const registered = await context.run(['register', '--filter', filter, '--yes']);
       expect(registered, registered.err).toMatchObject({ code: 0 });
     },
     ['register', '--filter', otherFilter, '--yes'],
-    async (world) => {
-      expect(rows(world)).toMatchObject([
+    async (context) => {
+      expect(rows(context)).toMatchObject([
         { name: 'other', status: 'running' },
         { name: 'default', status: 'running', filter: otherFilter },
       ]);
-      const gaps = await world.receiver.store.administration.gaps();
+      const gaps = await context.receiver.store.administration.gaps();
       expect(gaps.every(({ toUs }) => toUs !== null)).toBe(true);
     },
   );

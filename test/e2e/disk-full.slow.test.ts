@@ -5,17 +5,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
-import { canMount, mountSmallDisk } from './disk-small.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import {
   bodyOf,
-  type DiskWorld,
+  type DiskContext,
   expectNothingLost,
   fillWithProducts,
   keptIn,
   type Loaded,
-  openDiskWorld,
-} from './disk-world.ts';
+  openDiskContext,
+} from './disk-context.ts';
+import { canMount, mountSmallDisk } from './disk-small.ts';
 
 const soon = { timeout: 20_000, interval: 20 };
 const filled = { timeout: 90_000, interval: 20 };
@@ -36,8 +36,8 @@ async function endsInOrder(receiver: Loaded): Promise<void> {
 }
 
 /** Makes room: intake, indexing, the sink and the summaries go on by themselves. */
-async function recovers(world: DiskWorld, receiver: Loaded) {
-  const { disk, answered, hook, dataDir, asked } = world;
+async function recovers(context: DiskContext, receiver: Loaded) {
+  const { disk, answered, hook, dataDir, asked } = context;
   const [before, askedBefore] = [answered.length, asked()];
   disk.free();
   await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 100);
@@ -50,30 +50,30 @@ async function recovers(world: DiskWorld, receiver: Loaded) {
   await expect.poll(asked, { timeout: 60_000 }).toBeGreaterThan(askedBefore);
 }
 
-const hasWal = ({ dataDir }: DiskWorld) => existsSync(join(dataDir, `${databaseFileName}-wal`));
+const hasWal = ({ dataDir }: DiskContext) => existsSync(join(dataDir, `${databaseFileName}-wal`));
 
 describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount one)', () => {
   it('by what is received, is refused in time: there is room to end in order, and to begin again', async () => {
-    const world = await openDiskWorld(64);
-    const { disk } = world;
+    const context = await openDiskContext(64);
+    const { disk } = context;
     disk.take(24);
-    const first = await world.start();
+    const first = await context.start();
     await refuses(first);
     expect(disk.freeBytes()).toBeGreaterThan(3 * mebibyte);
     await endsInOrder(first);
-    expect(hasWal(world)).toBe(false);
-    const second = await world.start();
+    expect(hasWal(context)).toBe(false);
+    const second = await context.start();
     await refuses(second);
     expect(await second.end('SIGKILL')).toBeNull();
-    const third = await world.start();
+    const third = await context.start();
     await refuses(third);
-    await recovers(world, third);
+    await recovers(context, third);
     await endsInOrder(third);
-    expectNothingLost(world);
+    expectNothingLost(context);
   }, 240_000);
 
   it('is made room on by a prune, while it is full and the receiver runs', async () => {
-    const { disk, dataDir, answered, asked, start } = await openDiskWorld(64);
+    const { disk, dataDir, answered, asked, start } = await openDiskContext(64);
     const receiver = await start();
     // A reader that has not begun holds everything back: summaries begin before the disk is full.
     receiver.load();
@@ -97,12 +97,12 @@ describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount
 
   it('of 60 MB is made space on by a prune to a size, in the log and in the index', async () => {
     const disk = mountSmallDisk(60);
-    const world = await createReceiverWorld(disk.folder);
-    const { dataDir } = world;
+    const context = await createReceiverContext(disk.folder);
+    const { dataDir } = context;
     const kept = await fillWithProducts(dataDir, 3_000);
     disk.take(Math.floor(disk.freeBytes() / mebibyte) - 2);
-    const receiver = await world.start();
-    const send = createClient({ port: receiver.port, ca: world.ca });
+    const receiver = await context.start();
+    const send = createClient({ port: receiver.port, ca: context.ca });
     expect((await send('POST', '/notifications/all', bodyOf(20_000))).status).toBe(503);
     const env = { EARSHOT_DATA_DIR: dataDir };
     const prune = ['prune', '--to-size', '1MiB', '--yes'];
@@ -128,9 +128,9 @@ describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount
   ])(
     'by something else, to the last byte, loses nothing under a limit %s',
     async (_name, env) => {
-      const world = await openDiskWorld(96);
-      const { disk, answered } = world;
-      const first = await world.start(env);
+      const context = await openDiskContext(96);
+      const { disk, answered } = context;
+      const first = await context.start(env);
       first.load();
       await expect.poll(() => answered.length, soon).toBeGreaterThan(300);
       disk.fill();
@@ -139,15 +139,15 @@ describe.skipIf(!canMount)('a disk that fills up under load (needs root to mount
       expect(disk.freeBytes()).toBe(0);
       await endsInOrder(first);
       disk.fill();
-      const second = await world.start(env);
+      const second = await context.start(env);
       await refuses(second);
       expect(await second.end('SIGKILL')).toBeNull();
       disk.fill();
-      const third = await world.start(env);
+      const third = await context.start(env);
       await refuses(third);
-      await recovers(world, third);
+      await recovers(context, third);
       await endsInOrder(third);
-      expectNothingLost(world);
+      expectNothingLost(context);
     },
     240_000,
   );

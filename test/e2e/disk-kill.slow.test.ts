@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
+import { expectNothingLost, openDiskContext } from './disk-context.ts';
 import { canMount } from './disk-small.ts';
-import { expectNothingLost, openDiskWorld } from './disk-world.ts';
 
 const kills = 8;
 const fillsPerRound = 5;
@@ -12,15 +12,15 @@ it.skipIf(!canMount)(
   `loses nothing over ${kills * fillsPerRound} moments without room and ${kills} kills (needs root to mount a disk)`,
   async () => {
     // More than all rounds store on a fast machine.
-    const world = await openDiskWorld(256);
-    const { disk, answered } = world;
+    const context = await openDiskContext(256);
+    const { disk, answered } = context;
     const random = createRandom(20_261_121);
     // The moment itself is what is random here, not a wait for something to happen.
     const passing = () => delay(random.integer(0, 250));
     let refused = 0;
     for (let round = 0; round < kills; round += 1) {
       // Without a limit, so that the disk is full wherever it is written to; and with the usual one.
-      const receiver = await world.start(round % 2 === 0 ? { EARSHOT_DISK_RESERVE: '0' } : {});
+      const receiver = await context.start(round % 2 === 0 ? { EARSHOT_DISK_RESERVE: '0' } : {});
       const atStart = answered.length;
       receiver.load();
       const answers = () => answered.length + receiver.refused();
@@ -37,13 +37,13 @@ it.skipIf(!canMount)(
       refused += receiver.refused();
     }
     disk.free();
-    const last = await world.start();
+    const last = await context.start();
     const before = answered.length;
     last.load();
     await expect.poll(() => answered.length, { timeout: 20_000 }).toBeGreaterThan(before + 100);
     expect(await last.end('SIGTERM'), last.log()).toBe(0);
     expect(refused).toBeGreaterThan(kills);
-    expectNothingLost(world);
+    expectNothingLost(context);
   },
   360_000,
 );

@@ -7,7 +7,7 @@ import { createRandom } from '../../src/sandbox/clock.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const kills = 20;
@@ -15,14 +15,14 @@ const senders = 16;
 const padding = 'x'.repeat(4_500);
 
 it(`keeps every answered notification, once, over ${kills} kills at random moments under load`, async () => {
-  const world = await createReceiverWorld(temporaryDirectory());
+  const context = await createReceiverContext(temporaryDirectory());
   const random = createRandom(20_261_120);
   const answered: string[] = [];
   let next = 0;
 
   for (let round = 0; round < kills; round += 1) {
-    const { child, port } = await world.start();
-    const post = createClient({ port, ca: world.ca, connections: senders });
+    const { child, port } = await context.start();
+    const post = createClient({ port, ca: context.ca, connections: senders });
     const atStart = answered.length;
     const send = async () => {
       for (;;) {
@@ -42,7 +42,7 @@ it(`keeps every answered notification, once, over ${kills} kills at random momen
     await Promise.all([once(child, 'exit'), sending]);
   }
 
-  const database = new Sqlite(join(world.dataDir, databaseFileName));
+  const database = new Sqlite(join(context.dataDir, databaseFileName));
   const rows = database
     .prepare<[], { ackId: string; bodyId: number }>(
       'SELECT ack_id AS ackId, body_id AS bodyId FROM notification',

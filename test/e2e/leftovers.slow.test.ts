@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
-import { fill, openFilled } from '../store/backups/backup-world.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
+import { fill, openFilled } from '../store/backups/backup-context.ts';
 
 const quick = { timeout: 20_000, interval: 1 };
 
 /** A log in which a backup or a rebuild takes long enough to be killed. */
-async function openWorld() {
+async function openContext() {
   const { folder, dataDir, store, out } = await openFilled(3_000, 4_096);
   const env = { EARSHOT_DATA_DIR: dataDir };
   const run = (...argv: string[]) => spawnCommand(argv, { env, cwd: folder });
@@ -36,7 +36,7 @@ async function openWorld() {
 
 describe('files of commands that were killed', () => {
   it('are removed by the next backup, to whichever folder', async () => {
-    const { folder, store, unfinished, killBackup, killRebuild, succeeds } = await openWorld();
+    const { folder, store, unfinished, killBackup, killRebuild, succeeds } = await openContext();
     await killBackup();
     await killRebuild();
     expect(unfinished().length).toBeGreaterThan(2);
@@ -46,7 +46,7 @@ describe('files of commands that were killed', () => {
   });
 
   it('are removed by the next rebuild, or prune', async () => {
-    const { unfinished, killBackup, killRebuild, succeeds } = await openWorld();
+    const { unfinished, killBackup, killRebuild, succeeds } = await openContext();
     await killBackup();
     await succeeds('index', 'rebuild');
     expect(unfinished()).toEqual([]);
@@ -57,11 +57,11 @@ describe('files of commands that were killed', () => {
   });
 
   it('are removed by the next start, but for those that somebody still writes', async () => {
-    const { folder, dataDir, store, unfinished, killBackup, killRebuild } = await openWorld();
+    const { folder, dataDir, store, unfinished, killBackup, killRebuild } = await openContext();
     await killRebuild();
     await killBackup();
     await store.close();
-    const { start } = await createReceiverWorld(folder);
+    const { start } = await createReceiverContext(folder);
     // As a backup that is still in progress holds it.
     const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
     (await start({ EARSHOT_INDEX: 'off' })).child.kill('SIGKILL');

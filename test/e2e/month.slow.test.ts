@@ -4,6 +4,7 @@ import { hourUs } from '../../src/domain/completeness.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
+import { type MonthContext, openMonthContext } from '../simulation/month-context.ts';
 import {
   type Asked,
   coverageFaults,
@@ -17,16 +18,15 @@ import {
   type WalkedMonth,
   walkMonth,
 } from '../simulation/month-walk.ts';
-import { type MonthWorld, openMonthWorld } from '../simulation/month-world.ts';
 
 const seed = 20_261_121;
 const startMs = Date.UTC(2026, 4, 1);
 const productsPerDay = times(110, 200);
 
-async function openWorld(sandbox: Partial<SandboxOptions>) {
-  const world = await openMonthWorld({ folder: temporaryDirectory(), seed, startMs, sandbox });
-  onTestFinished(() => world.close());
-  return world;
+async function openContext(sandbox: Partial<SandboxOptions>) {
+  const context = await openMonthContext({ folder: temporaryDirectory(), seed, startMs, sandbox });
+  onTestFinished(() => context.close());
+  return context;
 }
 
 /** Three tries, the last one 41 minutes after the first: what fails in an outage may come late. */
@@ -38,26 +38,26 @@ const faults = {
 };
 
 /** Everything once more by command, which must find nothing; then coverage hour by hour, against the truth. */
-async function expectNothingLeft(world: MonthWorld, month: WalkedMonth): Promise<void> {
-  const { owed, logged } = resultOf(world, month);
+async function expectNothingLeft(context: MonthContext, month: WalkedMonth): Promise<void> {
+  const { owed, logged } = resultOf(context, month);
   const window = ['--since', iso(month.fromMs), '--until', iso(month.toMs)];
-  const whole = await world.command(['reconcile', ...window, '--json']);
+  const whole = await context.command(['reconcile', ...window, '--json']);
   expect(whole, whole.err).toMatchObject({ code: 0 });
-  const again = await world.command(['reconcile', ...window, '--check']);
+  const again = await context.command(['reconcile', ...window, '--check']);
   expect(again, again.err).toMatchObject({ code: 0 });
   expect(again.err).toContain('Nothing is missing');
-  expect(readLog(world.dataDir)).toEqual(logged);
+  expect(readLog(context.dataDir)).toEqual(logged);
   const fromUs = month.fromMs * 1_000;
   const toUs = Math.floor(month.toMs / 3_600_000) * hourUs;
-  const { completeness } = openStore(world);
+  const { completeness } = openStore(context);
   const coverage = await completeness.coverage({ sinceUs: fromUs, untilUs: toUs });
   expect(coverage).toHaveLength(3 * ((toUs - fromUs) / hourUs));
   expect(coverageFaults(owed, logged, coverage, { fromUs, toUs })).toEqual([]);
 }
 
 /** What the store remembers of what was asked for, as the truth has it. */
-async function definitionsOf(world: MonthWorld) {
-  const definitions = await openStore(world).completeness.definitions();
+async function definitionsOf(context: MonthContext) {
+  const definitions = await openStore(context).completeness.definitions();
   return definitions.map(({ subscription, events, filter, fromUs }) => {
     return { subscription, events, filter, fromUs };
   });
@@ -67,15 +67,15 @@ function withoutEnds(asked: readonly Asked[]) {
   return asked.map(({ toUs: _, ...asIs }) => asIs);
 }
 
-function openStore(world: MonthWorld) {
-  const receiver = world.receiver();
+function openStore(context: MonthContext) {
+  const receiver = context.receiver();
   if (receiver === null) throw new Error('The receiver is closed.');
   return receiver.store;
 }
 
 /** The hours of `coverage --json`, by subscription. */
-async function reportedHours(world: MonthWorld, since: string) {
-  const { code, out, err } = await world.command(['coverage', '--since', since, '--json']);
+async function reportedHours(context: MonthContext, since: string) {
+  const { code, out, err } = await context.command(['coverage', '--since', since, '--json']);
   expect(code, err).toBe(0);
   return JSON.parse(out);
 }
@@ -84,14 +84,14 @@ const iso = (ms: number) => new Date(ms).toISOString();
 
 describe('a simulated month', () => {
   it('of some hundred events a day with outages, losses, pauses and a replacement ends with a log that equals the truth', async () => {
-    const world = await openWorld({
+    const context = await openContext({
       ...{ retryDelaysMs, faults, lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
       ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },
     });
     const pace = { productsPerDay, roundHours: 4 };
-    const month = await walkMonth(world, { seed, days: 30, ...pace });
+    const month = await walkMonth(context, { seed, days: 30, ...pace });
 
-    const { counts, faults: wrong, owed, logged } = resultOf(world, month);
+    const { counts, faults: wrong, owed, logged } = resultOf(context, month);
     expect(wrong).toEqual([]);
     const { pushed, late, recovered, superseded, deleted, ...all } = totalOf(counts);
     expect(pushed + late + recovered).toBe(logged.length);
@@ -110,9 +110,9 @@ describe('a simulated month', () => {
     expect(Math.min(late, superseded, deleted)).toBeGreaterThan(5);
     const claimed = logged.filter((one) => one.source === 'reconcile' && one.pushedAtUs !== null);
     expect(claimed.length).toBeGreaterThan(0);
-    expect(await definitionsOf(world)).toEqual(withoutEnds(month.asked));
+    expect(await definitionsOf(context)).toEqual(withoutEnds(month.asked));
 
-    const { administration } = openStore(world);
+    const { administration } = openStore(context);
     const gaps = await administration.gaps();
     expect(gaps.map(({ subscription }) => subscription)).toEqual(
       expect.arrayContaining(['acquisitions', 'deletions']),
@@ -123,7 +123,7 @@ describe('a simulated month', () => {
     );
 
     const { missing, subscriptions } = await reportedHours(
-      world,
+      context,
       new Date(month.fromMs).toISOString(),
     );
     expect(missing).toBe(0);
@@ -133,22 +133,22 @@ describe('a simulated month', () => {
       const open = hours.slice(0, -2).filter(({ state }: { state: string }) => state === 'unknown');
       expect(open).toEqual([]);
     }
-    await expectNothingLeft(world, month);
+    await expectNothingLeft(context, month);
   }, 180_000);
 });
 
 describe('coverage', () => {
   it('of an ordinary day is complete, and of one that loses 5 % says in which hours', async () => {
-    const world = await openWorld({ modifiedShare: 0.3 });
-    const account = createMonthAccount(world);
+    const context = await openContext({ modifiedShare: 0.3 });
+    const account = createMonthAccount(context);
     const events = ['created', 'modified', 'deleted'] as const;
     await account.want({ everything: { events, filter: '' } });
-    const hours = createMonthHours(world, { productsPerDay: 400, roundHours: 6 });
-    const fromMs = world.nowMs();
+    const hours = createMonthHours(context, { productsPerDay: 400, roundHours: 6 });
+    const fromMs = context.nowMs();
     await hours.pass(24);
     await hours.calm(26);
     const dayFrom = new Date(fromMs).toISOString();
-    const [ordinary] = (await reportedHours(world, dayFrom)).subscriptions;
+    const [ordinary] = (await reportedHours(context, dayFrom)).subscriptions;
     const { complete, told, expected, recovered, late } = ordinary;
     expect({ complete, told, recovered, late }).toEqual({
       complete: 1,
@@ -160,13 +160,13 @@ describe('coverage', () => {
     const states = ordinary.hours.slice(0, -2).map(({ state }: { state: string }) => state);
     expect(new Set(states)).toEqual(new Set(['pushed', 'quiet']));
 
-    const lossFromMs = world.nowMs();
-    world.sandbox.faults.change({ lost: 0.05 });
+    const lossFromMs = context.nowMs();
+    context.sandbox.faults.change({ lost: 0.05 });
     await hours.pass(24);
-    world.sandbox.faults.change({ lost: 0 });
+    context.sandbox.faults.change({ lost: 0 });
     await hours.calm(26);
-    const month = { fromMs, toMs: world.nowMs(), asked: account.asked(), idsOf: account.idsOf };
-    const { owed, faults: wrong } = resultOf(world, month);
+    const month = { fromMs, toMs: context.nowMs(), asked: account.asked(), idsOf: account.idsOf };
+    const { owed, faults: wrong } = resultOf(context, month);
     expect(wrong).toEqual([]);
     const lost = new Map<string, number>();
     for (const { received, dateUs } of owed) {
@@ -176,7 +176,8 @@ describe('coverage', () => {
     }
     const total = [...lost.values()].reduce((sum, count) => sum + count, 0);
     expect(total).toBeGreaterThan(10);
-    const [lossy] = (await reportedHours(world, new Date(lossFromMs).toISOString())).subscriptions;
+    const [lossy] = (await reportedHours(context, new Date(lossFromMs).toISOString()))
+      .subscriptions;
     type Hour = { hour: string; recovered: number; state: string };
     const told2 = (lossy.hours as Hour[]).filter(({ recovered }) => recovered > 0);
     expect(told2.every(({ state }) => state === 'recovered')).toBe(true);
@@ -185,6 +186,6 @@ describe('coverage', () => {
     ).toEqual(lost);
     expect(lossy).toMatchObject({ complete: 1, recovered: total, missing: 0 });
     expect(lossy.told).toBeCloseTo(1 - total / lossy.expected, 10);
-    await expectNothingLeft(world, month);
+    await expectNothingLeft(context, month);
   }, 60_000);
 });

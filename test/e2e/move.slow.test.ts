@@ -7,7 +7,7 @@ import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import {
   createClient,
-  createReceiverWorld,
+  createReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -25,10 +25,10 @@ async function stop({ child }: SpawnedReceiver): Promise<void> {
 }
 
 it('keeps what the old host, the new one and both have received', { timeout: 60_000 }, async () => {
-  const world = await createReceiverWorld(temporaryDirectory());
+  const context = await createReceiverContext(temporaryDirectory());
   const fresh = join(temporaryDirectory(), 'data');
   const send = async ({ port }: SpawnedReceiver, numbers: readonly number[]) => {
-    const post = createClient({ port, ca: world.ca });
+    const post = createClient({ port, ca: context.ca });
     for (const number of numbers) {
       const { status } = await post(
         'POST',
@@ -45,9 +45,9 @@ it('keeps what the old host, the new one and both have received', { timeout: 60_
     return ended.out;
   };
   // Both receive while the name goes over; 3 comes to both.
-  const old = await world.start();
+  const old = await context.start();
   await send(old, [1, 2, 3]);
-  const first = await world.start({ EARSHOT_DATA_DIR: fresh });
+  const first = await context.start({ EARSHOT_DATA_DIR: fresh });
   await send(first, [3, 4, 5]);
   await stop(old);
   await stop(first);
@@ -55,8 +55,8 @@ it('keeps what the old host, the new one and both have received', { timeout: 60_
   const between = join(fresh, 'between');
   mkdirSync(between);
   moveDatabase(fresh, between);
-  moveDatabase(world.dataDir, fresh);
-  const second = await world.start({ EARSHOT_DATA_DIR: fresh });
+  moveDatabase(context.dataDir, fresh);
+  const second = await context.start({ EARSHOT_DATA_DIR: fresh });
   await send(second, [6]);
   expect(JSON.parse(await run('import', between, '--json'))).toEqual({
     notifications: 3,

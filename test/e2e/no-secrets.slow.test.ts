@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openAccountWorld } from '../cli/account-world.ts';
+import { openAccountContext } from '../cli/account-context.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 
@@ -54,12 +54,12 @@ function startReceiver(env: Record<string, string>, folder: string) {
 }
 
 it('no secret leaves the files that are the owner’s alone', async () => {
-  const world = await openAccountWorld({
+  const context = await openAccountContext({
     sandbox: { account, service: { totpSecret }, count: 50, ratePerSecond: 50 },
   });
-  const { folder, dataDir, sandbox } = world;
+  const { folder, dataDir, sandbox } = context;
   const env: Record<string, string> = {
-    ...world.env,
+    ...context.env,
     EARSHOT_ACCOUNT_PASSWORD: account.password,
     EARSHOT_ACCOUNT_TOTP: totpSecret,
   };
@@ -101,7 +101,7 @@ it('no secret leaves the files that are the owner’s alone', async () => {
   await expect.poll(second.log).toContain('ready');
   // Of the account 2, of its session at least 2, of the endpoint 2, and the token of a variable.
   expect(secrets.size).toBeGreaterThanOrEqual(7);
-  const texts = [...printed, second.log(), ...world.log, ...readableByOthers(folder)];
+  const texts = [...printed, second.log(), ...context.log, ...readableByOthers(folder)];
   for (const secret of secrets) {
     const forms = [secret, Buffer.from(secret).toString('base64'), encodeURIComponent(secret)];
     expect(texts.filter((text) => forms.some((form) => text.includes(form)))).toEqual([]);

@@ -6,7 +6,7 @@ import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
-import { createClient, createReceiverWorld, credentials } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext, credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { installPackage, type PackedPackage, packPackage, runWith } from './packed-package.ts';
 
@@ -94,16 +94,16 @@ describe('the installed command', { timeout: 60_000 }, () => {
   });
 
   it('takes a notification over HTTPS, and is asked for it from another process', async () => {
-    const world = await createReceiverWorld(
+    const context = await createReceiverContext(
       temporaryDirectory(),
       join(installed, 'node_modules/.bin/earshot'),
     );
-    const receiver = await world.start();
-    const client = createClient({ port: receiver.port, ca: world.ca });
+    const receiver = await context.start();
+    const client = createClient({ port: receiver.port, ca: context.ca });
     const body = JSON.stringify(notification(1));
     expect(await client('POST', '/notifications/alps', body)).toMatchObject({ status: 200 });
     const asked = ['query', '--output', 'ndjson', '--subscription', 'alps'];
-    const rows = await earshot(asked, { EARSHOT_DATA_DIR: world.dataDir });
+    const rows = await earshot(asked, { EARSHOT_DATA_DIR: context.dataDir });
     expect(JSON.parse(rows)).toMatchObject({ ackId: 'ack-1', productId: 'product-1' });
     receiver.child.kill('SIGTERM');
     expect(await once(receiver.child, 'exit')).toEqual([0, null]);

@@ -7,7 +7,7 @@ import { createRandom } from '../../src/sandbox/clock.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { fillLog, lookInto } from './prune-world.ts';
+import { fillLog, lookInto } from './prune-context.ts';
 
 const counts = { old: 40_000, kept: 1_000 };
 const killsMax = 8;

@@ -2,20 +2,20 @@
 import { expect, it } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { fillLog, lookInto } from './prune-world.ts';
+import { fillLog, lookInto } from './prune-context.ts';
 
 const counts = { old: 6_000, kept: 1_500 };
 const senders = 8;
 
 it('prunes under load: what is old goes, what is new stays, and every answer holds', async () => {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
-  const { dataDir } = world;
+  const context = await createReceiverContext(folder);
+  const { dataDir } = context;
   const { kept } = await fillLog(dataDir, counts);
-  const { port, child } = await world.start();
-  const post = createClient({ port, ca: world.ca, connections: senders });
+  const { port, child } = await context.start();
+  const post = createClient({ port, ca: context.ca, connections: senders });
   const command = (...argv: string[]) =>
     spawnCommand(argv, { env: { EARSHOT_DATA_DIR: dataDir }, cwd: folder }).ended;
   const products = async () => {

@@ -3,7 +3,7 @@ import { EdmV4, OData } from '@odata/client';
 import { o } from 'odata';
 import odataQuery from 'odata-query';
 import { describe, expect, it } from 'vitest';
-import { openServed } from '../cli/served-world.ts';
+import { openServed } from '../cli/served-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 
 // The package declares its types as CommonJS; what is imported is the function itself.

@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openServed } from '../cli/served-world.ts';
+import { openServed } from '../cli/served-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const canRun = (program: string) => spawnSync(program, ['--version']).status === 0;
 
 /** A receiver behind a port that counts connections, and notifications in files. */
-async function openWorld(count: number) {
+async function openContext(count: number) {
   const { url, ca, store } = await openServed();
   const folder = temporaryDirectory();
   const caFile = join(folder, 'ca.pem');
@@ -66,7 +66,7 @@ describe.skipIf(!canRun('curl'))('curl (needs curl)', () => {
     (await run('curl', ['--silent', '--show-error', '--cacert', caFile, ...words])).stdout;
 
   it('pushes over one connection, with HTTP/2 on offer, and each body is stored as it was sent', async () => {
-    const { target, caFile, files, counter, bodies, sent } = await openWorld(3);
+    const { target, caFile, files, counter, bodies, sent } = await openContext(3);
     const common = ['--http2', '--user', login, '--header', 'Content-Type: application/json'];
     const each = files.flatMap((file, i) => [
       ...(i === 0 ? [] : ['--next', '--silent', '--cacert', caFile, ...common]),
@@ -79,7 +79,7 @@ describe.skipIf(!canRun('curl'))('curl (needs curl)', () => {
   });
 
   it('pushes in chunks, or after 100 Continue, and a second time as a duplicate', async () => {
-    const { target, caFile, files, bodies, sent } = await openWorld(2);
+    const { target, caFile, files, bodies, sent } = await openContext(2);
     const push = (file: string | undefined, header: string) =>
       curl(caFile, ['--user', login, '--header', header, '--data-binary', `@${file}`, target]);
     expect(await push(files[0], 'Transfer-Encoding: chunked')).toBe('{"status":"stored"}');
@@ -89,7 +89,7 @@ describe.skipIf(!canRun('curl'))('curl (needs curl)', () => {
   });
 
   it('probes with GET and HEAD, and is turned away with a wrong password', async () => {
-    const { target, caFile, files, bodies } = await openWorld(1);
+    const { target, caFile, files, bodies } = await openContext(1);
     const status = ['--output', '/dev/null', '--write-out', '%{http_code}'];
     expect(await curl(caFile, ['--user', login, ...status, target])).toBe('200');
     expect(await curl(caFile, ['--user', login, '--head', ...status, target])).toBe('200');
@@ -107,7 +107,7 @@ describe.skipIf(!canRun('java'))('java.net.http.HttpClient (needs a JDK)', () =>
   it.each(['header', 'challenge'])(
     'pushes over one connection, with HTTP/2 on offer, its credentials by %s',
     async (way) => {
-      const { target, caFile, files, counter, bodies, sent } = await openWorld(5);
+      const { target, caFile, files, counter, bodies, sent } = await openContext(5);
       const words = [caFile, target, credentials.username, credentials.password, way, ...files];
       const { stdout } = await run('java', [...options, source, ...words]);
       expect(stdout).toBe('HTTP_1_1 200 {"status":"stored"}\n'.repeat(5));

@@ -1,6 +1,6 @@
 /** Filters are changed while products pour in: what one that stays received, the changed one did, or a gap says so. */
 import { describe, expect, it } from 'vitest';
-import { openAccountWorld, stranger } from '../cli/account-world.ts';
+import { openAccountContext, stranger } from '../cli/account-context.ts';
 import { collect } from '../helpers/deliveries.ts';
 
 /** Between a product and the time in its notification; the sandbox and the receiver share a clock. */
@@ -16,17 +16,19 @@ describe('a replacement under load', () => {
   ])(
     '%s loses nothing outside the recorded gaps',
     async (_title, runningMax) => {
-      const world = await openAccountWorld({ sandbox: { count: 1_000_000, ratePerSecond: 80 } });
-      world.env.EARSHOT_SUBSCRIPTIONS_RUNNING_MAX = String(runningMax);
-      world.sandbox.service.change({ runningMax });
-      const registered = await world.run(['register', '--filter', everyName('S'), '--yes']);
+      const context = await openAccountContext({
+        sandbox: { count: 1_000_000, ratePerSecond: 80 },
+      });
+      context.env.EARSHOT_SUBSCRIPTIONS_RUNNING_MAX = String(runningMax);
+      context.sandbox.service.change({ runningMax });
+      const registered = await context.run(['register', '--filter', everyName('S'), '--yes']);
       expect(registered, registered.err).toMatchObject({ code: 0 });
-      const { store } = world.receiver;
+      const { store } = context.receiver;
       await expect.poll(() => store.lastPosition()).toBeGreaterThan(20);
-      world.sandbox.addSubscription({
+      context.sandbox.addSubscription({
         ...stranger('reference'),
         filter: '',
-        endpoint: `${world.publicUrl}/notifications/reference`,
+        endpoint: `${context.publicUrl}/notifications/reference`,
         username: 'earshot-first',
         password: 'the-first-endpoint-password',
       });
@@ -34,12 +36,12 @@ describe('a replacement under load', () => {
         const before = await store.lastPosition();
         await expect.poll(() => store.lastPosition()).toBeGreaterThan(before + 60);
         const command = ['register', '--filter', everyName(part), '--yes'];
-        const changed = await world.run(command);
+        const changed = await context.run(command);
         expect(changed, changed.err).toMatchObject({ code: 0 });
       }
       const before = await store.lastPosition();
       await expect.poll(() => store.lastPosition()).toBeGreaterThan(before + 60);
-      await world.sandbox.close();
+      await context.sandbox.close();
       const gaps = await store.administration.gaps();
       const received = new Set(
         (await collect(store.find({ subscription: 'default' }))).map(({ productId }) => productId),

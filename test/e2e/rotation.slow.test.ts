@@ -4,27 +4,27 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createRandom } from '../../src/sandbox/clock.ts';
-import { type AccountWorld, openAccountWorld } from '../cli/account-world.ts';
+import { type AccountContext, openAccountContext } from '../cli/account-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 
 const credentialsFile = z.object({
   pairs: z.array(z.object({ username: z.string(), password: z.string() })),
 });
 
-function pairsOf({ dataDir }: AccountWorld) {
+function pairsOf({ dataDir }: AccountContext) {
   const text = readFileSync(join(dataDir, 'endpoint-credentials.json'), 'utf8');
   return credentialsFile.parse(JSON.parse(text)).pairs;
 }
 
 /** A registered subscription that gets a hundred notifications a second. */
-async function openLoadedWorld(): Promise<AccountWorld> {
-  const world = await openAccountWorld({ sandbox: { count: 1_000_000, ratePerSecond: 100 } });
-  const registered = await world.run(['register', '--event', 'created', '--yes']);
+async function openLoadedContext(): Promise<AccountContext> {
+  const context = await openAccountContext({ sandbox: { count: 1_000_000, ratePerSecond: 100 } });
+  const registered = await context.run(['register', '--event', 'created', '--yes']);
   expect(registered, registered.err).toMatchObject({ code: 0 });
-  return world;
+  return context;
 }
 
-function statusesOf({ sandbox }: AccountWorld): Set<number | null> {
+function statusesOf({ sandbox }: AccountContext): Set<number | null> {
   return new Set(sandbox.entries().flatMap(({ attempts }) => attempts.map(({ status }) => status)));
 }
 
@@ -32,39 +32,39 @@ const rotate = ['credentials', 'rotate', '--wait', '3'];
 
 describe('a rotation under load', () => {
   it('refuses no delivery, and ends with the new credentials only', async () => {
-    const world = await openLoadedWorld();
-    const [before] = pairsOf(world);
-    const rotated = await spawnCommand(rotate, { env: world.env, cwd: world.folder }).ended;
+    const context = await openLoadedContext();
+    const [before] = pairsOf(context);
+    const rotated = await spawnCommand(rotate, { env: context.env, cwd: context.folder }).ended;
     expect(rotated, rotated.err).toMatchObject({ code: 0 });
-    const [after, ...more] = pairsOf(world);
+    const [after, ...more] = pairsOf(context);
     expect(more).toEqual([]);
     expect(after).not.toEqual(before);
-    const delivered = world.sandbox.totals().delivered;
-    await expect.poll(() => world.sandbox.totals().delivered).toBeGreaterThan(delivered + 50);
-    expect(statusesOf(world)).toEqual(new Set([200]));
-    const marks = await world.receiver.store.administration.deliveryMarks();
+    const delivered = context.sandbox.totals().delivered;
+    await expect.poll(() => context.sandbox.totals().delivered).toBeGreaterThan(delivered + 50);
+    expect(statusesOf(context)).toEqual(new Set([200]));
+    const marks = await context.receiver.store.administration.deliveryMarks();
     expect(marks.map(({ username }) => username).sort()).toEqual(
       [before?.username, after?.username].sort(),
     );
   }, 60_000);
 
   it('is killed again and again, and still refuses none', async () => {
-    const world = await openLoadedWorld();
-    const [before] = pairsOf(world);
+    const context = await openLoadedContext();
+    const [before] = pairsOf(context);
     const random = createRandom(20_261_121);
     for (let kills = 0; kills < 8; kills += 1) {
-      const child = spawnCommand(rotate, { env: world.env, cwd: world.folder });
-      const killAfter = world.sandbox.totals().delivered + random.integer(20, 350);
+      const child = spawnCommand(rotate, { env: context.env, cwd: context.folder });
+      const killAfter = context.sandbox.totals().delivered + random.integer(20, 350);
       await expect
-        .poll(() => world.sandbox.totals().delivered, { timeout: 20_000, interval: 10 })
+        .poll(() => context.sandbox.totals().delivered, { timeout: 20_000, interval: 10 })
         .toBeGreaterThan(killAfter);
       child.kill();
       await child.ended;
     }
-    const rotated = await spawnCommand(rotate, { env: world.env, cwd: world.folder }).ended;
+    const rotated = await spawnCommand(rotate, { env: context.env, cwd: context.folder }).ended;
     expect(rotated, rotated.err).toMatchObject({ code: 0 });
-    expect(pairsOf(world)).toHaveLength(1);
-    expect(pairsOf(world)).not.toEqual([before]);
-    expect(statusesOf(world)).toEqual(new Set([200]));
+    expect(pairsOf(context)).toHaveLength(1);
+    expect(pairsOf(context)).not.toEqual([before]);
+    expect(statusesOf(context)).toEqual(new Set([200]));
   }, 90_000);
 });

@@ -161,7 +161,7 @@ describe('setup --sandbox', () => {
 });
 
 /** A sandbox as the catalogue, and what a set-up against it needs. */
-async function openWorld() {
+async function openContext() {
   const folder = temporaryDirectory();
   const certificate = await createTrialCertificate(folder, Date.now);
   await certificate.write();
@@ -191,7 +191,7 @@ async function openWorld() {
 
 describe('setup with flags', () => {
   it('registers, and leaves a .env with which start receives', { timeout: 120_000 }, async () => {
-    const { folder, sandbox, env, flags, envFile } = await openWorld();
+    const { folder, sandbox, env, flags, envFile } = await openContext();
     writeFileSync(envFile, '# mine\nOTHER=kept\nEARSHOT_LISTEN=127.0.0.1:1\n', { mode: 0o644 });
     const refused = await spawnCommand(['setup', ...flags], { env, cwd: folder }).ended;
     expect(refused).toMatchObject({ code: 1 });
@@ -217,7 +217,7 @@ describe('setup with flags', () => {
   it('keeps running after the registration, and ends with Ctrl-C', {
     timeout: 120_000,
   }, async () => {
-    const { folder, env, flags } = await openWorld();
+    const { folder, env, flags } = await openContext();
     const setup = run(['setup', ...flags], folder, env);
     await setup.says('first notification stored: created S2');
     setup.child.kill('SIGINT');
@@ -228,7 +228,7 @@ describe('setup with flags', () => {
   it('registers nothing when the password is wrong, and continues with the next run', {
     timeout: 120_000,
   }, async () => {
-    const { folder, sandbox, env, flags, passwordFile, envFile } = await openWorld();
+    const { folder, sandbox, env, flags, passwordFile, envFile } = await openContext();
     writeFileSync(passwordFile, 'wrong\n');
     const argv = ['setup', ...flags, '--no-stay'];
     const failed = await spawnCommand(argv, { env, cwd: folder }).ended;

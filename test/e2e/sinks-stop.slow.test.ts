@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
 import { startSilentServer } from '../helpers/silent-server.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
 it('ends within some seconds while a webhook, NATS and a command hang', async () => {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const hook = await startHook({ answer: () => 'hang' });
   const silent = await startSilentServer();
   const begun = join(folder, 'begun');
@@ -26,8 +26,8 @@ it('ends within some seconds while a webhook, NATS and a command hang', async ()
     join(folder, 'earshot.config.ts'),
     `export default ${JSON.stringify({ sinks })};\n`,
   );
-  const { child, port, log } = await world.start({ EARSHOT_RECONCILE: 'off' });
-  const send = createClient({ port, ca: world.ca, connections: 1 });
+  const { child, port, log } = await context.start({ EARSHOT_RECONCILE: 'off' });
+  const send = createClient({ port, ca: context.ca, connections: 1 });
   await send('POST', '/notifications/all', JSON.stringify(notification(1)));
   await expect.poll(() => hook.received.length).toBe(1);
   await expect.poll(silent.open).toBe(1);

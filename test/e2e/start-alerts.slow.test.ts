@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { kill } from 'node:process';
 import { expect, it } from 'vitest';
 import { startHook } from '../sinks/hook-server.ts';
-import { openRegistered, publish, type StartWorld } from './start-world.ts';
+import { openRegistered, publish, type StartContext } from './start-context.ts';
 
 /** Writes down what it is told, with its own number. One that hangs ends after a minute, whatever becomes of the test. */
 const program = (isHanging: boolean) => `
@@ -34,7 +34,7 @@ function alertProgram(folder: string, isHanging = false) {
   return { command: [process.execPath, script, file].join(' '), told };
 }
 
-function writeSinks({ folder }: StartWorld, sinks: object): void {
+function writeSinks({ folder }: StartContext, sinks: object): void {
   writeFileSync(
     join(folder, 'earshot.config.ts'),
     `export default ${JSON.stringify({ sinks })};\n`,
@@ -42,43 +42,43 @@ function writeSinks({ folder }: StartWorld, sinks: object): void {
 }
 
 it('tells the alert command that a sink refuses, and that this is over, once each', async () => {
-  const world = await openRegistered();
-  const { command: EARSHOT_ALERT_COMMAND, told } = alertProgram(world.folder);
+  const context = await openRegistered();
+  const { command: EARSHOT_ALERT_COMMAND, told } = alertProgram(context.folder);
   const hook = await startHook({ answer: (_, response) => response.writeHead(400).end() });
-  writeSinks(world, { hook: { webhook: hook.url, attempts: 1, from: 'start' } });
-  const running = await world.start({ EARSHOT_ALERT_COMMAND });
-  await publish(world, 1);
+  writeSinks(context, { hook: { webhook: hook.url, attempts: 1, from: 'start' } });
+  const running = await context.start({ EARSHOT_ALERT_COMMAND });
+  await publish(context, 1);
   const raised = { subject: 'hook', change: 'raised' };
   await expect.poll(told).toMatchObject([raised]);
-  await world.command('sinks', 'drop', 'hook', '--all', '--yes');
+  await context.command('sinks', 'drop', 'hook', '--all', '--yes');
   const resolved = { subject: 'hook', change: 'resolved' };
   await expect.poll(told).toMatchObject([raised, resolved]);
-  expect((await world.command('alerts')).out).not.toContain('hook');
-  expect((await world.command('alerts', '--all')).out).toMatch(/warning: sink\S* of hook/);
-  await world.stop(running);
+  expect((await context.command('alerts')).out).not.toContain('hook');
+  expect((await context.command('alerts', '--all')).out).toMatch(/warning: sink\S* of hook/);
+  await context.stop(running);
   expect(told()).toMatchObject([raised, resolved]);
 });
 
 it('ends in time while a list, a sink and the alert command hang', async () => {
-  const world = await openRegistered();
-  const { command: EARSHOT_ALERT_COMMAND, told } = alertProgram(world.folder, true);
+  const context = await openRegistered();
+  const { command: EARSHOT_ALERT_COMMAND, told } = alertProgram(context.folder, true);
   const hanging = await startHook({ answer: () => 'hang' });
   const refusing = await startHook({ answer: (_, response) => response.writeHead(400).end() });
-  writeSinks(world, {
+  writeSinks(context, {
     hanging: { webhook: hanging.url, from: 'start' },
     refusing: { webhook: refusing.url, attempts: 1, from: 'start' },
   });
-  world.passMs(10 * world.minuteMs);
-  world.sandbox.service.change({ queryDelayMs: 60_000 });
-  const asked = () => world.sandbox.requests().filter(({ path }) => path.endsWith('/Products'));
+  context.passMs(10 * context.minuteMs);
+  context.sandbox.service.change({ queryDelayMs: 60_000 });
+  const asked = () => context.sandbox.requests().filter(({ path }) => path.endsWith('/Products'));
   const askedBefore = asked().length;
-  const running = await world.start({ EARSHOT_ALERT_COMMAND });
-  await publish(world, 1);
+  const running = await context.start({ EARSHOT_ALERT_COMMAND });
+  await publish(context, 1);
   await expect.poll(told).toHaveLength(1);
   await expect.poll(() => hanging.received.length).toBe(1);
   await expect.poll(() => asked().length).toBeGreaterThan(askedBefore);
   const beganMs = performance.now();
-  await world.stop(running);
+  await context.stop(running);
   // Sinks have ten seconds for what is on its way; nothing else may add much to it.
   expect(performance.now() - beganMs).toBeLessThan(15_000);
   const [{ pid } = { pid: 0 }] = told();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openStoreReader } from '../../src/store/store.ts';
 import { collect } from '../helpers/deliveries.ts';
-import { openRegistered, publish, publishedIds } from './start-world.ts';
+import { openRegistered, publish, publishedIds } from './start-context.ts';
 
 // The command has no way to these times, and the first look is a minute after its start.
 vi.mock('../../src/cli/start/storage-jobs.ts', async (load) => {
@@ -18,32 +18,32 @@ vi.mock('../../src/cli/start/storage-jobs.ts', async (load) => {
 it('is enough for another machine to go on, with nothing missing', {
   timeout: 90_000,
 }, async () => {
-  const world = await openRegistered();
-  const { folder, minuteMs } = world;
+  const context = await openRegistered();
+  const { folder, minuteMs } = context;
   const [backups, fresh] = [join(folder, 'backups'), join(folder, 'fresh')];
-  const first = await world.start();
-  await publish(world, 5);
-  await expect.poll(async () => (await world.entries()).length).toBe(5);
-  await world.stop(first);
-  const running = await world.start({ EARSHOT_BACKUP_DIR: backups });
+  const first = await context.start();
+  await publish(context, 5);
+  await expect.poll(async () => (await context.entries()).length).toBe(5);
+  await context.stop(first);
+  const running = await context.start({ EARSHOT_BACKUP_DIR: backups });
   await expect.poll(running.err, { timeout: 20_000 }).toContain('"a backup was made and checked"');
-  await publish(world, 4);
-  await expect.poll(async () => (await world.entries()).length).toBe(9);
-  await world.stop(running);
+  await publish(context, 4);
+  await expect.poll(async () => (await context.entries()).length).toBe(9);
+  await context.stop(running);
 
   const [name = ''] = readdirSync(backups);
-  await world.command('restore', join(backups, name), '--to', fresh);
+  await context.command('restore', join(backups, name), '--to', fresh);
   const reader = openStoreReader(fresh);
   onTestFinished(() => reader.close());
   expect((await reader.counts()).notifications).toBe(5);
-  world.passMs(10 * minuteMs);
-  const there = await world.start({ EARSHOT_DATA_DIR: fresh });
+  context.passMs(10 * minuteMs);
+  const there = await context.start({ EARSHOT_DATA_DIR: fresh });
   const idsThere = async () =>
     (await collect(reader.find({}))).map(({ productId }) => productId).toSorted();
-  await expect.poll(idsThere, { timeout: 20_000 }).toEqual(publishedIds(world));
-  await publish(world, 2);
-  await expect.poll(idsThere, { timeout: 20_000 }).toEqual(publishedIds(world));
-  await world.stop(there);
+  await expect.poll(idsThere, { timeout: 20_000 }).toEqual(publishedIds(context));
+  await publish(context, 2);
+  await expect.poll(idsThere, { timeout: 20_000 }).toEqual(publishedIds(context));
+  await context.stop(there);
   const sources = (await collect(reader.find({ order: 'oldest' }))).map(({ source }) => source);
   expect(sources.filter((source) => source === 'reconcile')).toHaveLength(4);
 });

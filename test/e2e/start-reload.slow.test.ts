@@ -5,19 +5,19 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
 it('applies a valid change to the sinks that differ, and keeps the version before a faulty one', async () => {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const [first, second] = [await startHook(), await startHook()];
   const configure = (sinks: string) =>
     writeFileSync(join(folder, 'earshot.config.ts'), `export default { sinks: ${sinks} };\n`);
   configure(`{ first: { webhook: '${first.url}', from: 'start' } }`);
-  const receiver = await world.start({ EARSHOT_RECONCILE: 'off' });
-  const send = createClient({ port: receiver.port, ca: world.ca, connections: 1 });
+  const receiver = await context.start({ EARSHOT_RECONCILE: 'off' });
+  const send = createClient({ port: receiver.port, ca: context.ca, connections: 1 });
   const push = async (number: number) => {
     const body = JSON.stringify(notification(number, { ProductId: 'same' }));
     expect(await send('POST', '/notifications/all', body)).toMatchObject({ status: 200 });
@@ -37,7 +37,7 @@ it('applies a valid change to the sinks that differ, and keeps the version befor
   await push(3);
   await expect.poll(second.positions).toEqual([1, 2, 3]);
   const listing = spawnCommand(['sinks', 'list'], {
-    env: { EARSHOT_DATA_DIR: world.dataDir },
+    env: { EARSHOT_DATA_DIR: context.dataDir },
     cwd: folder,
   });
   const { code, out, err } = await listing.ended;
@@ -59,12 +59,12 @@ it('applies a valid change to the sinks that differ, and keeps the version befor
 
 it('reports a faulty file once, runs without a removed one, and protects a version in effect from a removal', async () => {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const hook = await startHook();
   const path = join(folder, 'earshot.config.ts');
   const configure = (sinks: string) => writeFileSync(path, `export default { sinks: ${sinks} };\n`);
   configure(`[{ webhook: '${hook.url}' }]`);
-  const receiver = await world.start({ EARSHOT_RECONCILE: 'off', EARSHOT_INDEX: 'on' });
+  const receiver = await context.start({ EARSHOT_RECONCILE: 'off', EARSHOT_INDEX: 'on' });
   const lines = () =>
     receiver
       .log()
@@ -100,7 +100,7 @@ it('reports a faulty file once, runs without a removed one, and protects a versi
     msg: 'rejected the changed configuration file; the version before stays in effect',
     reason: `${path} was removed. Put it back; to run without it, restart the receiver, or write \`export default { sinks: {} };\` to it.`,
   });
-  const send = createClient({ port: receiver.port, ca: world.ca, connections: 1 });
+  const send = createClient({ port: receiver.port, ca: context.ca, connections: 1 });
   await send('POST', '/notifications/all', JSON.stringify(notification(1)));
   await expect.poll(hook.positions).toEqual([1]);
   configure('{}');

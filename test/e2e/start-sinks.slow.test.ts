@@ -7,8 +7,8 @@ import { openStoreReader } from '../../src/store/store.ts';
 import { collect, notification } from '../helpers/deliveries.ts';
 import {
   createClient,
-  createReceiverWorld,
-  type ReceiverWorld,
+  createReceiverContext,
+  type ReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -18,7 +18,7 @@ const concurrency = 8;
 const handsOver = '"delivering notifications to sinks"';
 
 /** Pushes as fast as they are taken, as the catalogue does: what has no good answer is sent again to the next one. */
-function createCatalogue({ ca }: ReceiverWorld) {
+function createCatalogue({ ca }: ReceiverContext) {
   let next = 1;
   const open: number[] = [];
   const pushTo = async ({ port }: SpawnedReceiver, isEnough: () => boolean): Promise<void> => {
@@ -46,15 +46,15 @@ async function killed({ child }: SpawnedReceiver): Promise<void> {
 
 it('loses nothing over kills and restarts, and passes from one receiver on to the next', async () => {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const hook = await startHook();
   const sinks = { hook: { webhook: hook.url, from: 'start', concurrency } };
   writeFileSync(
     join(folder, 'earshot.config.ts'),
     `export default ${JSON.stringify({ sinks })};\n`,
   );
-  const start = () => world.start({ EARSHOT_RECONCILE: 'off' });
-  const catalogue = createCatalogue(world);
+  const start = () => context.start({ EARSHOT_RECONCILE: 'off' });
+  const catalogue = createCatalogue(context);
   /** Kills it while it is given notifications and hands others over. */
   const killUnderLoad = async (receiver: SpawnedReceiver) => {
     const enough = hook.received.length + 100;
@@ -80,7 +80,7 @@ it('loses nothing over kills and restarts, and passes from one receiver on to th
   const last = await start();
   await catalogue.pushTo(last, catalogue.isAllTaken);
 
-  const reader = openStoreReader(world.dataDir);
+  const reader = openStoreReader(context.dataDir);
   const entries = await collect(reader.find({ order: 'oldest' }));
   await reader.close();
   expect(new Set(entries.map(({ productId }) => productId)).size).toBe(catalogue.made());

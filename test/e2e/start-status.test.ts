@@ -4,29 +4,29 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { toStatusJson } from '../../src/domain/status.ts';
 import { freePort } from '../helpers/free-ports.ts';
-import { openRegistered, publish } from './start-world.ts';
+import { openRegistered, publish } from './start-context.ts';
 
 type Told = ReturnType<typeof toStatusJson>;
 
 const part = ({ parts }: Told, name: string) => parts.find((one) => one.part === name);
 
 it('tells the same to the private listener and to the command, and then that it has ended', async () => {
-  const world = await openRegistered();
+  const context = await openRegistered();
   const port = await freePort();
   const sinks = { odd: { command: ['true'], filter: "Naem eq 'x'" } };
   writeFileSync(
-    join(world.folder, 'earshot.config.ts'),
+    join(context.folder, 'earshot.config.ts'),
     `export default ${JSON.stringify({ sinks })};\n`,
   );
-  world.env.EARSHOT_CONSOLE_LISTEN = `127.0.0.1:${port}`;
+  context.env.EARSHOT_CONSOLE_LISTEN = `127.0.0.1:${port}`;
   const ask = async (): Promise<Told> =>
     (await fetch(`http://127.0.0.1:${port}/api/status`)).json() as Promise<Told>;
-  const running = await world.start();
-  await publish(world, 3);
+  const running = await context.start();
+  await publish(context, 3);
 
   // A status serves for five seconds of the program's clock, and marks of deliveries are kept every two.
   const told = async () => {
-    world.passMs(5_000);
+    context.passMs(5_000);
     return ask();
   };
   await expect.poll(async () => (await told()).log?.lastPosition).toBe(3);
@@ -45,7 +45,7 @@ it('tells the same to the private listener and to the command, and then that it 
     alerts: [{ kind: 'sink', subject: 'odd' }],
   });
 
-  const beside = JSON.parse((await world.command('status', '--json')).out) as Told;
+  const beside = JSON.parse((await context.command('status', '--json')).out) as Told;
   expect(beside).toMatchObject({ receiver: { refusing: null, queue: null } });
   const judged = ({ parts }: Told) =>
     parts
@@ -59,8 +59,8 @@ it('tells the same to the private listener and to the command, and then that it 
     text: 'Nothing is delivered to the sink odd.',
   });
 
-  await world.stop(running);
-  const { out } = await world.command('status');
+  await context.stop(running);
+  const { out } = await context.command('status');
   expect(out).toMatch(/^Not all is well: No receiver runs: /);
   expect(out).toContain('Nothing is delivered to the sink odd.');
 }, 60_000);

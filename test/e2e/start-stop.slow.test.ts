@@ -3,19 +3,19 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createReceiverWorld, type SpawnedReceiver } from '../helpers/spawned-receiver.ts';
+import { createReceiverContext, type SpawnedReceiver } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 async function openFolder() {
   const folder = temporaryDirectory();
-  const world = await createReceiverWorld(folder);
+  const receiverContext = await createReceiverContext(folder);
   const preload = (text: string) => {
     const file = join(folder, 'preload.mjs');
     writeFileSync(file, text);
     return { NODE_OPTIONS: `--import=${file}` };
   };
   const configure = (text: string) => writeFileSync(join(folder, 'earshot.config.ts'), text);
-  return { ...world, folder, preload, configure };
+  return { ...receiverContext, folder, preload, configure };
 }
 
 async function terminated({ child }: SpawnedReceiver): Promise<unknown[]> {

@@ -9,7 +9,7 @@ import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openStore } from '../../src/store/store.ts';
 import { recordOf } from '../cli/product-samples.ts';
 import { notification } from '../helpers/deliveries.ts';
-import { createClient, createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSandbox, openWorker, productOf, secondUs } from '../summary/worker/set-up.ts';
 
@@ -30,8 +30,8 @@ const environmentOf = (inferenceUrl: string) => ({
 });
 
 it(`writes one text of each product over ${kills} kills at random moments`, async () => {
-  const world = await createReceiverWorld(temporaryDirectory());
-  const { dataDir } = world;
+  const context = await createReceiverContext(temporaryDirectory());
+  const { dataDir } = context;
   const store = await openStore({ dataDir, nowUs: () => Date.now() * 1000 });
   await store.moveCursor('summaries', 0, 0);
   await store.close();
@@ -43,8 +43,8 @@ it(`writes one text of each product over ${kills} kills at random moments`, asyn
   let inFlight = 0;
 
   for (let round = 0; round < kills; round += 1) {
-    const { child, port } = await world.start(environmentOf(sandbox.inferenceUrl));
-    const post = createClient({ port, ca: world.ca, connections: 4 });
+    const { child, port } = await context.start(environmentOf(sandbox.inferenceUrl));
+    const post = createClient({ port, ca: context.ca, connections: 4 });
     const send = async () => {
       next += 1;
       const sample = productOf(next);

@@ -53,8 +53,8 @@ async function runScript(script: string, cwd: string) {
   return { code, out, err };
 }
 
-/** What the page expects of the world: an account, and an authority that reaches this machine. */
-async function openWorld(folder: string) {
+/** What the page expects of the context: an account, and an authority that reaches this machine. */
+async function openContext(folder: string) {
   const pebble = await startPebble();
   const root = join(folder, 'root.pem');
   const authority = join(folder, 'authority.pem');
@@ -90,7 +90,7 @@ const [get = '', asked = '', flags = '', look = '', ...others] = commandsUnder(
 describe.skipIf(!hasPebble)('the ten minutes of docs/operations.md (Pebble, sandbox)', () => {
   it('end with stored notifications', { timeout: 240_000 }, async () => {
     const folder = temporaryDirectory();
-    const { host, password, settings } = await openWorld(folder);
+    const { host, password, settings } = await openContext(folder);
     const [trial = '', ...more] = commandsUnder('### Without a host of your own');
     expect([asked, others, more]).toEqual(['bin/earshot setup\n', [], []]);
     const script = [

@@ -19,7 +19,7 @@ export interface SpawnedReceiver {
   log(): string;
 }
 
-export interface ReceiverWorld {
+export interface ReceiverContext {
   dataDir: string;
   /** The authority's root, PEM. */
   ca: string;
@@ -30,10 +30,10 @@ export interface ReceiverWorld {
 const checkedOut = join(import.meta.dirname, '../../scripts/earshot.js');
 
 /** Makes certificate and folder; whatever is still running is killed when the test has finished. */
-export async function createReceiverWorld(
+export async function createReceiverContext(
   folder: string,
   program = checkedOut,
-): Promise<ReceiverWorld> {
+): Promise<ReceiverContext> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
 import { openStoreReader, type StoreReader } from '../../src/store/store.ts';
-import { createReceiverWorld } from '../helpers/spawned-receiver.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Endpoint, goodPair } from './running-receiver.ts';
 
@@ -20,7 +20,7 @@ export interface StartedProgram extends Endpoint {
 
 /** Resolves when it takes notifications. Killed when the test has finished. `nodeOptions` go before the script. */
 export async function startProgram(nodeOptions: string[] = []): Promise<StartedProgram> {
-  const { ca, dataDir, start } = await createReceiverWorld(temporaryDirectory());
+  const { ca, dataDir, start } = await createReceiverContext(temporaryDirectory());
   const { username, password } = goodPair;
   const pair = { EARSHOT_ENDPOINT_USERNAME: username, EARSHOT_ENDPOINT_PASSWORD: password };
   const { child, pid, port, log } = await start(pair, nodeOptions);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/domain/app-error.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
-import { compileVerdict } from '../../src/reconcile/catalogue-listing.ts';
+import { compileMatch } from '../../src/reconcile/catalogue-listing.ts';
 import type { ListingPage } from '../../src/reconcile/tasks.ts';
 import type { Answer } from '../http/answering-server.ts';
 import {
@@ -219,7 +219,7 @@ it.each<[filter: string, ofDeleted: boolean | null, ofBare: boolean | null]>([
   [`not ${cloudy}`, true, null],
   [somewhere, false, null],
 ])('%s', (filter, ofDeleted, ofBare) => {
-  const verdictOf = compileVerdict(parseFilter(filter).tree);
+  const verdictOf = compileMatch(parseFilter(filter).tree);
   expect([verdictOf(deleted), verdictOf(bare)]).toEqual([ofDeleted, ofBare]);
 });
 
@@ -229,7 +229,7 @@ it.each([
   ["Collection/Name eq 'CLMS' or contains(Name,'nobody')", true],
   ["Collection/Name eq 'CLMS' and contains(Name,'S2A')", false],
 ])('of a record whose collection cannot be told: %s', (filter, verdict) => {
-  expect(compileVerdict(parseFilter(filter).tree)(unnamed)).toBe(verdict);
+  expect(compileMatch(parseFilter(filter).tree)(unnamed)).toBe(verdict);
 });
 
 /** Few moments, so that many products share one, or its millisecond. */

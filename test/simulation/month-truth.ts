@@ -7,8 +7,8 @@ import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
+import type { MonthContext } from './month-context.ts';
 import type { WalkedMonth } from './month-walk.ts';
-import type { MonthWorld } from './month-world.ts';
 
 /** What a subscription asked for, until it asked for something else; µs since 1970. */
 export interface Asked {
@@ -179,7 +179,7 @@ interface MonthVerdict {
 
 /** What a walked month left behind: the log against the truth. */
 export function resultOf(
-  { sandbox, dataDir, rounds }: Pick<MonthWorld, 'sandbox' | 'dataDir' | 'rounds'>,
+  { sandbox, dataDir, rounds }: Pick<MonthContext, 'sandbox' | 'dataDir' | 'rounds'>,
   { asked, idsOf }: Pick<WalkedMonth, 'asked' | 'idsOf'>,
 ) {
   const owed = owedEvents(sandbox, asked, idsOf);

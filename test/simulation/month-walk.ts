@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
+import type { MonthContext } from './month-context.ts';
 import type { Asked } from './month-truth.ts';
-import type { MonthWorld } from './month-world.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -42,22 +42,25 @@ const someCollections = {
  * then, and was looked for twice.
  * Rejects when a command of the month fails.
  */
-export async function walkMonth(world: MonthWorld, options: MonthOptions): Promise<WalkedMonth> {
-  const account = createMonthAccount(world);
+export async function walkMonth(
+  context: MonthContext,
+  options: MonthOptions,
+): Promise<WalkedMonth> {
+  const account = createMonthAccount(context);
   const { filters = someCollections } = options;
   const hours = options.days * 24;
-  const acts = actsOf(world, account, options);
+  const acts = actsOf(context, account, options);
   // Deletions are asked for long before, so that the sixty days end within the month.
   const quietMs = inactivityMs - Math.floor(options.days / 10) * dayMs;
-  const silentUntil = new Date(world.nowMs() + inactivityMs - hourMs).toISOString();
+  const silentUntil = new Date(context.nowMs() + inactivityMs - hourMs).toISOString();
   const deletions = { events: ['deleted'], filter: `DeletionDate ge ${silentUntil}` } as const;
   await account.want({ deletions });
-  world.sandbox.clock.advance(quietMs);
-  await world.markUp();
-  const fromMs = world.nowMs();
+  context.sandbox.clock.advance(quietMs);
+  await context.markUp();
+  const fromMs = context.nowMs();
   const acquisitions = { events: ['created', 'modified'], filter: filters.before } as const;
   await account.want({ acquisitions, deletions });
-  const walk = createMonthHours(world, options);
+  const walk = createMonthHours(context, options);
   for (let hour = 0; hour < hours; ) {
     const act = acts.get(hour);
     const spent = (await act?.(walk)) ?? 0;
@@ -66,22 +69,22 @@ export async function walkMonth(world: MonthWorld, options: MonthOptions): Promi
     options.onHour?.(hour, hours);
   }
   await walk.calm(26);
-  return { fromMs, toMs: world.nowMs(), asked: account.asked(), idsOf: account.idsOf };
+  return { fromMs, toMs: context.nowMs(), asked: account.asked(), idsOf: account.idsOf };
 }
 
 /** Returns how many hours it took; 0 for none. */
 type Act = (walk: MonthHours) => Promise<number>;
 
 /** By the hour at which they begin. */
-function actsOf(world: MonthWorld, account: MonthAccount, options: MonthOptions) {
+function actsOf(context: MonthContext, account: MonthAccount, options: MonthOptions) {
   const { seed, days, filters = someCollections } = options;
   const random = createRandom(seed);
   const day = (share: number) => Math.floor(share * days) * 24 + random.integer(3, 9);
   const away = async (during: () => Promise<unknown>) => {
-    await world.shut();
+    await context.shut();
     await during();
-    await world.open();
-    await compared(world);
+    await context.open();
+    await compared(context);
   };
   const outage =
     (hours: number): Act =>
@@ -96,17 +99,17 @@ function actsOf(world: MonthWorld, account: MonthAccount, options: MonthOptions)
   return new Map<number, Act>([
     [day(0.06), minutes],
     // The day after that on which the catalogue pauses it.
-    [(Math.floor(days / 10) + 1) * 24, () => world.maintain().then(() => 0)],
+    [(Math.floor(days / 10) + 1) * 24, () => context.maintain().then(() => 0)],
     [day(0.24), outage(3)],
-    [day(0.34), pauseOf(world, 20)],
-    [day(0.48), replacementOf(world, account, filters.after)],
+    [day(0.34), pauseOf(context, 20)],
+    [day(0.48), replacementOf(context, account, filters.after)],
     [day(0.6), outage(Math.round(Math.min(2.5, days / 8) * 24))],
     [day(0.83), minutes],
   ]);
 }
 
 /** A person pauses it with our command, and resumes it. */
-function pauseOf({ command }: MonthWorld, hours: number): Act {
+function pauseOf({ command }: MonthContext, hours: number): Act {
   return async (walk) => {
     const order = async (verb: string) => {
       const { code, err } = await command(['subscriptions', verb, 'acquisitions']);
@@ -120,9 +123,9 @@ function pauseOf({ command }: MonthWorld, hours: number): Act {
 }
 
 /** The filter changes where only two may run: for eight minutes, neither the old nor the new one does. */
-function replacementOf(world: MonthWorld, account: MonthAccount, changed: string): Act {
+function replacementOf(context: MonthContext, account: MonthAccount, changed: string): Act {
   const isRunning = () =>
-    world.sandbox
+    context.sandbox
       .subscriptions()
       .some(({ status, endpoint }) => status === 'running' && endpoint?.endsWith('/acquisitions'));
   return async (walk) => {
@@ -160,7 +163,12 @@ interface MonthAccount {
   idsOf(subscription: string): ReadonlySet<string>;
 }
 
-export function createMonthAccount({ folder, sandbox, command, nowMs }: MonthWorld): MonthAccount {
+export function createMonthAccount({
+  folder,
+  sandbox,
+  command,
+  nowMs,
+}: MonthContext): MonthAccount {
   const ids = new Map<string, Set<string>>();
   let asked: Asked[] = [];
   const noteIds = () => {
@@ -214,34 +222,34 @@ interface MonthHours {
 
 /** At night nothing is published, so that some hours are quiet. */
 export function createMonthHours(
-  world: MonthWorld,
+  context: MonthContext,
   { productsPerDay, roundHours }: HoursOptions,
 ): MonthHours {
   const perHour = Math.max(1, Math.round(productsPerDay / 21));
   let sinceRound = 0;
   const afterHour = async () => {
-    if (world.receiver() === null) return;
-    await world.markUp();
+    if (context.receiver() === null) return;
+    await context.markUp();
     sinceRound += 1;
     if (sinceRound < roundHours) return;
     sinceRound = 0;
-    await compared(world);
+    await compared(context);
   };
   // Each product at a moment of its own: without an AckId, two changes of one moment could not be told apart.
   const publish: MonthHours['publish'] = (durationMs, products) =>
-    world.sandbox.pass({ durationMs, products });
+    context.sandbox.pass({ durationMs, products });
   return {
     publish,
     perHour,
     pass: async (hours) => {
       for (let i = 0; i < hours; i += 1) {
-        const isNight = new Date(world.nowMs()).getUTCHours() < 3;
+        const isNight = new Date(context.nowMs()).getUTCHours() < 3;
         await publish(hourMs, isNight ? 0 : perHour);
         await afterHour();
       }
     },
     calm: async (hours) => {
-      await world.sandbox.pass({
+      await context.sandbox.pass({
         durationMs: hourMs,
         products: 0,
         steps: plannedStepsMax,
@@ -251,13 +259,13 @@ export function createMonthHours(
         await publish(hourMs, 0);
         await afterHour();
       }
-      await compared(world);
+      await compared(context);
     },
   };
 }
 
 /** Rejects when the round failed. */
-async function compared({ compare, troubles }: MonthWorld): Promise<void> {
+async function compared({ compare, troubles }: MonthContext): Promise<void> {
   if (await compare()) return;
   throw new Error(`A round of comparing failed: ${troubles.slice(-3).join('; ')}`);
 }

@@ -9,9 +9,9 @@ import {
   whole,
 } from '../../bench/harness.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
+import { type MonthContext, openMonthContext } from './month-context.ts';
 import { coverageFaults, type MonthCounts, readLog, resultOf, totalOf } from './month-truth.ts';
 import { type WalkedMonth, walkMonth } from './month-walk.ts';
-import { type MonthWorld, openMonthWorld } from './month-world.ts';
 
 const options = {
   days: whole('N', 'days of the month, 8 at least', { usual: 30, min: 8, max: 60 }),
@@ -51,7 +51,7 @@ Examples:
     const { days, 'per-day': productsPerDay, 'round-hours': roundHours, seed, check } = chosen;
     const startedMs = performance.now();
     const seconds = () => Math.round((performance.now() - startedMs) / 1_000);
-    const world = await openMonthWorld({
+    const context = await openMonthContext({
       folder: cleanup.temporaryFolder(folder),
       ...{ seed, startMs: Date.UTC(2026, 4, 1) },
       sandbox: {
@@ -72,14 +72,14 @@ Examples:
     });
     try {
       const onHour = (done: number, hours: number) => {
-        const { published, lost } = world.sandbox.totals();
+        const { published, lost } = context.sandbox.totals();
         const told = `${published} notifications, ${lost} of them lost`;
         progress.show(`hour ${done} of ${hours}: ${told}, ${seconds()} s`);
       };
       const pace = { productsPerDay, roundHours };
-      const walked = await walkMonth(world, { seed, days, filters, ...pace, onHour });
+      const walked = await walkMonth(context, { seed, days, filters, ...pace, onHour });
       progress.show('comparing with the truth');
-      const { counts, faults } = await judged(world, walked);
+      const { counts, faults } = await judged(context, walked);
       const wallSeconds = seconds();
       const took = `${days} days at ${productsPerDay} products a day, in ${wallSeconds} s`;
       return {
@@ -96,25 +96,25 @@ Examples:
         hasFailed: check && faults.length > 0,
       };
     } finally {
-      await world.close();
+      await context.close();
     }
   },
 };
 
 /** The log against the truth, in words what differs; then everything once more by command, which must find nothing. */
-async function judged(world: MonthWorld, walked: WalkedMonth) {
+async function judged(context: MonthContext, walked: WalkedMonth) {
   const { fromMs, toMs } = walked;
-  const { owed, logged, counts, faults } = resultOf(world, walked);
+  const { owed, logged, counts, faults } = resultOf(context, walked);
   const iso = (ms: number) => new Date(ms).toISOString();
-  const again = await world.command(['reconcile', '--since', iso(fromMs), '--until', iso(toMs)]);
+  const again = await context.command(['reconcile', '--since', iso(fromMs), '--until', iso(toMs)]);
   if (again.code !== 0) throw new Error(again.err);
-  const added = readLog(world.dataDir).length - logged.length;
+  const added = readLog(context.dataDir).length - logged.length;
   if (added > 0) faults.push(`${added} entries added by a second look`);
   const [fromUs, toUs] = [
     Math.ceil((fromMs * 1_000) / hourUs) * hourUs,
     Math.floor((toMs * 1_000) / hourUs) * hourUs,
   ];
-  const completeness = world.receiver()?.store.completeness;
+  const completeness = context.receiver()?.store.completeness;
   const coverage = (await completeness?.coverage({ sinceUs: fromUs, untilUs: toUs })) ?? [];
   return {
     counts,

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { SinkDefinition } from '../../src/sinks/registry.ts';
 import { startHook } from './hook-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
@@ -15,8 +15,8 @@ async function openWaiting() {
   const hook = await startHook({
     answer: (_hooked, response) => void response.writeHead(500).end(),
   });
-  const world = await openSinkWorld(time);
-  const { accept, start, items } = world;
+  const context = await openSinkContext(time);
+  const { accept, start, items } = context;
   await accept({ value: { Name: 'S1A_1' } }, { subscription: 'alps' });
   await accept(
     { value: { Name: 'S2A_2' }, SubscriptionEvent: 'deleted' },
@@ -31,7 +31,7 @@ async function openWaiting() {
   hook.change(() => undefined);
   const startAgain = (rules: Partial<SinkDefinition>) =>
     start(definition(webhook(hook.url), { timeoutMs: 3_600_000, ...rules }));
-  return { ...world, time, hook, startAgain };
+  return { ...context, time, hook, startAgain };
 }
 
 describe('what waited for a sink when its rules changed', () => {
@@ -77,8 +77,8 @@ describe('what waited for a sink when its rules changed', () => {
   });
 
   it('is a dead letter where its body cannot be read, and not forgotten', async () => {
-    const { time, startAgain, items, world, store } = await openWaiting();
-    world.log = {
+    const { time, startAgain, items, context, store } = await openWaiting();
+    context.log = {
       find: (query) => store.find(query),
       lastPosition: () => store.lastPosition(),
       cursor: (reader) => store.cursor(reader),

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { sinkWaitingMax } from '../../src/domain/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { startHook } from './hook-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
@@ -19,7 +19,7 @@ async function looks(time: VirtualTime): Promise<void> {
 describe('a sink', () => {
   it('gets what its subscriptions, events and filter ask for', async () => {
     const hook = await startHook();
-    const { accept, start, isDone, store } = await openSinkWorld();
+    const { accept, start, isDone, store } = await openSinkContext();
     await accept({ value: record('S2A_1') }, { subscription: 'alps' });
     await accept(
       { value: record('S2A_2'), SubscriptionEvent: 'deleted' },
@@ -65,7 +65,7 @@ describe('a sink', () => {
 
   it('gets the record of each of several notifications of one product in one body', async () => {
     const hook = await startHook();
-    const { start, isDone, store } = await openSinkWorld();
+    const { start, isDone, store } = await openSinkContext();
     const dates = ['2026-11-20T06:00:01Z', '2026-11-20T06:00:02Z', '2026-11-20T06:00:03Z'];
     const made = dates.map((NotificationDate, i) => {
       const { AckId: _, ...fields } = notification(1, { NotificationDate });
@@ -93,7 +93,7 @@ describe('a sink', () => {
 
   it('that is new begins with what comes from now on, and goes on there when it is started again', async () => {
     const hook = await startHook();
-    const { accept, start, isDone } = await openSinkWorld();
+    const { accept, start, isDone } = await openSinkContext();
     const now = definition(webhook(hook.url), { startAt: 'now' });
     const empty = definition(webhook(hook.url), { name: 'empty', startAt: 'now' });
     const first = start(empty);
@@ -117,7 +117,7 @@ describe('a sink', () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(500).end(),
     });
-    const { start, store, isDone } = await openSinkWorld(time);
+    const { start, store, isDone } = await openSinkContext(time);
     const all = sinkWaitingMax + 150;
     for (let first = 1; first <= all; first += 50) {
       const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
@@ -138,7 +138,7 @@ describe('a sink', () => {
 describe('a replay', () => {
   it('hands a part of the past over again, marked, by its own filter and the sink’s', async () => {
     const hook = await startHook();
-    const { accept, start, isDone, store, world } = await openSinkWorld();
+    const { accept, start, isDone, store, context } = await openSinkContext();
     for (const name of ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5']) {
       await accept({ value: record(name) });
     }
@@ -153,7 +153,7 @@ describe('a replay', () => {
       untilUs: null,
       afterPosition: 1,
       lastPosition: 5,
-      requestedAtUs: world.nowUs(),
+      requestedAtUs: context.nowUs(),
     };
     const { id } = await store.sinks.addReplay(replay);
     await expect.poll(() => store.sinks.replays({ all: false })).toEqual([]);
@@ -172,7 +172,7 @@ describe('a replay', () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(500).end(),
     });
-    const { start, store } = await openSinkWorld(time);
+    const { start, store } = await openSinkContext(time);
     const all = sinkWaitingMax / 2 + 100;
     for (let first = 1; first <= all; first += 50) {
       const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
@@ -197,7 +197,7 @@ describe('a replay', () => {
   it('with a filter that is none is left alone, and says so once', async () => {
     const time = createVirtualTime();
     const hook = await startHook();
-    const { accept, start, isDone, store, lines } = await openSinkWorld(time);
+    const { accept, start, isDone, store, lines } = await openSinkContext(time);
     await accept();
     const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 1 };
     const asked = { sink: 'sink', requestedAtUs: time.nowUs(), ...bounds };

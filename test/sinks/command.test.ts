@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRunProgram } from '../../src/host/run-program.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 /** A program of Node; `input` is what it got. Gives its command line and where its files are. */
@@ -27,7 +27,7 @@ describe('a command', () => {
     process.env.NODE_COMPILE_CACHE ??= join(temporaryDirectory(), 'compiled');
     const keepEnvironment = `fs.writeFileSync(process.argv[2] + '/env', JSON.stringify(process.env));`;
     const { folder, target } = script(`${keepEnvironment} ${keepInput}`);
-    const { accept, start, isDone } = await openSinkWorld();
+    const { accept, start, isDone } = await openSinkContext();
     for (let i = 0; i < 3; i += 1) await accept({ padding: 'x'.repeat(100_000) });
     start(definition(target, { concurrency: 1 }));
     await expect.poll(() => isDone()).toBe(true);
@@ -46,7 +46,7 @@ describe('a command', () => {
     const { target } = script(
       `console.error('Traceback\\nno such \\x1b[31mtable'); process.exit(1);`,
     );
-    const { accept, start, items } = await openSinkWorld();
+    const { accept, start, items } = await openSinkContext();
     await accept();
     start(definition(target, { attemptsMax: 1 }));
     await expect
@@ -58,7 +58,7 @@ describe('a command', () => {
     const { target } = script(
       `process.stdout.write('x'.repeat(100_000) + 'end of output'); console.error('some words');`,
     );
-    const { accept, start, isDone, lines } = await openSinkWorld();
+    const { accept, start, isDone, lines } = await openSinkContext();
     await accept();
     start(definition(target));
     await expect.poll(() => isDone()).toBe(true);
@@ -77,7 +77,7 @@ describe('a command', () => {
       `${keepInput} const n = fs.readFileSync(process.argv[2] + '/got', 'utf8').split('\\n').length - 1;
        process.exit(n < 3 ? 75 : 0);`,
     );
-    const { accept, start, items } = await openSinkWorld(time);
+    const { accept, start, items } = await openSinkContext(time);
     await accept();
     start(definition(target, { attemptsMax: 1, timeoutMs: 3_600_000 }));
     const got = () =>
@@ -89,7 +89,7 @@ describe('a command', () => {
 
   it('that is not there, or may not be run, takes nothing, and nothing counts', async () => {
     const { folder } = script('');
-    const { accept, start, items } = await openSinkWorld();
+    const { accept, start, items } = await openSinkContext();
     await accept();
     const missing = { kind: 'command', command: [join(folder, 'gone')] } as const;
     const forbidden = { kind: 'command', command: [join(folder, 'act.cjs')] } as const;
@@ -105,7 +105,7 @@ describe('a command', () => {
   });
 
   it('that does not read its input may take the item all the same', async () => {
-    const { accept, start, items, isDone } = await openSinkWorld();
+    const { accept, start, items, isDone } = await openSinkContext();
     await accept({ padding: 'x'.repeat(500_000) });
     start(definition({ kind: 'command', command: ['true'] }));
     await expect.poll(() => isDone()).toBe(true);
@@ -119,7 +119,7 @@ describe('a command', () => {
        fs.writeFileSync(process.argv[2] + '/pids', process.pid + ' ' + child.pid);
        setInterval(() => {}, 1000);`,
     );
-    const { accept, start, items } = await openSinkWorld();
+    const { accept, start, items } = await openSinkContext();
     await accept();
     start(definition(target, { timeoutMs: 1_000 }));
     await expect
@@ -138,7 +138,7 @@ describe('a command', () => {
   it('is ended when the program ends, after some time, and its item is handed over again', async () => {
     const time = createVirtualTime();
     const { folder, target } = script(`${keepInput} setInterval(() => {}, 1000);`);
-    const { accept, start, items } = await openSinkWorld(time);
+    const { accept, start, items } = await openSinkContext(time);
     await accept();
     const sinks = start(definition(target, { timeoutMs: 3_600_000 }));
     await time.runUntil(() => existsSync(join(folder, 'got')));

@@ -4,8 +4,8 @@ import type { SinkTarget } from '../../src/sinks/registry.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { hasNats, startNats } from './nats-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 type Nats = Extract<SinkTarget, { kind: 'nats' }>;
@@ -23,7 +23,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   it('keeps each document once under its id, by subjects made from what it is', async () => {
     const server = await startNats();
     await server.addStream(['earshot.>']);
-    const { accept, start, isDone } = await openSinkWorld();
+    const { accept, start, isDone } = await openSinkContext();
     await accept({}, { subscription: 'alps' });
     await accept({ SubscriptionEvent: 'deleted' }, { subscription: null });
     await accept({ SubscriptionEvent: 'odd.* >event' }, { subscription: 'alps' });
@@ -44,7 +44,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
   it('waits for a stream, and for a server that was killed; nothing counts, nothing is kept twice', async () => {
     const time = createVirtualTime();
     const server = await startNats();
-    const { accept, start, items, isDone, lines } = await openSinkWorld(time);
+    const { accept, start, items, isDone, lines } = await openSinkContext(time);
     await accept();
     start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
     const warned = (words: string) => () =>
@@ -69,7 +69,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products']);
-    const { accept, start, items, isDone } = await openSinkWorld(time);
+    const { accept, start, items, isDone } = await openSinkContext(time);
     await accept();
     start(definition(nats(server.server), { timeoutMs: 5_000 }));
     await time.runUntil(() => isDone());
@@ -87,7 +87,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products']);
-    const { accept, start, items, isDone, dataDir, store } = await openSinkWorld(time);
+    const { accept, start, items, isDone, dataDir, store } = await openSinkContext(time);
     for (let i = 0; i < 10; i += 1) await accept();
     const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
     const rows = await collect(store.find({ order: 'oldest' }));
@@ -111,7 +111,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products'], { max_msg_size: 4_000 });
-    const { accept, start, items } = await openSinkWorld(time);
+    const { accept, start, items } = await openSinkContext(time);
     const value = (length: number) => ({ value: { Name: 'x'.repeat(length) } });
     await accept(value(10_000));
     await accept(value(1_048_500));
@@ -137,7 +137,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const login = kind === 'user' ? { user: 'earshot', pass: 'right' } : { token: 'right' };
     const server = await startNats(args, login);
     await server.addStream(['earshot.products']);
-    const { accept, start, items, isDone } = await openSinkWorld();
+    const { accept, start, items, isDone } = await openSinkContext();
     await accept();
     start(
       definition(nats(server.server, { credentials: right }), { name: 'right' }),

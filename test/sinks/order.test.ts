@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { startHook } from './hook-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
@@ -13,7 +13,7 @@ const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null
 it('a sink that is replaced while a delivery is open repeats it, before what comes after it', async () => {
   const time = createVirtualTime();
   const hook = await startHook({ answer: () => 'hang' });
-  const { accept, start, isDone } = await openSinkWorld(time);
+  const { accept, start, isDone } = await openSinkContext(time);
   for (let i = 0; i < 3; i += 1) await accept({ ProductId: 'same' });
   const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
   const sinks = start(definition(target, { timeoutMs: 3_600_000 }));
@@ -48,7 +48,7 @@ describe('a sink', () => {
               else taken.push(data);
             },
           });
-          const { accept, start, isDone } = await openSinkWorld(time);
+          const { accept, start, isDone } = await openSinkContext(time);
           for (const product of products) await accept({ ProductId: `product-${product}` });
           const sinks = start(
             definition(webhook(hook.url), { concurrency, attemptsMax: 100, timeoutMs: 3_600_000 }),
@@ -76,7 +76,7 @@ describe('a sink', () => {
         return 'hang';
       },
     });
-    const { accept, start, isDone } = await openSinkWorld(time);
+    const { accept, start, isDone } = await openSinkContext(time);
     for (let i = 0; i < 12; i += 1) await accept();
     start(definition(webhook(hook.url), { concurrency: 3, timeoutMs: 3_600_000 }));
     for (let round = 1; round <= 4; round += 1) {
@@ -93,7 +93,7 @@ describe('a sink', () => {
   it('that hangs for an hour leaves the others current, and gets what waited afterwards', async () => {
     const time = createVirtualTime();
     const [hanging, other] = [await startHook({ answer: () => 'hang' }), await startHook()];
-    const { accept, start, isDone, items } = await openSinkWorld(time);
+    const { accept, start, isDone, items } = await openSinkContext(time);
     start(
       definition(webhook(hanging.url), { name: 'hanging', timeoutMs: 30_000 }),
       definition(webhook(other.url), { name: 'other', timeoutMs: 600_000 }),
@@ -124,7 +124,7 @@ describe('a sink', () => {
         if (data.position === 1) response.writeHead(422).end('not this one');
       },
     });
-    const { accept, start, items, isDone } = await openSinkWorld(time);
+    const { accept, start, items, isDone } = await openSinkContext(time);
     for (const product of [1, 1, 2, 3, 2]) await accept({ ProductId: `product-${product}` });
     start(definition(webhook(hook.url), { attemptsMax: 2, timeoutMs: 3_600_000 }));
     await time.runUntil(() => isDone());
@@ -141,7 +141,7 @@ describe('a sink', () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(422).end(),
     });
-    const { accept, start, store, items, isDone } = await openSinkWorld(time);
+    const { accept, start, store, items, isDone } = await openSinkContext(time);
     await accept({ ProductId: 'A-product' });
     start(definition(webhook(hook.url), { concurrency: 2, attemptsMax: 1, timeoutMs: 3_600_000 }));
     await time.runUntil(async () => (await items('dead')).length === 1);

@@ -8,8 +8,8 @@ import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from './hook-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
@@ -23,9 +23,9 @@ describe('a notification whose body cannot be read', () => {
     async (_what, filter) => {
       const time = createVirtualTime();
       const hook = await startHook();
-      const { accept, start, items, world, store } = await openSinkWorld(time);
+      const { accept, start, items, context, store } = await openSinkContext(time);
       for (let i = 0; i < 3; i += 1) await accept({ value: { Name: 'S2A_1' } });
-      world.log = {
+      context.log = {
         find: (query) => store.find(query),
         lastPosition: () => store.lastPosition(),
         cursor: (reader) => store.cursor(reader),
@@ -47,10 +47,10 @@ describe('a notification whose body cannot be read', () => {
 it('a body that the store cannot read for a moment uses up no attempt', async () => {
   const time = createVirtualTime();
   const hook = await startHook();
-  const { accept, start, items, isDone, world, store } = await openSinkWorld(time);
+  const { accept, start, items, isDone, context, store } = await openSinkContext(time);
   await accept();
   let failures = 3;
-  world.log = {
+  context.log = {
     find: (query) => store.find(query),
     lastPosition: () => store.lastPosition(),
     cursor: (reader) => store.cursor(reader),
@@ -86,7 +86,7 @@ describe('records that cannot be written as JSON again', () => {
     'are dead letters of a %s after their attempts, with the reason; the others are delivered',
     async (kind) => {
       const time = createVirtualTime();
-      const { accept, start, items, isDone, dataDir, store } = await openSinkWorld(time);
+      const { accept, start, items, isDone, dataDir, store } = await openSinkContext(time);
       const { target, positions } = await targets[kind]();
       for (let i = 0; i < 10; i += 1) await accept();
       for (const row of (await collect(store.find({ order: 'oldest' }))).slice(0, 8)) {
@@ -109,7 +109,7 @@ describe('records that cannot be written as JSON again', () => {
 it('a filter that meets a body that is not JSON holds up nothing', async () => {
   const time = createVirtualTime();
   const hook = await startHook();
-  const { accept, start, dataDir } = await openSinkWorld(time);
+  const { accept, start, dataDir } = await openSinkContext(time);
   for (let i = 0; i < 3; i += 1) await accept({ value: { Name: 'S2A_1' } });
   replaceBody(dataDir, 1, Buffer.from('not json'));
   const fields = { filter: "startswith(Name,'S2')", timeoutMs: 3_600_000 };
@@ -133,7 +133,7 @@ describe('a clock that is set back by hours', () => {
       const hook = await startHook({
         answer: (_hooked, response) => void response.writeHead(status, headers).end(),
       });
-      const { accept, start, items, isDone, store } = await openSinkWorld({ ...time, nowUs });
+      const { accept, start, items, isDone, store } = await openSinkContext({ ...time, nowUs });
       await accept({ ProductId: 'one' });
       start(definition(webhook(hook.url), { timeoutMs: 3_600_000, attemptsMax: 50 }));
       await time.runUntil(async () => (await items('waiting'))[0]?.error != null);
@@ -155,7 +155,7 @@ describe('dead letters that are tried again', () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(500).end(),
     });
-    const { start, store, world } = await openSinkWorld();
+    const { start, store, context } = await openSinkContext();
     const all = sinkWaitingMax + 100;
     for (let first = 1; first <= all; first += 100) {
       const made = Array.from({ length: 100 }, (_, i) => notification(first + i));
@@ -163,14 +163,14 @@ describe('dead letters that are tried again', () => {
     }
     const positions = Array.from({ length: all }, (_, i) => i + 1);
     const rows = positions.map((position) => ({ position, productId: `product-${position}` }));
-    const read = { sink: 'sink', replayId: null, after: 0, upTo: all, atUs: world.nowUs() };
+    const read = { sink: 'sink', replayId: null, after: 0, upTo: all, atUs: context.nowUs() };
     await store.sinks.enqueue({ ...read, items: rows });
-    const due = await store.sinks.due({ sink: 'sink', nowUs: world.nowUs(), limit: all });
+    const due = await store.sinks.due({ sink: 'sink', nowUs: context.nowUs(), limit: all });
     await store.sinks.settle(due.map(({ id }) => ({ id, outcome: 'dead', error: 'no' })));
     start(definition(webhook(hook.url)));
     await store.accept(delivery(notification(all + 1)));
     await expect.poll(() => store.cursor('sink:sink')).toBe(all + 1);
-    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: world.nowUs() });
+    await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: context.nowUs() });
     await store.accept(delivery(notification(all + 2)));
     await expect.poll(() => store.cursor('sink:sink')).toBe(all + 2);
     expect((await store.sinks.counts())[0]).toMatchObject({ waiting: all + 2, dead: 0 });

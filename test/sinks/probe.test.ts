@@ -12,7 +12,7 @@ const hourUs = 3_600_000_000;
 async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
   const tried: number[] = [];
   let nowUs = 10 * hourUs;
-  const world = {
+  const context = {
     sinks: {
       due: async ({ limit }: { limit: number }) =>
         items.slice(0, limit).map((one) => {
@@ -38,7 +38,7 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
   } as unknown as SinkContext;
   const delivery = createDelivery({
     definition: definition({ kind: 'command', command: ['simulated'] }, { concurrency: 1 }),
-    world,
+    context,
     target: {
       deliver: async ({ position }) => {
         tried.push(position);

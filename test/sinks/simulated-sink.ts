@@ -32,7 +32,7 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
   const delaysUs: number[] = [];
   let tries = 0;
   const wakeUp = createWakeUp(time.pause);
-  const world = {
+  const context = {
     sinks: queue.sinks,
     log: {
       find: async function* ({ afterPosition = 0 }) {
@@ -47,7 +47,7 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
   } as unknown as SinkContext;
   const delivery = createDelivery({
     definition: definition({ kind: 'command', command: ['simulated'] }, { concurrency: 8 }),
-    world,
+    context,
     target: {
       deliver: async ({ position }) => {
         tries += 1;

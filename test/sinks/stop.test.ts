@@ -2,14 +2,14 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { startHook } from './hook-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 const secondUs = 1_000_000;
 
 /** A webhook that has been given one notification, and has not answered it. */
-async function openWorld() {
+async function openContext() {
   const time = createVirtualTime();
   const responses: ServerResponse[] = [];
   const hook = await startHook({
@@ -18,10 +18,10 @@ async function openWorld() {
       return 'hang';
     },
   });
-  const world = await openSinkWorld(time);
+  const context = await openSinkContext(time);
   const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
-  const start = () => world.start(definition(target, { timeoutMs: 3_600_000 }));
-  await world.accept();
+  const start = () => context.start(definition(target, { timeoutMs: 3_600_000 }));
+  await context.accept();
   const sinks = start();
   await time.runUntil(() => responses.length === 1);
   const stopAtUs = time.nowUs();
@@ -31,11 +31,11 @@ async function openWorld() {
       stoppedAfterUs = time.nowUs() - stopAtUs;
     });
   const told = { stopAtUs, stoppedAfterUs: () => stoppedAfterUs };
-  return { ...world, ...told, time, hook, responses, start, stop };
+  return { ...context, ...told, time, hook, responses, start, stop };
 }
 
 it('an answer that comes within two seconds of the end counts, and ends the wait', async () => {
-  const { time, responses, stop, stopAtUs, stoppedAfterUs, isDone } = await openWorld();
+  const { time, responses, stop, stopAtUs, stoppedAfterUs, isDone } = await openContext();
   const stopping = stop();
   await time.runUntil(() => time.nowUs() >= stopAtUs + 1.5 * secondUs);
   expect(stoppedAfterUs()).toBeNull();
@@ -46,7 +46,7 @@ it('an answer that comes within two seconds of the end counts, and ends the wait
 });
 
 it('what hangs is given up after two seconds, and handed over by the next program under its id', async () => {
-  const { time, hook, start, stop, stoppedAfterUs, items, isDone } = await openWorld();
+  const { time, hook, start, stop, stoppedAfterUs, items, isDone } = await openContext();
   const stopping = stop();
   await time.runUntil(() => stoppedAfterUs() !== null);
   await stopping;

@@ -5,8 +5,8 @@ import { webhookSignature } from '../../src/sinks/webhook.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { startHook } from './hook-server.ts';
+import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
-import { openSinkWorld } from './sink-world.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 const secret = `whsec_${Buffer.from('a secret of the user, long enough').toString('base64')}`;
@@ -16,7 +16,7 @@ const webhook = (url: string, fields: { secret?: string; ca?: string } = {}) =>
 describe('a webhook', () => {
   it('gets the whole notification, signed as the scheme says, once', async () => {
     const hook = await startHook();
-    const { accept, start, items, store } = await openSinkWorld();
+    const { accept, start, items, store } = await openSinkContext();
     const value = { Id: 'product-1', Name: 'S2A.SAFE', ContentLength: 8_200_000_000 };
     await accept({ value, SubscriptionEvent: 'modified' }, { subscription: 'alps' });
     start(definition(webhook(hook.url, { secret })));
@@ -67,7 +67,7 @@ describe('a webhook', () => {
 
   it('without a secret has no signature', async () => {
     const hook = await startHook();
-    const { accept, start } = await openSinkWorld();
+    const { accept, start } = await openSinkContext();
     await accept();
     start(definition(webhook(hook.url)));
     await expect.poll(() => hook.received.length).toBe(1);
@@ -79,7 +79,7 @@ describe('a webhook', () => {
     const chain = await createChain();
     const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
     const hook = await startHook({ tls });
-    const { accept, start, items } = await openSinkWorld();
+    const { accept, start, items } = await openSinkContext();
     await accept();
     start(
       definition(webhook(hook.url, { ca: chain.rootPem, secret }), { name: 'trusting' }),
@@ -99,7 +99,7 @@ describe('a webhook', () => {
         response.writeHead(Number(data.sink)).end('no\u0007 thanks');
       },
     });
-    const { accept, start, items } = await openSinkWorld(time);
+    const { accept, start, items } = await openSinkContext(time);
     await accept();
     const sinkOf = (status: number) =>
       definition(webhook(hook.url), { name: `${status}`, attemptsMax: 3 });
@@ -122,7 +122,7 @@ describe('a webhook', () => {
         if (asked < 6) response.writeHead(Number(data.sink)).end();
       },
     });
-    const { accept, start, store } = await openSinkWorld(time);
+    const { accept, start, store } = await openSinkContext(time);
     await accept();
     start(
       ...statuses.map((one) => definition(webhook(hook.url), { name: `${one}`, attemptsMax: 2 })),
@@ -145,7 +145,7 @@ describe('a webhook', () => {
         answer: (_hooked, response) =>
           void response.writeHead(status, { location: other.url }).end(),
       });
-      const { accept, start, items, lines } = await openSinkWorld(time);
+      const { accept, start, items, lines } = await openSinkContext(time);
       await accept();
       start(definition(webhook(hook.url), { attemptsMax: 1 }));
       await time.runUntil(() => hook.received.length >= 3, { stepMs: 400 });
@@ -170,7 +170,7 @@ describe('a webhook', () => {
         if (atUs.length === 1) response.writeHead(429, { 'retry-after': '120' }).end();
       },
     });
-    const { accept, start, items } = await openSinkWorld(time);
+    const { accept, start, items } = await openSinkContext(time);
     for (let i = 0; i < 3; i += 1) await accept();
     start(definition(webhook(hook.url), { concurrency: 1 }));
     await time.runUntil(async () => atUs.length === 4 && (await items('waiting')).length === 0);

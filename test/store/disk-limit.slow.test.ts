@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { diskRoom } from '../../src/store/engine/disk-limit.ts';
+import { diskSpace } from '../../src/store/engine/disk-limit.ts';
 import { catchUpIndex, rebuildIndex } from '../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../src/store/store.ts';
+import { fillWithProducts } from '../e2e/disk-context.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
-import { fillWithProducts } from '../e2e/disk-world.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from './sqlite-store.ts';
@@ -47,17 +47,17 @@ describe('what is kept free', () => {
     await store.accept(large(1));
     const walBytes = statSync(walOf(dataDir)).size;
     expect(walBytes).toBeGreaterThan(0);
-    const usual = diskRoom({ dataDir });
+    const usual = diskSpace({ dataDir });
     const usualBytes = Math.min(256 * mebibyte, Math.floor((usual?.totalBytes ?? 0) / 20));
     expect(usual?.reserveBytes).toBe(usualBytes + walBytes);
-    const set = diskRoom({ dataDir, diskReserveBytes: 5 * mebibyte });
+    const set = diskSpace({ dataDir, diskReserveBytes: 5 * mebibyte });
     expect(set?.reserveBytes).toBe(5 * mebibyte + walBytes);
-    expect(diskRoom({ dataDir, diskReserveBytes: 0 })?.reserveBytes).toBe(0);
+    expect(diskSpace({ dataDir, diskReserveBytes: 0 })?.reserveBytes).toBe(0);
   });
 
   it('is unknown where the file system has no size, or is not there', () => {
-    expect(diskRoom({ dataDir: '/proc' })).toBeNull();
-    expect(diskRoom({ dataDir: join(temporaryDirectory(), 'none') })).toBeNull();
+    expect(diskSpace({ dataDir: '/proc' })).toBeNull();
+    expect(diskSpace({ dataDir: join(temporaryDirectory(), 'none') })).toBeNull();
   });
 
   it('more than the disk has lets nothing in, and says what to do', async () => {
@@ -141,7 +141,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     await catchUpIndex({ dataDir });
     const { answered, refusal } = await fillUp(store, 0);
     expect(refusal).toMatchObject({ code: 'unavailable' });
-    const room = diskRoom({ dataDir });
+    const room = diskSpace({ dataDir });
     expect(room?.freeBytes).toBeLessThan(room?.reserveBytes ?? 0);
     expect(room?.freeBytes).toBeGreaterThan(2 * mebibyte);
     const indexing = catchUpIndex({ dataDir });

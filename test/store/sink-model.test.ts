@@ -44,7 +44,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** One sink in the store, and what it should be. */
-interface World {
+interface Context {
   store: SinkStore;
   sink: string;
   model: SinkModel;
@@ -53,7 +53,11 @@ interface World {
 }
 
 /** Does the same to both. */
-async function take({ store, sink, model, known }: World, one: Step, nowUs: number): Promise<void> {
+async function take(
+  { store, sink, model, known }: Context,
+  one: Step,
+  nowUs: number,
+): Promise<void> {
   const { sinks } = store;
   const idOf = (n: number) => known[n % Math.max(known.length, 1)] ?? 0;
   const idsOf = (picks: readonly number[] | 'all') => (picks === 'all' ? picks : picks.map(idOf));
@@ -107,7 +111,7 @@ async function take({ store, sink, model, known }: World, one: Step, nowUs: numb
   }
 }
 
-async function compare({ store, sink, model }: World, nowUs: number): Promise<void> {
+async function compare({ store, sink, model }: Context, nowUs: number): Promise<void> {
   const { sinks } = store;
   const [due, nextUs, waiting, dead, counts, replays, cursor] = await Promise.all([
     sinks.due({ sink, nowUs, limit: 3 }),
@@ -138,22 +142,22 @@ it('the store is after any changes to two sinks as plain lists would be', async 
   await fc.assert(
     fc.asyncProperty(changes, async (steps) => {
       runs += 1;
-      const begin = (sink: string): World => ({
+      const begin = (sink: string): Context => ({
         store,
         sink,
         model: new SinkModel(sink),
         known: [],
       });
-      const worlds = [begin(`one-${runs}`), begin(`two-${runs}`)] as const;
+      const contexts = [begin(`one-${runs}`), begin(`two-${runs}`)] as const;
       let nowUs = atUs;
       for (const [isSecond, passedUs, one] of steps) {
         nowUs += passedUs;
-        const world = worlds[Number(isSecond)];
-        if (world === undefined) throw new Error('no such sink');
-        await take(world, one, nowUs);
-        await compare(world, nowUs);
+        const context = contexts[Number(isSecond)];
+        if (context === undefined) throw new Error('no such sink');
+        await take(context, one, nowUs);
+        await compare(context, nowUs);
       }
-      for (const world of worlds) await compare(world, nowUs);
+      for (const context of contexts) await compare(context, nowUs);
     }),
     { numRuns: 40 },
   );

@@ -11,7 +11,7 @@ const nowUs = () => Date.now() * 1000;
 const store = await openStore({ dataDir, nowUs });
 const { completeness, alerts, administration, sinks, backups } = store;
 const tellUrl = createUrlTeller({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
-const world: WatchDeps = {
+const context: WatchDeps = {
   ...{ completeness, alerts, administration, sinks, backups, notifications: store, nowUs },
   handingOver: () => ({ names: [], fault: null }),
   probes: {
@@ -32,7 +32,7 @@ const world: WatchDeps = {
 
 // It must not outlive the test.
 process.once('disconnect', () => process.exit());
-await watchOnce(world);
+await watchOnce(context);
 process.send?.('raised');
 // A message says that it is to be told as well.
-process.once('message', () => void deliverDue(world, 'url', new AbortController().signal));
+process.once('message', () => void deliverDue(context, 'url', new AbortController().signal));

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { areTooMany, lostPushOdds, oddsOf, usualShareOf } from '../../src/watch/check-silence.ts';
-import { beginUs, covered, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
+import { beginUs, covered, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
 
 const hour = (at: number) => beginUs + at * hourUs;
 const hours = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -82,7 +82,7 @@ describe('lost pushes', () => {
   const lossy = { pushed: 7, recovered: 3 };
 
   it('are an alert when there are more than usual, which ends a day after they do', async () => {
-    const { live, look, store } = await openWorld();
+    const { live, look, store } = await openContext();
     await live(hour(50));
     await store.completeness.saveCoverage(ordinary);
     expect(await look()).toEqual([]);
@@ -102,7 +102,7 @@ describe('lost pushes', () => {
   });
 
   it('of a time in which we were down ourselves are none', async () => {
-    const { live, look, store, setNow } = await openWorld();
+    const { live, look, store, setNow } = await openContext();
     await live(hour(40));
     await store.completeness.markUp({ fromUs: hour(46), toUs: hour(56) });
     setNow(hour(56));
@@ -113,7 +113,7 @@ describe('lost pushes', () => {
   });
 
   it('are none when the catalogue pushes an hour late, and an alert when it does not push', async () => {
-    const { live, look, store } = await openWorld();
+    const { live, look, store } = await openContext();
     await live(hour(50));
     const late = hours(0, 48).map((at) => covered(at, { pushed: 5, late: 5 }));
     // Compared half an hour after its end: what comes later was fetched by then.
@@ -127,7 +127,7 @@ describe('lost pushes', () => {
   });
 
   it('are noticed where there are few events, by looking further back', async () => {
-    const { live, look, store } = await openWorld();
+    const { live, look, store } = await openContext();
     await live(hour(20 * 24));
     const none = { expected: 0, pushed: 0 };
     const one = (at: number) =>
@@ -143,7 +143,7 @@ describe('lost pushes', () => {
 
 describe('missing events', () => {
   it('that a person finds, who fetches them within the hour, are none', async () => {
-    const { live, look, lasting, store } = await openWorld();
+    const { live, look, lasting, store } = await openContext();
     const missing = (comparedAtUs: number, count = 1) =>
       store.completeness.saveCoverage([covered(7, { pushed: 9, missing: count, comparedAtUs })]);
     await live(hour(30));
@@ -167,7 +167,7 @@ describe('missing events', () => {
   });
 
   it('are an alert with the command that fetches them, until they are there', async () => {
-    const { live, look, store } = await openWorld();
+    const { live, look, store } = await openContext();
     await live(hour(30));
     const lost = covered(7, { pushed: 9, missing: 1 });
     await store.completeness.saveCoverage([...hours(0, 28).map((at) => covered(at)), lost]);
@@ -181,7 +181,7 @@ describe('missing events', () => {
   });
 
   it('of longer ago are noticed, and found to be there, within the hour', async () => {
-    const { live, look, store } = await openWorld();
+    const { live, look, store } = await openContext();
     await live(hour(20 * 24));
     const lookFor = async (rounds: number) => {
       for (let round = 0; round < rounds; round += 1) await look();
@@ -198,7 +198,7 @@ describe('missing events', () => {
 
 describe('unknown hours', () => {
   it('are an alert when they stay so for long, which ends when nearly all are known', async () => {
-    const { live, look, store } = await openWorld({ reconcile: true });
+    const { live, look, store } = await openContext({ reconcile: true });
     const compare = (from: number, to: number) =>
       store.completeness.saveCoverage(hours(from, to).map((at) => covered(at)));
     await compare(0, 10);
@@ -215,10 +215,10 @@ describe('unknown hours', () => {
   });
 
   it('are none while earshot has just begun to catch up, or does not compare', async () => {
-    const off = await openWorld();
+    const off = await openContext();
     await off.live(hour(100));
     expect(await off.look()).toEqual([]);
-    const behind = await openWorld({ reconcile: true });
+    const behind = await openContext({ reconcile: true });
     await behind.live(hour(1));
     const upUs = beginUs + 10 * dayUs;
     await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + hourUs });

@@ -12,9 +12,9 @@ import {
   hourUs,
   minuteUs,
   moments,
-  openWorld,
+  openContext,
   registration,
-} from './watch-world.ts';
+} from './watch-context.ts';
 
 const hour = (at: number) => beginUs + at * hourUs;
 
@@ -139,7 +139,7 @@ describe('an alert of silence', () => {
   const hourly = [hour(weeks), moments(0, weeks)] as const;
 
   it('is raised once, told with figures and a next step, and ends with the next push', async () => {
-    const { live, look, store, lookAt } = await openWorld();
+    const { live, look, store, lookAt } = await openContext();
     await live(...hourly);
     expect(await look()).toEqual([]);
     await live(hour(weeks + 12));
@@ -158,23 +158,23 @@ describe('an alert of silence', () => {
   });
 
   it('is neither raised again nor resolved by a restart', async () => {
-    const world = await openWorld();
-    await world.live(...hourly);
-    await world.live(hour(weeks + 12));
-    const before = await world.look();
-    await world.restart();
-    await world.look();
+    const context = await openContext();
+    await context.live(...hourly);
+    await context.live(hour(weeks + 12));
+    const before = await context.look();
+    await context.restart();
+    await context.look();
     // So long after the last push that all of what was learned is forgotten.
-    await world.live(hour(weeks) + 92 * dayUs);
-    await world.restart();
-    await world.look();
+    await context.live(hour(weeks) + 92 * dayUs);
+    await context.restart();
+    await context.look();
     expect(before).toHaveLength(1);
-    expect(await world.lasting()).toMatchObject(before.map(({ id }) => ({ id })));
-    expect(await world.store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
+    expect(await context.lasting()).toMatchObject(before.map(({ id }) => ({ id })));
+    expect(await context.store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
   });
 
   it('is not raised for a time in which we were down, or in which nothing was sent', async () => {
-    const { live, store, lookAt } = await openWorld();
+    const { live, store, lookAt } = await openContext();
     await live(...hourly);
     const downUntilUs = hour(weeks + 48);
     await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + hourUs });
@@ -186,7 +186,7 @@ describe('an alert of silence', () => {
   });
 
   it('is over when the subscription is no longer to run, or is given up', async () => {
-    const { live, look, store } = await openWorld();
+    const { live, look, store } = await openContext();
     await live(...hourly);
     await live(hour(weeks + 12));
     expect(await look()).toHaveLength(1);
@@ -196,7 +196,7 @@ describe('an alert of silence', () => {
 
   it('of most of several subscriptions is told once, with their names', async () => {
     const names = ['alps', 'andes', 'atlas', 'altai'];
-    const { live, look, store } = await openWorld(
+    const { live, look, store } = await openContext(
       {},
       names.map((name) => registration({ name })),
     );
@@ -224,7 +224,7 @@ describe('an alert of silence', () => {
 
   it('is not judged while the subscription does not run', async () => {
     const paused = registration({ pausedSeenAtUs: hour(weeks), heldBy: 'command' });
-    const { live, look } = await openWorld({}, [paused]);
+    const { live, look } = await openContext({}, [paused]);
     await live(...hourly);
     await live(hour(weeks + 48));
     expect(await look()).toEqual([]);
@@ -234,29 +234,29 @@ describe('an alert of silence', () => {
 const weeks = 14 * 24;
 
 it('does not teach that silence is usual, nor is it taken for one', async () => {
-  const world = await openWorld();
-  const { store, live } = world;
+  const context = await openContext();
+  const { store, live } = context;
   await live(hour(weeks), moments(0, weeks));
   // The four days that are left are not enough to learn from.
   await pruneBefore(store, hour(weeks - 4 * 24));
-  await world.restart();
+  await context.restart();
   await live(hour(weeks + 12));
-  expect(await world.look()).toEqual([]);
+  expect(await context.look()).toEqual([]);
 });
 
 it('is learned from no more, while what is left still is', async () => {
-  const world = await openWorld();
-  await world.live(hour(weeks), moments(0, weeks));
-  await pruneBefore(world.store, hour(weeks - 9 * 24));
-  await world.restart();
-  await world.live(hour(weeks + 12));
-  const [alert] = await world.look();
+  const context = await openContext();
+  await context.live(hour(weeks), moments(0, weeks));
+  await pruneBefore(context.store, hour(weeks - 9 * 24));
+  await context.restart();
+  await context.live(hour(weeks + 12));
+  const [alert] = await context.look();
   expect(alert).toMatchObject({ kind: 'silence' });
   expect(alert?.evidence.join(' ')).toContain('learned from 9 days of watching');
 });
 
 it('ends alerts of what is missing or unknown there', async () => {
-  const { live, look, store } = await openWorld({ reconcile: true });
+  const { live, look, store } = await openContext({ reconcile: true });
   await live(hour(20), moments(0, 20));
   await store.completeness.saveCoverage([covered(2, { pushed: 8, missing: 2 }), covered(19)]);
   expect((await look()).map(({ kind }) => kind).toSorted()).toEqual(['missing', 'unknown']);

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
 import type { HandingOver } from '../../src/watch/situation.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
-import { beginUs, dayUs, hourUs, minuteUs, openWorld } from './watch-world.ts';
+import { beginUs, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
 
 /** Four notifications in the log, and a sink `bus` that wants the first two of them. */
 async function openSinks(handingOver: HandingOver = { names: ['bus'], fault: null }) {
-  const opened = await openWorld({ handingOver: () => handingOver });
+  const opened = await openContext({ handingOver: () => handingOver });
   const { store, lookAt } = opened;
   for (const number of [1, 2, 3, 4]) {
     await store.accept(delivery(notification(number), { receivedAtUs: beginUs }));
@@ -194,7 +194,7 @@ it('is told at once under its name, grows critical, hides its dead letters not, 
 
 it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
   const handingOver: HandingOver = { names: ['act'], fault: null, rejected: reason };
-  const { look } = await openWorld({ handingOver: () => handingOver });
+  const { look } = await openContext({ handingOver: () => handingOver });
   expect(await look()).toMatchObject([
     {
       kind: 'sink',

@@ -5,7 +5,15 @@ import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { BackupRun } from '../../src/domain/ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { beginUs, dayUs, hourUs, minuteUs, openWorld, quiet, registration } from './watch-world.ts';
+import {
+  beginUs,
+  dayUs,
+  hourUs,
+  minuteUs,
+  openContext,
+  quiet,
+  registration,
+} from './watch-context.ts';
 
 const gib = 2 ** 30;
 
@@ -24,7 +32,7 @@ describe('a certificate', () => {
 
   it('near its end is an alert, critical two days before, over when it is renewed', async () => {
     const { probe, ask } = saying(certificate(15.1));
-    const { look, told, store } = await openWorld({
+    const { look, told, store } = await openContext({
       probes: { ...quiet, certificate: ask },
     });
     expect(await look()).toEqual([]);
@@ -52,7 +60,7 @@ describe('a certificate', () => {
     ['that has ended', -1, 90, 'critical'],
   ])('%s is judged by its lifetime', async (_name, leftDays, lifetimeDays, severity) => {
     const { ask } = saying(certificate(leftDays, lifetimeDays));
-    const { look } = await openWorld({ probes: { ...quiet, certificate: ask } });
+    const { look } = await openContext({ probes: { ...quiet, certificate: ask } });
     expect((await look()).map((alert) => alert.severity)).toEqual(
       severity === null ? [] : [severity],
     );
@@ -66,7 +74,7 @@ describe('a disk', () => {
       totalBytes: 100 * gib,
       reserveBytes: 0.3 * gib,
     });
-    const { look } = await openWorld({ probes: { ...quiet, disk: ask } });
+    const { look } = await openContext({ probes: { ...quiet, disk: ask } });
     const severities = async (freeGib: number) => {
       probe.said = { ...probe.said, freeBytes: freeGib * gib };
       return (await look()).map(({ severity }) => severity);
@@ -91,15 +99,15 @@ describe('a disk', () => {
   ])('is judged by its size: %s %s', async (_state, _name, total, free, reserve, expected) => {
     const said = { freeBytes: free * gib, totalBytes: total * gib, reserveBytes: reserve * gib };
     const { ask } = saying(said);
-    const { look } = await openWorld({ probes: { ...quiet, disk: ask } });
+    const { look } = await openContext({ probes: { ...quiet, disk: ask } });
     expect((await look()).map(({ severity }) => severity)).toEqual(expected);
   });
 
   it('whose file system has no size cannot be judged', async () => {
-    const world = { nowUs: () => beginUs };
+    const context = { nowUs: () => beginUs };
     const ports = { checkWritable: async () => undefined };
     const tls = { kind: 'off' } as const;
-    const probe = (dataDir: string) => watchProbes({ tls, dataDir }, ports, world).disk();
+    const probe = (dataDir: string) => watchProbes({ tls, dataDir }, ports, context).disk();
     expect(await probe('/proc')).toBeNull();
     const found = await probe(temporaryDirectory());
     expect(found?.totalBytes).toBeGreaterThan(found?.freeBytes ?? Number.POSITIVE_INFINITY);
@@ -109,7 +117,7 @@ describe('a disk', () => {
 describe('intake that refuses', () => {
   it('is an alert from the second look on, and over after five minutes without a refusal', async () => {
     const { probe, ask } = saying<string | null>('The disk is full.');
-    const { lookAt } = await openWorld({ probes: { ...quiet, intake: ask } });
+    const { lookAt } = await openContext({ probes: { ...quiet, intake: ask } });
     const refusals = async (minutes: number, said: string | null) => {
       probe.said = said;
       return (await lookAt(beginUs + minutes * minuteUs)).map(({ kind, evidence }) => [
@@ -131,7 +139,7 @@ describe('intake that refuses', () => {
 describe('a subscription', () => {
   it('that does not run, though it should, is an alert after ten minutes', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { look, store, lookAt } = await openWorld({}, [paused]);
+    const { look, store, lookAt } = await openContext({}, [paused]);
     expect(await look()).toEqual([]);
     expect(await lookAt(beginUs + 10 * minuteUs)).toMatchObject([
       { kind: 'not-running', severity: 'critical' },
@@ -142,14 +150,14 @@ describe('a subscription', () => {
 
   it('that maintenance resumes by itself is given the time of its round', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { lookAt } = await openWorld({ maintenance: true }, [paused]);
+    const { lookAt } = await openContext({ maintenance: true }, [paused]);
     expect(await lookAt(beginUs + 6 * hourUs)).toEqual([]);
     expect(await lookAt(beginUs + 7 * hourUs)).toMatchObject([{ kind: 'not-running' }]);
   });
 
   it('that was paused while we were down is given the time of the first rounds', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { store, lookAt } = await openWorld({ maintenance: true }, [paused]);
+    const { store, lookAt } = await openContext({ maintenance: true }, [paused]);
     const upUs = beginUs + 3 * dayUs;
     const at = async (minutes: number) => {
       await store.completeness.markUp({ fromUs: upUs, toUs: upUs + minutes * minuteUs });
@@ -167,14 +175,14 @@ describe('a subscription', () => {
       registration({ heldBy: 'command', pausedSeenAtUs: beginUs }),
     ],
   ])('%s is none', async (_name, one) => {
-    const { lookAt } = await openWorld({}, [one]);
+    const { lookAt } = await openContext({}, [one]);
     expect(await lookAt(beginUs + dayUs)).toEqual([]);
   });
 
   it('that the catalogue will pause or delete is an alert in time, from its last delivery on', async () => {
     const asked: (number | null)[] = [];
     const ahead = { pausesAtUs: beginUs + 15 * dayUs, cancelsAtUs: beginUs + 31 * dayUs };
-    const { look, lasting, store, lookAt } = await openWorld({
+    const { look, lasting, store, lookAt } = await openContext({
       lifetimes: ({ lastDeliveryAtUs }) => {
         asked.push(lastDeliveryAtUs);
         return ahead;
@@ -210,9 +218,9 @@ describe('a look', () => {
   const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
 
   it('leaves an alert as it is when its probe cannot look, and goes on with the others', async () => {
-    const { world, look, logged } = await openWorld({ probes: { ...quiet, disk: low } });
+    const { context, look, logged } = await openContext({ probes: { ...quiet, disk: low } });
     await look();
-    world.probes = {
+    context.probes = {
       ...quiet,
       disk: () => Promise.reject(new AppError('unavailable', 'It cannot be asked.')),
       certificate: async () => ({ notAfterUs: beginUs, lifetimeUs: dayUs, lastFailure: null }),
@@ -224,13 +232,13 @@ describe('a look', () => {
         fields: { kind: 'disk', reason: 'It cannot be asked.' },
       }),
     );
-    world.probes = { ...quiet, disk: async () => null };
+    context.probes = { ...quiet, disk: async () => null };
     expect((await look()).map(({ kind }) => kind)).toEqual(['disk']);
   });
 
   it('does not wait for a probe that hangs', async () => {
     const pauses: number[] = [];
-    const { look } = await openWorld({
+    const { look } = await openContext({
       probes: { ...quiet, certificate: () => new Promise(() => undefined), disk: low },
       pause: async (ms, signal) => {
         pauses.push(ms);
@@ -260,17 +268,17 @@ const failed = (hour: number): BackupRun => ({
 });
 
 /** Up since the beginning, until this hour. */
-async function lastingAt(world: Awaited<ReturnType<typeof openWorld>>, hour: number) {
-  await world.live(beginUs + hour * hourUs);
-  return world.look();
+async function lastingAt(context: Awaited<ReturnType<typeof openContext>>, hour: number) {
+  await context.live(beginUs + hour * hourUs);
+  return context.look();
 }
 
 it('is raised when the last backup is older than two intervals, and over with the next', async () => {
-  const world = await openWorld({ backupEveryHours: 24 }, []);
-  await world.store.backups.recordBackup(made(0));
-  expect(await lastingAt(world, 48)).toEqual([]);
-  await world.store.backups.recordBackup(failed(40));
-  expect(await lastingAt(world, 49)).toEqual([
+  const context = await openContext({ backupEveryHours: 24 }, []);
+  await context.store.backups.recordBackup(made(0));
+  expect(await lastingAt(context, 48)).toEqual([]);
+  await context.store.backups.recordBackup(failed(40));
+  expect(await lastingAt(context, 49)).toEqual([
     expect.objectContaining({
       kind: 'backup',
       severity: 'warning',
@@ -281,23 +289,23 @@ it('is raised when the last backup is older than two intervals, and over with th
       ],
     }),
   ]);
-  await world.store.backups.recordBackup(made(49));
-  expect(await lastingAt(world, 50)).toEqual([]);
+  await context.store.backups.recordBackup(made(49));
+  expect(await lastingAt(context, 50)).toEqual([]);
 });
 
 it('is raised for none at all, once there was time for the first', async () => {
-  const world = await openWorld({ backupEveryHours: 24 }, []);
-  expect(await lastingAt(world, 0.9)).toEqual([]);
-  const [alert] = await lastingAt(world, 1.1);
+  const context = await openContext({ backupEveryHours: 24 }, []);
+  expect(await lastingAt(context, 0.9)).toEqual([]);
+  const [alert] = await lastingAt(context, 1.1);
   expect(alert).toMatchObject({ kind: 'backup', evidence: ['None was ever made.'] });
 });
 
 it('is none where nobody wants backups, or the wish is taken back', async () => {
-  const world = await openWorld({ backupEveryHours: null }, []);
-  await world.store.backups.recordBackup(made(0));
-  expect(await lastingAt(world, 500)).toEqual([]);
-  world.world.backupEveryHours = 24;
-  expect(await lastingAt(world, 501)).toHaveLength(1);
-  world.world.backupEveryHours = null;
-  expect(await lastingAt(world, 502)).toEqual([]);
+  const context = await openContext({ backupEveryHours: null }, []);
+  await context.store.backups.recordBackup(made(0));
+  expect(await lastingAt(context, 500)).toEqual([]);
+  context.context.backupEveryHours = 24;
+  expect(await lastingAt(context, 501)).toHaveLength(1);
+  context.context.backupEveryHours = null;
+  expect(await lastingAt(context, 502)).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { type CatalogueEvent, tellsOf } from '../../domain/completeness.ts';
+import { type CatalogueEvent, coversEvent } from '../../domain/completeness.ts';
 import { readNotifications } from '../../domain/notification.ts';
 import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
@@ -246,7 +246,7 @@ export function openPushedHere(place: DataPlace, signal: AbortSignal) {
         const byProduct = Map.groupBy(pushes, ({ productId }) => productId.toLowerCase());
         for (const { delivery, event } of some) {
           const own = byProduct.get(event.productId.toLowerCase()) ?? [];
-          if (own.some((push) => tellsOf(push, event))) known.add(delivery);
+          if (own.some((push) => coversEvent(push, event))) known.add(delivery);
         }
       }
       return known;

@@ -11,7 +11,7 @@ import type {
   LogSize,
   Prunable,
   PrunePhase,
-  PruneWish,
+  PruneRequest,
 } from '../../domain/pruning.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
@@ -95,7 +95,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   if (reader !== undefined) {
     return withParts(io, ['store'], ({ store }) => forgetReader({ ...io, store }, reader, flags));
   }
-  const wish: PruneWish = {
+  const wish: PruneRequest = {
     keep: keepOf(flags, config),
     withHeld: flags.quarantine === true,
     freeShare: 0,
@@ -136,7 +136,7 @@ function keepOf(
 async function tellPrunable(
   io: Io,
   { pruning }: Pick<StoreReader, 'pruning'>,
-  wish: PruneWish,
+  wish: PruneRequest,
   { json }: PruneFlags,
 ): Promise<Prunable> {
   const found = await pruning.prunable(wish);
@@ -147,9 +147,9 @@ async function tellPrunable(
 /** Rejects with `cancelled` when the user ends it, and with `conflict` while another program prunes. */
 async function remove(
   { stderr, signal }: Io,
-  means: { config: DataConfig; store: Store; wish: PruneWish; found: Prunable },
+  deps: { config: DataConfig; store: Store; wish: PruneRequest; found: Prunable },
 ): Promise<Removed> {
-  const { config, store, wish, found } = means;
+  const { config, store, wish, found } = deps;
   const { pruning } = store;
   const release = await createTakeLock(config.dataDir)('prune', { waitMs: 0 });
   const progress = createProgressLine(stderr);

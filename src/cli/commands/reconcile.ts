@@ -111,8 +111,8 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const lock = { io, waiting, signal: io.signal };
       closers.add(await takeLockPatiently(createTakeLock(config.dataDir), 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
-      const means = { config, store, flags, tasks, output, closers, clock };
-      const reports = await compare(io, means).finally(closers.closeAll);
+      const deps = { config, store, flags, tasks, output, closers, clock };
+      const reports = await compare(io, deps).finally(closers.closeAll);
       await output.end(reports);
       if (flags.check) refuseMissing(reports, flags);
     });
@@ -179,7 +179,7 @@ async function plannedTasks(
   return tasksOf({ definitions, registrations, ...window, subscriptions, reachBack: true });
 }
 
-interface Means {
+interface Deps {
   config: ReconcileConfig;
   store: Store;
   flags: ReconcileFlags;
@@ -189,8 +189,8 @@ interface Means {
   clock: { nowUs: () => number };
 }
 
-async function compare(io: Io, means: Means): Promise<TaskReport[]> {
-  const { config, store, flags, tasks, output, closers, clock } = means;
+async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
+  const { config, store, flags, tasks, output, closers, clock } = deps;
   const { dataDir, diskReserveBytes } = config;
   const { nowUs: ownNowUs, signal, stderr } = io;
   const place = { dataDir, diskReserveBytes };

@@ -107,9 +107,9 @@ interface Found {
 /** Rejects with `usage` for a filter that is none, `cancelled` when the user ends it. */
 async function countWanted(
   io: Io,
-  means: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
+  deps: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
 ): Promise<Found> {
-  const { store, definition, flags } = means;
+  const { store, definition, flags } = deps;
   const wants = wantsOf(definition, store, flags.filter);
   const found: Found = { count: 0, first: null, last: null };
   const progress = createProgressLine(io.stderr);

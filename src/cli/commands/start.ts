@@ -41,7 +41,7 @@ export async function start(
     { markServed },
     { removeLeftovers },
     { serve },
-    { startBeside },
+    { startBackgroundJobs },
     { createClosers },
   ] = await Promise.all([
     import('../logger.ts'),
@@ -67,7 +67,7 @@ export async function start(
     const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
     closers.add(() => systemd.stop(), 'systemd notices');
     await beforeJobs(receiver);
-    const starting = startBeside(receiver, { ...config, version }, { log, io, closers });
+    const starting = startBackgroundJobs(receiver, { ...config, version }, { log, io, closers });
     // A start that is still under way when the program is asked to stop ends at its next part, which is closed then.
     jobs = starting.catch(reportFailedJob(log, io)).then(() => {
       return io.signal.aborted ? closers.closeAll() : undefined;

@@ -253,8 +253,8 @@ export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
         // The NATS client is loaded where there are sinks alone.
         const { checkSinks } = await import('../../sinks/registry.ts');
         const subscriptions = (inFile ?? []).map(({ name }) => name);
-        const means = { findProgram, subscriptions, signal };
-        return [...(await checkSinks(sinks ?? [], means)), ...faults];
+        const deps = { findProgram, subscriptions, signal };
+        return [...(await checkSinks(sinks ?? [], deps)), ...faults];
       },
     },
     {

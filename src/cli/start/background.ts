@@ -13,7 +13,7 @@ import type { Closers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 
-export interface BesideConfig extends StartConfig {
+export interface BackgroundConfig extends StartConfig {
   /** Of earshot. */
   version: string;
 }
@@ -26,9 +26,9 @@ interface Deps {
 }
 
 /** Starts every background job that is configured. None of them delays intake. */
-export async function startBeside(
+export async function startBackgroundJobs(
   receiver: RunningReceiver,
-  settings: BesideConfig,
+  settings: BackgroundConfig,
   { log, io, closers }: Deps,
 ): Promise<void> {
   const loaded = await loadJobs();
@@ -107,9 +107,9 @@ async function loadJobs() {
 function startStorageJobs(
   { startPruning, startCompacting, startBackups }: typeof import('./storage-jobs.ts'),
   started: (name: string, job: Job) => void,
-  means: { parts: { store: Store; log: Logger }; settings: BesideConfig; io: Io },
+  deps: { parts: { store: Store; log: Logger }; settings: BackgroundConfig; io: Io },
 ): void {
-  const { parts, settings, io } = means;
+  const { parts, settings, io } = deps;
   const { keep, compact, backup } = settings;
   const { folder } = backup;
   if (keep !== null) started('pruning', startPruning(parts, { ...settings, keep }, io));

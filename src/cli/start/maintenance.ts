@@ -69,8 +69,8 @@ export async function maintenanceRound(
         advice: 'Run `earshot credentials create`, and restart the receiver.',
       });
     }
-    const world = createAccountContext(config, credentials, store, io);
-    return await maintain({ inFile }, { ...world, probe: besideReceiver(world.probe) });
+    const context = createAccountContext(config, credentials, store, io);
+    return await maintain({ inFile }, { ...context, probe: besideReceiver(context.probe) });
   } finally {
     release();
   }

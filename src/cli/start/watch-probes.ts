@@ -3,7 +3,7 @@ import type { TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Intake } from '../../domain/ports.ts';
 import type { CertificateStatus } from '../../domain/status.ts';
-import { type DataPlace, diskRoom } from '../../store/engine/disk-limit.ts';
+import { type DataPlace, diskSpace } from '../../store/engine/disk-limit.ts';
 import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import type { Probes } from '../../watch/situation.ts';
 import type { Io } from '../io.ts';
@@ -15,7 +15,7 @@ export function watchProbes(
 ): Probes & { certificate(): Promise<CertificateStatus | null> } {
   return {
     certificate: () => certificateProbe(tls, place.dataDir, nowUs),
-    disk: async () => diskRoom(place),
+    disk: async () => diskSpace(place),
     intake: async () => {
       try {
         await intake.checkWritable();

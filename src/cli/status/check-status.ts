@@ -377,11 +377,11 @@ function summed({ subscriptions, atUs }: StatusFacts): string {
     running.length === 0 ? 'none runs' : `${running.length} run: ${listed(running.map(last))}`,
     ...(others.length === 0
       ? []
-      : [listed(others.map(({ name, state }) => `${name} is ${stateWords[state]}`))]),
+      : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),
   ].join('; ');
 }
 
-const stateWords: Record<SubscriptionStatus['state'], string> = {
+const stateText: Record<SubscriptionStatus['state'], string> = {
   running: 'running',
   paused: 'paused',
   unfinished: 'being changed',

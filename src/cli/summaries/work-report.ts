@@ -134,13 +134,13 @@ async function sumOfWork(done: WorkDone, context: SummaryContext): Promise<strin
   const isPlain = context.model === null && ends.some(({ end }) => end === 'template');
   const waiting = await waitingOf(done, context);
   return [
-    ...overWords(ends),
+    ...overPhrase(ends),
     ...(isPlain ? [noModel] : []),
-    ...(waiting.size > 0 ? await waitingWords(waiting, done, context) : []),
+    ...(waiting.size > 0 ? await waitingText(waiting, done, context) : []),
   ];
 }
 
-function overWords(ends: readonly JobEnd[]): string[] {
+function overPhrase(ends: readonly JobEnd[]): string[] {
   const counts = Object.entries(endNames).flatMap(([name, words]) => {
     const count = ends.filter(({ end }) => end === name).length;
     return count === 0 ? [] : [{ name, count, words }];
@@ -168,7 +168,7 @@ async function waitingOf(
   return new Set([...ends.keys(), ...left].filter((id) => !isOver(id)));
 }
 
-async function waitingWords(
+async function waitingText(
   waiting: ReadonlySet<number>,
   { workEnd, ends }: WorkDone,
   context: SummaryContext,
@@ -176,7 +176,7 @@ async function waitingWords(
   const wait = `${waiting.size} ${waiting.size === 1 ? 'waits' : 'wait'}`;
   if (workEnd.end === 'budget') {
     const until = `${shortDateUs(workEnd.untilUs)} UTC`;
-    const { words, frees } = spentWords(workEnd.limit, context.budget, until);
+    const { words, frees } = spentText(workEnd.limit, context.budget, until);
     return [
       `${wait}: ${words}.`,
       ...(frees ? [`Then ${whoGoesOn} continues, or \`earshot summarize\`.`] : []),
@@ -214,7 +214,7 @@ const whoGoesOn = 'a running receiver whose rules ask for summaries';
  * `the budget of 60 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR) is spent until 2026-11-20 23:48 UTC`,
  * and whether it frees by waiting.
  */
-function spentWords(
+function spentText(
   limit: keyof SummaryBudget,
   budget: SummaryBudget,
   until: string,

@@ -24,7 +24,7 @@ export const sentinelNames: readonly NameReader[] = [
       type: sliceType(`${mode}_${of.type}${of.resolution}_${level}${of.class}`, form),
       level: sliceLevel(level, form),
       content: sliceContent(of.type, of.class, of.resolution, form),
-      mode: modeWords(mode),
+      mode: modePhrase(mode),
       polarisation: polarisations[polarisation] ?? polarisation,
       startUs,
       endUs,
@@ -182,7 +182,7 @@ const modes: Readonly<Record<string, string>> = {
 };
 
 /** A mode of Sentinel-1 (`IW`, `S3`) in words; null for an unknown one. */
-export function modeWords(code: string): string | null {
+export function modePhrase(code: string): string | null {
   return (
     wordsFor(modes, code) ?? (/^(?:SM|EN|[SN][1-6])$/.test(code) ? `stripmap (${code})` : null)
   );

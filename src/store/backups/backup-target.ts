@@ -13,7 +13,7 @@ import { AppError, errorCodeOf } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { makeDirectory, writeOwnerOnly } from '../../host/files.ts';
 import { databaseFileName } from '../engine/database.ts';
-import { type DataPlace, diskRoom, diskSize } from '../engine/disk-limit.ts';
+import { type DataPlace, diskSize, diskSpace } from '../engine/disk-limit.ts';
 
 /** The file itself and those that SQLite creates next to it. */
 const suffixes = ['', '-journal', '-wal', '-shm'] as const;
@@ -105,7 +105,7 @@ export function requireRoomFor(place: DataPlace, file: string): void {
   const sizes = [database, `${database}-wal`].map((path) => statsOf(path)?.size ?? 0);
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const isSameDisk = statsOf(dirname(file))?.dev === statsOf(place.dataDir)?.dev;
-  const room = isSameDisk ? diskRoom(place) : null;
+  const room = isSameDisk ? diskSpace(place) : null;
   const needed = bytes + 2 * (room?.reserveBytes ?? 0);
   const free = diskSize(dirname(file))?.freeBytes ?? 0;
   if (free >= needed) return;

@@ -12,7 +12,7 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { fileVersion, openForCopying } from '../engine/database.ts';
-import { type DataPlace, requireSpareRoom } from '../engine/disk-limit.ts';
+import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import {
@@ -81,7 +81,7 @@ function createJob(place: DataPlace): Job {
   let beganMs = performance.now();
   const check = () => {
     if (isStopped) throw cancelled();
-    requireSpareRoom(place, 'A backup');
+    requireFreeSpace(place, 'A backup');
   };
   return {
     progress: { phase: 'copying', done: 0, total: null },

@@ -1,5 +1,5 @@
 /** The thread that compacts: it has a writing connection of its own, and whoever takes notifications in comes first. */
-import { type DataPlace, requireSpareRoom } from '../engine/disk-limit.ts';
+import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import { giveBack, usualStepMs } from '../pruning/prune-writer.ts';
@@ -14,7 +14,7 @@ interface Context {
 const operations = {
   step: ({ place, doStep }: Context, besideIntake: boolean): CompactStep => {
     // A person who asks for it on a disk that is nearly full gets it: it frees more than it takes.
-    if (besideIntake) requireSpareRoom(place, 'Compacting');
+    if (besideIntake) requireFreeSpace(place, 'Compacting');
     return doStep();
   },
   giveBack: ({ connection }: Context, freeShare: number) =>

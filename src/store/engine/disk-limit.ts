@@ -2,7 +2,7 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
-import type { DiskRoom } from '../../domain/ports.ts';
+import type { DiskSpace } from '../../domain/ports.ts';
 import { sizeText } from '../../domain/text.ts';
 
 /** Kept unless told otherwise: so much, and of a small disk no more than this share. */
@@ -24,7 +24,7 @@ export interface DataPlace {
  * into the files that they belong to. Null where the file system does not say, or has no size, as those of the
  * kernel's own.
  */
-export function diskRoom({ dataDir, diskReserveBytes }: DataPlace): DiskRoom | null {
+export function diskSpace({ dataDir, diskReserveBytes }: DataPlace): DiskSpace | null {
   try {
     const size = diskSize(dataDir);
     if (size === null) return null;
@@ -47,12 +47,12 @@ export function usualReserveBytes(dataDir: string): number | null {
   }
 }
 
-function usualReserveOf({ totalBytes }: Pick<DiskRoom, 'totalBytes'>): number {
+function usualReserveOf({ totalBytes }: Pick<DiskSpace, 'totalBytes'>): number {
   return Math.floor(Math.min(reserveBytesUsual, totalBytes * reserveShareMax));
 }
 
 /** Null for a file system without a size, as the kernel's own. */
-export function diskSize(path: string): Pick<DiskRoom, 'freeBytes' | 'totalBytes'> | null {
+export function diskSize(path: string): Pick<DiskSpace, 'freeBytes' | 'totalBytes'> | null {
   const { bavail, blocks, bsize, frsize } = statfsSync(path);
   if (blocks === 0) return null;
   // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).
@@ -73,7 +73,7 @@ export function createDiskLimit(place: DataPlace): () => void {
   return () => {
     const nowMs = performance.now();
     if (nowMs < plentyUntilMs) return;
-    const room = diskRoom(place);
+    const room = diskSpace(place);
     if (room === null || hasSpareRoom(room)) {
       plentyUntilMs = nowMs + lookEveryMs;
       return;
@@ -88,7 +88,7 @@ export function createDiskLimit(place: DataPlace): () => void {
 }
 
 /** Twice as much is free as is kept. */
-function hasSpareRoom({ freeBytes, reserveBytes }: DiskRoom): boolean {
+function hasSpareRoom({ freeBytes, reserveBytes }: DiskSpace): boolean {
   return freeBytes >= 2 * reserveBytes;
 }
 
@@ -96,22 +96,22 @@ function hasSpareRoom({ freeBytes, reserveBytes }: DiskRoom): boolean {
  * Throws `unavailable` unless twice the reserve is free: for work that is less important than intake. `what` is the
  * subject of the message, such as `A backup`.
  */
-export function requireSpareRoom(place: DataPlace, what: string): void {
-  const room = diskRoom(place);
+export function requireFreeSpace(place: DataPlace, what: string): void {
+  const room = diskSpace(place);
   if (room === null || hasSpareRoom(room)) return;
-  throw lacksRoom(what, room.freeBytes, 2 * room.reserveBytes);
+  throw lacksSpace(what, room.freeBytes, 2 * room.reserveBytes);
 }
 
 /** Free bytes above twice the reserve, with write-ahead logs counted once; below 0 while intake needs all of it. */
 export function spareBytes(place: DataPlace): number {
-  const room = diskRoom(place);
+  const room = diskSpace(place);
   if (room === null) return Number.POSITIVE_INFINITY;
   const { freeBytes, reserveBytes } = room;
   return freeBytes - 2 * reserveBytes + (reserveBytes > 0 ? walBytes(place.dataDir) : 0);
 }
 
 /** The error of work that pauses because it would use more of the disk than is spare. */
-export function lacksRoom(what: string, freeBytes: number, neededBytes: number): AppError {
+export function lacksSpace(what: string, freeBytes: number, neededBytes: number): AppError {
   const [free, needed] = [freeBytes, neededBytes].map(sizeText);
   return new AppError(
     'unavailable',

@@ -4,10 +4,10 @@ import { AppError } from '../../domain/app-error.ts';
 import {
   type CatalogueEvent,
   type Completeness,
+  coversEvent,
   hourUs,
   type MissingEvent,
   millisecondOf,
-  tellsOf,
   writtenEventUs,
 } from '../../domain/completeness.ts';
 import { type Notification, readNotifications } from '../../domain/notification.ts';
@@ -134,7 +134,7 @@ function sameEvent(
     return candidates.find(({ eventUs }) => millisecondOf(eventUs) === millisecondOf(stateUs));
   }
   const allowed = candidates.filter(({ eventUs }) =>
-    tellsOf({ event, stateUs, notificationUs }, { event, eventUs }),
+    coversEvent({ event, stateUs, notificationUs }, { event, eventUs }),
   );
   return allowed.toSorted((a, b) => b.eventUs - a.eventUs)[0];
 }
@@ -176,7 +176,7 @@ function pushedSince(
     // Bodies are read for modifications alone: nothing else depends on the state of the product.
     const isDated = event.event === 'modified';
     return pushes.some((push) =>
-      tellsOf({ ...push, stateUs: isDated ? stateUs(push) : null }, event),
+      coversEvent({ ...push, stateUs: isDated ? stateUs(push) : null }, event),
     );
   };
 }

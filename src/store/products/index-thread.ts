@@ -1,7 +1,7 @@
 /** The thread that indexes: it has the log for reading, and the index for writing. */
 import type { Database } from 'better-sqlite3';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
-import { type DataPlace, diskRoom, lacksRoom, spareBytes } from '../engine/disk-limit.ts';
+import { type DataPlace, diskSpace, lacksSpace, spareBytes } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
@@ -112,9 +112,9 @@ function rowsAllowed(index: Database): number {
     rows = allowed();
   }
   if (rows >= rowsMin) return Math.min(rows, batchRowsMax);
-  const freeBytes = diskRoom(place)?.freeBytes ?? 0;
+  const freeBytes = diskSpace(place)?.freeBytes ?? 0;
   const neededBytes = freeBytes - spareBytes(place) + 2 * rowsMin * rowBytesMax;
-  throw lacksRoom('Indexing', freeBytes, neededBytes);
+  throw lacksSpace('Indexing', freeBytes, neededBytes);
 }
 
 /** Keeps the write-ahead log of the index within a quarter of what is spare, 1 MB at least. Returns the spare bytes. */

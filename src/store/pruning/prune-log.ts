@@ -1,7 +1,7 @@
 /** Prunes the log step by step, while others read and write it. */
 import {
   type PrunePhase,
-  type PruneWish,
+  type PruneRequest,
   type Pruning,
   prunePhases,
 } from '../../domain/pruning.ts';
@@ -9,7 +9,7 @@ import {
 /** Rows that went, by phase; of `space`, bytes. */
 export type Pruned = Record<PrunePhase, number>;
 
-export interface PruneWorld {
+export interface PruneContext {
   pruning: Pick<Pruning, 'pruneStep' | 'checkpoint' | 'logSize'>;
   /** Resolves after a time, or at once when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -35,8 +35,8 @@ const walBytesMaxUsual = 64 * 2 ** 20;
  * Ends early, without harm, when the signal is aborted, and goes on where it was when it is called again. Rejects
  * with `unavailable` when the store cannot be written.
  */
-export async function pruneLog(wish: PruneWish, world: PruneWorld): Promise<Pruned> {
-  const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxUsual } = world;
+export async function pruneLog(wish: PruneRequest, context: PruneContext): Promise<Pruned> {
+  const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxUsual } = context;
   const pruned: Pruned = {
     notifications: 0,
     quarantine: 0,

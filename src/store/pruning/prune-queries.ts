@@ -8,7 +8,7 @@ import type {
   LogSize,
   Prunable,
   PruneHorizon,
-  PruneWish,
+  PruneRequest,
 } from '../../domain/pruning.ts';
 import { type SinkItem, sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
@@ -165,7 +165,7 @@ function productIndex(log: Database): LogHolder[] {
 }
 
 /** When what is kept by age was received at the earliest; null where nothing is removed by its age. */
-export function keptSinceUs({ keep, nowUs }: PruneWish): number | null {
+export function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
   return keep.ageUs === null ? null : nowUs - keep.ageUs;
 }
 
@@ -173,7 +173,7 @@ export function keptSinceUs({ keep, nowUs }: PruneWish): number | null {
  * What a prune would remove, and what holds it back. Counts by the index on times of receipt, which takes about a second
  * for some ten millions. As notifications mostly lie in the order of that time, what it finds is what is removed.
  */
-export function prunable(database: Database, wish: PruneWish): Prunable {
+export function prunable(database: Database, wish: PruneRequest): Prunable {
   const one = (sql: string, ...values: number[]): number | null => {
     // SQLite's integers: a bound beyond all of them is the largest.
     const bounds = values.map((value) => Math.min(value, Number.MAX_SAFE_INTEGER));

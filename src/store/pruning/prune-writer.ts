@@ -1,6 +1,6 @@
 /** The steps of a prune, each within a transaction of the caller's. */
 import type { Database } from 'better-sqlite3';
-import type { PruneStep, PruneWish, Pruning } from '../../domain/pruning.ts';
+import type { PruneRequest, PruneStep, Pruning } from '../../domain/pruning.ts';
 import { prepared } from '../engine/database.ts';
 import { lastPosition } from '../log/queries.ts';
 import {
@@ -76,7 +76,7 @@ interface OldNotification {
 const notificationsMax = 64;
 
 /** Removes from the log's beginning, with the bodies, and moves the horizon along: the first one that stays ends it. */
-function removeOldest(database: Database, wish: PruneWish, stepMs: number): PruneStep {
+function removeOldest(database: Database, wish: PruneRequest, stepMs: number): PruneStep {
   const upTo = prunableUpTo(database);
   const sinceUs = keptSinceUs(wish) ?? Number.NEGATIVE_INFINITY;
   const neededSinceUs = keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY;
@@ -179,7 +179,7 @@ interface Entry {
  */
 function removeQuarantined(
   database: Database,
-  wish: PruneWish,
+  wish: PruneRequest,
   after: number,
   stepMs: number,
 ): PruneStep {

@@ -9,7 +9,7 @@ import {
   type InferenceAnswer,
   InferenceFault,
   type InferenceFaultKind,
-  readServiceWords,
+  readServiceMessage,
   refusalFault,
   saying,
   serviceAt,
@@ -162,7 +162,7 @@ function readAnswer(answer: InferenceAnswer, asked: AskedService): ChatAnswer {
     const happened = `The ${serviceAt(asked.baseUrl)} ${what}`;
     return new InferenceFault(kind, { happened, advice }, { tokens: totalTokens });
   };
-  const said = () => saying(readServiceWords(answer, [asked.apiKey]));
+  const said = () => saying(readServiceMessage(answer, [asked.apiKey]));
   if (answer.json === undefined) {
     const what = `answered with something else than JSON (${answer.status}).${said()}`;
     throw fault('not_json', what, 'Perhaps EARSHOT_INFERENCE_URL is wrong.');

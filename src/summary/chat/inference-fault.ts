@@ -103,18 +103,18 @@ export async function refusalFault(
   asked: AskedService,
   available: () => Promise<string[] | null>,
 ): Promise<InferenceFault> {
-  const words = readServiceWords(answer, [asked.apiKey]);
+  const words = readServiceMessage(answer, [asked.apiKey]);
   const kind = kindOf(answer.status, words, asked.model);
   const listed = kind === 'model_unavailable' ? await available() : null;
   const sentences =
     kind === 'model_unavailable'
-      ? modelWords(answer, asked, words, listed)
+      ? modelText(answer, asked, words, listed)
       : wordsOf(kind, answer, asked, saying(words));
   return new InferenceFault(kind, sentences, { retryAfterMs: retryAfterMs(answer.headers) });
 }
 
 /** What the statuses mean is not shown in the specification: these are the customary meanings. */
-function kindOf(status: number, words: ServiceWords, model: string | null): InferenceFaultKind {
+function kindOf(status: number, words: ServiceMessage, model: string | null): InferenceFaultKind {
   if (status >= 300 && status < 400) return 'redirected';
   if (status === 401) return 'wrong_key';
   if ([403, 400, 422].includes(status) && model !== null && namesModel(words, model)) {
@@ -127,10 +127,10 @@ function kindOf(status: number, words: ServiceWords, model: string | null): Infe
   return status >= 500 || [408, 409, 425].includes(status) ? 'service_error' : 'request_refused';
 }
 
-function modelWords(
+function modelText(
   { status }: InferenceAnswer,
   { baseUrl, model }: AskedService,
-  words: ServiceWords,
+  words: ServiceMessage,
   listed: string[] | null,
 ): FaultWords {
   const service = `the ${serviceAt(baseUrl)}`;
@@ -203,7 +203,7 @@ function placeOf(headers: Headers): string {
   return origin === 'null' ? 'another address' : origin;
 }
 
-interface ServiceWords {
+interface ServiceMessage {
   /** Safe to show; empty when it says nothing. */
   text: string;
   /** Its own names for the failure, such as `model_not_found`; empty when it has none. Not for people. */
@@ -236,10 +236,10 @@ const errorBody = z.union([
 ]);
 
 /** The words of an answer; what is in `secrets` shows as `…` should the service repeat any part of it. */
-export function readServiceWords(
+export function readServiceMessage(
   { json, text }: Pick<InferenceAnswer, 'json' | 'text'>,
   secrets: readonly string[],
-): ServiceWords {
+): ServiceMessage {
   const inner = z.object({ error: z.unknown() }).safeParse(json).data?.error;
   const { data } = errorBody.safeParse(inner ?? json);
   const words = data?.message ?? (json === undefined ? hintOf(text) : printed(json));
@@ -267,18 +267,18 @@ function serviceWordsOf(findings: z.infer<typeof finding>[]): string {
 }
 
 /** Completes a sentence with the service's words, in quotes; empty when there are none. */
-export function saying({ text }: ServiceWords): string {
+export function saying({ text }: ServiceMessage): string {
   return text === '' ? '' : ` It says: "${text.replace(/\.$/, '')}".`;
 }
 
 /** Words that speak of a request that is too long, as those may name the model too. */
-const sizeWords = /context|\btokens?\b|length|too (long|large)/i;
+const sizePhrase = /context|\btokens?\b|length|too (long|large)/i;
 
 /** Whether the service means that it has no such model, or not for this project. */
-function namesModel({ text, code }: ServiceWords, model: string): boolean {
+function namesModel({ text, code }: ServiceMessage, model: string): boolean {
   if (/model[_ ]?not[_ ]?(found|available)|(invalid|unknown)[_ ]?model/i.test(code)) return true;
   const rest = text.replaceAll(model, 'model');
-  return /\bmodel\b/i.test(rest) && !sizeWords.test(rest);
+  return /\bmodel\b/i.test(rest) && !sizePhrase.test(rest);
 }
 
 /** What shows where a part of the key stood. */

@@ -70,14 +70,14 @@ function doubtOfPart(part: string, { places }: KnownFacts): DoubtKind | null {
     return countries.some((country) => places.has(country)) ? null : 'place';
   }
   if (isCode(part)) return key === 'id' || key === 'utc' ? null : 'name';
-  if (conditionWords.has(key)) return 'state';
-  if (fieldWords.has(key)) return 'name';
-  return /^\p{Lu}/u.test(part) && !capitalWords.has(key) ? 'name' : null;
+  if (conditionText.has(key)) return 'state';
+  if (fieldText.has(key)) return 'name';
+  return /^\p{Lu}/u.test(part) && !capitalText.has(key) ? 'name' : null;
 }
 
 function isOpening(word: string): boolean {
   const [part = ''] = word.split(/[-/]/);
-  return !isCode(part) && openingWords.has(foldedName(part)) && !fieldWords.has(foldedName(part));
+  return !isCode(part) && openingText.has(foldedName(part)) && !fieldText.has(foldedName(part));
 }
 
 /** `Tucked between`, `Named after`: names that end so are places, or are followed by a verb. */
@@ -152,7 +152,7 @@ function wordSet(words: string): ReadonlySet<string> {
 }
 
 /** Written large anywhere without naming anything that the facts would have to name. */
-const capitalWords = wordSet(`
+const capitalText = wordSet(`
   a an and as at by for from id in it its no of on the this to utc with copernicus earth level
 `);
 
@@ -160,7 +160,7 @@ const capitalWords = wordSet(`
  * What an English sentence about a product may begin with, besides the words of the facts. A closed list: a word
  * that begins a sentence is written large whether it is a name or not, and only a list can decide.
  */
-const openingWords = wordSet(`
+const openingText = wordSet(`
   a about above accordingly acquired acquisition acquisitions across additional additionally after all almost along
   already also although altogether among an and another any approximately archived are area areas around arrived arriving as
   at auxiliary availability available average averaging based because before began beginning being below besides between beyond both
@@ -206,7 +206,7 @@ const ordinaryPlaceWords = wordSet(`
  * Names and terms of the field that are names in small letters too: each says what a product is, and is found
  * in its facts where it is true.
  */
-const fieldWords = wordSet(`
+const fieldText = wordSet(`
   sentinel landsat envisat modis viirs smos cryosat metop jason radarsat terrasar tandem worldview pleiades
   planetscope rapideye prisma enmap icesat grace swot aeolus proba
   msi olci slstr sral tropomi oli tirs aster meris etm avhrr
@@ -216,7 +216,7 @@ const fieldWords = wordSet(`
 `);
 
 /** Weather, and what happens to land and sea: found in the facts where it is true, as no model has seen the image. */
-const conditionWords = wordSet(`
+const conditionText = wordSet(`
   snow snowy rain rains rainy rainfall fog foggy haze hazy mist misty ice icy hailstorm frost frozen drizzle lightning
   storm storms stormy thunderstorm thunderstorms hurricane typhoon cyclone tornado flood floods flooded flooding drought
   fire fires wildfire wildfires smoke dust dusty ash sandstorm earthquake eruption volcano volcanic landslide tsunami

@@ -7,8 +7,8 @@ import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
-import { deletedStateWords, isKnownName } from '../facts/product-facts.ts';
-import { contentOfType, missionWords } from '../facts/words.ts';
+import { deletedStatePhrase, isKnownName } from '../facts/product-facts.ts';
+import { contentOfType, missionPhrase } from '../facts/words.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 
@@ -202,7 +202,7 @@ class ProductCount {
 
   /** Once for each product that was deleted. */
   addDeletion({ product }: DigestEvent): void {
-    const cause = deletedStateWords(product?.row.deletionCause ?? null);
+    const cause = deletedStatePhrase(product?.row.deletionCause ?? null);
     if (cause === null) this.#counts.otherDeletions += 1;
     else this.#tallies.deletionCauses.add(cause);
   }
@@ -263,7 +263,7 @@ function cleanName(name: string): string {
 function collectionInWords(collection: string): string | null {
   if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
   if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
-  return collection === 'CCM' || collection === 'CLMS' ? collection : missionWords(collection);
+  return collection === 'CCM' || collection === 'CLMS' ? collection : missionPhrase(collection);
 }
 
 /**

@@ -1,14 +1,14 @@
 /** The facts of a digest as labelled texts, which a model sees, and the words that its text shares with them. */
 import {
-  countWords,
-  dateWords,
-  durationWords,
+  countPhrase,
+  datePhrase,
+  durationPhrase,
   type FactSheet,
   factSheet,
-  listWords,
-  percentWords,
+  listPhrase,
+  percentPhrase,
   present,
-  sizeWords,
+  sizePhrase,
 } from '../facts/phrases.ts';
 import { type DigestFacts, distinctMax } from './digest-facts.ts';
 import { type Range, type Ranking, standingOut } from './tally.ts';
@@ -24,52 +24,52 @@ function scopeLines(facts: DigestFacts): Line[] {
   const { subscription, collection, area } = scope;
   const named = subscription === '' ? 'without a name' : subscription;
   return [
-    ['time of receipt', spanWords(scope)?.join(' to ') ?? null],
+    ['time of receipt', spanPhrase(scope)?.join(' to ') ?? null],
     ['subscription', named ?? 'all subscriptions'],
     ['only the area', area === null ? null : `"${area}"`],
     ['only the collection', collection === '' ? 'none known from the names' : collection],
-    ['only what matches', filterWords(facts)],
+    ['only what matches', filterPhrase(facts)],
   ];
 }
 
 function countLines(facts: DigestFacts): Line[] {
   const { notifications, events, otherDeletions, deletionCauses, products } = facts;
   const kinds = Object.entries(events).filter(([, count]) => count > 0);
-  const causes = deletionCauses.top.map(({ name, count }) => `${name} (${countWords(count)})`);
-  if (otherDeletions > 0) causes.push(`other or unknown causes (${countWords(otherDeletions)})`);
+  const causes = deletionCauses.top.map(({ name, count }) => `${name} (${countPhrase(count)})`);
+  if (otherDeletions > 0) causes.push(`other or unknown causes (${countPhrase(otherDeletions)})`);
   return [
-    ['notifications', countWords(notifications)],
-    ['products', products === 0 ? null : productsWords(facts)],
+    ['notifications', countPhrase(notifications)],
+    ['products', products === 0 ? null : productsPhrase(facts)],
     [
       'notifications by event',
       kinds.length === 0
         ? null
-        : listWords(kinds.map(([kind, count]) => `${kind} (${countWords(count)})`)),
+        : listPhrase(kinds.map(([kind, count]) => `${kind} (${countPhrase(count)})`)),
     ],
-    ['deleted products by cause', causes.length === 0 ? null : listWords(causes)],
+    ['deleted products by cause', causes.length === 0 ? null : listPhrase(causes)],
   ];
 }
 
 function productLines(facts: DigestFacts): Line[] {
   const { size, largest, products, described, withoutFootprint } = facts;
   const cloudCover = percentRange(facts.cloudCoverPercent);
-  const sized = size === null ? null : sizeWords(size.totalBytes);
-  const large = largest === null ? null : sizeWords(largest.sizeBytes);
+  const sized = size === null ? null : sizePhrase(size.totalBytes);
+  const large = largest === null ? null : sizePhrase(largest.sizeBytes);
   const isPartly = products > 0 && described < products;
-  const sensed = spanWords(facts.sensing)?.join(' to ') ?? null;
+  const sensed = spanPhrase(facts.sensing)?.join(' to ') ?? null;
   const countries = placeNames('countries', facts);
   const seas = placeNames('seas', facts);
   const published = durationRange(facts.publicationDelayUs);
   const received = durationRange(facts.receiptDelayUs);
   return [
-    ['products by collection', collectionsWords(facts)],
-    ['products by type', typesWords(facts)],
+    ['products by collection', collectionsPhrase(facts)],
+    ['products by type', typesPhrase(facts)],
     ['time of sensing', sensed && ofHowMany(sensed, facts.sensing?.products, 'product')],
     [
       'countries, with the products over them',
-      countries.length === 0 ? null : listWords(countries),
+      countries.length === 0 ? null : listPhrase(countries),
     ],
-    ['seas, with the products over them', seas.length === 0 ? null : listWords(seas)],
+    ['seas, with the products over them', seas.length === 0 ? null : listPhrase(seas)],
     [
       'cloud cover',
       cloudCover && ofHowMany(spreadText(cloudCover), facts.cloudCoverPercent?.count, 'product'),
@@ -89,37 +89,37 @@ function productLines(facts: DigestFacts): Line[] {
     ],
     [
       'products without a footprint',
-      withoutFootprint === 0 ? null : amountWords(withoutFootprint, 'product'),
+      withoutFootprint === 0 ? null : amountPhrase(withoutFootprint, 'product'),
     ],
-    ['products whose records were looked at', isPartly ? amountWords(described, 'product') : null],
+    ['products whose records were looked at', isPartly ? amountPhrase(described, 'product') : null],
   ];
 }
 
 /** `2.2 GB (2 products)`. */
 function ofHowMany(text: string, count: number | undefined, noun: string): string {
-  return `${text} (${amountWords(count ?? 0, noun)})`;
+  return `${text} (${amountPhrase(count ?? 0, noun)})`;
 }
 
-function spreadText({ min, median, max, isOne }: RangeWords): string {
+function spreadText({ min, median, max, isOne }: RangePhrase): string {
   return isOne ? min : `${min} to ${max}, median ${median}`;
 }
 
-function delayText({ median, max }: RangeWords): string {
+function delayText({ median, max }: RangePhrase): string {
   return median === max ? max : `median ${median}, longest ${max}`;
 }
 
 const shortestUs = 1_000_000;
 
 /** `380 products`, `1 product`, `more than 200,000 products`. */
-export function productsWords({ products, isExact }: DigestFacts): string {
+export function productsPhrase({ products, isExact }: DigestFacts): string {
   return isExact
-    ? amountWords(products, 'product')
-    : `more than ${amountWords(distinctMax, 'product')}`;
+    ? amountPhrase(products, 'product')
+    : `more than ${amountPhrase(distinctMax, 'product')}`;
 }
 
 /** `1 product`, `12 products`. */
-export function amountWords(count: number, noun: string): string {
-  return `${countWords(count)} ${noun}${count === 1 ? '' : 's'}`;
+export function amountPhrase(count: number, noun: string): string {
+  return `${countPhrase(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** `Austria (40)`, the most frequent first; without their numbers where there is one product. */
@@ -130,25 +130,25 @@ function rankedNames(
 ): string[] {
   return top.map(({ name, count }) => {
     const words = inSentence(name);
-    return products === 1 ? words : `${words} (${countWords(count)})`;
+    return products === 1 ? words : `${words} (${countPhrase(count)})`;
   });
 }
 
 /** `Sentinel-1 (40), Sentinel-2 (31) and others (2)`; null where no collection is known. */
-export function collectionsWords(facts: DigestFacts): string | null {
+export function collectionsPhrase(facts: DigestFacts): string | null {
   const { collections, products } = facts;
   const total = collections.top.reduce((sum, { count }) => sum + count, 0);
-  return countedWords(collections, products - total, 'others', facts);
+  return countedText(collections, products - total, 'others', facts);
 }
 
 /** `S2MSI2A (40) and other types (7)`; null where no type is known. */
-export function typesWords(facts: DigestFacts): string | null {
+export function typesPhrase(facts: DigestFacts): string | null {
   const { productTypes, otherTypes } = facts;
-  return countedWords(productTypes, productTypes.others.count + otherTypes, 'other types', facts);
+  return countedText(productTypes, productTypes.others.count + otherTypes, 'other types', facts);
 }
 
 /** Adds up to all products. */
-function countedWords(
+function countedText(
   ranking: Ranking,
   others: number,
   othersName: string,
@@ -156,7 +156,7 @@ function countedWords(
 ): string | null {
   const names = rankedNames(ranking, facts);
   if (names.length === 0) return null;
-  return listWords(others > 0 ? [...names, `${othersName} (${countWords(others)})`] : names);
+  return listPhrase(others > 0 ? [...names, `${othersName} (${countPhrase(others)})`] : names);
 }
 
 const placeNouns = { countries: 'country', seas: 'sea' } as const;
@@ -173,26 +173,26 @@ export function placeNames(
   if (names === 0) return named;
   const kind = `${named.length === 0 ? '' : 'other '}${names === 1 ? placeNouns[kinds] : kinds}`;
   const isEven = count === names * most && facts.products > 1;
-  const each = isEven ? ` (${countWords(most)}${names === 1 ? '' : ' each'})` : '';
-  return [...named, `${countWords(names)} ${kind}${each}`];
+  const each = isEven ? ` (${countPhrase(most)}${names === 1 ? '' : ' each'})` : '';
+  return [...named, `${countPhrase(names)} ${kind}${each}`];
 }
 
 /** `the filter "…"`; null where there is none. */
-export function filterWords({ scope: { filter } }: DigestFacts): string | null {
+export function filterPhrase({ scope: { filter } }: DigestFacts): string | null {
   if (filter === null) return null;
   return filter === '' ? 'a filter' : `the filter "${filter}"`;
 }
 
 /** The two ends of a span, or one moment where both are the same; null where one has no words. */
-export function spanWords(span: { fromUs: number; untilUs: number } | null): string[] | null {
-  const from = dateWords(span?.fromUs ?? null);
-  const until = dateWords(span?.untilUs ?? null);
+export function spanPhrase(span: { fromUs: number; untilUs: number } | null): string[] | null {
+  const from = datePhrase(span?.fromUs ?? null);
+  const until = datePhrase(span?.untilUs ?? null);
   if (from === null || until === null) return null;
   return from === until ? [from] : [from, until];
 }
 
 /** A range in words. */
-export interface RangeWords {
+export interface RangePhrase {
   min: string;
   /** Says so where it is that of a sample. */
   median: string;
@@ -201,19 +201,19 @@ export interface RangeWords {
   isOne: boolean;
 }
 
-export function percentRange(range: Range | null): RangeWords | null {
-  return rangeWords(range, percentWords);
+export function percentRange(range: Range | null): RangePhrase | null {
+  return rangeText(range, percentPhrase);
 }
 
 /** What is shorter than a second counts as one: clocks do not agree more closely. */
-export function durationRange(range: Range | null): RangeWords | null {
-  return rangeWords(range, (us) => durationWords(Math.max(us, shortestUs)));
+export function durationRange(range: Range | null): RangePhrase | null {
+  return rangeText(range, (us) => durationPhrase(Math.max(us, shortestUs)));
 }
 
-function rangeWords(
+function rangeText(
   range: Range | null,
   wordsOf: (value: number) => string | null,
-): RangeWords | null {
+): RangePhrase | null {
   if (range === null) return null;
   const [min, median, max] = [range.min, range.median, range.max].map(wordsOf);
   if (min == null || median == null || max == null) return null;

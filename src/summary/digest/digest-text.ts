@@ -1,18 +1,18 @@
 /** The template of a digest: two to six plain sentences, made from the facts alone. */
-import { countWords, listWords, present, sizeWords } from '../facts/phrases.ts';
+import { countPhrase, listPhrase, present, sizePhrase } from '../facts/phrases.ts';
 import { withArticle } from '../facts/words.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
-  amountWords,
-  collectionsWords,
+  amountPhrase,
+  collectionsPhrase,
   durationRange,
-  filterWords,
+  filterPhrase,
   percentRange,
   placeNames,
-  productsWords,
-  type RangeWords,
-  spanWords,
-  typesWords,
+  productsPhrase,
+  type RangePhrase,
+  spanPhrase,
+  typesPhrase,
 } from './digest-sheet.ts';
 import type { Ranking } from './tally.ts';
 
@@ -26,7 +26,7 @@ export function digestText(facts: DigestFacts): string {
     first,
     kindSentence(facts),
     placeSentence(facts),
-    sentenceOf(cloudWords(facts), ...sizeParts(facts)),
+    sentenceOf(cloudText(facts), ...sizeParts(facts)),
     delaySentence(facts),
     remainderSentence(facts),
   ).join(' ');
@@ -34,7 +34,7 @@ export function digestText(facts: DigestFacts): string {
 
 function arrivalSentence(facts: DigestFacts): string {
   const { scope, notifications, events, products, isExact } = facts;
-  const [from = '', until = ''] = spanWords(scope) ?? [];
+  const [from = '', until = ''] = spanPhrase(scope) ?? [];
   const when = `Between ${from} and ${until},`;
   const arrived = `arrived for ${recipient(scope.subscription)}`;
   if (isExact && products > 0 && notifications === products && notifications === events.created) {
@@ -43,8 +43,9 @@ function arrivalSentence(facts: DigestFacts): string {
   }
   const kinds = Object.entries(events).filter(([, count]) => count > 0);
   const [only] = kinds.length === 1 && events.other === 0 ? kinds : [];
-  const tail = only === undefined && kinds.length > 0 ? `: ${eventWords(events)}` : '';
-  const what = notifications === 0 ? 'no notification' : amountWords(notifications, 'notification');
+  const tail = only === undefined && kinds.length > 0 ? `: ${eventText(events)}` : '';
+  const what =
+    notifications === 0 ? 'no notification' : amountPhrase(notifications, 'notification');
   const isAny = notifications === 0 && productsTold(facts) === 'products';
   const about = isAny ? '' : ` about ${productsTold(facts, only?.[0])}`;
   return `${when} ${what}${about} ${arrived}${tail}.`;
@@ -55,9 +56,9 @@ function productsTold(facts: DigestFacts, event?: string): string {
   const { scope, notifications, products } = facts;
   const { collection, area } = scope;
   const isOne = notifications > 0 && products === 1;
-  const filter = filterWords(facts);
+  const filter = filterPhrase(facts);
   return present(
-    notifications === 0 ? null : productsWords(facts).replace(/ products?$/, ''),
+    notifications === 0 ? null : productsPhrase(facts).replace(/ products?$/, ''),
     event ?? null,
     collection || null,
     isOne ? 'product' : 'products',
@@ -75,20 +76,20 @@ function recipient(subscription: string | null): string {
 }
 
 /** `200 told of created, 180 of modified and 32 of deleted products`. */
-function eventWords({ created, modified, deleted, other }: DigestFacts['events']): string {
+function eventText({ created, modified, deleted, other }: DigestFacts['events']): string {
   const kinds = Object.entries({ created, modified, deleted }).filter(([, count]) => count > 0);
   const parts = kinds.map(([kind, count], index) => {
     const noun = index === kinds.length - 1 ? ' products' : '';
-    return `${countWords(count)} ${index === 0 ? 'told of' : 'of'} ${kind}${noun}`;
+    return `${countPhrase(count)} ${index === 0 ? 'told of' : 'of'} ${kind}${noun}`;
   });
   if (other > 0)
-    parts.push(`${countWords(other)} ${kinds.length === 0 ? 'told ' : ''}of something else`);
-  return listWords(parts);
+    parts.push(`${countPhrase(other)} ${kinds.length === 0 ? 'told ' : ''}of something else`);
+  return listPhrase(parts);
 }
 
 function kindSentence(facts: DigestFacts): string | null {
   const { collections, productTypes, scope, products } = facts;
-  const types = typesWords(facts);
+  const types = typesPhrase(facts);
   const sameType = commonName(productTypes, facts);
   const ofType = sameType === null ? '' : ` of the type ${sameType}`;
   const they = products === 1 ? 'It is' : 'All of them are';
@@ -103,7 +104,7 @@ function kindSentence(facts: DigestFacts): string | null {
   const noun = products === 1 ? 'product' : 'products';
   const whose =
     same === null
-      ? `By collection they are ${collectionsWords(facts)}`
+      ? `By collection they are ${collectionsPhrase(facts)}`
       : `${they} ${products !== 1 ? '' : /^[AEIOU]/.test(same) ? 'an ' : 'a '}${same} ${noun}`;
   if (others !== '') return `${whose}; ${others}.`;
   if (same !== null || sameType === null) return `${whose}${ofType}.`;
@@ -118,7 +119,7 @@ function commonName({ top }: Ranking, { products, isExact }: DigestFacts): strin
 
 function placeSentence(facts: DigestFacts): string | null {
   const { products, sensing } = facts;
-  const span = spanWords(sensing);
+  const span = spanPhrase(sensing);
   const [from, until] = span ?? [];
   const when = until === undefined ? `on ${from}` : `between ${from} and ${until}`;
   const names = [
@@ -126,7 +127,7 @@ function placeSentence(facts: DigestFacts): string | null {
     ...placeNames('seas', facts, withArticle),
   ];
   // Over 12 countries would be more than 12.
-  const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listWords(names)}`;
+  const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listPhrase(names)}`;
   if (span === null) {
     return names.length === 0 ? null : `${sensedOnes(products, products)} sensed ${where}.`;
   }
@@ -139,7 +140,7 @@ function sensedOnes(sensed: number, products: number): string {
   if (sensed === products) return products === 1 ? 'It was' : 'They were';
   return sensed === 1
     ? 'The only one with a sensing time was'
-    : `The ${countWords(sensed)} with a sensing time were`;
+    : `The ${countPhrase(sensed)} with a sensing time were`;
 }
 
 /** Parts with a semicolon between; null where there is none. */
@@ -148,23 +149,23 @@ function sentenceOf(...parts: (string | null)[]): string | null {
   return text === '' ? null : `${capitalized(text)}.`;
 }
 
-function cloudWords({ cloudCoverPercent, products }: DigestFacts): string | null {
+function cloudText({ cloudCoverPercent, products }: DigestFacts): string | null {
   const range = percentRange(cloudCoverPercent);
   if (range === null || cloudCoverPercent === null) return null;
   const known = cloudCoverPercent.count;
-  const whose = known < products ? `, known for ${amountWords(known, 'product')},` : '';
+  const whose = known < products ? `, known for ${amountPhrase(known, 'product')},` : '';
   return range.isOne
     ? `cloud cover${whose} is ${range.min}`
     : `cloud cover${whose} ranges from ${range.min} to ${range.max} with a median of ${range.median}`;
 }
 
 function sizeParts({ size, largest, products }: DigestFacts): string[] {
-  const total = size === null ? null : sizeWords(size.totalBytes);
-  const large = largest === null ? null : sizeWords(largest.sizeBytes);
+  const total = size === null ? null : sizePhrase(size.totalBytes);
+  const large = largest === null ? null : sizePhrase(largest.sizeBytes);
   if (size === null || total === null) return [];
   if (products === 1) return [`it has a size of ${total}`];
   const isAll = size.products === products;
-  const known = `${amountWords(size.products, 'product')} of known size`;
+  const known = `${amountPhrase(size.products, 'product')} of known size`;
   if (size.products === 1) return [`${known} is ${total}`];
   const sum = `${isAll ? 'the products' : known} are ${total} in total`;
   if (large === null) return [sum];
@@ -178,23 +179,23 @@ function delaySentence({ products, ...facts }: DigestFacts): string | null {
   const they = publishedOnes(facts.publicationDelayUs?.count ?? 0, products);
   const news = newsTold(facts.receiptDelayUs?.count ?? 0, facts.events.created);
   return sentenceOf(
-    publication && `${they} published ${afterWords(publication, 'sensing')}`,
-    receipt && `${news} came ${afterWords(receipt, 'publication')}`,
+    publication && `${they} published ${afterText(publication, 'sensing')}`,
+    receipt && `${news} came ${afterText(receipt, 'publication')}`,
   );
 }
 
 function publishedOnes(known: number, products: number): string {
   if (known === products) return products === 1 ? 'it was' : 'they were';
-  return `${amountWords(known, 'product')}, whose times are known, ${known === 1 ? 'was' : 'were'}`;
+  return `${amountPhrase(known, 'product')}, whose times are known, ${known === 1 ? 'was' : 'were'}`;
 }
 
 function newsTold(known: number, created: number): string {
   if (known === created)
     return created === 1 ? 'the notification' : 'notifications of new products';
-  return `${countWords(known)} of the notifications of new products`;
+  return `${countPhrase(known)} of the notifications of new products`;
 }
 
-function afterWords({ median, max }: RangeWords, moment: string): string {
+function afterText({ median, max }: RangePhrase, moment: string): string {
   if (median === max) return `${max} after ${moment}`;
   return `a median of ${median} after ${moment}, and ${max} at the longest`;
 }
@@ -203,29 +204,29 @@ function remainderSentence(facts: DigestFacts): string | null {
   const { withoutFootprint, described, products } = facts;
   const have = withoutFootprint === 1 ? 'has' : 'have';
   return sentenceOf(
-    causeWords(facts),
+    causeText(facts),
     withoutFootprint === 0
       ? null
-      : `${amountWords(withoutFootprint, 'product')} ${have} no footprint`,
+      : `${amountPhrase(withoutFootprint, 'product')} ${have} no footprint`,
     described === 0 ? 'nothing else is known, as no record was there to be looked at' : null,
     described > 0 && described < products
-      ? `types, places, times and sizes are those of the ${amountWords(described, 'product')} whose records were looked at`
+      ? `types, places, times and sizes are those of the ${amountPhrase(described, 'product')} whose records were looked at`
       : null,
   );
 }
 
 /** `the deleted products were duplicated (20), obsolete (12) or deleted for other or unknown causes (2)`. */
-function causeWords({ deletionCauses, otherDeletions }: DigestFacts): string | null {
+function causeText({ deletionCauses, otherDeletions }: DigestFacts): string | null {
   const { top } = deletionCauses;
   if (top.length === 0) return null;
   if (top.length === 1 && top[0]?.count === 1 && otherDeletions === 0) {
     return `the deleted product was ${top[0].name}`;
   }
-  const causes = top.map(({ name, count }) => `${name} (${countWords(count)})`);
+  const causes = top.map(({ name, count }) => `${name} (${countPhrase(count)})`);
   if (otherDeletions > 0) {
-    causes.push(`deleted for other or unknown causes (${countWords(otherDeletions)})`);
+    causes.push(`deleted for other or unknown causes (${countPhrase(otherDeletions)})`);
   }
-  return `the deleted products were ${listWords(causes)}`;
+  return `the deleted products were ${listPhrase(causes)}`;
 }
 
 function capitalized(text: string): string {

@@ -15,7 +15,7 @@ const yearUs = 365.25 * dayUs;
 const [firstUs, lastUs] = [Date.UTC(1972, 0, 1) * 1000, Date.UTC(2100, 0, 1) * 1000];
 
 /** `20 May 2024 10:15 UTC`; what follows the minute is cut off. Null outside of 1972 to 2099. */
-export function dateWords(us: number | null): string | null {
+export function datePhrase(us: number | null): string | null {
   if (us === null || !(us >= firstUs && us < lastUs)) return null;
   const date = new Date(us / 1000);
   const month = monthName.format(date);
@@ -29,7 +29,7 @@ const monthName = new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC'
  * `29 s`, `3 min`, `4 h 37 min`, `12 days`, `more than 8 years`: rounded to its last unit, years cut off.
  * Null below half a second and above a hundred years.
  */
-export function durationWords(us: number | null): string | null {
+export function durationPhrase(us: number | null): string | null {
   if (us === null || !(us >= secondUs / 2 && us < 100 * yearUs)) return null;
   if (us < 119.5 * secondUs) return `${Math.round(us / secondUs)} s`;
   const minutes = Math.round(us / minuteUs);
@@ -38,7 +38,7 @@ export function durationWords(us: number | null): string | null {
     const rest = minutes % 60;
     return rest === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${rest} min`;
   }
-  if (us < 2 * yearUs) return `${countWords(Math.round(us / dayUs))} days`;
+  if (us < 2 * yearUs) return `${countPhrase(Math.round(us / dayUs))} days`;
   return `more than ${Math.floor(us / yearUs)} years`;
 }
 
@@ -46,13 +46,18 @@ export function durationWords(us: number | null): string | null {
  * The time between two moments. From ten minutes on it is counted between their minutes, so that it agrees
  * with their words. Null when the second is not after the first, or one has no words.
  */
-export function delayWords(fromUs: number | null, toUs: number | null): string | null {
-  if (fromUs === null || toUs === null || dateWords(fromUs) === null || dateWords(toUs) === null) {
+export function delayPhrase(fromUs: number | null, toUs: number | null): string | null {
+  if (
+    fromUs === null ||
+    toUs === null ||
+    datePhrase(fromUs) === null ||
+    datePhrase(toUs) === null
+  ) {
     return null;
   }
   const exactUs = toUs - fromUs;
-  if (exactUs < 10 * minuteUs) return durationWords(exactUs);
-  return durationWords(minuteStart(toUs) - minuteStart(fromUs));
+  if (exactUs < 10 * minuteUs) return durationPhrase(exactUs);
+  return durationPhrase(minuteStart(toUs) - minuteStart(fromUs));
 }
 
 function minuteStart(us: number): number {
@@ -60,7 +65,7 @@ function minuteStart(us: number): number {
 }
 
 /** `553.4 kB`, `2.0 GB`: decimal units (1 kB is 1,000 bytes). Null for nothing, and above 1,000 TB. */
-export function sizeWords(bytes: number | null): string | null {
+export function sizePhrase(bytes: number | null): string | null {
   if (bytes === null || !(bytes >= 1 && bytes < 1e15)) return null;
   if (bytes < 1000) return bytes === 1 ? '1 byte' : `${Math.floor(bytes)} bytes`;
   const units = ['kB', 'MB', 'GB', 'TB'];
@@ -75,13 +80,13 @@ export function sizeWords(bytes: number | null): string | null {
 }
 
 /** `12,056 km²`; below 100 km² with one decimal. Null above the surface of the Earth. */
-export function areaWords(squareKm: number | null): string | null {
+export function areaPhrase(squareKm: number | null): string | null {
   if (squareKm === null || !(squareKm >= 0.05 && squareKm <= 511e6)) return null;
-  return `${squareKm < 99.95 ? squareKm.toFixed(1) : countWords(Math.round(squareKm))} km²`;
+  return `${squareKm < 99.95 ? squareKm.toFixed(1) : countPhrase(Math.round(squareKm))} km²`;
 }
 
 /** `27.7 %`, `0 %`, `less than 0.1 %`: one decimal, which only 0 and 100 lack. Null outside of 0 to 100. */
-export function percentWords(percent: number | null): string | null {
+export function percentPhrase(percent: number | null): string | null {
   if (percent === null || !(percent >= 0 && percent <= 100)) return null;
   if (percent === 0 || percent === 100) return `${percent} %`;
   if (percent < 0.1) return 'less than 0.1 %';
@@ -89,7 +94,7 @@ export function percentWords(percent: number | null): string | null {
 }
 
 /** `1,234`: a whole number with its thousands marked. */
-export function countWords(count: number): string {
+export function countPhrase(count: number): string {
   return String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
@@ -99,7 +104,7 @@ export function present<Text>(...parts: (Text | null)[]): Text[] {
 }
 
 /** `a`, `a and b`, `a, b and c`. */
-export function listWords(items: readonly string[]): string {
+export function listPhrase(items: readonly string[]): string {
   const last = items.at(-1) ?? '';
   return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} and ${last}`;
 }

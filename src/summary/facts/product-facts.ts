@@ -1,6 +1,6 @@
 /** What is known of a product and may be said: typed values, each of a narrow, known form. */
 
-import { modeWords, readName } from '../../domain/naming/conventions.ts';
+import { modePhrase, readName } from '../../domain/naming/conventions.ts';
 import {
   type Instrument,
   instrumentOf,
@@ -10,7 +10,7 @@ import {
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { type ProductRecord, partOf } from '../../filter/product-record.ts';
 import type { Place } from '../places/globe.ts';
-import { dateWords, delayWords } from './phrases.ts';
+import { datePhrase, delayPhrase } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
 import { contentOfType, levelOf, polarisationOf, satelliteOf, timelinessOf } from './words.ts';
 
@@ -92,7 +92,7 @@ export function productFacts(
     hasRecord: Object.keys(record).some((key) => key !== 'Id' && key !== 'Name'),
     deleted,
     deletionUs: soundDate(row.deletionUs),
-    deletionCause: (deleted && causeWords(row.deletionCause)?.[0]) || null,
+    deletionCause: (deleted && causeText(row.deletionCause)?.[0]) || null,
     ...identityOf(named, attributes),
     ...acquisitionOf(named, attributes, found),
     place: context.place,
@@ -121,7 +121,7 @@ function identityOf(named: NamedProduct, attributes: AttributeReader) {
     instrument: auxiliary ? null : (named.instrument ?? instrumentOf(instrument ?? '')),
     level: named.level ?? levelOf(attributes.code('processingLevel', /^[A-Za-z0-9-]+$/)),
     content: named.content ?? contentOfType(type),
-    mode: named.mode ?? modeWords(attributes.code('operationalMode', /^[A-Z0-9]{2}$/) ?? ''),
+    mode: named.mode ?? modePhrase(attributes.code('operationalMode', /^[A-Z0-9]{2}$/) ?? ''),
     polarisation:
       polarisationOf(attributes.code('polarisationChannels', /^[HV&,/ ]+$/)) ?? named.polarisation,
     timeliness: named.timeliness ?? timelinessOf(attributes.code('timeliness', /^[A-Za-z0-9-]+$/)),
@@ -161,7 +161,7 @@ function baselineOf(named: NamedProduct, { row }: FoundProduct): string | null {
 
 /** A moment that has words; the others are no facts. */
 function soundDate(us: number | null): number | null {
-  return dateWords(us) === null ? null : us;
+  return datePhrase(us) === null ? null : us;
 }
 
 function isGiven(value: unknown): boolean {
@@ -257,14 +257,14 @@ const causes: Readonly<Record<string, readonly [why: string, state: string | nul
   other: ['for a reason that the catalogue does not name', null],
 };
 
-function causeWords(cause: string | null) {
+function causeText(cause: string | null) {
   const key = cause?.trim().toLowerCase() ?? '';
   return Object.hasOwn(causes, key) ? causes[key] : undefined;
 }
 
 /** Of many products: `duplicated`; null for a text that is no known cause, and for one that says no more. */
-export function deletedStateWords(cause: string | null): string | null {
-  return causeWords(cause)?.[1] ?? null;
+export function deletedStatePhrase(cause: string | null): string | null {
+  return causeText(cause)?.[1] ?? null;
 }
 
 /** What comes later than this was not notified when it was published, but when something else happened to it. */
@@ -275,5 +275,5 @@ export function receiptDelay({ publicationUs, receivedUs }: ProductFacts): strin
   if (publicationUs === null || receivedUs === null || receivedUs - publicationUs > newsUs) {
     return null;
   }
-  return delayWords(publicationUs, receivedUs);
+  return delayPhrase(publicationUs, receivedUs);
 }

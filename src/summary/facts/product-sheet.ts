@@ -1,18 +1,18 @@
 /** The facts of one product as labelled short texts, for a model. */
 
 import {
-  areaWords,
-  dateWords,
-  delayWords,
-  durationWords,
+  areaPhrase,
+  datePhrase,
+  delayPhrase,
+  durationPhrase,
   type FactSheet,
   factSheet,
-  percentWords,
-  sizeWords,
+  percentPhrase,
+  sizePhrase,
 } from './phrases.ts';
 import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
-import { baselineLabel, versionNoun, versionWords } from './versions.ts';
-import { nearWords, regionWords } from './words.ts';
+import { baselineLabel, versionNoun, versionPhrase } from './versions.ts';
+import { nearPhrase, regionPhrase } from './words.ts';
 
 /** What is known of a product, the most important first; what is not known is left out. */
 export function productSheet(facts: ProductFacts): FactSheet {
@@ -35,7 +35,7 @@ function identityRows(facts: ProductFacts): Rows {
       'state in the catalogue',
       facts.deleted ? `deleted ${facts.deletionCause ?? ''}`.trimEnd() : null,
     ],
-    ['deletion date', dateWords(facts.deletionUs)],
+    ['deletion date', datePhrase(facts.deletionUs)],
     ['content', facts.content],
     ['processing level', facts.level],
     ['instrument', instrument === null ? null : `${instrument.words} (${instrument.code})`],
@@ -52,21 +52,21 @@ function acquisitionRows(facts: ProductFacts): Rows {
   if (auxiliary) {
     const verb = isOfItsTime(facts) ? 'covers' : 'valid';
     return [
-      [`${verb} from`, dateWords(startUs)],
-      [`${verb} until`, openEnded ? null : dateWords(endUs)],
+      [`${verb} from`, datePhrase(startUs)],
+      [`${verb} until`, openEnded ? null : datePhrase(endUs)],
     ];
   }
   return [
-    ['sensing start', dateWords(startUs)],
-    ['sensing start of the earlier scene', dateWords(facts.earlierUs)],
+    ['sensing start', datePhrase(startUs)],
+    ['sensing start of the earlier scene', datePhrase(facts.earlierUs)],
     [
       'sensing duration',
-      startUs === null || endUs === null ? null : durationWords(endUs - startUs),
+      startUs === null || endUs === null ? null : durationPhrase(endUs - startUs),
     ],
-    ['cloud cover', percentWords(facts.cloudCoverPercent)],
+    ['cloud cover', percentPhrase(facts.cloudCoverPercent)],
     [facts.tile?.startsWith('path') ? 'path and row' : 'tile', facts.tile],
-    ['absolute orbit number', numberWords(facts.orbitNumber)],
-    ['relative orbit number', numberWords(facts.relativeOrbitNumber)],
+    ['absolute orbit number', numberText(facts.orbitNumber)],
+    ['relative orbit number', numberText(facts.relativeOrbitNumber)],
     ['orbit direction', facts.orbitDirection],
   ];
 }
@@ -76,12 +76,12 @@ function placeRows({ place, footprint, auxiliary, hasRecord }: ProductFacts): Ro
     if (auxiliary || !hasRecord) return [];
     return [['footprint', footprint ? 'could not be placed on the map' : 'none in the record']];
   }
-  const near = nearWords(place);
+  const near = nearPhrase(place);
   return [
-    ['place', regionWords(place)],
+    ['place', regionPhrase(place)],
     ['large places within', near?.within ?? null],
     ['nearest large place', near?.nearest ?? null],
-    ['area', areaWords(place.areaSquareKm)],
+    ['area', areaPhrase(place.areaSquareKm)],
   ];
 }
 
@@ -90,30 +90,30 @@ function catalogueRows(facts: ProductFacts): Rows {
   const version = versionNoun(facts);
   return [
     ['timeliness', facts.timeliness],
-    ['publication', dateWords(publicationUs)],
+    ['publication', datePhrase(publicationUs)],
     [
       'delay from sensing to publication',
-      facts.auxiliary ? null : delayWords(facts.startUs, publicationUs),
+      facts.auxiliary ? null : delayPhrase(facts.startUs, publicationUs),
     ],
-    ['receipt', dateWords(receivedUs)],
+    ['receipt', datePhrase(receivedUs)],
     ['delay from publication to receipt', receiptDelay(facts)],
-    ['size', sizeWords(facts.sizeBytes)],
+    ['size', sizePhrase(facts.sizeBytes)],
     [baselineLabel(baseline), baseline],
     ['processor version', baseline === facts.processorVersion ? null : facts.processorVersion],
-    ['availability', facts.online === null || facts.deleted ? null : onlineWords(facts.online)],
-    [`replaced by a newer ${version}`, versionWords(facts.replacedBy)],
+    ['availability', facts.online === null || facts.deleted ? null : onlineText(facts.online)],
+    [`replaced by a newer ${version}`, versionPhrase(facts.replacedBy)],
     ['name of the newer product', facts.replacedBy?.name ?? null],
-    [`replaces an older ${version}`, versionWords(facts.replaces)],
+    [`replaces an older ${version}`, versionPhrase(facts.replaces)],
     ['name of the older product', facts.replaces?.name ?? null],
     ['product id', facts.id],
   ];
 }
 
-function onlineWords(online: boolean): string {
+function onlineText(online: boolean): string {
   return online ? 'online' : 'offline: it must be ordered before it can be downloaded';
 }
 
 /** Numbers of orbits are names: they have no marks between their digits. */
-function numberWords(value: number | null): string | null {
+function numberText(value: number | null): string | null {
   return value === null ? null : String(value);
 }

@@ -1,18 +1,18 @@
 /** The template: what is known of a product in a few plain sentences, made from the facts alone. */
 
 import {
-  areaWords,
-  dateWords,
-  delayWords,
-  durationWords,
-  listWords,
-  percentWords,
+  areaPhrase,
+  datePhrase,
+  delayPhrase,
+  durationPhrase,
+  listPhrase,
+  percentPhrase,
   present,
-  sizeWords,
+  sizePhrase,
 } from './phrases.ts';
 import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
-import { baselineLabel, versionNoun, versionWords } from './versions.ts';
-import { countriesTold, nearWords, overWords } from './words.ts';
+import { baselineLabel, versionNoun, versionPhrase } from './versions.ts';
+import { countriesNamed, nearPhrase, overPhrase } from './words.ts';
 
 const minuteUs = 60_000_000;
 /** Above it the scene is not described; what is left has parts of limited length. */
@@ -43,8 +43,8 @@ function identitySentence(facts: ProductFacts): string {
   const { content, level, instrument, satellite, foreignName } = facts;
   const subject = subjectOf(facts);
   const source = instrument === null ? '' : ` from the ${instrument.words} (${instrument.code})`;
-  const how = `${source}${takenWords(facts)}`;
-  if (content !== null) return `${subject} holds ${content}${processingWords(facts)}${how}.`;
+  const how = `${source}${takenText(facts)}`;
+  if (content !== null) return `${subject} holds ${content}${processingText(facts)}${how}.`;
   if (level !== null) return `${subject} is of ${level}${how}.`;
   if (instrument !== null) return `${subject} comes${how}.`;
   if (satellite !== null || foreignName !== null) return `${subject} is of no known type.`;
@@ -53,25 +53,21 @@ function identitySentence(facts: ProductFacts): string {
 }
 
 /** ` (Level-1, baseline collection 003, near real time)`. */
-function processingWords({
-  level,
-  processingBaseline: baseline,
-  timeliness,
-}: ProductFacts): string {
+function processingText({ level, processingBaseline: baseline, timeliness }: ProductFacts): string {
   const words = present(
     level,
     baseline && `${baselineLabel(baseline)} ${baseline}`,
-    timelinessWords(timeliness),
+    timelinessText(timeliness),
   );
   return words.length === 0 ? '' : ` (${words.join(', ')})`;
 }
 
 /** `near real time` without its code; the delay says what the hours of Sentinel-1 promise. */
-function timelinessWords(timeliness: string | null): string | null {
+function timelinessText(timeliness: string | null): string | null {
   return /^([a-z -]+) \([A-Z]+\)$/.exec(timeliness ?? '')?.[1] ?? null;
 }
 
-function takenWords({ mode, polarisation }: ProductFacts): string {
+function takenText({ mode, polarisation }: ProductFacts): string {
   const taken = present(
     mode && `in ${mode} mode`,
     polarisation && `with ${polarisation} polarisation`,
@@ -86,7 +82,7 @@ function subjectOf({ auxiliary, satellite, foreignName }: ProductFacts): string 
 }
 
 function deletionSentence(facts: ProductFacts): string {
-  const date = dateWords(facts.deletionUs);
+  const date = datePhrase(facts.deletionUs);
   const on = date === null ? '' : ` on ${date}`;
   const why = facts.deletionCause === null ? '' : ` ${facts.deletionCause}`;
   return `It was deleted from the catalogue${on}${why}.`;
@@ -94,7 +90,7 @@ function deletionSentence(facts: ProductFacts): string {
 
 function validitySentence(facts: ProductFacts): string | null {
   const { startUs, endUs } = facts;
-  const [from, until] = [dateWords(startUs), dateWords(endUs)];
+  const [from, until] = [datePhrase(startUs), datePhrase(endUs)];
   if (from === null) return null;
   const verb = isOfItsTime(facts) ? 'covers the time' : 'is valid';
   return until === null || until === from
@@ -104,35 +100,35 @@ function validitySentence(facts: ProductFacts): string | null {
 
 function sensingSentence(facts: ProductFacts): string | null {
   const { startUs, endUs, earlierUs, place } = facts;
-  const start = dateWords(startUs);
-  const earlier = dateWords(earlierUs);
-  const over = place === null ? null : overWords(place);
+  const start = datePhrase(startUs);
+  const earlier = datePhrase(earlierUs);
+  const over = place === null ? null : overPhrase(place);
   if (start === null && over === null) return null;
   const lastsUs = startUs === null || endUs === null ? 0 : endUs - startUs;
-  const duration = lastsUs < minuteUs ? null : durationWords(lastsUs);
+  const duration = lastsUs < minuteUs ? null : durationPhrase(lastsUs);
   const words = present(
     earlier && `on ${earlier} and again`,
     start && (duration === null ? `on ${start}` : `for ${duration} from ${start}`),
     over,
   );
-  return `It was sensed ${words.join(' ')}${whereWords(facts)}.`;
+  return `It was sensed ${words.join(' ')}${whereText(facts)}.`;
 }
 
 /** What follows the region, or stands for it. */
-function whereWords({ place, footprint, content, hasRecord }: ProductFacts): string {
+function whereText({ place, footprint, content, hasRecord }: ProductFacts): string {
   if (place === null) {
     if (!hasRecord) return '; where is not known, as its record has not come';
     return footprint || content === null ? '' : '; where is not known, as it has no footprint';
   }
-  const nearest = nearWords(place, countriesTold(place))?.nearest ?? null;
+  const nearest = nearPhrase(place, countriesNamed(place))?.nearest ?? null;
   return nearest === null ? '' : `, ${nearest}`;
 }
 
 function sceneSentence(facts: ProductFacts): string | null {
   const { place, tile, orbitDirection, relativeOrbitNumber, cloudCoverPercent } = facts;
-  const area = place === null ? null : areaWords(place.areaSquareKm);
-  const within = place === null ? null : (nearWords(place, countriesTold(place))?.within ?? null);
-  const cloud = percentWords(cloudCoverPercent);
+  const area = place === null ? null : areaPhrase(place.areaSquareKm);
+  const within = place === null ? null : (nearPhrase(place, countriesNamed(place))?.within ?? null);
+  const cloud = percentPhrase(cloudCoverPercent);
   const direction = orbitDirection === null ? '' : `${orbitDirection} `;
   const orbit = relativeOrbitNumber === null ? null : `relative orbit ${relativeOrbitNumber}`;
   return sentence(
@@ -147,37 +143,37 @@ function sceneSentence(facts: ProductFacts): string | null {
 
 function catalogueSentence(facts: ProductFacts): string | null {
   const { publicationUs, startUs, auxiliary, online, sizeBytes } = facts;
-  const published = dateWords(publicationUs);
-  const delay = auxiliary ? null : delayWords(startUs, publicationUs);
+  const published = datePhrase(publicationUs);
+  const delay = auxiliary ? null : delayPhrase(startUs, publicationUs);
   const after = delay === null ? '' : ` (${delay} after sensing)`;
-  const size = sizeWords(sizeBytes);
+  const size = sizePhrase(sizeBytes);
   return sentence(
     'It',
     published && `was published on ${published}${after}`,
-    receiptWords(facts),
+    receiptText(facts),
     size && `has a size of ${size}`,
     online === false ? 'is offline' : null,
     ...versionPredicates(facts),
   );
 }
 
-function receiptWords(facts: ProductFacts): string | null {
+function receiptText(facts: ProductFacts): string | null {
   const waited = receiptDelay(facts);
   if (waited !== null) return `was received ${waited} later`;
-  const received = dateWords(facts.receivedUs);
+  const received = datePhrase(facts.receivedUs);
   return received && `was first heard of on ${received}`;
 }
 
 /** Null where there is nothing to say. */
 function sentence(subject: string, ...parts: (string | null)[]): string | null {
   const predicates = present(...parts);
-  return predicates.length === 0 ? null : `${subject} ${listWords(predicates)}.`;
+  return predicates.length === 0 ? null : `${subject} ${listPhrase(predicates)}.`;
 }
 
 function versionPredicates(facts: ProductFacts): (string | null)[] {
   const { replacedBy, replaces, deleted } = facts;
   const noun = versionNoun(facts);
-  const [newer, older] = [versionWords(replacedBy), versionWords(replaces)];
+  const [newer, older] = [versionPhrase(replacedBy), versionPhrase(replaces)];
   const had = deleted ? 'replaced' : 'replaces';
   return [
     newer && `was replaced by a newer ${noun} (${newer})`,

@@ -1,6 +1,6 @@
 /** Which processings of a scene came before and after a product. */
 import { readName } from '../../domain/naming/conventions.ts';
-import { dateWords, present } from './phrases.ts';
+import { datePhrase, present } from './phrases.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */
 export interface OtherVersion {
@@ -87,7 +87,7 @@ function versionOf(found: { other: OtherVersion; age: Age } | undefined): Versio
   return {
     name: other.productName,
     baseline: age.baseline,
-    publicationUs: dateWords(other.publicationUs) === null ? null : other.publicationUs,
+    publicationUs: datePhrase(other.publicationUs) === null ? null : other.publicationUs,
   };
 }
 
@@ -137,10 +137,10 @@ export function versionNoun({ auxiliary }: { auxiliary: boolean }): string {
 }
 
 /** `processing baseline 05.11, published on 7 June 2024 00:28 UTC`; null where there is none. */
-export function versionWords(version: Version | null): string | null {
+export function versionPhrase(version: Version | null): string | null {
   if (version === null) return null;
   const { baseline, publicationUs } = version;
-  const date = dateWords(publicationUs);
+  const date = datePhrase(publicationUs);
   const words = present(
     baseline && `${baselineLabel(baseline)} ${baseline}`,
     date && `published on ${date}`,

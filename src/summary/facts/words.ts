@@ -2,16 +2,16 @@
 
 import {
   auxiliaryContent,
-  modeWords,
+  modePhrase,
   sentinel3Content,
   sentinel5pContent,
 } from '../../domain/naming/conventions.ts';
 import { timelinesses as nameTimelinesses, wordsFor } from '../../domain/naming/product-name.ts';
 import type { NearPlace, Place, PlaceShare } from '../places/globe.ts';
-import { countWords, listWords } from './phrases.ts';
+import { countPhrase, listPhrase } from './phrases.ts';
 
 /** `Sentinel-2` for SENTINEL-2, as people write it; null for a mission in no known form. */
-export function missionWords(mission: string): string | null {
+export function missionPhrase(mission: string): string | null {
   if (mission === 'ENVISAT') return 'Envisat';
   if (mission === 'SMOS') return mission;
   const [, name, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(mission) ?? [];
@@ -23,7 +23,7 @@ const platforms = /^(?:SENTINEL-(?:[1236]|5P)|LANDSAT-[45789]|ENVISAT|SMOS)$/;
 /** `Sentinel-2A` of platformShortName and platformSerialIdentifier; null for an unknown platform. */
 export function satelliteOf(platform: string | null, serial: string | null): string | null {
   const name = platform?.toUpperCase() ?? '';
-  const mission = platforms.test(name) ? missionWords(name) : null;
+  const mission = platforms.test(name) ? missionPhrase(name) : null;
   if (mission === null || serial === null || !/^Sentinel-[1236]$/.test(mission)) return mission;
   return /^[A-D]$/.test(serial) ? `${mission}${serial}` : mission;
 }
@@ -59,7 +59,7 @@ export function contentOfType(type: string | null): string | null {
 
 function radarContent(type: string): string | null {
   if (type === 'RAW') return 'raw radar signals';
-  if (modeWords(type.slice(0, 2)) === null || type[2] !== '_') return null;
+  if (modePhrase(type.slice(0, 2)) === null || type[2] !== '_') return null;
   return radarTypes.find(([pattern]) => pattern.test(type.slice(3)))?.[1] ?? null;
 }
 
@@ -99,12 +99,12 @@ const wholeShare = 0.95;
  * `Poland`; `mostly Poland, with small parts of Germany and the Baltic Sea`; `parts of Poland and Germany`.
  * Shares are words alone: mostly is 60 % and more, small is below 15 %. Null for a place without names.
  */
-export function regionWords(place: Place): string | null {
+export function regionPhrase(place: Place): string | null {
   return sharesInWords(place, '');
 }
 
 /** The same behind a verb: `over Poland`, `mostly over Poland, with …`, `over parts of …`. */
-export function overWords(place: Place): string | null {
+export function overPhrase(place: Place): string | null {
   return sharesInWords(place, 'over ');
 }
 
@@ -116,10 +116,11 @@ function sharesInWords(place: Place, over: string): string | null {
   const others = hasOthers(place, named);
   if (names.length === 0) return `${others ? 'mostly ' : ''}${over}${withArticle(first.name)}`;
   if (others) names.push('others');
-  if (first.share < 0.6) return `${over}parts of ${listWords([withArticle(first.name), ...names])}`;
+  if (first.share < 0.6)
+    return `${over}parts of ${listPhrase([withArticle(first.name), ...names])}`;
   const small = rest.every(({ share }) => share < 0.15) ? 'small ' : '';
   const parts = names.length > 1 ? `${small}parts` : `a ${small}part`;
-  return `mostly ${over}${withArticle(first.name)}, with ${parts} of ${listWords(names)}`;
+  return `mostly ${over}${withArticle(first.name)}, with ${parts} of ${listPhrase(names)}`;
 }
 
 function hasOthers({ countries, seas }: Place, named: readonly PlaceShare[]): boolean {
@@ -148,7 +149,7 @@ export function withArticle(name: string): string {
 }
 
 /** Large places that lie within, and the nearest one where none does. */
-interface NearWords {
+interface NearPhrase {
   /** `Bern (Switzerland) and Bergamo (Italy)`; null where none lies within. */
   within: string | null;
   /** `about 260 km south-east of Ushuaia (Argentina)`: where the product lies. */
@@ -156,25 +157,25 @@ interface NearWords {
 }
 
 /** Null where no place is near. Countries that were `mentioned` already are not named again. */
-export function nearWords({ near }: Place, mentioned: readonly string[] = []): NearWords | null {
+export function nearPhrase({ near }: Place, mentioned: readonly string[] = []): NearPhrase | null {
   const inside = near.filter(({ distanceKm }) => distanceKm === 0);
   if (inside.length > 0) {
     const names = inside.map(({ name, country }) => `${name}${suffixOf(country, mentioned)}`);
-    return { within: listWords(names), nearest: null };
+    return { within: listPhrase(names), nearest: null };
   }
   const [first] = near;
-  return first === undefined ? null : { within: null, nearest: distanceWords(first, mentioned) };
+  return first === undefined ? null : { within: null, nearest: distanceText(first, mentioned) };
 }
 
-/** The countries that `regionWords` names. */
-export function countriesTold(place: Place): string[] {
+/** The countries that `regionPhrase` names. */
+export function countriesNamed(place: Place): string[] {
   const largest = largestOf(place);
   return place.countries.filter((one) => largest.includes(one)).map(({ name }) => name);
 }
 
-function distanceWords(place: NearPlace, mentioned: readonly string[]): string {
+function distanceText(place: NearPlace, mentioned: readonly string[]): string {
   const { name, country, distanceKm, direction } = place;
-  const tens = countWords(Math.round(distanceKm / 10) * 10);
+  const tens = countPhrase(Math.round(distanceKm / 10) * 10);
   const distance = distanceKm < 10 ? 'less than 10 km' : `about ${tens} km`;
   const side = direction === null ? 'from' : `${direction} of`;
   return `${distance} ${side} ${name}${suffixOf(country, mentioned)}`;

@@ -1,8 +1,8 @@
 /** Lengths, chunks and line ends that two readers could understand differently: request smuggling. */
 import {
   type Case,
+  type CaseContext,
   type CaseMaker,
-  type CaseWorld,
   oneOf,
   refusedLogin,
   request,
@@ -65,38 +65,38 @@ export const framingMakers: readonly (readonly [weight: number, CaseMaker])[] = 
 ];
 
 /** Whose it is, by chance, and the headers of that. */
-function sentBy(world: CaseWorld): { sender: Case['sender']; login: readonly string[] } {
-  const sender = world.random.chance(0.5) ? 'holder' : 'stranger';
-  return { sender, login: sender === 'holder' ? [`Authorization: ${world.right}`] : [] };
+function sentBy(context: CaseContext): { sender: Case['sender']; login: readonly string[] } {
+  const sender = context.random.chance(0.5) ? 'holder' : 'stranger';
+  return { sender, login: sender === 'holder' ? [`Authorization: ${context.right}`] : [] };
 }
 
 /** Answered once at most, with a refusal; what stands in the body is no request. */
-function ambiguousLength(world: CaseWorld): Case {
-  const { login, sender } = sentBy(world);
-  const body = world.random.chance(0.5) ? smuggled : `0\r\n\r\n${smuggled}`;
-  const odd = oneOf(world.random, ambiguous(body.length));
+function ambiguousLength(context: CaseContext): Case {
+  const { login, sender } = sentBy(context);
+  const body = context.random.chance(0.5) ? smuggled : `0\r\n\r\n${smuggled}`;
+  const odd = oneOf(context.random, ambiguous(body.length));
   const head = request({ headers: [...login, ...odd], hasLength: false });
   const pieces = [Buffer.concat([head, Buffer.from(body)])];
   const further = { sender, connection: 'closes' } as const;
   return stranger('framing: ambiguous length', pieces, strangerStatuses, further);
 }
 
-function brokenChunk(world: CaseWorld): Case {
-  const { login, sender } = sentBy(world);
+function brokenChunk(context: CaseContext): Case {
+  const { login, sender } = sentBy(context);
   const headers = [...login, 'Transfer-Encoding: chunked'];
   const head = request({ headers, hasLength: false });
-  const body = oneOf(world.random, brokenChunks(world.notification(sender)));
+  const body = oneOf(context.random, brokenChunks(context.notification(sender)));
   const tail = Buffer.from(body + smuggled);
   // The answer to a stranger is out before the chunk arrives: there must be no second one.
-  const pieces = world.random.chance(0.5) ? [head, tail] : [Buffer.concat([head, tail])];
+  const pieces = context.random.chance(0.5) ? [head, tail] : [Buffer.concat([head, tail])];
   const further = { sender, connection: 'closes' } as const;
   return stranger('framing: broken chunk', pieces, strangerStatuses, further);
 }
 
-function bareLineEnds(world: CaseWorld): Case {
-  const { login, sender } = sentBy(world);
-  const whole = request({ headers: login, body: world.notification(sender) }).toString('latin1');
-  const end = oneOf(world.random, ['\n', '\r', '\r\r\n', '\n\r', '\0\r\n']);
+function bareLineEnds(context: CaseContext): Case {
+  const { login, sender } = sentBy(context);
+  const whole = request({ headers: login, body: context.notification(sender) }).toString('latin1');
+  const end = oneOf(context.random, ['\n', '\r', '\r\r\n', '\n\r', '\0\r\n']);
   const [head = '', body = ''] = whole.split(/\r\n\r\n(.*)/s);
   const pieces = [Buffer.from(head.replaceAll('\r\n', end) + end + end + body, 'latin1')];
   const further = { sender, connection: 'ends' } as const;
@@ -104,27 +104,27 @@ function bareLineEnds(world: CaseWorld): Case {
 }
 
 /** A length that is right belongs to any request: what it spans is never read as the next one. */
-function lengthOfGet({ random }: CaseWorld): Case {
+function lengthOfGet({ random }: CaseContext): Case {
   const isHead = random.chance(0.3);
   const method = isHead ? 'HEAD' : 'GET';
   const pieces = [request({ method, body: smuggled.repeat(random.integer(1, 3)) })];
   return stranger('framing: GET with a body', pieces, refusedLogin, { isHead });
 }
 
-function tooManyBytes(world: CaseWorld): Case {
-  const { login, sender } = sentBy(world);
-  const body = world.notification(sender);
-  const cut = `Content-Length: ${body.length - world.random.integer(1, 20)}`;
+function tooManyBytes(context: CaseContext): Case {
+  const { login, sender } = sentBy(context);
+  const body = context.notification(sender);
+  const cut = `Content-Length: ${body.length - context.random.integer(1, 20)}`;
   const head = request({ headers: [...login, cut], hasLength: false });
   const pieces = [Buffer.concat([head, Buffer.from(body)])];
   const further = { sender, answersMax: 2, connection: 'ends' } as const;
   return stranger('framing: more than announced', pieces, strangerStatuses, further);
 }
 
-function cutOff(world: CaseWorld): Case {
-  const { login, sender } = sentBy(world);
-  const whole = request({ headers: login, body: world.notification(sender) });
-  const pieces = [whole.subarray(0, world.random.integer(1, whole.length - 1))];
+function cutOff(context: CaseContext): Case {
+  const { login, sender } = sentBy(context);
+  const whole = request({ headers: login, body: context.notification(sender) });
+  const pieces = [whole.subarray(0, context.random.integer(1, whole.length - 1))];
   const further = { sender, connection: 'ends' } as const;
   return stranger('framing: cut off', pieces, strangerStatuses, further);
 }

@@ -1,8 +1,8 @@
 /** Odd, huge and lying headers, and pipelined requests. */
 import {
   type Case,
+  type CaseContext,
   type CaseMaker,
-  type CaseWorld,
   lines,
   oneOf,
   refusedLogin,
@@ -37,7 +37,7 @@ export const headerMakers: readonly (readonly [weight: number, CaseMaker])[] = [
   [1, tooManyInHand],
 ];
 
-function odd({ random }: CaseWorld): Case {
+function odd({ random }: CaseContext): Case {
   const headers = Array.from({ length: random.integer(1, 4) }, () => oneOf(random, oddHeaders));
   // The Host that is asked for stands first, or the odd one does.
   const method = oneOf(random, ['GET', 'DELETE', 'OPTIONS']);
@@ -45,13 +45,13 @@ function odd({ random }: CaseWorld): Case {
   return stranger('headers: odd', pieces, strangerStatuses, { connection: 'ends' });
 }
 
-function many({ random }: CaseWorld): Case {
+function many({ random }: CaseContext): Case {
   const count = random.integer(100, 4_000);
   const headers = Array.from({ length: count }, (_, i) => `X${i}: y`);
   return stranger('headers: many', [request({ method: 'GET', headers })], [431, ...refusedLogin]);
 }
 
-function huge({ random }: CaseWorld): Case {
+function huge({ random }: CaseContext): Case {
   const text = 'x'.repeat(random.integer(15_000, 70_000));
   const headers = [
     oneOf(random, [`X: ${text}`, `${text}: x`, `Cookie: ${text}`, `Authorization: Basic ${text}`]),
@@ -60,7 +60,7 @@ function huge({ random }: CaseWorld): Case {
   return stranger('headers: huge', pieces, [400, 431, ...refusedLogin]);
 }
 
-function withoutHost({ random }: CaseWorld): Case {
+function withoutHost({ random }: CaseContext): Case {
   const version = oneOf(random, ['1.0', '1.1']);
   const first = `GET /notifications HTTP/${version}`;
   const host = oneOf(random, [[], ['Host: a', 'Host: b'], ['Host: '], ['Host: a, b']]);
@@ -69,12 +69,12 @@ function withoutHost({ random }: CaseWorld): Case {
 }
 
 /** One answer for each, in their order, as many as may wait. */
-function pipelined({ random }: CaseWorld): Case {
+function pipelined({ random }: CaseContext): Case {
   return repeated('pipelined', random.integer(2, 20), 'stays');
 }
 
 /** More than may wait: the connection ends, whatever of it was answered until then. */
-function tooManyInHand({ random }: CaseWorld): Case {
+function tooManyInHand({ random }: CaseContext): Case {
   return repeated('pipelined: too many', random.integer(100, 2_000), 'ends');
 }
 

@@ -1,8 +1,8 @@
 /** Every form of Authorization that is not the right one. */
 import {
   type Case,
+  type CaseContext,
   type CaseMaker,
-  type CaseWorld,
   oneOf,
   randomBytes,
   refusedLogin,
@@ -57,7 +57,7 @@ const wrongLogins = (right: string): readonly (readonly string[])[] => {
 function loginCase(
   name: string,
   headers: readonly string[],
-  { random, notification }: CaseWorld,
+  { random, notification }: CaseContext,
 ): Case {
   const method = oneOf(random, ['GET', 'POST', 'POST', 'HEAD']);
   const body = method === 'POST' ? notification('stranger') : '';
@@ -65,28 +65,28 @@ function loginCase(
   return stranger(name, pieces, refusedLogin, { isHead: method === 'HEAD' });
 }
 
-function wrongLogin(world: CaseWorld): Case {
-  const values = oneOf(world.random, wrongLogins(world.right));
+function wrongLogin(context: CaseContext): Case {
+  const values = oneOf(context.random, wrongLogins(context.right));
   const headers = values.map((value) => `Authorization: ${value}`);
-  return loginCase('login: wrong form', headers, world);
+  return loginCase('login: wrong form', headers, context);
 }
 
 /** Bytes that may stand in a header. */
-function fuzzedLogin(world: CaseWorld): Case {
-  const { random } = world;
+function fuzzedLogin(context: CaseContext): Case {
+  const { random } = context;
   const bytes = randomBytes(random, random.integer(0, random.chance(0.1) ? 9_000 : 80));
   const text = Buffer.from(bytes.filter((byte) => byte >= 0x21 && byte !== 0x7f)).toString(
     'latin1',
   );
   const scheme = oneOf(random, ['Basic ', 'basic ', '', 'Bearer ']);
-  return loginCase('login: fuzzed', [`Authorization: ${scheme}${text}`], world);
+  return loginCase('login: fuzzed', [`Authorization: ${scheme}${text}`], context);
 }
 
 /** The right words with one character of the pair changed. */
-function nearlyRight(world: CaseWorld): Case {
-  const pair = Buffer.from(world.right.slice('Basic '.length), 'base64');
-  const at = world.random.integer(0, pair.length - 1);
-  pair[at] = (pair[at] ?? 0) ^ (1 << world.random.integer(0, 7));
+function nearlyRight(context: CaseContext): Case {
+  const pair = Buffer.from(context.right.slice('Basic '.length), 'base64');
+  const at = context.random.integer(0, pair.length - 1);
+  pair[at] = (pair[at] ?? 0) ^ (1 << context.random.integer(0, 7));
   const headers = [`Authorization: Basic ${pair.toString('base64')}`];
-  return loginCase('login: one bit off', headers, world);
+  return loginCase('login: one bit off', headers, context);
 }

@@ -1,8 +1,8 @@
 /** Requests to the private listener: queries of every kind, foreign pages, false names, guessed passwords. */
 import {
   type Case,
+  type CaseContext,
   type CaseMaker,
-  type CaseWorld,
   lines,
   oneOf,
   randomBytes,
@@ -84,7 +84,7 @@ export function guardedPrivateMakers(right: string): Weighted {
     [5, change(login)],
     [20, withoutLogin],
     ...loginMakers.map(
-      ([weight, make]) => [weight, (world: CaseWorld) => toPrivate(make(world), [])] as const,
+      ([weight, make]) => [weight, (context: CaseContext) => toPrivate(make(context), [])] as const,
     ),
     ...withStatuses([400, 403, 404, 405, 408, 413, 431, ...refusedLogin], 4),
   ];
@@ -141,7 +141,7 @@ function foreignPage(login: readonly string[]): CaseMaker {
 }
 
 /** A name that was made to lead here (DNS rebinding); health and metrics are no exception. */
-function falseName({ random }: CaseWorld): Case {
+function falseName({ random }: CaseContext): Case {
   const host = oneOf(random, [
     ...['evil.example', 'localhost.evil.example', '127.0.0.1.nip.io', '10.0.0.1', '[::2]', 'x:1'],
     ...['127.0.0.1@evil.example', 'localhost:1:2', 'localhost.', 'LOCALHOST.example', '0'],
@@ -176,7 +176,7 @@ function change(login: readonly string[]): CaseMaker {
   };
 }
 
-function withoutLogin({ random }: CaseWorld): Case {
+function withoutLogin({ random }: CaseContext): Case {
   const guarded = paths.filter((path) => !['/healthz', '/readyz'].includes(path));
   return get('private: no login', oneOf(random, guarded), [], refusedLogin);
 }
@@ -186,7 +186,7 @@ function withStatuses(statuses: readonly number[], share: number): Weighted {
   const makers = [...framingMakers, ...headerMakers, ...requestLineMakers];
   return makers.map(([weight, make]) => [
     weight / share,
-    (world: CaseWorld) => toPrivate(make(world), statuses),
+    (context: CaseContext) => toPrivate(make(context), statuses),
   ]);
 }
 
@@ -197,7 +197,7 @@ function toPrivate(made: Case, statuses: readonly number[]): Case {
   return { ...made, statuses: [...new Set([...made.statuses, ...all])] };
 }
 
-function filterText(random: CaseWorld['random'], parts: number): string {
+function filterText(random: CaseContext['random'], parts: number): string {
   const texts = Array.from({ length: parts }, () => oneOf(random, filterParts));
   return random.chance(0.1) ? randomBytes(random, 40).toString('latin1') : texts.join('');
 }

@@ -2,8 +2,8 @@
 import { METHODS } from 'node:http';
 import {
   type Case,
+  type CaseContext,
   type CaseMaker,
-  type CaseWorld,
   lines,
   oneOf,
   randomBytes,
@@ -58,14 +58,14 @@ export const requestLineMakers: readonly (readonly [weight: number, CaseMaker])[
   [1, blankLinesFirst],
 ];
 
-function brokenLine({ random }: CaseWorld): Case {
+function brokenLine({ random }: CaseContext): Case {
   const line = oneOf(random, brokenLines);
   const ending = oneOf(random, ['\r\n\r\n', '\r\nHost: localhost\r\n\r\n', '\n\n', '\r\r', '\r\n']);
   const bytes = Buffer.from(line + ending, 'latin1');
   return stranger('request line: broken', [bytes], [400, 404, 408], ends);
 }
 
-function target({ random, notification }: CaseWorld): Case {
+function target({ random, notification }: CaseContext): Case {
   const parts = { method: oneOf(random, ['GET', 'POST', 'HEAD']), target: oneOf(random, targets) };
   const body = parts.method === 'POST' ? notification('stranger') : '';
   const isHead = parts.method === 'HEAD';
@@ -73,7 +73,7 @@ function target({ random, notification }: CaseWorld): Case {
   return stranger('target', pieces, [400, 404, ...refusedLogin], { ...ends, isHead });
 }
 
-function method({ random, notification }: CaseWorld): Case {
+function method({ random, notification }: CaseContext): Case {
   const invented = ['', 'X', 'POSTS', 'post', 'GETPOST', 'A'.repeat(random.integer(20, 5_000))];
   const name = oneOf(random, [...METHODS, ...METHODS, ...invented]);
   const path = oneOf(random, ['/notifications', '/notifications/x', '/', '*', 'localhost:443']);
@@ -84,12 +84,12 @@ function method({ random, notification }: CaseWorld): Case {
   return stranger('method', pieces, [400, 404, 405, 408, ...refusedLogin], further);
 }
 
-function noise({ random }: CaseWorld): Case {
+function noise({ random }: CaseContext): Case {
   const pieces = [randomBytes(random, random.integer(1, 3_000))];
   return stranger('noise', pieces, [400, 408, 431], ends);
 }
 
-function foreign({ random }: CaseWorld): Case {
+function foreign({ random }: CaseContext): Case {
   const hello = Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
   const tail = randomBytes(random, random.integer(0, 1_000));
   const bytes = oneOf(random, [tail, Buffer.concat([hello, tail]), request({ body: 'x' })]);
@@ -97,13 +97,13 @@ function foreign({ random }: CaseWorld): Case {
   return stranger('no TLS', [bytes], strangerStatuses, further);
 }
 
-function longTarget({ random }: CaseWorld): Case {
+function longTarget({ random }: CaseContext): Case {
   const long = `/notifications/${'a'.repeat(random.integer(60, 30_000))}`;
   const pieces = [request({ method: 'GET', target: long })];
   return stranger('target: long', pieces, [404, 431, ...refusedLogin], ends);
 }
 
-function http2({ random }: CaseWorld): Case {
+function http2({ random }: CaseContext): Case {
   const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
   const offer = lines(
     'GET /notifications HTTP/1.1',
@@ -115,7 +115,7 @@ function http2({ random }: CaseWorld): Case {
   return stranger('another protocol', [oneOf(random, [preface, offer])], strangerStatuses, ends);
 }
 
-function blankLinesFirst({ random }: CaseWorld): Case {
+function blankLinesFirst({ random }: CaseContext): Case {
   const blank = Buffer.from(oneOf(random, ['\r\n', '\n', '\r\n\r\n', '\0', ' ', '\t']).repeat(3));
   const pieces = [blank, request({ method: 'GET' })];
   return stranger('request line: blanks first', pieces, strangerStatuses, ends);

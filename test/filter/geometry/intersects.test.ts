@@ -121,9 +121,9 @@ describe('right round the globe', () => {
   });
 
   it('the whole-world rectangle is the whole world, and a hole in it a hole', () => {
-    const world = polygon(box(-180, -90, 180, 90));
-    expectMet(world, ring('0 0, 180 0, -180 10, 77 90, 3 -90'));
-    expect(meet(world, world)).toBe(true);
+    const context = polygon(box(-180, -90, 180, 90));
+    expectMet(context, ring('0 0, 180 0, -180 10, 77 90, 3 -90'));
+    expect(meet(context, context)).toBe(true);
     const holed = polygon(box(-180, -90, 180, 90), ring('175 -5, -175 -5, -175 5, 175 5, 175 -5'));
     expectMet(holed, ring('0 0'), ring('180 0'));
     expect(meet(holed, polygon(ring('179 -1, -179 -1, -179 1, 179 1, 179 -1')))).toBe(false);
@@ -221,8 +221,8 @@ describe('the boxes of a shape', () => {
     expect(ofRing([0, 80], [120, 75], [-120, 80], [0, 80])).toEqual([
       { ...all, south: 75, north: 90 },
     ]);
-    const world = ofRing([-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]);
-    expect(world).toEqual([{ ...all, south: -90, north: 90 }]);
+    const context = ofRing([-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]);
+    expect(context).toEqual([{ ...all, south: -90, north: 90 }]);
   });
 
   it('are none for a shape without a place', () => {

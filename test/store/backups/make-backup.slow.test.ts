@@ -21,7 +21,7 @@ import {
   isKept,
   openFilled,
   restore,
-} from './backup-world.ts';
+} from './backup-context.ts';
 
 const verify = (file: string) => verifySealed(file, inspectBackup(file, isKept), {});
 

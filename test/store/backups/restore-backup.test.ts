@@ -23,16 +23,16 @@ import {
   restore,
   secrets,
   writeSecrets,
-} from './backup-world.ts';
+} from './backup-context.ts';
 
 const restoredFiles = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
 const withoutLocks = (names: readonly string[]) => names.filter((name) => !name.endsWith('.lock'));
 
 /** A backup of a few notifications, and a data directory that is not there yet. */
 async function openBackedUp(notifications = 20) {
-  const world = await openFilled(notifications);
-  await world.backUp();
-  return { ...world, fresh: join(world.folder, 'deep', 'fresh') };
+  const context = await openFilled(notifications);
+  await context.backUp();
+  return { ...context, fresh: join(context.folder, 'deep', 'fresh') };
 }
 
 describe('restoring', () => {

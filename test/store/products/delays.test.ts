@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
-import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+import { openProductContext, type ProductContext, type TestNews } from './product-context.ts';
 
 const startUs = Date.UTC(2026, 0, 1) * 1000;
 const atUs = (second: number) => startUs + second * 1_000_000;
@@ -45,7 +45,7 @@ const { PublicationDate: _, ...unpublished } = product('b', 0, 100);
 
 /** Stores pushes of one subscription that were told so many microseconds before they came. */
 async function deliverLate(
-  { store }: ProductWorld,
+  { store }: ProductContext,
   subscription: string,
   delaysUs: readonly number[],
 ): Promise<void> {
@@ -103,7 +103,7 @@ describe('delays', () => {
       delays(one(-20), one(-10), one(-1.5)),
     ],
   ])('%s', async (_name, news, expected) => {
-    const { index, products } = await openProductWorld();
+    const { index, products } = await openProductContext();
     await index(...news);
     const found = await products.delays(always);
     expect(found).toHaveLength(1);
@@ -111,7 +111,7 @@ describe('delays', () => {
   });
 
   it('are told by subscription, also for a path without a name, and for one that is asked for', async () => {
-    const { index, products } = await openProductWorld();
+    const { index, products } = await openProductContext();
     const late = (id: string, subscription: string | null, seconds: number): TestNews => ({
       ...news('created', { Id: id }, [0, seconds]),
       subscription,
@@ -138,7 +138,7 @@ describe('delays', () => {
   });
 
   it('are of what was received in time, whatever its place in the log', async () => {
-    const { index, products } = await openProductWorld();
+    const { index, products } = await openProductContext();
     const received = [10, 20, 9, 12, 30].map((second, i) =>
       news('created', { Id: `p${i}` }, [0, second]),
     );
@@ -155,7 +155,7 @@ describe('delays', () => {
   });
 
   it('have the percentiles of the nearest rank', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const delayUs = fc.oneof(
       fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
       fc.integer({ min: 0, max: 3 }),
@@ -164,9 +164,9 @@ describe('delays', () => {
       ...fc.sample(fc.array(delayUs, { minLength: 1, maxLength: 250 }), 40),
       ...fc.sample(fc.array(delayUs, { minLength: 2_100, maxLength: 2_100 }), 1),
     ];
-    for (const [i, delaysUs] of cases.entries()) await deliverLate(world, `case-${i}`, delaysUs);
-    await catchUpIndex({ dataDir: world.dataDir });
-    const told = await world.products.delays(always);
+    for (const [i, delaysUs] of cases.entries()) await deliverLate(context, `case-${i}`, delaysUs);
+    await catchUpIndex({ dataDir: context.dataDir });
+    const told = await context.products.delays(always);
     const bySubscription = new Map(told.map((delays) => [delays.subscription, delays]));
     expect(told).toHaveLength(cases.length);
     cases.forEach((delaysUs, i) => {
@@ -187,11 +187,11 @@ describe('delays', () => {
   }, 20_000);
 
   it('let shorter questions be answered first, and end when they are given up', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const delaysUs = Array.from({ length: 5_500 }, (_, i) => i);
-    for (const name of ['east', 'west']) await deliverLate(world, name, delaysUs);
-    await catchUpIndex({ dataDir: world.dataDir });
-    const { products } = world;
+    for (const name of ['east', 'west']) await deliverLate(context, name, delaysUs);
+    await catchUpIndex({ dataDir: context.dataDir });
+    const { products } = context;
     const order: string[] = [];
     const measured = products.delays(always).then(() => order.push('delays'));
     await products.indexedPosition().then(() => order.push('position'));

@@ -10,7 +10,12 @@ import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-ma
 import { openStoredProducts } from '../../../src/store/products/products.ts';
 import { samples, told } from '../../cli/product-samples.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
-import { created, openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+import {
+  created,
+  openProductContext,
+  type ProductContext,
+  type TestNews,
+} from './product-context.ts';
 
 const child = new URL('index-child.ts', import.meta.url).pathname;
 
@@ -31,7 +36,7 @@ function newsOf(count: number): TestNews[] {
 
 const online = parseFilter('Online eq true').tree;
 
-async function countsOf({ products }: ProductWorld) {
+async function countsOf({ products }: ProductContext) {
   return {
     alive: await products.count({ entity: 'Products', filter: null }),
     online: await products.count({ entity: 'Products', filter: online }),
@@ -57,7 +62,7 @@ const countsAndOne = (count: number) => {
 const slowly = { timeout: 10_000 };
 
 /** Delivers many notifications in one body. */
-async function deliverTogether({ store }: ProductWorld, items: readonly object[]): Promise<void> {
+async function deliverTogether({ store }: ProductContext, items: readonly object[]): Promise<void> {
   const body = Buffer.from(JSON.stringify(items));
   await store.accept({ body, subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 });
 }
@@ -67,9 +72,9 @@ const indexFiles = (dataDir: string) =>
 
 describe('the index', () => {
   it('empties a large write-ahead log while there is nothing to index', async () => {
-    const world = await openProductWorld();
-    await world.index(...newsOf(20));
-    const file = join(world.dataDir, 'products-1.db');
+    const context = await openProductContext();
+    await context.index(...newsOf(20));
+    const file = join(context.dataDir, 'products-1.db');
     const walBytes = () => statSync(`${file}-wal`).size;
     // As after a burst; a connection that closes would move it into the file.
     const burst = new Sqlite(file);
@@ -77,134 +82,134 @@ describe('the index', () => {
     burst.pragma('wal_autocheckpoint = 0');
     burst.exec('CREATE TABLE burst AS SELECT zeroblob(4000000)');
     expect(walBytes()).toBeGreaterThan(4_000_000);
-    world.follow();
+    context.follow();
     await expect.poll(walBytes, slowly).toBe(0);
-    await world.deliver(...created({ Id: 'one more' }));
-    await expect.poll(() => countsOf(world), slowly).toEqual(countsAndOne(20));
+    await context.deliver(...created({ Id: 'one more' }));
+    await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(20));
   });
 
   it('follows the log while notifications arrive', async () => {
-    const world = await openProductWorld();
-    world.follow();
-    await world.deliver(...newsOf(50));
-    await expect.poll(() => countsOf(world), slowly).toEqual(expectedCounts(50));
-    await world.deliver(...created({ Id: 'one more' }));
-    await expect.poll(() => countsOf(world), slowly).toEqual(countsAndOne(50));
+    const context = await openProductContext();
+    context.follow();
+    await context.deliver(...newsOf(50));
+    await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(50));
+    await context.deliver(...created({ Id: 'one more' }));
+    await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(50));
   });
 
   it('is complete and counts nothing twice after its program was killed again and again', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const count = 6_000;
-    await world.deliver(...newsOf(count));
+    await context.deliver(...newsOf(count));
     let kills = 0;
     for (let round = 0; round < 3; round += 1) {
-      const program = spawn(process.execPath, [child, world.dataDir]);
+      const program = spawn(process.execPath, [child, context.dataDir]);
       const exited = once(program, 'exit');
       await Promise.race([once(program.stdout, 'data'), exited]);
       if (program.kill('SIGKILL')) kills += 1;
       await exited;
     }
     expect(kills).toBeGreaterThan(0);
-    const { indexedPosition } = await catchUpIndex({ dataDir: world.dataDir });
+    const { indexedPosition } = await catchUpIndex({ dataDir: context.dataDir });
     expect(indexedPosition).toBe(newsOf(count).length);
-    expect(await countsOf(world)).toEqual(expectedCounts(count));
+    expect(await countsOf(context)).toEqual(expectedCounts(count));
   }, 60_000);
 
   it('is filled by two programs at the same time as by one', async () => {
-    const world = await openProductWorld();
-    await world.deliver(...newsOf(1_500));
+    const context = await openProductContext();
+    await context.deliver(...newsOf(1_500));
     await Promise.all([
-      catchUpIndex({ dataDir: world.dataDir }),
-      catchUpIndex({ dataDir: world.dataDir }),
+      catchUpIndex({ dataDir: context.dataDir }),
+      catchUpIndex({ dataDir: context.dataDir }),
     ]);
-    expect(await countsOf(world)).toEqual(expectedCounts(1_500));
+    expect(await countsOf(context)).toEqual(expectedCounts(1_500));
   });
 
   it('is built anew while notifications arrive, and answers from the old file until then', async () => {
-    const world = await openProductWorld();
-    await world.index(...newsOf(700));
-    world.follow();
+    const context = await openProductContext();
+    await context.index(...newsOf(700));
+    context.follow();
     const answers: number[] = [];
     const seen: number[] = [];
     const more = newsOf(900).slice(newsOf(700).length);
     const [progress] = await Promise.all([
       rebuildIndex({
-        dataDir: world.dataDir,
+        dataDir: context.dataDir,
         onProgress: ({ indexedPosition }) => seen.push(indexedPosition),
       }),
-      world.deliver(...more),
+      context.deliver(...more),
       (async () => {
-        for (let i = 0; i < 5; i += 1) answers.push((await countsOf(world)).gone);
+        for (let i = 0; i < 5; i += 1) answers.push((await countsOf(context)).gone);
       })(),
     ]);
     expect(progress.indexedPosition).toBeGreaterThanOrEqual(newsOf(700).length);
     expect(seen.length).toBeGreaterThan(0);
     expect(Math.min(...answers)).toBeGreaterThanOrEqual(expectedCounts(700).gone);
-    await expect.poll(() => countsOf(world), slowly).toEqual(expectedCounts(900));
-    expect(indexFiles(world.dataDir)).toEqual(['products-2.db']);
+    await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(900));
+    expect(indexFiles(context.dataDir)).toEqual(['products-2.db']);
   });
 
   it('stays as it was when a rebuild is stopped', async () => {
-    const world = await openProductWorld();
-    await world.index(...newsOf(100));
+    const context = await openProductContext();
+    await context.index(...newsOf(100));
     const stop = new AbortController();
     stop.abort();
-    await rebuildIndex({ dataDir: world.dataDir, signal: stop.signal });
-    expect(indexFiles(world.dataDir)).toEqual(['products-1.db']);
-    expect(await countsOf(world)).toEqual(expectedCounts(100));
+    await rebuildIndex({ dataDir: context.dataDir, signal: stop.signal });
+    expect(indexFiles(context.dataDir)).toEqual(['products-1.db']);
+    expect(await countsOf(context)).toEqual(expectedCounts(100));
   });
 
   it('is made anew where the file is damaged, of another version, or gone', async () => {
     for (const harm of [damage, giveOtherVersion, remove]) {
-      const world = await openProductWorld();
-      await world.index(...newsOf(40));
+      const context = await openProductContext();
+      await context.index(...newsOf(40));
       // Also for those who have the old file open.
-      expect(await countsOf(world), harm.name).toEqual(expectedCounts(40));
-      harm(join(world.dataDir, 'products-1.db'));
-      await catchUpIndex({ dataDir: world.dataDir });
-      expect(await countsOf(world), harm.name).toEqual(expectedCounts(40));
-      expect(indexFiles(world.dataDir), harm.name).toHaveLength(1);
+      expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
+      harm(join(context.dataDir, 'products-1.db'));
+      await catchUpIndex({ dataDir: context.dataDir });
+      expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
+      expect(indexFiles(context.dataDir), harm.name).toHaveLength(1);
     }
   });
 
   it('is made anew when a backup of the log was restored, also when that has grown since', async () => {
-    const world = await openProductWorld();
-    await world.index(...newsOf(40));
-    const other = await openProductWorld();
+    const context = await openProductContext();
+    await context.index(...newsOf(40));
+    const other = await openProductContext();
     await other.deliver(...created({ Id: 'of the other log' }), ...newsOf(60));
-    await world.store.close();
+    await context.store.close();
     await other.store.close();
-    for (const name of readdirSync(world.dataDir)) {
-      if (name.startsWith('earshot.db')) rmSync(join(world.dataDir, name));
+    for (const name of readdirSync(context.dataDir)) {
+      if (name.startsWith('earshot.db')) rmSync(join(context.dataDir, name));
     }
-    copyFileSync(join(other.dataDir, 'earshot.db'), join(world.dataDir, 'earshot.db'));
-    await catchUpIndex({ dataDir: world.dataDir });
-    expect(await countsOf(world)).toEqual(countsAndOne(60));
+    copyFileSync(join(other.dataDir, 'earshot.db'), join(context.dataDir, 'earshot.db'));
+    await catchUpIndex({ dataDir: context.dataDir });
+    expect(await countsOf(context)).toEqual(countsAndOne(60));
   });
 
   it('is built anew by one program at a time', async () => {
-    const world = await openProductWorld();
-    await world.index(...newsOf(300));
-    const { dataDir } = world;
+    const context = await openProductContext();
+    await context.index(...newsOf(300));
+    const { dataDir } = context;
     const results = await Promise.allSettled([
       rebuildIndex({ dataDir }),
       rebuildIndex({ dataDir }),
     ]);
     const refused = results.filter((result) => result.status === 'rejected');
     expect(refused).toMatchObject([{ reason: { code: 'conflict' } }]);
-    expect(await countsOf(world)).toEqual(expectedCounts(300));
+    expect(await countsOf(context)).toEqual(expectedCounts(300));
   });
 
   it('is made anew where damage is found in the middle of the file', async () => {
-    const world = await openProductWorld();
-    await world.index(...newsOf(400));
-    damageInside(join(world.dataDir, 'products-1.db'));
-    await world.index(...newsOf(420).slice(newsOf(400).length));
-    expect(await countsOf(world)).toEqual(expectedCounts(420));
+    const context = await openProductContext();
+    await context.index(...newsOf(400));
+    damageInside(join(context.dataDir, 'products-1.db'));
+    await context.index(...newsOf(420).slice(newsOf(400).length));
+    expect(await countsOf(context)).toEqual(expectedCounts(420));
   });
 
   it('reads a body with very many notifications once', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const count = 3_000;
     const items = Array.from({ length: count }, (_, i) => ({
       AckId: `many-${i}`,
@@ -212,28 +217,28 @@ describe('the index', () => {
       SubscriptionEvent: 'created',
       value: { Id: `many-${i}`, Name: `${i}.SAFE` },
     }));
-    await deliverTogether(world, items);
-    await catchUpIndex({ dataDir: world.dataDir });
-    expect(await world.products.indexState()).toMatchObject({ products: count, skipped: 0 });
+    await deliverTogether(context, items);
+    await catchUpIndex({ dataDir: context.dataDir });
+    expect(await context.products.indexState()).toMatchObject({ products: count, skipped: 0 });
   }, 10_000);
 
   it('says what to do while there is none', async () => {
-    const world = await openProductWorld();
-    await expect(world.products.indexState()).rejects.toThrow(/earshot index rebuild/);
+    const context = await openProductContext();
+    await expect(context.products.indexState()).rejects.toThrow(/earshot index rebuild/);
   });
 
   it('passes over what it cannot read, and tells how much that was', async () => {
-    const world = await openProductWorld();
-    await world.deliver(...newsOf(10));
-    replaceBody(world.dataDir, 2, Buffer.from('not json'));
-    await catchUpIndex({ dataDir: world.dataDir });
-    expect(await world.products.indexState()).toMatchObject({ skipped: 1 });
+    const context = await openProductContext();
+    await context.deliver(...newsOf(10));
+    replaceBody(context.dataDir, 2, Buffer.from('not json'));
+    await catchUpIndex({ dataDir: context.dataDir });
+    expect(await context.products.indexState()).toMatchObject({ skipped: 1 });
   });
 
   it('is made anew beside the receiver where it is of an older version, which tells that and goes on', async () => {
-    const world = await openProductWorld();
-    const { dataDir, products } = world;
-    await world.index(...created({ Id: 'first' }));
+    const context = await openProductContext();
+    const { dataDir, products } = context;
+    await context.index(...created({ Id: 'first' }));
     const old = new Sqlite(join(dataDir, 'products-1.db'));
     // The tables of the first version.
     old.exec('DROP TABLE product_event; ALTER TABLE progress RENAME COLUMN mark TO dedupe_key');
@@ -245,13 +250,13 @@ describe('the index', () => {
       ProductId: `product-${i}`,
       SubscriptionEvent: 'created',
     }));
-    await deliverTogether(world, items);
+    await deliverTogether(context, items);
     const told: { fields: object; message: string }[] = [];
-    world.follow((fields: object, message: string) => void told.push({ fields, message }));
+    context.follow((fields: object, message: string) => void told.push({ fields, message }));
     await expect.poll(() => told.length).toBeGreaterThan(0);
     // Nobody is refused meanwhile.
     expect(await products.count({ entity: 'Products', filter: null })).toBeGreaterThan(0);
-    await world.deliver({ event: 'modified', record: { Id: 'first' } });
+    await context.deliver({ event: 'modified', record: { Id: 'first' } });
     const lastPosition = count + 2;
     await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
     await expect
@@ -264,7 +269,7 @@ describe('the index', () => {
   }, 40_000);
 
   it('gets what is new where the library asks, even where the log ends before what it had indexed, as a restored one does', async () => {
-    const { store, dataDir } = await openProductWorld();
+    const { store, dataDir } = await openProductContext();
     let lastPosition = 2;
     const { products, close } = openStoredProducts(dataDir, {
       lastPosition: async () => lastPosition,

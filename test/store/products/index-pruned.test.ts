@@ -10,10 +10,10 @@ import { pruneBefore } from '../pruning/prune-to.ts';
 import {
   created,
   generatedRecords,
-  openProductWorld,
-  type ProductWorld,
+  openProductContext,
+  type ProductContext,
   type TestNews,
-} from './product-world.ts';
+} from './product-context.ts';
 
 const records = generatedRecords(12, 5);
 const firstUs = Date.UTC(2026, 0, 1) * 1000;
@@ -55,7 +55,7 @@ function contentOf(dataDir: string) {
   return content;
 }
 
-async function expectAsRebuilt({ dataDir }: ProductWorld): Promise<void> {
+async function expectAsRebuilt({ dataDir }: ProductContext): Promise<void> {
   const pruned = contentOf(dataDir);
   await rebuildIndex({ dataDir });
   expect(pruned).toEqual(contentOf(dataDir));
@@ -68,13 +68,13 @@ describe('an index of a pruned log', () => {
         fc.array(someNews, { minLength: 2, maxLength: 60 }),
         fc.nat(60),
         async (news, cut) => {
-          const world = await openProductWorld();
-          await world.index(...news);
+          const context = await openProductContext();
+          await context.index(...news);
           const going = Math.min(cut, news.length - 1);
-          const { notifications } = await pruneBefore(world.store, firstUs + going + 1);
+          const { notifications } = await pruneBefore(context.store, firstUs + going + 1);
           expect(notifications).toBe(going);
-          expect(await pruneIndex({ dataDir: world.dataDir, signal })).toBe(going);
-          await expectAsRebuilt(world);
+          expect(await pruneIndex({ dataDir: context.dataDir, signal })).toBe(going);
+          await expectAsRebuilt(context);
         },
       ),
       { numRuns: times(6, 12) },
@@ -82,44 +82,44 @@ describe('an index of a pruned log', () => {
   }, 120_000);
 
   it('loses products whose last notification went, and shows the others without a fault', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const [gone, kept, bare] = records;
     if (gone === undefined || kept === undefined || bare === undefined) throw new Error('too few');
     const deleted = { event: 'deleted', record: null, productId: bare.Id };
-    await world.index(
+    await context.index(
       ...created(gone, kept, bare),
       { event: 'modified', record: { ...kept, ModificationDate: '2027-01-01T00:00:00Z' } },
       { ...deleted, productName: String(bare.Name) },
     );
-    await pruneBefore(world.store, firstUs + 4);
+    await pruneBefore(context.store, firstUs + 4);
     // Before the index knows of it, its records are gone already.
-    expect(await world.find('Products', "Collection/Name eq 'none'")).toEqual([]);
-    expect((await world.find('Products')).map(({ record }) => record.Id)).toContain(gone.Id);
-    await pruneIndex({ dataDir: world.dataDir, signal });
-    const alive = await world.find('Products');
+    expect(await context.find('Products', "Collection/Name eq 'none'")).toEqual([]);
+    expect((await context.find('Products')).map(({ record }) => record.Id)).toContain(gone.Id);
+    await pruneIndex({ dataDir: context.dataDir, signal });
+    const alive = await context.find('Products');
     expect(alive.map(({ record }) => record.ModificationDate)).toEqual(['2027-01-01T00:00:00Z']);
-    const tombstones = await world.find('DeletedProducts');
+    const tombstones = await context.find('DeletedProducts');
     expect(tombstones.map(({ row }) => [row.productName, row.tile])).toEqual([[bare.Name, null]]);
-    await expectAsRebuilt(world);
+    await expectAsRebuilt(context);
   });
 
   it('is pruned by the receiver that keeps it, while notifications arrive', async () => {
-    const world = await openProductWorld();
-    await world.index(...created(...records));
-    world.follow();
-    await pruneBefore(world.store, firstUs + records.length);
-    await world.deliver(...created({ Id: 'one more' }));
+    const context = await openProductContext();
+    await context.index(...created(...records));
+    context.follow();
+    await pruneBefore(context.store, firstUs + records.length);
+    await context.deliver(...created({ Id: 'one more' }));
     await expect
-      .poll(async () => (await world.find('Products')).map(({ row }) => row.productId), {
+      .poll(async () => (await context.find('Products')).map(({ row }) => row.productId), {
         timeout: 10_000,
       })
       .toEqual(['one more', records.at(-1)?.Id]);
   });
 
   it('is not made where there is none', async () => {
-    const world = await openProductWorld();
-    await world.deliver(...created({ Id: 'one' }));
-    expect(await pruneIndex({ dataDir: world.dataDir, signal })).toBe(0);
-    expect(readdirSync(world.dataDir).filter((name) => name.startsWith('products'))).toEqual([]);
+    const context = await openProductContext();
+    await context.deliver(...created({ Id: 'one' }));
+    expect(await pruneIndex({ dataDir: context.dataDir, signal })).toBe(0);
+    expect(readdirSync(context.dataDir).filter((name) => name.startsWith('products'))).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FoundProduct } from '../../../src/domain/products.ts';
-import { openProductWorld, type TestNews, type TestRecord } from './product-world.ts';
+import { openProductContext, type TestNews, type TestRecord } from './product-context.ts';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
 
@@ -63,15 +63,15 @@ function stateOf({ row, record }: FoundProduct) {
 
 describe('the state of a product', () => {
   it('is the same whatever the order of its notifications, and however often they come', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const cases = fc.sample(shuffled, 500);
-    await world.index(
+    await context.index(
       ...cases.flatMap(([inOrder, shuffle], i) => [
         ...named(inOrder, `${i}-in-order`),
         ...named(shuffle, `${i}-shuffled`),
       ]),
     );
-    const found = [...(await world.find('Products')), ...(await world.find('DeletedProducts'))];
+    const found = [...(await context.find('Products')), ...(await context.find('DeletedProducts'))];
     const states = new Map(found.map((one) => [one.row.productId, stateOf(one)]));
     expect(found).toHaveLength(2 * cases.length);
     cases.forEach(([inOrder], i) => {
@@ -82,13 +82,13 @@ describe('the state of a product', () => {
   }, 30_000);
 
   it('is that of the newest modification, also when an older one comes later', async () => {
-    const world = await openProductWorld();
-    await world.index(
+    const context = await openProductContext();
+    await context.index(
       { event: 'modified', record: alive('a', 9) },
       { event: 'created', record: alive('a', 1) },
       { event: 'modified', record: alive('a', 5) },
     );
-    const [found, ...others] = await world.find('Products');
+    const [found, ...others] = await context.find('Products');
     expect(others).toEqual([]);
     expect(found).toMatchObject({
       record: { ContentLength: 9 },
@@ -97,46 +97,46 @@ describe('the state of a product', () => {
   });
 
   it('is a tombstone with date and cause once it is deleted, and stays one when older news come', async () => {
-    const world = await openProductWorld();
-    await world.index(
+    const context = await openProductContext();
+    await context.index(
       { event: 'deleted', record: gone('a', 5, 'Corrupted product') },
       { event: 'modified', record: alive('a', 4) },
     );
-    expect(await world.find('Products')).toEqual([]);
-    const [tombstone] = await world.find('DeletedProducts');
+    expect(await context.find('Products')).toEqual([]);
+    const [tombstone] = await context.find('DeletedProducts');
     expect(tombstone?.row).toMatchObject({ productId: 'a', deletionCause: 'Corrupted product' });
     expect(tombstone?.record).toEqual(gone('a', 5, 'Corrupted product'));
   });
 
   it('is alive again when the catalogue has modified it after the deletion', async () => {
-    const world = await openProductWorld();
-    await world.index(
+    const context = await openProductContext();
+    await context.index(
       { event: 'deleted', record: gone('a', 5) },
       { event: 'modified', record: alive('a', 6) },
     );
-    expect(await world.find('DeletedProducts')).toEqual([]);
-    expect(await world.find('Products')).toMatchObject([{ row: { deletionUs: null } }]);
+    expect(await context.find('DeletedProducts')).toEqual([]);
+    expect(await context.find('Products')).toMatchObject([{ row: { deletionUs: null } }]);
   });
 
   it('keeps the last record when the deletion comes without one, and tells when it was heard of', async () => {
-    const world = await openProductWorld();
-    await world.index(
+    const context = await openProductContext();
+    await context.index(
       { event: 'created', record: alive('a', 1, { Online: true }) },
       { event: 'deleted', record: null, productId: 'a', notificationDate: at(8) },
     );
-    const [tombstone] = await world.find('DeletedProducts', `DeletionDate ge ${at(8)}`);
+    const [tombstone] = await context.find('DeletedProducts', `DeletionDate ge ${at(8)}`);
     expect(tombstone?.record).toMatchObject({ ContentLength: 1, DeletionCause: null });
     expect(tombstone?.row.deletionUs).toBe(Date.parse(at(8)) * 1000);
   });
 
   it('is a name alone while no record has come', async () => {
-    const world = await openProductWorld();
-    await world.index({ event: 'created', record: null, productId: 'a', productName: 'a.SAFE' });
-    expect(await world.find('Products', "contains(Name,'a.SA')")).toMatchObject([
+    const context = await openProductContext();
+    await context.index({ event: 'created', record: null, productId: 'a', productName: 'a.SAFE' });
+    expect(await context.find('Products', "contains(Name,'a.SA')")).toMatchObject([
       { record: { Id: 'a', Name: 'a.SAFE' }, row: { productName: 'a.SAFE', sizeBytes: null } },
     ]);
-    await world.index({ event: 'modified', record: alive('a', 3, { Name: 'b.SAFE' }) });
-    expect(await world.find('Products', "contains(Name,'a.SA')")).toEqual([]);
-    expect(await world.find('Products', "contains(Name,'b.SA')")).toHaveLength(1);
+    await context.index({ event: 'modified', record: alive('a', 3, { Name: 'b.SAFE' }) });
+    expect(await context.find('Products', "contains(Name,'a.SA')")).toEqual([]);
+    expect(await context.find('Products', "contains(Name,'b.SA')")).toHaveLength(1);
   });
 });

@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
-import { openProductWorld, type ProductWorld, type TestNews } from './product-world.ts';
+import { openProductContext, type ProductContext, type TestNews } from './product-context.ts';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
 const atUs = (minute: number) => (Date.UTC(2026, 0, 1) + minute * 60_000) * 1000;
@@ -41,8 +41,8 @@ const recoveredDeletion: TestNews = {
 };
 const manyIds = Array.from({ length: 10 }, (_, i) => idOf(i));
 
-async function told(world: ProductWorld) {
-  const { products } = world;
+async function told(context: ProductContext) {
+  const { products } = context;
   const ask = (subscription: string) =>
     products.pushedEvents({ subscription, productIds: manyIds });
   const delays = await products.delays({ sinceUs: 0, untilUs: atUs(1_000) });
@@ -50,12 +50,12 @@ async function told(world: ProductWorld) {
     test: await ask('test'),
     other: await ask('other'),
     delays,
-    gone: await world.find('DeletedProducts'),
+    gone: await context.find('DeletedProducts'),
   };
 }
 
 /** Changes the log as another part of the program would. */
-function changeLog({ dataDir }: ProductWorld, sql: string, ...values: unknown[]): void {
+function changeLog({ dataDir }: ProductContext, sql: string, ...values: unknown[]): void {
   const log = new Sqlite(join(dataDir, 'earshot.db'));
   expect(log.prepare(sql).run(...values).changes).toBe(1);
   log.close();
@@ -63,9 +63,9 @@ function changeLog({ dataDir }: ProductWorld, sql: string, ...values: unknown[])
 
 describe('pushed events', () => {
   it("have the catalogue's dates of their own records, and the ids that were asked for", async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const id = idOf(1);
-    await world.index(
+    await context.index(
       { event: 'created', record: alive(id, 2), notificationDate: at(3), receivedAtUs: atUs(4) },
       { event: 'MODIFIED', record: alive(id, 5), notificationDate: null, receivedAtUs: atUs(6) },
       { event: 'deleted', record: gone(id, 7), receivedAtUs: atUs(8) },
@@ -74,7 +74,7 @@ describe('pushed events', () => {
     );
     const asked = id.toUpperCase();
     const productIds = [asked, idOf(2)];
-    const events = await world.products.pushedEvents({ subscription: 'test', productIds });
+    const events = await context.products.pushedEvents({ subscription: 'test', productIds });
     const row = { productId: asked, notificationUs: atUs(0) };
     const times = (position: number, minutes: (number | null)[]) => {
       const [eventUs, stateUs, receivedUs] = minutes.map((one) =>
@@ -92,9 +92,9 @@ describe('pushed events', () => {
   });
 
   it('are those of one subscription, and none that were recovered', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const record = alive(idOf(1), 2);
-    await world.index(
+    await context.index(
       { event: 'created', record, subscription: 'other' },
       { event: 'created', record, subscription: null },
       { event: 'created', record, source: 'reconcile' },
@@ -102,7 +102,7 @@ describe('pushed events', () => {
     );
     const ask = async (subscription: string) => {
       const productIds = [idOf(1), idOf(1)];
-      const events = await world.products.pushedEvents({ subscription, productIds });
+      const events = await context.products.pushedEvents({ subscription, productIds });
       return events.map(({ position }) => position);
     };
     expect(await ask('test')).toEqual([4]);
@@ -111,68 +111,70 @@ describe('pushed events', () => {
   });
 
   it('are found for a thousand products at once', async () => {
-    const world = await openProductWorld();
+    const context = await openProductContext();
     const productIds = Array.from({ length: 1_000 }, (_, i) => `product-${i}`);
-    await world.index(...productIds.map((Id): TestNews => ({ event: 'created', record: { Id } })));
-    const events = await world.products.pushedEvents({ subscription: 'test', productIds });
+    await context.index(
+      ...productIds.map((Id): TestNews => ({ event: 'created', record: { Id } })),
+    );
+    const events = await context.products.pushedEvents({ subscription: 'test', productIds });
     expect(events.map(({ productId }) => productId)).toEqual(productIds);
   });
 
   it('are the same, as delays are, after a rebuild as after they were indexed one by one', async () => {
-    const world = await openProductWorld();
-    world.follow();
-    for (const news of manyNews) await world.deliver(news);
-    await world.deliver(recoveredDeletion);
+    const context = await openProductContext();
+    context.follow();
+    for (const news of manyNews) await context.deliver(news);
+    await context.deliver(recoveredDeletion);
     await expect
-      .poll(() => world.products.indexedPosition().catch(() => 0))
+      .poll(() => context.products.indexedPosition().catch(() => 0))
       .toBe(manyNews.length + 1);
-    const live = await told(world);
+    const live = await told(context);
     const expected = manyNews.filter(
       ({ source, subscription }) => source === 'push' && subscription === 'test',
     );
     expect(live.test).toHaveLength(expected.length);
     // Pushes of recovered events come late, between one indexing and the other.
-    for (const position of [6, manyNews.length + 1]) claim(world, position);
-    await rebuildIndex({ dataDir: world.dataDir });
-    expect(await told(world)).toEqual(live);
+    for (const position of [6, manyNews.length + 1]) claim(context, position);
+    await rebuildIndex({ dataDir: context.dataDir });
+    expect(await told(context)).toEqual(live);
   });
 
   it('lack what could not be read, so that it is looked up again', async () => {
-    const world = await openProductWorld();
-    await world.deliver(
+    const context = await openProductContext();
+    await context.deliver(
       { event: 'created', record: alive(idOf(1), 2) },
       { event: 'modified', record: alive(idOf(1), 3) },
       { event: 'created', record: alive(idOf(2), 2) },
     );
-    replaceBody(world.dataDir, 1, Buffer.from('not json'));
-    await catchUpIndex({ dataDir: world.dataDir });
+    replaceBody(context.dataDir, 1, Buffer.from('not json'));
+    await catchUpIndex({ dataDir: context.dataDir });
     const productIds = [idOf(1), idOf(2)];
-    const events = await world.products.pushedEvents({ subscription: 'test', productIds });
+    const events = await context.products.pushedEvents({ subscription: 'test', productIds });
     expect(events.map(({ position }) => position)).toEqual([2, 3]);
-    expect(await world.products.indexState()).toMatchObject({ skipped: 1, indexedPosition: 3 });
+    expect(await context.products.indexState()).toMatchObject({ skipped: 1, indexedPosition: 3 });
   });
 });
 
 describe('the index of a log whose last event was recovered', () => {
   it('is kept when a push of that event comes late', async () => {
-    const world = await openProductWorld();
-    await world.index(
+    const context = await openProductContext();
+    await context.index(
       { event: 'created', record: alive(idOf(1), 2) },
       { event: 'created', record: alive(idOf(2), 2), source: 'reconcile' },
     );
-    claim(world, 2);
-    expect(await world.products.indexedPosition()).toBe(2);
-    await catchUpIndex({ dataDir: world.dataDir });
+    claim(context, 2);
+    expect(await context.products.indexedPosition()).toBe(2);
+    await catchUpIndex({ dataDir: context.dataDir });
     // Of another log there would be a new file.
-    expect(readdirSync(world.dataDir)).toContain('products-1.db');
-    expect(await world.products.indexedPosition()).toBe(2);
+    expect(readdirSync(context.dataDir)).toContain('products-1.db');
+    expect(await context.products.indexedPosition()).toBe(2);
   });
 });
 
 /** What becomes of the row of a recovered event when a push of it comes after all. */
-function claim(world: ProductWorld, position: number): void {
+function claim(context: ProductContext, position: number): void {
   changeLog(
-    world,
+    context,
     `UPDATE notification SET dedupe_key = randomblob(24), ack_id = 'late ' || position, pushed_at_us = ?,
        notification_date_us = ?, times_seen = times_seen + 1, last_seen_at_us = ?
      WHERE position = ? AND source = 'reconcile'`,

@@ -18,10 +18,10 @@ import {
   created,
   generatedRecords,
   oddRecords,
-  openProductWorld,
+  openProductContext,
   realRecords,
   type TestRecord,
-} from './product-world.ts';
+} from './product-context.ts';
 
 const deletion = (record: TestRecord, i: number): TestRecord => {
   const { Online: _, PublicationDate: __, ModificationDate: ___, ...rest } = record;
@@ -43,8 +43,8 @@ describe('searching the index', () => {
       const alive = make();
       if (alive.length === 0) context.skip('the folder ../shared/fixtures is not there');
       const gone = alive.filter((_, i) => i % 3 === 0).map(deletion);
-      const world = await openProductWorld();
-      await world.index(
+      const productContext = await openProductContext();
+      await productContext.index(
         ...created(...alive),
         ...gone.map((record) => ({ event: 'deleted', record })),
       );
@@ -59,9 +59,9 @@ describe('searching the index', () => {
         fc.constantFrom(...entities),
         async (filter, entity) => {
           const wanted = views[entity].filter(compileFilter(filter)).map((view) => view.text('Id'));
-          const found = await all(world.products.find({ entity, filter, records: false }));
+          const found = await all(productContext.products.find({ entity, filter, records: false }));
           expect(found.map(({ row }) => row.productId).toSorted()).toEqual(wanted.toSorted());
-          expect(await world.products.count({ entity, filter })).toBe(wanted.length);
+          expect(await productContext.products.count({ entity, filter })).toBe(wanted.length);
           matched += wanted.length;
         },
       );

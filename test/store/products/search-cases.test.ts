@@ -5,9 +5,15 @@ import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { windowsBelow } from '../../../src/store/products/search/candidates.ts';
-import { all, created, oddRecords, openProductWorld, type TestRecord } from './product-world.ts';
+import {
+  all,
+  created,
+  oddRecords,
+  openProductContext,
+  type TestRecord,
+} from './product-context.ts';
 
-const world =
+const wholeWorld =
   "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
 const place = "geography'SRID=4326;POLYGON ((1 2, 3 2, 3 4, 1 2))'";
 
@@ -27,20 +33,20 @@ const nameTree = (operation: 'contains' | 'endswith', text: string): FilterTree 
 
 describe('the index finds', () => {
   it('products with an absurd cloud cover by their place, and by that value', async () => {
-    const { index, find } = await openProductWorld();
+    const { index, find } = await openProductContext();
     await index(...created(cloudy('a', 1e300), cloudy('b', -1e300), cloudy('c', 20)));
     const ids = async (filter: string) =>
       (await find('Products', filter)).map(({ row }) => row.productId).toSorted();
     const cover = (condition: string) =>
       `Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/Value ${condition})`;
-    expect(await ids(world)).toEqual(['a', 'b', 'c']);
-    expect(await ids(`${world} and ${cover('gt 100')}`)).toEqual(['a']);
-    expect(await ids(`${world} and ${cover('lt 0')}`)).toEqual(['b']);
-    expect(await ids(`${world} and ${cover('le 20')}`)).toEqual(['b', 'c']);
+    expect(await ids(wholeWorld)).toEqual(['a', 'b', 'c']);
+    expect(await ids(`${wholeWorld} and ${cover('gt 100')}`)).toEqual(['a']);
+    expect(await ids(`${wholeWorld} and ${cover('lt 0')}`)).toEqual(['b']);
+    expect(await ids(`${wholeWorld} and ${cover('le 20')}`)).toEqual(['b', 'c']);
   });
 
   it('what evaluation finds, for every pair of kinds and every type of value', async () => {
-    const { index, find } = await openProductWorld();
+    const { index, find } = await openProductContext();
     await index(...created(...oddRecords));
     const views = oddRecords.map((record) => productView({ ...record }));
     const kinds = ['String', 'Double', 'Integer', 'DateTimeOffset'];
@@ -66,7 +72,7 @@ describe('the index finds', () => {
   });
 
   it('names that hold a NUL or half a character, or are asked for with one', async () => {
-    const { index, products } = await openProductWorld();
+    const { index, products } = await openProductContext();
     await index(...created({ Id: 'a', Name: 'one\0two' }, { Id: 'b', Name: 'half \ud83d end' }));
     const ids = async (filter: FilterTree) =>
       (await all(products.find({ entity: 'Products', filter }))).map(({ row }) => row.productId);
@@ -76,7 +82,7 @@ describe('the index finds', () => {
   });
 
   it('by an index each product once, page by page in both directions', async () => {
-    const { index, find, products } = await openProductWorld();
+    const { index, find, products } = await openProductContext();
     const ids = Array.from({ length: 10 }, (_, i) => `product-${i}`);
     await index(...created(...ids.map((Id) => cloudy(Id, 5))));
     for (const direction of ['asc', 'desc'] as const) {
@@ -98,7 +104,7 @@ describe('the index finds', () => {
   });
 
   it('nothing by an order that products do not have', async () => {
-    const { index, find } = await openProductWorld();
+    const { index, find } = await openProductContext();
     await index(...created(cloudy('a', 5)));
     const order = { by: 'DeletionDate', direction: 'asc' } as const;
     await expect(find('Products', '', { order })).rejects.toMatchObject({ code: 'invalid' });
@@ -108,7 +114,7 @@ describe('the index finds', () => {
 
 describe('a question that is given up', () => {
   it('ends, whether rows are read or counted, and the next one is answered', async () => {
-    const { index, products } = await openProductWorld();
+    const { index, products } = await openProductContext();
     const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
     await index(...created(...records));
     // Only records can answer it, and none does.

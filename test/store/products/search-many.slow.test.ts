@@ -8,10 +8,10 @@ import { productView } from '../../../src/filter/product-view.ts';
 import {
   all,
   created,
-  openProductWorld,
-  type ProductWorld,
+  openProductContext,
+  type ProductContext,
   type TestRecord,
-} from './product-world.ts';
+} from './product-context.ts';
 
 const count = 12_000;
 
@@ -84,13 +84,13 @@ const order = fc.record({
 describe('searching 12,000 products', () => {
   it('finds the same as evaluating each, in each order, page by page from where the last one ended', async () => {
     const records = Array.from({ length: count }, (_, i) => smallRecord(i));
-    const world = await openProductWorld();
-    await world.index(...created(...records));
+    const context = await openProductContext();
+    await context.index(...created(...records));
     const views = records.map((record, i) => ({ view: productView(record), position: i + 1 }));
     // Over the edge of the first window, where each of them matches.
     const newestFirst = { by: 'received', direction: 'desc' } as const;
     const everything = { filter: text('MSIL'), order: newestFirst, limit: count + 1 };
-    expect(await inPages(world, everything)).toEqual(
+    expect(await inPages(context, everything)).toEqual(
       views.map(({ position }) => position).toReversed(),
     );
     const property = fc.asyncProperty(
@@ -105,9 +105,9 @@ describe('searching 12,000 products', () => {
         const wanted = views
           .filter(({ view }) => test(view))
           .sort((a, b) => sign * (compare(value(a), value(b)) || a.position - b.position));
-        const found = await inPages(world, { filter: tree, order: by, limit });
+        const found = await inPages(context, { filter: tree, order: by, limit });
         expect(found).toEqual(wanted.map(({ position }) => position));
-        expect(await world.products.count({ entity: 'Products', filter: tree })).toBe(
+        expect(await context.products.count({ entity: 'Products', filter: tree })).toBe(
           wanted.length,
         );
       },
@@ -119,8 +119,8 @@ describe('searching 12,000 products', () => {
 const compare = (a: number, b: number) => (a === b ? 0 : a < b ? -1 : 1);
 
 async function inPages(
-  { products }: ProductWorld,
-  query: Omit<Parameters<ProductWorld['products']['find']>[0], 'entity'> & { limit: number },
+  { products }: ProductContext,
+  query: Omit<Parameters<ProductContext['products']['find']>[0], 'entity'> & { limit: number },
 ): Promise<number[]> {
   const positions: number[] = [];
   const asked = { ...query, entity: 'Products', records: false } as const;

@@ -23,7 +23,7 @@ const window = 'Between 20 May 2024 00:00 UTC and 21 May 2024 00:00 UTC';
 const textOf = (...of: Parameters<typeof factsOf>) => digestText(factsOf(...of));
 
 /** Numbers, dates, codes and names of a text that stand nowhere in the sheet. */
-function strayWords(...of: Parameters<typeof factsOf>): string[] {
+function strayText(...of: Parameters<typeof factsOf>): string[] {
   const facts = factsOf(...of);
   const sheet = digestSheet(facts)
     .facts.map(({ text }) => text)
@@ -75,7 +75,7 @@ describe('the text of a digest', () => {
         'The deleted products were corrupted (1), obsolete (1) and deleted for other or unknown causes (1); 3 products have no footprint.',
       ].join(' '),
     );
-    expect(strayWords(events)).toEqual([]);
+    expect(strayText(events)).toEqual([]);
   });
 
   it('describes a single product in the singular', () => {
@@ -193,7 +193,7 @@ describe('the text of a digest', () => {
   it('says when a median is that of a sample', () => {
     const events = many(25_000, (index) => ({ row: { cloudCoverPercent: index / 250 } }));
     expect(textOf(events)).toMatch(/with a median of \d\d\.\d % \(of a sample\);/);
-    expect(strayWords(events)).toEqual([]);
+    expect(strayText(events)).toEqual([]);
   });
 
   it('keeps to the facts, in at most six sentences, whatever arrived', () => {
@@ -221,7 +221,7 @@ describe('the text of a digest', () => {
     fc.assert(
       fc.property(events, name, (all, subscription) => {
         const text = textOf(all, { subscription });
-        expect(strayWords(all, { subscription })).toEqual([]);
+        expect(strayText(all, { subscription })).toEqual([]);
         expect(text.split(/\. (?=[A-Z\d])/).length).toBeLessThanOrEqual(6);
         expect(text).toMatch(/^Between [^\n]*\.$/);
         expect(text).not.toMatch(/null|undefined|NaN|gnore| {2}| [,.;]|\(\)|""/);

@@ -2,20 +2,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  areaWords,
-  countWords,
-  dateWords,
-  delayWords,
-  durationWords,
-  listWords,
-  percentWords,
-  sizeWords,
+  areaPhrase,
+  countPhrase,
+  datePhrase,
+  delayPhrase,
+  durationPhrase,
+  listPhrase,
+  percentPhrase,
+  sizePhrase,
 } from '../../../src/summary/facts/phrases.ts';
 import {
-  countriesTold,
-  nearWords,
-  overWords,
-  regionWords,
+  countriesNamed,
+  nearPhrase,
+  overPhrase,
+  regionPhrase,
 } from '../../../src/summary/facts/words.ts';
 import { near, place, us } from './found-product.ts';
 
@@ -32,7 +32,7 @@ describe('values in words', () => {
     [Number.NaN, null],
     [null, null],
   ])('writes the date %s as %s', (value, words) => {
-    expect(dateWords(value)).toBe(words);
+    expect(datePhrase(value)).toBe(words);
   });
 
   it.each([
@@ -53,20 +53,20 @@ describe('values in words', () => {
     [-hourUs, null],
     [40_000 * dayUs, null],
   ])('writes the duration %s as %s', (value, words) => {
-    expect(durationWords(value)).toBe(words);
+    expect(durationPhrase(value)).toBe(words);
   });
 
   it('writes a delay of hours as a reader computes it from the two dates', () => {
     const [from, to] = [us('2026-01-01T10:15:50Z'), us('2026-01-01T14:52:10Z')];
-    expect([dateWords(from), dateWords(to)].map((text) => text?.slice(-9, -4))).toEqual([
+    expect([datePhrase(from), datePhrase(to)].map((text) => text?.slice(-9, -4))).toEqual([
       '10:15',
       '14:52',
     ]);
-    expect(delayWords(from, to)).toBe('4 h 37 min');
-    expect(delayWords(from, from + 46 * secondUs)).toBe('46 s');
-    expect(delayWords(to, from)).toBeNull();
-    expect(delayWords(null, to)).toBeNull();
-    expect(delayWords(from, Number.MAX_SAFE_INTEGER)).toBeNull();
+    expect(delayPhrase(from, to)).toBe('4 h 37 min');
+    expect(delayPhrase(from, from + 46 * secondUs)).toBe('46 s');
+    expect(delayPhrase(to, from)).toBeNull();
+    expect(delayPhrase(null, to)).toBeNull();
+    expect(delayPhrase(from, Number.MAX_SAFE_INTEGER)).toBeNull();
   });
 
   it.each([
@@ -81,7 +81,7 @@ describe('values in words', () => {
     [1e16, null],
     [Number.NaN, null],
   ])('writes the size %s as %s', (value, words) => {
-    expect(sizeWords(value)).toBe(words);
+    expect(sizePhrase(value)).toBe(words);
   });
 
   it.each([
@@ -91,7 +91,7 @@ describe('values in words', () => {
     [0.01, null],
     [6e8, null],
   ])('writes the area %s as %s', (value, words) => {
-    expect(areaWords(value)).toBe(words);
+    expect(areaPhrase(value)).toBe(words);
   });
 
   it.each([
@@ -105,27 +105,27 @@ describe('values in words', () => {
     [-1, null],
     [Number.NaN, null],
   ])('writes the share %s as %s', (value, words) => {
-    expect(percentWords(value)).toBe(words);
+    expect(percentPhrase(value)).toBe(words);
   });
 
   it('marks thousands, and joins lists', () => {
-    expect([0, 999, 1000, 1_234_567].map(countWords)).toEqual(['0', '999', '1,000', '1,234,567']);
-    expect(listWords([])).toBe('');
-    expect(listWords(['a'])).toBe('a');
-    expect(listWords(['a', 'b', 'c'])).toBe('a, b and c');
+    expect([0, 999, 1000, 1_234_567].map(countPhrase)).toEqual(['0', '999', '1,000', '1,234,567']);
+    expect(listPhrase([])).toBe('');
+    expect(listPhrase(['a'])).toBe('a');
+    expect(listPhrase(['a', 'b', 'c'])).toBe('a, b and c');
   });
 
   it('finds words of one form, or none, for any number', () => {
     const forms = [
-      [dateWords, /^\d{1,2} [A-Z][a-z]+ \d{4} \d\d:\d\d UTC$/],
-      [durationWords, /^(?:\d+ s|\d+ min|\d+ h(?: \d+ min)?|[\d,]+ days|more than \d+ years)$/],
-      [sizeWords, /^(?:1 byte|\d+ bytes|\d{1,3}\.\d [kMGT]B)$/],
-      [areaWords, /^(?:\d+\.\d|\d{1,3}(?:,\d{3})*) km²$/],
-      [percentWords, /^(?:(?:less|more) than )?\d+(?:\.\d)? %$/],
+      [datePhrase, /^\d{1,2} [A-Z][a-z]+ \d{4} \d\d:\d\d UTC$/],
+      [durationPhrase, /^(?:\d+ s|\d+ min|\d+ h(?: \d+ min)?|[\d,]+ days|more than \d+ years)$/],
+      [sizePhrase, /^(?:1 byte|\d+ bytes|\d{1,3}\.\d [kMGT]B)$/],
+      [areaPhrase, /^(?:\d+\.\d|\d{1,3}(?:,\d{3})*) km²$/],
+      [percentPhrase, /^(?:(?:less|more) than )?\d+(?:\.\d)? %$/],
     ] as const;
     fc.assert(
       fc.property(fc.oneof(fc.double(), fc.maxSafeInteger()), (value) => {
-        for (const [inWords, form] of forms) expect(inWords(value) ?? '').toMatch(orNothing(form));
+        for (const [inText, form] of forms) expect(inText(value) ?? '').toMatch(orNothing(form));
       }),
     );
   });
@@ -162,8 +162,8 @@ describe('a place in words', () => {
     [place({ Russia: 0.9 }), 'mostly Russia'],
     [place({}), null],
   ])('writes the regions of %o', (where, region) => {
-    expect(regionWords(where)).toBe(region);
-    expect(overWords(where)).toBe(region?.replace(/^(?:mostly )?/, '$&over ') ?? null);
+    expect(regionPhrase(where)).toBe(region);
+    expect(overPhrase(where)).toBe(region?.replace(/^(?:mostly )?/, '$&over ') ?? null);
   });
 
   it.each([
@@ -191,7 +191,7 @@ describe('a place in words', () => {
     ['Dominica', 'Dominica'],
     ['Poland', 'Poland'],
   ])('names %s as %s', (name, words) => {
-    expect(regionWords(place({ [name]: 1 }))).toBe(words);
+    expect(regionPhrase(place({ [name]: 1 }))).toBe(words);
   });
 
   it('names the places within, each with its country unless that was named', () => {
@@ -199,13 +199,13 @@ describe('a place in words', () => {
       near('Bern', 'Switzerland'),
       near('Bergamo', 'Italy'),
     ]);
-    expect(nearWords(where)).toEqual({
+    expect(nearPhrase(where)).toEqual({
       within: 'Bern (Switzerland) and Bergamo (Italy)',
       nearest: null,
     });
-    expect(nearWords(where, ['Switzerland'])?.within).toBe('Bern and Bergamo (Italy)');
-    expect(nearWords(where, countriesTold(where))?.within).toBe('Bern and Bergamo');
-    expect(nearWords(place({ Italy: 1 }))).toBeNull();
+    expect(nearPhrase(where, ['Switzerland'])?.within).toBe('Bern and Bergamo (Italy)');
+    expect(nearPhrase(where, countriesNamed(where))?.within).toBe('Bern and Bergamo');
+    expect(nearPhrase(place({ Italy: 1 }))).toBeNull();
   });
 
   it.each([
@@ -214,7 +214,7 @@ describe('a place in words', () => {
     [1234, null, 'about 1,230 km from Ushuaia (Argentina)'],
   ])('says how far the nearest one is: %s km %s', (distanceKm, direction, words) => {
     const one = near('Ushuaia', 'Argentina', distanceKm, direction);
-    expect(nearWords(place({}, { 'Scotia Sea': 1 }, [one]))).toEqual({
+    expect(nearPhrase(place({}, { 'Scotia Sea': 1 }, [one]))).toEqual({
       within: null,
       nearest: words,
     });

@@ -15,8 +15,8 @@ import {
 import { freePort } from '../../helpers/free-ports.ts';
 import { hasPebble, type Pebble } from '../../helpers/pebble.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { createClock, it, minuteUs, openProgram } from './pebble-world.ts';
-import { servedSerial, startReceiver, untilSaved } from './receiver-world.ts';
+import { createClock, it, minuteUs, openProgram } from './pebble-context.ts';
+import { servedSerial, startReceiver, untilSaved } from './receiver-context.ts';
 
 const token = 'LoqXcYV8q5ONbJQxbmR7SCTNo3tiAXDfowyjxAjEuX0';
 

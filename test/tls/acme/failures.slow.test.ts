@@ -25,7 +25,7 @@ import {
   openProgram,
   type Program,
   watchRequests,
-} from './pebble-world.ts';
+} from './pebble-context.ts';
 
 const noDoor = async () => undefined;
 

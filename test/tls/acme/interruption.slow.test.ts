@@ -8,8 +8,8 @@ import { describe, expect, onTestFinished, vi } from 'vitest';
 import type { AcmeContext } from '../../../src/tls/acme/order.ts';
 import { renew } from '../../../src/tls/acme/renew.ts';
 import { hasPebble, type Pebble, startPebble } from '../../helpers/pebble.ts';
-import { dayUs, it, openProgram, type Program, watchRequests } from './pebble-world.ts';
-import { handshake, servedSerial, startReceiver, untilSaved } from './receiver-world.ts';
+import { dayUs, it, openProgram, type Program, watchRequests } from './pebble-context.ts';
+import { handshake, servedSerial, startReceiver, untilSaved } from './receiver-context.ts';
 
 const diskPlaces: Place[] = [
   ['context.openListener', 1],

@@ -12,8 +12,8 @@ import {
   openProgram,
   savedState,
   watchRequests,
-} from './pebble-world.ts';
-import { createVerifyingClient, servedSerial, startReceiver } from './receiver-world.ts';
+} from './pebble-context.ts';
+import { createVerifyingClient, servedSerial, startReceiver } from './receiver-context.ts';
 
 const days = (count: number) => count * 24 * 3600;
 

@@ -11,14 +11,14 @@ import {
   minuteUs,
   openProgram,
   watchRequests,
-} from './pebble-world.ts';
+} from './pebble-context.ts';
 import {
   createVerifyingClient,
   handshake,
   servedSerial,
   startReceiver,
   untilSaved,
-} from './receiver-world.ts';
+} from './receiver-context.ts';
 
 const isServed = 'certificate changed; serving the new one';
 

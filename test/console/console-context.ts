@@ -89,11 +89,11 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
 
 /** Some products, published and deleted, in the index of the listener. */
 export async function openFilled(count = 45, deletedCount = count) {
-  const world = await openConsole();
+  const context = await openConsole();
   const { products: published, deleted } = generatedProducts(count);
-  world.products.add('Products', ...published);
-  world.products.add('DeletedProducts', ...deleted.slice(0, deletedCount));
-  return { ...world, published };
+  context.products.add('Products', ...published);
+  context.products.add('DeletedProducts', ...deleted.slice(0, deletedCount));
+  return { ...context, published };
 }
 
 /** Lets in the user `earshot` with the password `a: word`. */

@@ -1,7 +1,7 @@
 /** All that the doctor looks at, on loopback: a receiver over HTTPS, and the sandbox as catalogue. */
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openAccountWorld } from './account-world.ts';
+import { openAccountContext } from './account-context.ts';
 
 /** What `earshot doctor --json` prints of one finding. */
 export interface PrintedFinding {
@@ -12,9 +12,9 @@ export interface PrintedFinding {
 }
 
 /** Everything is closed when the test has finished. */
-export async function openDoctorWorld() {
-  const world = await openAccountWorld();
-  const { dataDir, env, log, run } = world;
+export async function openDoctorContext() {
+  const context = await openAccountContext();
+  const { dataDir, env, log, run } = context;
   // The program itself sets a mask that makes every file its owner's alone; a test must not.
   for (const name of readdirSync(dataDir)) chmodSync(join(dataDir, name), 0o600);
   const earshot = (argv: string[], changed: Record<string, string> = {}) =>
@@ -27,5 +27,5 @@ export async function openDoctorWorld() {
   };
   /** Warnings and errors of the receiver. */
   const complaints = () => log.filter((line) => /"level":"(warn|error)"/.test(line));
-  return { ...world, earshot, doctor, complaints };
+  return { ...context, earshot, doctor, complaints };
 }

@@ -23,7 +23,7 @@ import { type Ended, runCommand } from '../cli/fake-io.ts';
 
 const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 
-export interface MonthWorld {
+export interface MonthContext {
   dataDir: string;
   /** Holds `earshot.config.ts`. */
   folder: string;
@@ -51,12 +51,12 @@ export interface MonthWorld {
 }
 
 /** Starts the sandbox and opens the receiver; the time stands still unless the sandbox is told to let it pass. */
-export async function openMonthWorld(options: {
+export async function openMonthContext(options: {
   folder: string;
   seed: number;
   startMs: number;
   sandbox?: Partial<SandboxOptions>;
-}): Promise<MonthWorld> {
+}): Promise<MonthContext> {
   const { folder, seed, startMs } = options;
   const dataDir = join(folder, 'data');
   const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
@@ -83,19 +83,19 @@ export async function openMonthWorld(options: {
   };
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
   const io = createIo({ env, folder, seed, nowUs });
-  const world = createWorld({ sandbox, env, io, dataDir, folder });
+  const context = createContext({ sandbox, env, io, dataDir, folder });
   try {
-    const created = await world.command(['credentials', 'create']);
+    const created = await context.command(['credentials', 'create']);
     if (created.code !== 0) throw new Error(created.err);
-    await world.open();
+    await context.open();
   } catch (error) {
-    await world.close();
+    await context.close();
     throw error;
   }
-  return world;
+  return context;
 }
 
-interface Means extends Pick<MonthWorld, 'sandbox' | 'dataDir' | 'folder'> {
+interface Means extends Pick<MonthContext, 'sandbox' | 'dataDir' | 'folder'> {
   env: Record<string, string>;
   io: Io;
 }
@@ -108,7 +108,7 @@ interface Served {
   stopping: AbortController;
 }
 
-function createWorld({ sandbox, env, io, dataDir, folder }: Means): MonthWorld {
+function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthContext {
   const troubles: string[] = [];
   const rounds: number[] = [];
   const log = troubleLog(troubles);
@@ -177,7 +177,7 @@ function troubleLog(troubles: string[]): Logger {
   return { debug: drop, info: drop, warn: keep, error: keep };
 }
 
-/** What the receiver may touch: the real network, and a clock of the world's own. */
+/** What the receiver may touch: the real network, and a clock of the context's own. */
 function createIo(own: {
   env: Record<string, string>;
   folder: string;

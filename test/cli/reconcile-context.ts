@@ -31,7 +31,7 @@ export interface HeldProduct {
   ModificationDate: string;
 }
 
-export interface ReconcileWorld {
+export interface ReconcileContext {
   sandbox: Sandbox;
   dataDir: string;
   start(argv: Words, options?: FakeIoOptions): Running;
@@ -48,9 +48,9 @@ export interface ReconcileWorld {
 }
 
 /** The past is two days of 48 products each, some modified, some deleted. */
-export async function openReconcileWorld(
+export async function openReconcileContext(
   options: Partial<SandboxOptions> = {},
-): Promise<ReconcileWorld> {
+): Promise<ReconcileContext> {
   const sandbox = await startSandbox({
     now: () => nowUs / 1_000,
     count: 0,
@@ -89,7 +89,7 @@ export async function openReconcileWorld(
 
 /** One round of the comparison that a receiver makes automatically. */
 export function compareAutomatically(
-  { dataDir, sandbox, withStore }: ReconcileWorld,
+  { dataDir, sandbox, withStore }: ReconcileContext,
   atUs = nowUs,
 ) {
   const env = {

@@ -1,4 +1,4 @@
-/** A watchdog's world for tests: a real store, a clock that is moved, probes and channels that do as told. */
+/** A watchdog's context for tests: a real store, a clock that is moved, probes and channels that do as told. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
 import type { Alert } from '../../src/domain/alerts.ts';
@@ -53,8 +53,8 @@ export const quiet: Probes = {
   intake: async () => null,
 };
 
-export interface TestWorld {
-  world: WatchDeps;
+export interface TestContext {
+  context: WatchDeps;
   store: Store;
   /** What was told, in order. */
   told: AlertMessage[];
@@ -70,19 +70,19 @@ export interface TestWorld {
 }
 
 /** One subscription, registered at the beginning of time by default. */
-export async function openWorld(
+export async function openContext(
   parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],
-): Promise<TestWorld> {
+): Promise<TestContext> {
   let nowUs = beginUs;
   const opened = await openSqliteStore({ nowUs: () => nowUs });
   let { store } = opened;
   for (const save of registrations) await store.administration.commit({ save });
   const told: AlertMessage[] = [];
-  const logged: TestWorld['logged'] = [];
+  const logged: TestContext['logged'] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
-  const world: WatchDeps = {
+  const context: WatchDeps = {
     ...portsOf(store),
     probes: quiet,
     lifetimes: () => null,
@@ -102,11 +102,11 @@ export async function openWorld(
   let number = 0;
   const lasting = () => store.alerts.alerts({ all: false, limit: 99 });
   const look = async () => {
-    await watchOnce(world, memory);
+    await watchOnce(context, memory);
     return lasting();
   };
   return {
-    world,
+    context,
     get store() {
       return store;
     },
@@ -122,7 +122,7 @@ export async function openWorld(
     },
     restart: async () => {
       store = await opened.reopen();
-      Object.assign(world, portsOf(store));
+      Object.assign(context, portsOf(store));
       memory = createWatchMemory();
     },
     lasting,

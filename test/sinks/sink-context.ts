@@ -18,7 +18,7 @@ const realTime = {
     delay(ms, undefined, { signal }).catch(() => undefined),
 };
 
-export async function openSinkWorld(
+export async function openSinkContext(
   options: Partial<Pick<SinkContext, 'nowUs' | 'pause'>> & { dataDir?: string } = {},
 ) {
   const { dataDir = temporaryDirectory(), ...time } = options;
@@ -28,7 +28,7 @@ export async function openSinkWorld(
   const note = (level: string) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } });
   };
-  const world: SinkContext = {
+  const context: SinkContext = {
     sinks: store.sinks,
     log: store,
     nowUs,
@@ -46,11 +46,11 @@ export async function openSinkWorld(
   let number = 0;
   return {
     store,
-    world,
+    context,
     lines,
     dataDir,
     start: (...definitions: SinkDefinition[]): RunningSinks => {
-      const sinks = startSinks(world, definitions);
+      const sinks = startSinks(context, definitions);
       running.add(sinks);
       return {
         ...sinks,

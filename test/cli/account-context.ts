@@ -15,7 +15,7 @@ import { type Ended, type FakeIoOptions, runCommand, type Words } from './fake-i
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 export const endpointPair = { username: 'earshot-first', password: 'the-first-endpoint-password' };
 
-export interface AccountWorld {
+export interface AccountContext {
   /** Holds certificate, data directory, and `earshot.config.ts` if a test writes one. */
   folder: string;
   dataDir: string;
@@ -32,9 +32,9 @@ export interface AccountWorld {
 }
 
 /** Everything is closed when the test has finished. */
-export async function openAccountWorld(
+export async function openAccountContext(
   options: { sandbox?: Partial<SandboxOptions> } = {},
-): Promise<AccountWorld> {
+): Promise<AccountContext> {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
   const authority = await createCertificateAuthority({ now: Date.now });
@@ -100,7 +100,7 @@ function recordLog() {
 }
 
 /** The account's subscriptions as rows that are easy to compare. */
-export function rows({ sandbox }: Pick<AccountWorld, 'sandbox'>) {
+export function rows({ sandbox }: Pick<AccountContext, 'sandbox'>) {
   return sandbox.subscriptions().map(({ endpoint, status, filter }) => ({
     name: endpoint?.split('/').at(-1) ?? 'pull',
     status,
@@ -109,7 +109,7 @@ export function rows({ sandbox }: Pick<AccountWorld, 'sandbox'>) {
 }
 
 /** How many creations the catalogue was asked for. */
-export function creations({ sandbox }: Pick<AccountWorld, 'sandbox'>): number {
+export function creations({ sandbox }: Pick<AccountContext, 'sandbox'>): number {
   const isCreation = (one: { method: string; path: string }) =>
     one.method === 'POST' && one.path.includes('/odata/');
   return sandbox.requests().filter(isCreation).length;
@@ -130,7 +130,7 @@ export function stranger(name: string, status: 'running' | 'paused' = 'running')
 
 /** What a person does at the catalogue, past earshot: PATCH of a subscription, or DELETE without a body. */
 export async function asPerson(
-  { sandbox }: Pick<AccountWorld, 'sandbox'>,
+  { sandbox }: Pick<AccountContext, 'sandbox'>,
   id: string,
   change?: object,
 ): Promise<number> {

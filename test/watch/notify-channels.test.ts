@@ -30,10 +30,10 @@ import {
   dayUs,
   hourUs,
   minuteUs,
-  openWorld,
+  openContext,
   quiet,
-  type TestWorld,
-} from './watch-world.ts';
+  type TestContext,
+} from './watch-context.ts';
 
 const { signal } = new AbortController();
 
@@ -60,7 +60,7 @@ function urlTeller(url: string, timeoutMs?: number) {
 }
 
 /** Raises what is given, all of it checked. */
-function raise({ store }: TestWorld, findings: readonly AlertFinding[], atUs: number) {
+function raise({ store }: TestContext, findings: readonly AlertFinding[], atUs: number) {
   const checked = [finding(), finding({ subject: 'lake' }), ...findings];
   return store.alerts.settleFindings({ checked, findings, channels: ['url', 'command'], atUs });
 }
@@ -178,12 +178,12 @@ describe('a command', () => {
 
 describe('what is due', () => {
   it('is told oldest first, an alert before its end, and not again', async () => {
-    const opened = await openWorld();
-    const { world, told } = opened;
+    const opened = await openContext();
+    const { context, told } = opened;
     await raise(opened, [finding()], beginUs);
     await raise(opened, [finding(), finding({ subject: 'lake' })], beginUs);
     await raise(opened, [finding({ subject: 'lake' })], beginUs);
-    for (let round = 0; round < 3; round += 1) await deliverDue(world, 'url', signal);
+    for (let round = 0; round < 3; round += 1) await deliverDue(context, 'url', signal);
     expect(told.map(({ change, subject }) => `${change} ${subject}`)).toEqual(
       expect.arrayContaining(['raised bus', 'raised lake', 'resolved bus']),
     );
@@ -194,10 +194,10 @@ describe('what is due', () => {
   });
 
   it('and refused is tried again at growing intervals for about a day, then given up', async () => {
-    const opened = await openWorld({
+    const opened = await openContext({
       tell: () => Promise.reject(new AppError('unavailable', 'It answered 500.')),
     });
-    const { world, setNow, store } = opened;
+    const { context, setNow, store } = opened;
     await raise(opened, [finding()], beginUs);
     const tries: number[] = [];
     for (let minute = 0; minute <= 30 * 60; minute += 1) {
@@ -206,7 +206,7 @@ describe('what is due', () => {
       const due = await store.alerts.dueDeliveries({ nowUs, limit: 9 });
       if (!due.some(({ channel }) => channel === 'url')) continue;
       tries.push(minute);
-      await deliverDue(world, 'url', signal);
+      await deliverDue(context, 'url', signal);
     }
     expect(tries.slice(0, 7)).toEqual([0, 1, 3, 7, 15, 31, 63]);
     expect(tries).toHaveLength(30);
@@ -221,12 +221,12 @@ describe('what is due', () => {
 
   it('waits no longer for a channel that never answers than its time', async () => {
     const waits: number[] = [];
-    const opened = await openWorld({
+    const opened = await openContext({
       tell: () => new Promise(() => undefined),
       pause: async (ms) => void waits.push(ms),
     });
     await raise(opened, [finding()], beginUs);
-    expect(await deliverDue(opened.world, 'url', signal)).toBe(0);
+    expect(await deliverDue(opened.context, 'url', signal)).toBe(0);
     expect(waits).toEqual([35_000]);
     const [first] = await opened.store.alerts.untold(beginUs);
     expect(first).toMatchObject({ attempts: 1, error: 'It did not end in time.' });
@@ -234,14 +234,14 @@ describe('what is due', () => {
 
   it('stays as it was when the program ends meanwhile', async () => {
     const ending = new AbortController();
-    const opened = await openWorld({
+    const opened = await openContext({
       tell: () => {
         ending.abort();
         return Promise.reject(new Error('aborted'));
       },
     });
     await raise(opened, [finding()], beginUs);
-    await deliverDue(opened.world, 'url', ending.signal);
+    await deliverDue(opened.context, 'url', ending.signal);
     const due = await opened.store.alerts.dueDeliveries({ nowUs: beginUs, limit: 9 });
     expect(due.find(({ channel }) => channel === 'url')).toMatchObject({
       attempts: 0,
@@ -250,20 +250,20 @@ describe('what is due', () => {
   });
 
   it('through a channel is not held up by a thousand others that wait for another one', async () => {
-    const opened = await openWorld({ channels: ['url', 'command'] });
+    const opened = await openContext({ channels: ['url', 'command'] });
     const { alerts } = opened.store;
     const many = Array.from({ length: 1_000 }, (_, i) => finding({ subject: `sink-${i}` }));
     await alerts.settleFindings({ checked: [], findings: many, channels: ['url'], atUs: beginUs });
     const findings = [finding()];
     await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: beginUs });
-    expect(await deliverDue(opened.world, 'command', signal)).toBe(1);
+    expect(await deliverDue(opened.context, 'command', signal)).toBe(1);
     expect(opened.told.map(({ subject }) => subject)).toEqual(['bus']);
   });
 
   it('for a channel that is set up no longer is given up by the watchdog, and refused', async () => {
-    const opened = await openWorld({ channels: ['command'] });
+    const opened = await openContext({ channels: ['command'] });
     await raise(opened, [finding()], beginUs);
-    const watchdog = startWatchdog(opened.world, { firstMs: 60_000, tellEveryMs: 5 });
+    const watchdog = startWatchdog(opened.context, { firstMs: 60_000, tellEveryMs: 5 });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(async () =>
       expect(await opened.store.alerts.untold(beginUs)).toMatchObject([
@@ -280,7 +280,7 @@ describe('what is due', () => {
 describe('the watchdog', () => {
   it('looks and tells through one channel while the other hangs, and stops in time', async () => {
     const told: string[] = [];
-    const opened = await openWorld({
+    const opened = await openContext({
       channels: ['url', 'command'],
       probes: {
         ...quiet,
@@ -292,10 +292,10 @@ describe('the watchdog', () => {
         return Promise.resolve();
       },
     });
-    const watchdog = startWatchdog(opened.world, { firstMs: 1, intervalMs: 20, tellEveryMs: 5 });
+    const watchdog = startWatchdog(opened.context, { firstMs: 1, intervalMs: 20, tellEveryMs: 5 });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(() => expect(told).toEqual(['disk']));
-    opened.world.probes.disk = async () => ({
+    opened.context.probes.disk = async () => ({
       freeBytes: 2 ** 40,
       totalBytes: 2 ** 40,
       reserveBytes: 0,
@@ -311,15 +311,15 @@ const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveByt
 const full = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
 
 /** A disk that is full, and a store that takes no alert. */
-async function openFull(parts: Parameters<typeof openWorld>[0] = {}) {
-  const opened = await openWorld({ probes: { ...quiet, disk: low }, ...parts });
-  opened.world.alerts = { ...opened.world.alerts, settleFindings: full };
+async function openFull(parts: Parameters<typeof openContext>[0] = {}) {
+  const opened = await openContext({ probes: { ...quiet, disk: low }, ...parts });
+  opened.context.alerts = { ...opened.context.alerts, settleFindings: full };
   return opened;
 }
 
 describe('an alert that cannot be kept', () => {
   it('is told once an hour, when it is critical', async () => {
-    const { world, look, told, logged, lookAt } = await openFull();
+    const { context, look, told, logged, lookAt } = await openFull();
     await look();
     await look();
     expect(told).toMatchObject([{ kind: 'disk', severity: 'critical', change: 'raised' }]);
@@ -330,7 +330,7 @@ describe('an alert that cannot be kept', () => {
       expect.objectContaining({ fields: { reason: 'The disk is full.' } }),
     );
     // Nor can it be read.
-    world.alerts = { ...world.alerts, alerts: full };
+    context.alerts = { ...context.alerts, alerts: full };
     await lookAt(beginUs + 2 * hourUs);
     await vi.waitFor(() => expect(told).toHaveLength(3));
   });
@@ -362,13 +362,13 @@ describe('an alert that cannot be kept', () => {
 
   it('is left when the program ends', async () => {
     const begun: AbortSignal[] = [];
-    const { world, logged } = await openFull({
+    const { context, logged } = await openFull({
       tell: (_channel, _message, signal) => {
         begun.push(signal);
         return delay(600_000, undefined, { signal });
       },
     });
-    const watchdog = startWatchdog(world, { firstMs: 1 });
+    const watchdog = startWatchdog(context, { firstMs: 1 });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(() => expect(begun).toHaveLength(1));
     await watchdog.stop();

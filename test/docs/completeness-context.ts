@@ -3,8 +3,8 @@ import { onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { nowUs } from '../cli/fake-io.ts';
-import { createWorld, withStore } from '../cli/filled-store.ts';
-import { registration } from '../watch/watch-world.ts';
+import { createContext, withStore } from '../cli/filled-store.ts';
+import { registration } from '../watch/watch-context.ts';
 
 interface Listed {
   value: { Id: string; Name: string; PublicationDate: string }[];
@@ -20,14 +20,14 @@ const outage = { fromUs: nowUs - 16 * hourUs, toUs: nowUs - 11 * hourUs };
  * Sentinel-2. A push comes 46 s after a product's publication; every 120th is lost, and so is what is published while
  * nothing is received; every 150th comes two hours late.
  */
-export async function openCompletenessWorld() {
+export async function openCompletenessContext() {
   const sandbox = await startSandbox({
     now: () => nowUs / 1_000,
     seed: 7,
     past: { durationMs: 48 * 3_600_000, productsPerDay: 500 },
   });
   onTestFinished(() => sandbox.close());
-  const world = createWorld();
+  const context = createContext();
   const filter = "Collection/Name eq 'SENTINEL-2'";
   const query = new URLSearchParams({
     $filter: filter,
@@ -37,7 +37,7 @@ export async function openCompletenessWorld() {
   });
   const answer = await fetch(`${sandbox.catalogueUrl}/odata/v1/Products?${query}`);
   const { value: records } = (await answer.json()) as Listed;
-  await withStore(world.dataDir, async (store) => {
+  await withStore(context.dataDir, async (store) => {
     const activityAtUs = nowUs - 48 * hourUs;
     const times = { activityAtUs, notifiedAtUs: activityAtUs, runningSeenAtUs: activityAtUs };
     await store.administration.commit({ save: registration({ name: 's2', filter, ...times }) });
@@ -60,10 +60,10 @@ export async function openCompletenessWorld() {
       await store.accept({ body, subscription: 's2', receivedAtUs, source: 'push', headers: [] });
     }
   });
-  await catchUpIndex({ dataDir: world.dataDir });
+  await catchUpIndex({ dataDir: context.dataDir });
   const env = {
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
   };
-  return { earshot: (argv: readonly string[]) => world.earshot(argv, { env }), env };
+  return { earshot: (argv: readonly string[]) => context.earshot(argv, { env }), env };
 }

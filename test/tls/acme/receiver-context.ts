@@ -16,7 +16,7 @@ import {
   host,
   savedState,
   settingsFor,
-} from './pebble-world.ts';
+} from './pebble-context.ts';
 
 export interface ReceiverOptions {
   challenge?: 'http-01' | 'tls-alpn-01';

@@ -10,24 +10,24 @@ import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type FakeIoOptions, nowUs, silentLog, type Words } from './fake-io.ts';
-import { createWorld, delivery, hourUs, withStore } from './filled-store.ts';
+import { createContext, delivery, hourUs, withStore } from './filled-store.ts';
 
 /** `sinks` is the text of the file's `sinks`, an object. */
-export function createSinkCommandWorld(sinks: string) {
+export function createSinkCommandContext(sinks: string) {
   const workingDir = temporaryDirectory();
   writeFileSync(
     join(workingDir, 'earshot.config.ts'),
     `export default { subscriptions: {}, sinks: ${sinks} };\n`,
   );
-  const world = createWorld();
+  const context = createContext();
   return {
-    ...world,
+    ...context,
     workingDir,
     earshot: (argv: Words, more: FakeIoOptions = {}) =>
-      world.earshot(argv, { workingDir, ...more }),
+      context.earshot(argv, { workingDir, ...more }),
     /** One notification for each name, an hour apart, the last one an hour ago. */
     fillNames: (names: readonly string[]) =>
-      world.fill(
+      context.fill(
         names.map((Name, i) =>
           delivery(
             { ProductId: `product-${i + 1}`, AckId: `ack-${i + 1}`, value: { Name } },
@@ -37,7 +37,7 @@ export function createSinkCommandWorld(sinks: string) {
       ),
     /** Hands over as a receiver does, until the condition holds. */
     serveUntil: async (isDone: (sinks: Store['sinks']) => Promise<boolean>) => {
-      const store = await openStore({ dataDir: world.dataDir, nowUs: () => nowUs });
+      const store = await openStore({ dataDir: context.dataDir, nowUs: () => nowUs });
       const running = startSinks(
         {
           sinks: store.sinks,
@@ -69,10 +69,10 @@ export const refusal =
   'it answered 422: the column `cloud` does not exist in the table of products';
 
 /** Of four notifications, `bus` has taken one, refused two, and has one waiting; `act` never began. */
-export async function openRefusedWorld() {
-  const world = createSinkCommandWorld(two);
-  await world.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);
-  await withStore(world.dataDir, async ({ sinks }) => {
+export async function openRefusedContext() {
+  const context = createSinkCommandContext(two);
+  await context.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);
+  await withStore(context.dataDir, async ({ sinks }) => {
     const items = [1, 2, 3, 4].map((position) => ({ position, productId: `product-${position}` }));
     const stream = { sink: 'bus', replayId: null, after: 0, upTo: 4 };
     await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
@@ -85,6 +85,6 @@ export async function openRefusedWorld() {
       }),
     );
   });
-  const counts = async () => (await withStore(world.dataDir, ({ sinks }) => sinks.counts()))[0];
-  return { ...world, counts };
+  const counts = async () => (await withStore(context.dataDir, ({ sinks }) => sinks.counts()))[0];
+  return { ...context, counts };
 }

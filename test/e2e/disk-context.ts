@@ -14,7 +14,7 @@ import { notification } from '../helpers/deliveries.ts';
 import type { Answer } from '../helpers/send-request.ts';
 import {
   createClient,
-  createReceiverWorld,
+  createReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { startHook } from '../sinks/hook-server.ts';
@@ -27,13 +27,13 @@ const connections = senders + 1;
 /** A sender that was refused tries again after so long, with the same notification. */
 const refusedPauseMs = 20;
 
-export type DiskWorld = Awaited<ReturnType<typeof openDiskWorld>>;
+export type DiskContext = Awaited<ReturnType<typeof openDiskContext>>;
 
 /** With a sink that takes everything, and an inference service that answers. */
-export async function openDiskWorld(mebibytes: number) {
+export async function openDiskContext(mebibytes: number) {
   const disk = mountSmallDisk(mebibytes);
-  const world = await createReceiverWorld(disk.folder);
-  const { dataDir } = world;
+  const context = await createReceiverContext(disk.folder);
+  const { dataDir } = context;
   const hook = await startHook();
   const sinks = { hook: { webhook: hook.url, from: 'start' } };
   const config = `export default ${JSON.stringify({ sinks })};\n`;
@@ -43,9 +43,9 @@ export async function openDiskWorld(mebibytes: number) {
   const env = summaryEnvironment(inferenceUrl);
   const catalogue: Catalogue = { made: 0, answered: [], strange: [] };
   const start = async (more: Record<string, string> = {}): Promise<Loaded> => {
-    const receiver = await world.start({ ...env, ...more });
+    const receiver = await context.start({ ...env, ...more });
     const { port } = receiver;
-    return underLoad(receiver, catalogue, createClient({ port, ca: world.ca, connections }));
+    return underLoad(receiver, catalogue, createClient({ port, ca: context.ca, connections }));
   };
   /** Requests for summaries so far. */
   const asked = () => inference.totals().requests;
@@ -160,7 +160,7 @@ export function keptIn(dataDir: string) {
 }
 
 /** Everything answered is there, once. */
-export function expectNothingLost({ dataDir, answered, strange }: DiskWorld): void {
+export function expectNothingLost({ dataDir, answered, strange }: DiskContext): void {
   expect(strange).toEqual([]);
   const { ackIds, integrity } = keptIn(dataDir);
   const kept = new Set(ackIds);

@@ -4,13 +4,13 @@ import { demoProject, type InferenceSettingsInput } from '../../src/sandbox/knob
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import type { FakeIoOptions } from './fake-io.ts';
-import { createProductWorld } from './product-samples.ts';
+import { createProductContext } from './product-samples.ts';
 
 export const model = demoProject.models[0];
 
 /** No rule asks for anything, and a model is configured, unless `env` says otherwise. */
-export async function createSummaryWorld(inference: InferenceSettingsInput = {}) {
-  const world = await createProductWorld();
+export async function createSummaryContext(inference: InferenceSettingsInput = {}) {
+  const context = await createProductContext();
   const sandbox = await startSandbox({ now: Date.now, inference });
   onTestFinished(() => sandbox.close());
   // A folder without earshot.config.ts until a test writes one.
@@ -32,16 +32,16 @@ export async function createSummaryWorld(inference: InferenceSettingsInput = {})
     },
   });
   return {
-    ...world,
+    ...context,
     sandbox,
     workingDir,
     /** The bodies of the requests that were sent, in their order. */
     sent,
     summarize: (words: readonly string[], more: FakeIoOptions = {}) =>
-      world.earshot(['summarize', ...words], options(more)),
+      context.earshot(['summarize', ...words], options(more)),
     startWithModel: (words: readonly string[], more: FakeIoOptions = {}) =>
-      world.start(words, options(more)),
+      context.start(words, options(more)),
     /** The rows of `query summaries`, newest first. */
-    summaries: (...words: string[]) => world.rows(['query', 'summaries', ...words]),
+    summaries: (...words: string[]) => context.rows(['query', 'summaries', ...words]),
   };
 }

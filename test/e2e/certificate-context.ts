@@ -10,14 +10,14 @@ import { type Pebble, startPebble } from '../helpers/pebble.ts';
 import { sendRequest } from '../helpers/send-request.ts';
 import { type SpawnedCommand, spawnCommand } from '../helpers/spawned-command.ts';
 import {
-  createReceiverWorld,
+  createReceiverContext,
   credentials,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type CertificateProxy, startCertificateProxy } from './certificate-proxy.ts';
 
-export interface CertificateWorld {
+export interface CertificateContext {
   pebble: Pebble;
   proxy: CertificateProxy;
   dataDir: string;
@@ -31,18 +31,18 @@ export interface CertificateWorldOptions {
   challenge?: 'http-01' | 'tls-alpn-01';
   /** Where the data directory is made. */
   folder?: string;
-  /** Shared with other worlds; another one unless told. */
+  /** Shared with other contexts; another one unless told. */
   pebble?: Pebble;
 }
 
-export async function openCertificateWorld({
+export async function openCertificateContext({
   challenge = 'http-01',
   folder = temporaryDirectory(),
   ...given
-}: CertificateWorldOptions = {}): Promise<CertificateWorld> {
+}: CertificateWorldOptions = {}): Promise<CertificateContext> {
   const pebble = given.pebble ?? (await startPebble());
   const proxy = await startCertificateProxy(pebble);
-  const world = await createReceiverWorld(folder);
+  const context = await createReceiverContext(folder);
   const caFile = join(temporaryDirectory(), 'authority.pem');
   writeFileSync(caFile, proxy.caPem);
   const env = {
@@ -57,13 +57,13 @@ export async function openCertificateWorld({
     EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${pebble.ports.http}`,
     EARSHOT_LISTEN: `127.0.0.1:${challenge === 'tls-alpn-01' ? pebble.ports.tls : 0}`,
   };
-  const { dataDir } = world;
+  const { dataDir } = context;
   return {
     pebble,
     proxy,
     dataDir,
     root: await pebble.readRoot(),
-    start: (more = {}) => world.start({ ...env, ...more }),
+    start: (more = {}) => context.start({ ...env, ...more }),
     command: (argv, more = {}) =>
       spawnCommand(argv, { env: { ...env, EARSHOT_DATA_DIR: dataDir, ...more }, cwd: folder }),
   };

@@ -69,7 +69,7 @@ export function settingsFor(pebble: Pebble, changed: Partial<AcmeSettings> = {})
   };
 }
 
-export interface WorldOptions {
+export interface ContextOptions {
   settings?: Partial<AcmeSettings>;
   stagingUrl?: string;
   dataDir?: string;
@@ -81,7 +81,7 @@ export interface WorldOptions {
 }
 
 /** One program that orders; a second one on the same folder is opened by `dataDir`. */
-export function openProgram(pebble: Pebble, options: WorldOptions = {}) {
+export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
   const { dataDir = join(temporaryDirectory(), 'data'), clock = createClock() } = options;
   const { random = () => 0, signal = new AbortController().signal } = options;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

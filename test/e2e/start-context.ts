@@ -2,7 +2,7 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import { createTakeLock } from '../../src/store/engine/locks.ts';
 import { openStoreReader } from '../../src/store/store.ts';
-import { openAccountWorld } from '../cli/account-world.ts';
+import { openAccountContext } from '../cli/account-context.ts';
 import { type Running, startCommand } from '../cli/fake-io.ts';
 import { collect } from '../helpers/deliveries.ts';
 
@@ -17,22 +17,22 @@ vi.mock('../../src/cli/start/reconcile.ts', async (load) => {
 vi.mock('../../src/watch/watchdog.ts', async (load) => {
   const real = await load<typeof import('../../src/watch/watchdog.ts')>();
   const soon = { firstMs: 50, intervalMs: 100, tellEveryMs: 50 };
-  const startWatchdog: typeof real.startWatchdog = (world) => real.startWatchdog(world, soon);
+  const startWatchdog: typeof real.startWatchdog = (context) => real.startWatchdog(context, soon);
   return { ...real, startWatchdog };
 });
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-export type StartWorld = Awaited<ReturnType<typeof openStartWorld>>;
+export type StartContext = Awaited<ReturnType<typeof openStartContext>>;
 
 /**
  * Five minutes past an hour, so that nothing of this hour settles before a test says so. A push that fails is
  * tried again at once, and then lost.
  */
-async function openStartWorld() {
-  const world = await openAccountWorld({ sandbox: { retryDelaysMs: [1, 1, 1] } });
-  const { sandbox, receiver, dataDir, folder, env } = world;
+async function openStartContext() {
+  const context = await openAccountContext({ sandbox: { retryDelaysMs: [1, 1, 1] } });
+  const { sandbox, receiver, dataDir, folder, env } = context;
   const passMs = (ms: number) => sandbox.clock.advance(ms);
   passMs(hourMs - (sandbox.clock.now() % hourMs) + 5 * minuteMs);
   // From now on it is the command that serves there.
@@ -59,23 +59,23 @@ async function openStartWorld() {
     expect(code, err).toBe(0);
   };
   const command = async (...argv: string[]) => {
-    const ended = await world.run(argv);
+    const ended = await context.run(argv);
     expect(ended, ended.err).toMatchObject({ code: 0 });
     return ended;
   };
   const entries = () => collect(reader.find({ order: 'oldest' }));
-  return { ...world, reader, minuteMs, hourMs, passMs, start, stop, command, entries };
+  return { ...context, reader, minuteMs, hourMs, passMs, start, stop, command, entries };
 }
 
 /** With a subscription to all that is created, registered and waiting for the program to start again. */
-export async function openRegistered(): Promise<StartWorld> {
-  const world = await openStartWorld();
-  const running = await world.start();
-  await world.command('register', '--event', 'created', '--yes');
-  await world.stop(running);
+export async function openRegistered(): Promise<StartContext> {
+  const context = await openStartContext();
+  const running = await context.start();
+  await context.command('register', '--event', 'created', '--yes');
+  await context.stop(running);
   // Products are dated most of a minute before their notification.
-  world.passMs(2 * world.minuteMs);
-  return world;
+  context.passMs(2 * context.minuteMs);
+  return context;
 }
 
 /**
@@ -83,13 +83,13 @@ export async function openRegistered(): Promise<StartWorld> {
  * would tell an old time, and a round that comes just as a pause ends leaves that to the comparison of the hour.
  */
 export async function passBetweenRounds(
-  world: StartWorld,
+  context: StartContext,
   ms: number,
   rest?: () => Promise<unknown>,
 ): Promise<void> {
-  const release = await createTakeLock(world.dataDir)('reconcile', { waitMs: 15_000 });
+  const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 15_000 });
   try {
-    world.passMs(ms);
+    context.passMs(ms);
     await rest?.();
   } finally {
     release();
@@ -97,12 +97,12 @@ export async function passBetweenRounds(
 }
 
 /** Publishes, and waits until each push has arrived or is lost. */
-export async function publish({ sandbox }: StartWorld, count: number): Promise<void> {
+export async function publish({ sandbox }: StartContext, count: number): Promise<void> {
   await sandbox.publishNow(count);
   await sandbox.quiet();
   await expect.poll(() => sandbox.totals().pending).toBe(0);
 }
 
 /** The products that the catalogue has, sorted. */
-export const publishedIds = ({ sandbox }: StartWorld): string[] =>
+export const publishedIds = ({ sandbox }: StartContext): string[] =>
   [...sandbox.events()].map(({ productId }) => productId).toSorted();

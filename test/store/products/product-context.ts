@@ -27,7 +27,7 @@ export interface TestNews {
   receivedAtUs?: number;
 }
 
-export interface ProductWorld {
+export interface ProductContext {
   dataDir: string;
   store: Store;
   products: Products;
@@ -41,7 +41,7 @@ export interface ProductWorld {
   find(entity: Entity, filter?: string, options?: Partial<ProductQuery>): Promise<FoundProduct[]>;
 }
 
-export async function openProductWorld(): Promise<ProductWorld> {
+export async function openProductContext(): Promise<ProductContext> {
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());

@@ -4,7 +4,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import {
   comparisonHorizonUs,
   hourUs,
-  secondComparisonUs,
+  recheckAfterUs,
   settlingUs,
 } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
@@ -160,15 +160,15 @@ function shortDate(us: number): string {
 
 function byKind(due: DueTasks): KindRound[] {
   const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
-  const all = [...due.earlyLooks, ...due.tasks, ...due.secondLooks];
+  const all = [...due.earlyChecks, ...due.tasks, ...due.rechecks];
   return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
     if (first === undefined) return [];
     const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
     const { subscription, event } = first;
-    const { earlyLooks, tasks, secondLooks } = due;
+    const { earlyChecks, tasks, rechecks } = due;
     return createKindRound(
       { subscription, event },
-      { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) },
+      { earlyChecks: own(earlyChecks), tasks: own(tasks), rechecks: own(rechecks) },
     );
   });
 }
@@ -194,15 +194,15 @@ async function whatIsDue(
     completeness.unprunedSinceUs(),
   ]);
   // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
-  const lookedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
+  const earlyCheckedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
   // A push of the last hour is dated by our own clock, which may be behind.
   const unprunedSinceUs = wholeUs + Math.max(0, aheadUs);
   const times = {
     nowUs,
     settlingUs,
-    secondComparisonUs,
+    recheckAfterUs,
     comparisonHorizonUs,
-    lookedAtUs,
+    earlyCheckedAtUs,
     unprunedSinceUs,
   };
   const shifted = uptimes.map(({ fromUs, toUs }) => ({
@@ -289,8 +289,8 @@ type KindRound = ReturnType<typeof createKindRound>;
  * passed over, twice as many each time. Its being asked for alone keeps one hour from spoiling those before it.
  */
 function createKindRound(kind: Kind, due: DueTasks) {
-  const { earlyLooks, tasks, secondLooks } = due;
-  const parts = [partOf(earlyLooks, false), partOf(tasks, true), partOf(secondLooks, true)].filter(
+  const { earlyChecks, tasks, rechecks } = due;
+  const parts = [partOf(earlyChecks, false), partOf(tasks, true), partOf(rechecks, true)].filter(
     (part) => part.tasks.length > 0,
   );
   const skipped: TimeWindow[] = [];

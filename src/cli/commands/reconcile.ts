@@ -198,7 +198,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   await catchUpIndex({ ...place, signal });
   signal.throwIfAborted();
   const log = createLogger(io, 'error');
-  const indexing = startIndexing({ ...place, log, besideIntake: false });
+  const indexing = startIndexing({ ...place, log, yieldsToIntake: false });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());

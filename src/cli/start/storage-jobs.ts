@@ -231,7 +231,7 @@ export function startCompacting(
       release = await takeLock();
     };
     try {
-      const done = await compactLog({ ...place, besideIntake: true, freeShare, rest, signal });
+      const done = await compactLog({ ...place, yieldsToIntake: true, freeShare, rest, signal });
       if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'bodies cannot be read');
       log.debug(done, 'the log was compacted');
     } finally {

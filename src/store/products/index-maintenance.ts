@@ -42,16 +42,16 @@ function withIndex<T>(place: DataPlace, work: (index: Index) => Promise<T>): Pro
 }
 
 /**
- * Indexes what arrives until it is stopped. A failure is logged, once, and retried. `besideIntake` spares
+ * Indexes what arrives until it is stopped. A failure is logged, once, and retried. `yieldsToIntake` spares
  * a receiver in this process.
  */
-export function startIndexing(options: DataPlace & { log: Logger; besideIntake: boolean }): {
+export function startIndexing(options: DataPlace & { log: Logger; yieldsToIntake: boolean }): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const report = createReport(options.log);
-  const perSecondMax = options.besideIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
+  const perSecondMax = options.yieldsToIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
   const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
   const follow = async (index: Index) => {
     while (!signal.aborted) {

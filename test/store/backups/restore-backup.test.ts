@@ -194,7 +194,7 @@ describe('a file that is no sound backup', () => {
     ['there is none', () => undefined, /cannot be read: there is no such file/],
     ['it is no database', (file: string) => writeFileSync(file, 'text'), /is no backup/],
     ['it is empty', (file: string) => writeFileSync(file, ''), /is no backup/],
-    ['it is a folder', (file: string) => mkdirSync(file), /cannot be read: it is a folder/],
+    ['it is a directory', (file: string) => mkdirSync(file), /cannot be read: it is a directory/],
     [
       'it is a database of another program',
       (file: string) => new Sqlite(file).exec('CREATE TABLE mine (id)').close(),

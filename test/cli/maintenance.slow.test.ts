@@ -216,7 +216,11 @@ it('tells what was done, what could not be done, and notes that are news', async
       fields: { subscription: 'sea', status: 'gone', reason: 'There is no room.' },
       message: 'maintenance failed',
     },
-    { level: 'warn', fields: { ...old, note: 'It is paused.' }, message: 'maintenance found a problem' },
+    {
+      level: 'warn',
+      fields: { ...old, note: 'It is paused.' },
+      message: 'maintenance found a problem',
+    },
     {
       level: 'warn',
       fields: { ...old, note: 'Its filter changed.' },

@@ -55,7 +55,7 @@ describe('a receiver that is put together', () => {
     const first = await servedSerial();
     writeFileSync(files.key, 'broken');
     const complaint = expect.objectContaining({
-      ...{ level: 'error', message: expect.stringContaining('serving the old one') },
+      ...{ level: 'error', message: expect.stringContaining('previous certificate stays in use') },
     });
     await vi.waitFor(() => expect(lines).toContainEqual(complaint), { timeout: 5_000 });
     expect(await servedSerial()).toBe(first);

@@ -12,7 +12,7 @@ import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-cr
 import { AppError } from '../domain/app-error.ts';
 import { createTakeLock } from '../store/engine/locks.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { takeLockPatiently } from './closers.ts';
+import { waitForLock } from './closers.ts';
 import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
 
 export interface OpenedAccount extends AccountContext {
@@ -76,7 +76,7 @@ export async function openAccount(
     if (readOnly) return;
     const takeLock = createTakeLock(config.dataDir);
     const waiting = 'Waiting for another earshot command that changes the account …';
-    release = await takeLockPatiently(takeLock, 'subscriptions', { io, waiting });
+    release = await waitForLock(takeLock, 'subscriptions', { io, waiting });
   };
   try {
     await lock();

@@ -49,7 +49,7 @@ const patienceMs = 1_000;
 const waitMs = 60_000;
 
 /** Prints `waiting` before it waits for another program. Rejects with `conflict` after a minute. */
-export async function takeLockPatiently(
+export async function waitForLock(
   takeLock: TakeLock,
   name: Parameters<TakeLock>[0],
   { io, waiting, ...how }: { io: Pick<Io, 'stderr'>; waiting: string; signal?: AbortSignal },

@@ -24,7 +24,7 @@ export const settlingUs = hourUs / 2;
 export const notificationDelayUs = 48_000_000;
 
 /** Compared once more when it is this old, for records that appeared later still. */
-export const secondLookUs = 24 * hourUs;
+export const recheckAfterUs = 24 * hourUs;
 
 /** The receiver by itself looks no further back. */
 export const horizonUs = 30 * 24 * hourUs;

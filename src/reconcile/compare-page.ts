@@ -259,6 +259,6 @@ function recoveredBody(
 }
 
 /** True when the log can tell the product from others: its Id is read as it is written. */
-export function canBeEntered({ productId }: Pick<ListedEvent, 'productId'>): boolean {
+export function isRecordable({ productId }: Pick<ListedEvent, 'productId'>): boolean {
   return productId !== '' && productId.trim() === productId && productId.isWellFormed();
 }

@@ -155,7 +155,7 @@ export interface Probes {
 }
 
 /** How this program hands over to sinks. */
-export interface HandingOver {
+export interface DeliveryState {
   /** Those that are set up; null where that cannot be known. */
   names: readonly string[] | null;
   /** Why nothing can be handed over to some of these, by name and in words that hold no secret. */
@@ -190,7 +190,7 @@ export interface WatchDeps {
   backups: BackupReader;
   /** The log that sinks read, and where each has got to. */
   notifications: Pick<NotificationLog, 'find'> & Pick<Cursors, 'cursor'>;
-  handingOver: () => HandingOver;
+  deliveryState: () => DeliveryState;
   probes: Probes;
   /** Null when it is not known. `lastDeliveryAtUs` is the last delivery to its path; null for none. */
   lifetimes: (known: {

@@ -142,7 +142,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
       requests: 0,
       answersMs: 0,
       waitedMs: 0,
-      oddRecords: setUp.odd,
+      unreadableRecords: setUp.odd,
       undecided: setUp.undecided,
     };
   }

@@ -9,11 +9,11 @@ import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.t
 import { coverageReads, coverageWrites } from '../../src/store/completeness.ts';
 import { openForWriting } from '../../src/store/engine/database.ts';
 import {
+  deserializeError,
   type Operation,
   type Operations,
   type Remote,
-  receivedError,
-  sentError,
+  serializeError,
 } from '../../src/store/engine/rpc.ts';
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
 import { logReads, logWrites } from '../../src/store/log/queries.ts';
@@ -75,7 +75,7 @@ export function localOperations<Ops extends Operations<Database>>(
           try {
             return database().transaction(() => one(database(), ...args))();
           } catch (error) {
-            throw receivedError(sentError(error));
+            throw deserializeError(serializeError(error));
           }
         }
       : localOperations(one as Group, database),

@@ -86,7 +86,7 @@ export async function openContext(
     ...portsOf(store),
     probes: quiet,
     lifetimes: () => null,
-    handingOver: () => ({ names: null, fault: null }),
+    deliveryState: () => ({ names: null, fault: null }),
     channels: ['url'],
     tell: async (_channel, message) => void told.push(message),
     nowUs: () => nowUs,

@@ -11,7 +11,7 @@ import { defineCommand, withParts } from '../command.ts';
 import { limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { isoTime, painter, wrapText, writeJson, writeOut } from '../output.ts';
-import { alertTellers } from '../start/watchdog.ts';
+import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts, each with its cause and what to do.',
@@ -88,7 +88,7 @@ async function reportUnwatched(
 
 /** Tries every channel. Rejects with what those say that fail. */
 async function sendTest(io: Io): Promise<void> {
-  const { channels, tell } = alertTellers(loadConfig(io, watchSections), io);
+  const { channels, tell } = alertSenders(loadConfig(io, watchSections), io);
   if (channels.length === 0) {
     throw new AppError('configuration', 'There is no channel to test.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',

@@ -14,7 +14,7 @@ import { createTakeLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
-import { type Closers, createClosers, takeLockPatiently } from '../closers.ts';
+import { type Closers, createClosers, waitForLock } from '../closers.ts';
 import { defineCommand, withParts } from '../command.ts';
 import {
   addHiddenAlias,
@@ -109,7 +109,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
       const waiting = 'Waiting for the receiver, or another command, that is comparing now …';
       const lock = { io, waiting, signal: io.signal };
-      closers.add(await takeLockPatiently(createTakeLock(config.dataDir), 'reconcile', lock));
+      closers.add(await waitForLock(createTakeLock(config.dataDir), 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
       const deps = { config, store, flags, tasks, output, closers, clock };
       const reports = await compare(io, deps).finally(closers.closeAll);
@@ -198,7 +198,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   await catchUpIndex({ ...place, signal });
   signal.throwIfAborted();
   const log = createLogger(io, 'error');
-  const indexing = startIndexing({ ...place, log, besideIntake: false });
+  const indexing = startIndexing({ ...place, log, duringIntake: false });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());

@@ -70,7 +70,10 @@ export async function maintenanceRound(
       });
     }
     const context = createAccountContext(config, credentials, store, io);
-    return await maintain({ inFile }, { ...context, probe: besideReceiver(context.probe) });
+    return await maintain(
+      { inFile },
+      { ...context, probe: toleratingConnectionFault(context.probe) },
+    );
   } finally {
     release();
   }
@@ -80,7 +83,7 @@ export async function maintenanceRound(
  * The receiver runs in this very process. That it cannot be reached from here, as behind many routers,
  * says nothing; what answers in its place, and the certificate, still do.
  */
-function besideReceiver(probe: ProbeEndpoint): ProbeEndpoint {
+function toleratingConnectionFault(probe: ProbeEndpoint): ProbeEndpoint {
   return async (endpoint, credentials) => {
     const report = await probe(endpoint, credentials);
     return report.fault?.stage === 'connection' ? { ...report, fault: null } : report;

@@ -1,7 +1,7 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { horizonUs, hourUs, secondLookUs, settlingUs } from '../../domain/completeness.ts';
+import { horizonUs, hourUs, recheckAfterUs, settlingUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
@@ -155,15 +155,15 @@ function shortDate(us: number): string {
 
 function byKind(due: DueTasks): KindRound[] {
   const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
-  const all = [...due.earlyLooks, ...due.tasks, ...due.secondLooks];
+  const all = [...due.earlyChecks, ...due.tasks, ...due.rechecks];
   return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
     if (first === undefined) return [];
     const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
     const { subscription, event } = first;
-    const { earlyLooks, tasks, secondLooks } = due;
+    const { earlyChecks, tasks, rechecks } = due;
     return createKindRound(
       { subscription, event },
-      { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) },
+      { earlyChecks: own(earlyChecks), tasks: own(tasks), rechecks: own(rechecks) },
     );
   });
 }
@@ -189,10 +189,10 @@ async function whatIsDue(
     completeness.wholeSinceUs(),
   ]);
   // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
-  const lookedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
+  const earlyCheckedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
   // A push of the last hour is dated by our own clock, which may be behind.
   const wholeSinceUs = wholeUs + Math.max(0, aheadUs);
-  const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs, wholeSinceUs };
+  const times = { nowUs, settlingUs, recheckAfterUs, horizonUs, earlyCheckedAtUs, wholeSinceUs };
   const shifted = uptimes.map(({ fromUs, toUs }) => ({
     fromUs: fromUs + aheadUs,
     toUs: toUs + aheadUs,
@@ -277,8 +277,8 @@ type KindRound = ReturnType<typeof createKindRound>;
  * passed over, twice as many each time. Its being asked for alone keeps one hour from spoiling those before it.
  */
 function createKindRound(kind: Kind, due: DueTasks) {
-  const { earlyLooks, tasks, secondLooks } = due;
-  const parts = [partOf(earlyLooks, false), partOf(tasks, true), partOf(secondLooks, true)].filter(
+  const { earlyChecks, tasks, rechecks } = due;
+  const parts = [partOf(earlyChecks, false), partOf(tasks, true), partOf(rechecks, true)].filter(
     (part) => part.tasks.length > 0,
   );
   const skipped: TimeWindow[] = [];

@@ -11,7 +11,7 @@ import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createTakeLock } from '../../store/engine/locks.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store } from '../../store/store.ts';
-import { backupName, makeRememberedBackup, removeOldBackups } from '../backup-files.ts';
+import { backupName, makeRecordedBackup, removeOldBackups } from '../backup-files.ts';
 import { holderText } from '../commands/prune.ts';
 import { type Io, pause } from '../io.ts';
 
@@ -81,7 +81,7 @@ async function backUp(
       log.error({ err: error }, 'what came of a backup could not be remembered');
     });
   };
-  const made = await makeRememberedBackup(
+  const made = await makeRecordedBackup(
     {
       place: { dataDir, diskReserveBytes },
       file: join(folder, newest),
@@ -231,7 +231,7 @@ export function startCompacting(
       release = await takeLock();
     };
     try {
-      const done = await compactLog({ ...place, besideIntake: true, freeShare, rest, signal });
+      const done = await compactLog({ ...place, duringIntake: true, freeShare, rest, signal });
       if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'bodies cannot be read');
       log.debug(done, 'the log was compacted');
     } finally {

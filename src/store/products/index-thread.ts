@@ -1,7 +1,7 @@
 /** The thread that indexes: it has the log for reading, and the index for writing. */
 import type { Database } from 'better-sqlite3';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
-import { type DataPlace, diskSpace, lacksSpace, spareBytes } from '../engine/disk-limit.ts';
+import { type DataPlace, diskSpace, insufficientSpace, spareBytes } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
@@ -114,7 +114,7 @@ function rowsAllowed(index: Database): number {
   if (rows >= rowsMin) return Math.min(rows, batchRowsMax);
   const freeBytes = diskSpace(place)?.freeBytes ?? 0;
   const neededBytes = freeBytes - spareBytes(place) + 2 * rowsMin * rowBytesMax;
-  throw lacksSpace('Indexing', freeBytes, neededBytes);
+  throw insufficientSpace('Indexing', freeBytes, neededBytes);
 }
 
 /** Keeps the write-ahead log of the index within a quarter of what is spare, 1 MB at least. Returns the spare bytes. */

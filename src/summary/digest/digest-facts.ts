@@ -7,8 +7,8 @@ import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
+import { contentOfType, missionPhrase } from '../facts/attribute-codes.ts';
 import { deletedStatePhrase, isKnownName } from '../facts/product-facts.ts';
-import { contentOfType, missionPhrase } from '../facts/words.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 

@@ -23,22 +23,22 @@ import type { ServicePause, SummaryContext, SummaryModel } from './summary-conte
 export type JobEnd =
   | { end: 'written' | 'unverified' | 'template' | 'same' | 'withdrawn' | 'taken' }
   | { end: 'postponed' | 'failed' | 'dropped'; reason: string }
-  | Held;
+  | Blocked;
 
 /** It waits for what others wait for as well. */
-export type Held = { reason: string; untilUs: number } & (
+export type Blocked = { reason: string; untilUs: number } & (
   | { end: 'budget'; limit: keyof SummaryBudget }
   | { end: 'index' }
 );
 
-export interface Asking {
+export interface WorkDeps {
   context: SummaryContext;
   pause: ServicePause;
   signal: AbortSignal;
 }
 
 /** A job, and what it is done with. */
-interface Work extends Asking {
+interface Work extends WorkDeps {
   job: SummaryJob;
 }
 
@@ -58,7 +58,7 @@ const tokensFactorMax = 10;
  * Never rejects for what the service does or a record holds; rejects where the store or the index cannot be
  * used, and when the signal is aborted before anything was sent.
  */
-export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
+export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> {
   const { context, signal } = asking;
   const work = { ...asking, job };
   if (context.nowUs() - waitsSinceUs(job) > summaryWithinUs) {
@@ -155,7 +155,7 @@ function ownError(err: unknown, { job: { kind, subject }, context }: Work): stri
   return 'This is an error of earshot itself; its log has more. Please report it.';
 }
 
-async function hold(work: Work, held: Held, template: string | null): Promise<JobEnd> {
+async function hold(work: Work, held: Blocked, template: string | null): Promise<JobEnd> {
   const { reason: error, untilUs: nextTryAtUs } = held;
   await close(work, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
   return held;
@@ -203,7 +203,7 @@ function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   }
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
   context.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
-  if (scope === 'settings' || kind === 'rate_limited' || pause.isAsked()) {
+  if (scope === 'settings' || kind === 'rate_limited' || pause.isRetryAfter()) {
     return { ...postponed, nextTryAtUs: pausedUntilUs };
   }
   // A job that makes the service fail steps back, further each time, behind those that do not.

@@ -370,7 +370,7 @@ describe('the doctor on sinks and alerts', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace('{}', '{ alps: {} }'));
     const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
     await store.administration.commit({ save: registration({ name: 'nile' }) });
-    await store.administration.commit({ forget: 'nile' });
+    await store.administration.commit({ removeRegistration: 'nile' });
     await store.close();
     const warned = (await outgoing(folder)).filter(({ check }) => check === 'filters');
     expect(warned).toEqual([

@@ -4,7 +4,7 @@ import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import { createTakeLock } from '../engine/locks.ts';
+import { createAcquireLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
@@ -125,7 +125,7 @@ export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgr
 export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
   requireDatabase(options.dataDir);
   await removeLeftovers(options.dataDir);
-  const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
+  const release = await createAcquireLock(options.dataDir)('index', { waitMs: 0 });
   try {
     return await withIndex(options, async (index) => {
       try {

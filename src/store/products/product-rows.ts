@@ -1,6 +1,6 @@
 /** Reads rows of the table `product p` as rows of the domain; completes them from the product's name. */
 
-import { readName } from '../../domain/naming/conventions.ts';
+import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
@@ -82,7 +82,7 @@ function withNamedFacts<Row extends ProductFacts>(row: Row): Row {
   const hasOrbit = orbitNumber !== null || relativeOrbitNumber !== null;
   // Most records have their attributes: reading a name takes longer than all else of a row.
   if (platform !== null && productType !== null && hasOrbit) return row;
-  const named = readName(row.productName ?? '');
+  const named = parseProductName(row.productName ?? '');
   if (named === null) return row;
   return {
     ...row,

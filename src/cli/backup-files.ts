@@ -14,7 +14,7 @@ import { acmeFolderName } from '../tls/acme/state.ts';
 import type { Io } from './io.ts';
 import { createProgressLine, whole } from './output.ts';
 
-export interface RememberedBackup extends MadeBackup {
+export interface RecordedBackup extends MadeBackup {
   run: BackupRun;
   /** Paths below the data directory. */
   files: readonly string[];
@@ -30,10 +30,10 @@ type Options = Omit<BackupOptions, 'about' | 'files'> & {
  * Rejects as `makeBackup` does, and remembers that as well, but for what was asked wrongly, or ended by the user.
  * `remember` must not reject.
  */
-export async function makeRememberedBackup(
+export async function makeRecordedBackup(
   { version, withSecrets, ...options }: Options,
   context: { nowUs: () => number; remember: (run: BackupRun) => Promise<void> },
-): Promise<RememberedBackup> {
+): Promise<RecordedBackup> {
   const { file, place } = options;
   const startedAtUs = context.nowUs();
   const remembered = async (end: Pick<BackupRun, 'bytes' | 'lastPosition' | 'error'>) => {

@@ -63,19 +63,19 @@ export async function startBackgroundJobs(
   const summaries = await loaded.serveSummaries(receiver, rules, log, io);
   started('summaries', summaries);
   const sinks = started('sinks', await loaded.serveSinks(receiver, { dataDir }, log, io));
-  const handingOver = () => ({ ...sinks.handingOver(), rejected: config.rejected() });
+  const deliveryState = () => ({ ...sinks.deliveryState(), rejected: config.rejected() });
   const watched = {
     ...settings,
     reconcile: whyNotCompared === null,
     maintenance: account !== null,
-    handingOver,
+    deliveryState,
     backupEveryHours,
   };
   started('watchdog', loaded.serveWatchdog(receiver, watched, log, io));
   const mode = createMode(() => loaded.summaryModeOf(summary, io.workingDir));
-  receiver.tellBeside({
+  receiver.setBackgroundJobs({
     version,
-    handingOver,
+    deliveryState,
     summaryMode: mode.current,
     backupEveryHours,
     comparisonOff: whyNotCompared,

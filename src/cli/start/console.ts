@@ -93,7 +93,7 @@ export async function serveQueries(
   const closers = createClosers();
   if (index) {
     const place = { dataDir, diskReserveBytes };
-    const indexing = startIndexing({ ...place, log: asked.log, besideIntake: true });
+    const indexing = startIndexing({ ...place, log: asked.log, duringIntake: true });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);

@@ -52,14 +52,14 @@ export async function maintenanceRound(
   store: Pick<Store, 'administration'>,
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
-  const [{ createAccountContext }, { maintain }, { createTakeLock }] = await Promise.all([
+  const [{ createAccountContext }, { maintain }, { createAcquireLock }] = await Promise.all([
     import('../account.ts'),
     import('../../admin/maintain.ts'),
     import('../../store/engine/locks.ts'),
   ]);
   const { dataDir, endpoint } = config;
   const inFile = await loadSubscriptionsFile(io.workingDir);
-  const release = await createTakeLock(dataDir)('subscriptions', { waitMs: 0 });
+  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 0 });
   try {
     // Read under the lock: a rotation may have just ended.
     const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
@@ -70,7 +70,10 @@ export async function maintenanceRound(
       });
     }
     const context = createAccountContext(config, credentials, store, io);
-    return await maintain({ inFile }, { ...context, probe: besideReceiver(context.probe) });
+    return await maintain(
+      { inFile },
+      { ...context, probe: toleratingConnectionFault(context.probe) },
+    );
   } finally {
     release();
   }
@@ -80,7 +83,7 @@ export async function maintenanceRound(
  * The receiver runs in this very process. That it cannot be reached from here, as behind many routers,
  * says nothing; what answers in its place, and the certificate, still do.
  */
-function besideReceiver(probe: ProbeEndpoint): ProbeEndpoint {
+function toleratingConnectionFault(probe: ProbeEndpoint): ProbeEndpoint {
   return async (endpoint, credentials) => {
     const report = await probe(endpoint, credentials);
     return report.fault?.stage === 'connection' ? { ...report, fault: null } : report;

@@ -15,7 +15,7 @@ import { createCredentialCheck, type GateOptions } from '../../receiver/basic-au
 import { openStore, type Store } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
-import { type Beside, createStatus } from '../status/gather-status.ts';
+import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
 import { type CertificateTuning, openServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
@@ -35,12 +35,12 @@ export interface RunningReceiver {
   /** Where the private listener is, such as `http://127.0.0.1:8080`; null where there is none. */
   consoleUrl: string | null;
   store: Store;
-  /** The index beside the store; it follows by itself. */
+  /** The product index, which follows the log automatically. */
   products: Products;
   /** False where the first certificate has yet to come: nobody can reach it before. */
   hasCertificate: boolean;
-  /** Tells what works beside it, for its status. */
-  tellBeside(beside: Beside): void;
+  /** Sets the state of the background jobs, for the status. */
+  setBackgroundJobs(backgroundJobs: BackgroundJobs): void;
   close(): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export async function serve(
     closers.add(() => renewal.stop());
     const { summaries, completeness } = store;
     const readiness = createReadiness({ store, certificate, nowUs });
-    const { tellBeside, ...how } = serveStatus(config, { store, readiness, log }, io);
+    const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
     const shown = { notifications: store, summaries, completeness, ...how, metrics, readiness };
     const queries = await serveQueries(config, { ...shown, log }, io);
     closers.add(() => queries.close());
@@ -101,7 +101,7 @@ export async function serve(
     const hasCertificate = certificate.keyPair !== null;
     const { products, consoleUrl } = queries;
     const { closeAll: close } = closers;
-    return { url, consoleUrl, store, products, hasCertificate, tellBeside, close };
+    return { url, consoleUrl, store, products, hasCertificate, setBackgroundJobs, close };
   } catch (error) {
     await closers.closeAll();
     throw error;
@@ -173,9 +173,9 @@ function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
 }
 
 /** Of a receiver by itself, as the demo has it. */
-const nothingBeside: Beside = {
+const noBackgroundJobs: BackgroundJobs = {
   version: 'unknown',
-  handingOver: () => ({ names: [], fault: null }),
+  deliveryState: () => ({ names: [], fault: null }),
   summaryMode: async () => 'off',
   backupEveryHours: null,
   comparisonOff: 'This receiver does not compare.',
@@ -192,11 +192,11 @@ export function serveStatus(
   config: ServeConfig,
   { store, readiness, log }: { store: Store; readiness: Readiness; log: Logger },
   { nowUs, pid }: Pick<Io, 'nowUs'> & Partial<Pick<Io, 'pid'>>,
-): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'tellBeside'> {
+): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'setBackgroundJobs'> {
   const { dataDir, index, tls } = config;
   const startedAtUs = nowUs();
   const probes = watchProbes(config, store, { nowUs });
-  let beside = nothingBeside;
+  let backgroundJobs = noBackgroundJobs;
   const refusing = async (): Promise<string | null> => {
     const [reason] = await readiness();
     if (reason === undefined) return null;
@@ -208,13 +208,13 @@ export function serveStatus(
     receiver: async () => ({
       ...{ startedAtUs, pid: pid ?? null, refusing: await refusing(), queue: store.queue() },
     }),
-    beside: () => beside,
+    backgroundJobs: () => backgroundJobs,
   });
   return {
     status,
-    comparisonOff: () => beside.comparisonOff,
-    tellBeside: (now) => {
-      beside = now;
+    comparisonOff: () => backgroundJobs.comparisonOff,
+    setBackgroundJobs: (now) => {
+      backgroundJobs = now;
     },
   };
 }

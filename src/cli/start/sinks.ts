@@ -4,15 +4,15 @@ import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
-import type { HandingOver } from '../../watch/situation.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import type { DeliveryState } from '../../watch/situation.ts';
 import { type Io, pause } from '../io.ts';
 import { unknownWanted } from '../sink-names.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface ServedSinks {
   /** State of the deliveries, for the watchdog. */
-  handingOver(): HandingOver;
+  deliveryState(): DeliveryState;
   /** Starts, stops and replaces sinks until they are those of the changed file. */
   change(loaded: LoadedSinks): Promise<void>;
   stop(): Promise<void>;
@@ -28,7 +28,7 @@ export async function serveSinks(
   io: SinksIo,
 ): Promise<ServedSinks> {
   const deliveries = createDeliveries(store, dataDir, { log, io });
-  let state: HandingOver = { names: null, fault: null };
+  let state: DeliveryState = { names: null, fault: null };
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
     for (const { name: sink, problems: details } of faulty) {
@@ -48,7 +48,7 @@ export async function serveSinks(
     state = { names: null, fault: faultOf(error) };
   }
   return {
-    handingOver: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
+    deliveryState: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
     change,
     stop: deliveries.stop,
   };
@@ -112,7 +112,7 @@ function createDeliveries(
         run,
       };
       const waitMs = Number.POSITIVE_INFINITY;
-      release = await createTakeLock(dataDir)('sinks', { waitMs, signal });
+      release = await createAcquireLock(dataDir)('sinks', { waitMs, signal });
       // Nothing is awaited from here on: a change before this line is in `wanted`, a later one finds `running`.
       running = { sinks: startSinks(context, wanted), release };
       log.info({ sinks: wanted.map(({ name }) => name) }, 'delivering notifications to sinks');

@@ -8,7 +8,7 @@ import type { Logger } from '../../domain/ports.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
-import type { HandingOver, Tell } from '../../watch/situation.ts';
+import type { DeliveryState, Tell } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -16,7 +16,7 @@ import { watchProbes } from './watch-probes.ts';
 
 /**
  * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
- * `handingOver` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
+ * `deliveryState` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
  */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
@@ -24,19 +24,27 @@ export function serveWatchdog(
     Pick<ServeConfig, 'tls'> &
     DataPlace & {
       maintenance: boolean;
-      handingOver: () => HandingOver;
+      deliveryState: () => DeliveryState;
       backupEveryHours: number | null;
     },
   log: Logger,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
 ): Job {
   const { completeness, alerts, administration, sinks, backups } = store;
-  const { maintenance, reconcile, handingOver, backupEveryHours } = config;
+  const { maintenance, reconcile, deliveryState, backupEveryHours } = config;
   return startWatchdog({
-    ...{ completeness, alerts, administration, sinks, backups, notifications: store, handingOver },
+    ...{
+      completeness,
+      alerts,
+      administration,
+      sinks,
+      backups,
+      notifications: store,
+      deliveryState,
+    },
     probes: watchProbes(config, store, io),
     lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
-    ...alertTellers(config, io),
+    ...alertSenders(config, io),
     nowUs: io.nowUs,
     random: io.random,
     pause,
@@ -48,7 +56,7 @@ export function serveWatchdog(
 }
 
 /** The configured channels, and how a message is sent through them. */
-export function alertTellers(
+export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
 ): { channels: readonly AlertChannel[]; tell: Tell } {

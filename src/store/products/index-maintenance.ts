@@ -4,7 +4,7 @@ import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import { createTakeLock } from '../engine/locks.ts';
+import { createAcquireLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
@@ -17,7 +17,7 @@ const budgetMs = 100;
  * Limit in a second next to a receiver: intake comes first, and a burst of the catalogue brings some 50 a second
  * (facts, catalogue 7).
  */
-const besideIntakeMax = 2_400;
+const duringIntakeMax = 2_400;
 /** A lag above this is logged: what is not indexed is not found, and reconciliation waits for it. */
 const lagMax = 1_000;
 /** How often the end of the log is read. */
@@ -42,16 +42,16 @@ function withIndex<T>(place: DataPlace, work: (index: Index) => Promise<T>): Pro
 }
 
 /**
- * Indexes what arrives until it is stopped. A failure is logged, once, and retried. `besideIntake` spares
+ * Indexes what arrives until it is stopped. A failure is logged, once, and retried. `duringIntake` spares
  * a receiver in this process.
  */
-export function startIndexing(options: DataPlace & { log: Logger; besideIntake: boolean }): {
+export function startIndexing(options: DataPlace & { log: Logger; duringIntake: boolean }): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const report = createReport(options.log);
-  const perSecondMax = options.besideIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
+  const perSecondMax = options.duringIntake ? duringIntakeMax : Number.POSITIVE_INFINITY;
   const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
   const follow = async (index: Index) => {
     while (!signal.aborted) {
@@ -125,7 +125,7 @@ export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgr
 export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
   requireDatabase(options.dataDir);
   await removeLeftovers(options.dataDir);
-  const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
+  const release = await createAcquireLock(options.dataDir)('index', { waitMs: 0 });
   try {
     return await withIndex(options, async (index) => {
       try {

@@ -1,7 +1,7 @@
 /** The indexing thread: reads the log and writes the product index. */
 import type { Database } from 'better-sqlite3';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
-import { type DataPlace, diskSpace, lacksSpace, spareBytes } from '../engine/disk-limit.ts';
+import { type DataPlace, diskSpace, insufficientSpace, spareBytes } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
@@ -114,7 +114,7 @@ function rowsAllowed(index: Database): number {
   if (rows >= rowsMin) return Math.min(rows, batchRowsMax);
   const freeBytes = diskSpace(place)?.freeBytes ?? 0;
   const neededBytes = freeBytes - spareBytes(place) + 2 * rowsMin * rowBytesMax;
-  throw lacksSpace('Indexing', freeBytes, neededBytes);
+  throw insufficientSpace('Indexing', freeBytes, neededBytes);
 }
 
 /** Limits the write-ahead log of the index to a quarter of the spare space, at least 1 MB. Returns the spare bytes. */

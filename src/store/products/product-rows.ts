@@ -1,6 +1,6 @@
 /** Converts rows of the table `product p` to domain rows, and completes them from the product's name. */
 
-import { readName } from '../../domain/naming/conventions.ts';
+import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
@@ -82,7 +82,7 @@ function withNamedFacts<Row extends ProductFacts>(row: Row): Row {
   const hasOrbit = orbitNumber !== null || relativeOrbitNumber !== null;
   // Skips the name, which is the slowest part of a row: most records have their attributes.
   if (platform !== null && productType !== null && hasOrbit) return row;
-  const named = readName(row.productName ?? '');
+  const named = parseProductName(row.productName ?? '');
   if (named === null) return row;
   return {
     ...row,

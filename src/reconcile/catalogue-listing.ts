@@ -22,8 +22,8 @@ import {
   createPacedRequests,
   createPageRequests,
   createPageSize,
+  type ListingRetry,
   type ListingTiming,
-  type ListingTrouble,
   listingTiming,
   type PageQuestion,
   pageSizes,
@@ -35,7 +35,7 @@ import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
 const pageBytesMax = 64 * 2 ** 20;
 
 /** A count of everything takes a catalogue long: after this many failures it is asked for no more. */
-const countTriesMax = 2;
+const countAttemptsMax = 2;
 
 export interface CatalogueListingOptions extends Time {
   /** Without `/odata/v1` and without a last slash. */
@@ -49,24 +49,24 @@ export interface CatalogueListingOptions extends Time {
   /** How many records to ask for, and how many when that fails again and again. */
   sizes?: readonly number[];
   /** Called after each try that failed and is followed by another. */
-  onTrouble?: (trouble: ListingTrouble) => void;
+  onRetry?: (trouble: ListingRetry) => void;
 }
 
 /** Asks nobody before the first page is asked for. Pages are held one at a time. */
 export function createCatalogueListing(options: CatalogueListingOptions): ProductListing {
-  const { catalogueUrl, random, requestsPerMinute, onTrouble } = options;
+  const { catalogueUrl, random, requestsPerMinute, onRetry } = options;
   const timing = { ...listingTiming, ...options.timing };
   const client = clientOf(options, timing);
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
   const size = createPageSize(options.sizes ?? pageSizes);
   const login = createListLogin(options.tokens);
-  let oddRecords = 0;
+  let unreadableRecords = 0;
   let undecided = 0;
 
   async function* list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage> {
     const { fromUs, toUs } = query;
     if (fromUs >= toUs) return yield { events: [], completeUpToUs: toUs, total: 0 };
-    const pages = createPageRequests({ requests, size, login, random, timing, onTrouble });
+    const pages = createPageRequests({ requests, size, login, random, timing, onRetry });
     const walk = createListingWalk({
       sinceMs: Math.floor(fromUs / 1000),
       origin: new URL(catalogueUrl).origin,
@@ -87,7 +87,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
         return pages.ask(question, signal);
       };
       const { page, top } = await (isFirst ? filter.settle(ask) : ask());
-      oddRecords += page.records.filter((record) => record === null).length;
+      unreadableRecords += page.records.filter((record) => record === null).length;
       // What the catalogue counted is not what is picked out here.
       if (isFirst && filter.sent() === query.filter) total = page.count;
       isFirst = false;
@@ -111,7 +111,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     if (shortfall !== null) throw shortfall;
   }
 
-  return { list, spent: () => ({ ...requests.spent(), oddRecords, undecided }) };
+  return { list, spent: () => ({ ...requests.spent(), unreadableRecords, undecided }) };
 }
 
 function clientOf(
@@ -160,7 +160,7 @@ function questionFor(
   return {
     purpose: `list the ${event} products`,
     url: (top, tries) => {
-      const count = isFirst && tries < countTriesMax;
+      const count = isFirst && tries < countAttemptsMax;
       return link ?? listingUrl(catalogueUrl, { list, filter, ...window, top, skip, count });
     },
     read: (json) => readListingPage(json, { list, sinceMs }),
@@ -180,7 +180,7 @@ function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string
  */
 const encodedCharactersMax = 5_500;
 
-type Test = (record: ProductRecord) => Verdict;
+type Test = (record: ProductRecord) => MatchResult;
 
 /**
  * A filter that is too long for an address is evaluated here from the start. So is one that is refused, once
@@ -194,7 +194,7 @@ function createListFilter(filter: string) {
     /** The filter of the query; blank for everything. */
     sent: () => (test === null ? filter : ''),
     /** True for a record of an answer to that query that is wanted; null where the record does not show it. */
-    matches: (record: ProductRecord): Verdict => test === null || test(record),
+    matches: (record: ProductRecord): MatchResult => test === null || test(record),
     /** Sends the first query, and once more without the filter when the catalogue refuses it. */
     settle: async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
       try {
@@ -219,48 +219,48 @@ function readTest(filter: string): Test | null {
 }
 
 /** Null: it hangs on something that the record does not tell. */
-type Verdict = boolean | null;
+type MatchResult = boolean | null;
 
-type Judge = (record: ProductRecord, view: ProductView) => Verdict;
+type Matcher = (record: ProductRecord, view: ProductView) => MatchResult;
 
 /**
  * Null is something else than an absent value, which the catalogue knows to be so: deleted records
  * lack whole fields (facts, catalogue 1.1), and what these said before is unknown.
  */
-export function compileMatch(tree: FilterTree): (record: ProductRecord) => Verdict {
-  const judge = judgeOf(tree);
-  return (record) => judge(record, productView(record));
+export function compileMatch(tree: FilterTree): (record: ProductRecord) => MatchResult {
+  const matcher = matcherOf(tree);
+  return (record) => matcher(record, productView(record));
 }
 
 /** What is unknown does not matter where all else decides (Kleene's logic, as SQL has it). */
-function judgeOf(tree: FilterTree): Judge {
+function matcherOf(tree: FilterTree): Matcher {
   if ('terms' in tree) {
-    const judges = tree.terms.map(judgeOf);
+    const matchers = tree.terms.map(matcherOf);
     const decisive = tree.node === 'or';
     return (record, view) => {
-      let verdict: Verdict = !decisive;
-      for (const judge of judges) {
-        const own = judge(record, view);
+      let result: MatchResult = !decisive;
+      for (const matcher of matchers) {
+        const own = matcher(record, view);
         if (own === decisive) return decisive;
-        if (own === null) verdict = null;
+        if (own === null) result = null;
       }
-      return verdict;
+      return result;
     };
   }
   if ('term' in tree) {
-    const judge = judgeOf(tree.term);
+    const matcher = matcherOf(tree.term);
     return (record, view) => {
-      const own = judge(record, view);
+      const own = matcher(record, view);
       return own === null ? null : !own;
     };
   }
   const test = compileFilter(tree);
-  const isTold = toldBy(tree);
-  return (record, view) => (isTold(record, view) ? test(view) : null);
+  const hasField = fieldCheckOf(tree);
+  return (record, view) => (hasField(record, view) ? test(view) : null);
 }
 
 /** Whether a record tells what a condition asks for. */
-function toldBy(
+function fieldCheckOf(
   condition: Exclude<FilterTree, GroupNode | NotNode>,
 ): (record: ProductRecord, view: ProductView) => boolean {
   // Records seldom name it: it is read off other parts, where these are of a kind that is known.

@@ -28,7 +28,7 @@ export interface DueTasks {
   /** Hours that are over, have settled, and are not known to be complete. */
   tasks: ReconcileTask[];
   /** Hours that were compared before they were a day old, and now are: records appear late. */
-  secondChecks: ReconcileTask[];
+  rechecks: ReconcileTask[];
   /** What may be missing of the time since, after we were away. To be compared without coverage. */
   earlyChecks: ReconcileTask[];
 }
@@ -43,16 +43,16 @@ export interface DueOptions {
   uptimes: readonly Uptime[];
   gaps: readonly Gap[];
   /** When early looks were last taken; what had ended before is not looked at again. */
-  checkedAtUs?: number | null | undefined;
+  earlyCheckedAtUs?: number | null | undefined;
   nowUs: number;
   /** How long after its end an hour is compared first. */
   settlingUs: number;
   /** How long after its end it is compared once more. */
-  secondCheckUs: number;
+  recheckAfterUs: number;
   /** How far back hours are compared automatically. */
-  horizonUs: number;
+  comparisonHorizonUs: number;
   /** Nothing before is compared, as what was received then was pruned; by the same clock as `nowUs`. */
-  wholeSinceUs: number;
+  unprunedSinceUs: number;
 }
 
 /** Every list is oldest first, with neighbouring hours in one task. */
@@ -81,7 +81,7 @@ export function dueTasks(options: DueOptions): DueTasks {
   }
   return {
     tasks: oldestFirst(due),
-    secondChecks: oldestFirst(again),
+    rechecks: oldestFirst(again),
     earlyChecks: oldestFirst(early),
   };
 }
@@ -92,27 +92,27 @@ type HourState = 'unknown' | 'early' | 'known';
 function stateOf(
   at: number,
   compared: HourCoverage | undefined,
-  { nowUs, settlingUs, secondCheckUs }: DueOptions,
+  { nowUs, settlingUs, recheckAfterUs }: DueOptions,
 ): HourState {
   const endUs = at + hourUs;
   if (compared === undefined || compared.missing > 0) return 'unknown';
   // A command may have looked before the hour had settled.
   if (compared.comparedAtUs < endUs + settlingUs) return 'unknown';
   if (compared.comparedAtUs > nowUs + clockToleranceUs) return 'unknown';
-  const isOld = nowUs >= endUs + secondCheckUs;
-  return isOld && compared.comparedAtUs < endUs + secondCheckUs ? 'early' : 'known';
+  const isOld = nowUs >= endUs + recheckAfterUs;
+  return isOld && compared.comparedAtUs < endUs + recheckAfterUs ? 'early' : 'known';
 }
 
 /** The whole hours of the horizon that have settled and in which the events were asked for. */
 function settledHours(
   { segments }: SegmentedEvent,
-  { nowUs, settlingUs, horizonUs, wholeSinceUs }: DueOptions,
+  { nowUs, settlingUs, comparisonHorizonUs, unprunedSinceUs }: DueOptions,
 ): number[] {
   const hours: number[] = [];
   const firstUs = Math.max(
-    hourOf(nowUs - horizonUs) + hourUs,
+    hourOf(nowUs - comparisonHorizonUs) + hourUs,
     hourOf(segments[0]?.fromUs ?? nowUs),
-    Math.ceil(wholeSinceUs / hourUs) * hourUs,
+    Math.ceil(unprunedSinceUs / hourUs) * hourUs,
   );
   for (let at = firstUs; at < settledUpTo({ nowUs, settlingUs }); at += hourUs) {
     if (isInForce(segments, { fromUs: at, toUs: at + hourUs })) hours.push(at);
@@ -130,13 +130,13 @@ function settledUpTo({ nowUs, settlingUs }: Pick<DueOptions, 'nowUs' | 'settling
  * None when nothing has ended since the last look.
  */
 function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
-  const { nowUs, checkedAtUs = null, wholeSinceUs } = options;
+  const { nowUs, earlyCheckedAtUs = null, unprunedSinceUs } = options;
   const settledUs = settledUpTo(options);
-  const sinceUs = Math.max(settledUs, checkedAtUs ?? settledUs);
+  const sinceUs = Math.max(settledUs, earlyCheckedAtUs ?? settledUs);
   const recent = awayTimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
   if (recent.length === 0) return [];
   const awayUs = Math.min(...recent.map(({ fromUs }) => fromUs));
-  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs, wholeSinceUs);
+  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs, unprunedSinceUs);
   const toUs = nowUs - onTheirWayUs;
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }

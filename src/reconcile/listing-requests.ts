@@ -16,29 +16,29 @@ export interface ListingTiming {
   retryDelayMs: number;
   retryDelayMsMax: number;
   /** Failures in a row, after which a page is given up. */
-  triesMax: number;
+  attemptsMax: number;
   /** The longest wait that the catalogue may ask for, and all such waits of one listing. */
-  toldWaitMsMax: number;
-  toldWaitsMsMax: number;
+  retryAfterMsMax: number;
+  retryAfterTotalMsMax: number;
 }
 
 export const listingTiming: ListingTiming = {
   attemptTimeoutMs: 120_000,
   retryDelayMs: 1_000,
   retryDelayMsMax: 60_000,
-  triesMax: 8,
-  toldWaitMsMax: 600_000,
-  toldWaitsMsMax: 1_800_000,
+  attemptsMax: 8,
+  retryAfterMsMax: 600_000,
+  retryAfterTotalMsMax: 1_800_000,
 };
 
 /** A try that brought no page; another one follows. */
-export interface ListingTrouble {
+export interface ListingRetry {
   /** A sentence without its end, the same for the same cause: "The catalogue does not answer (ECONNREFUSED)". */
   cause: string;
   /** Until the next try. */
   waitMs: number;
   /** How long it is waited for further tries in all, at most; null where the catalogue says when to come back. */
-  triesForMs: number | null;
+  remainingWaitMs: number | null;
 }
 
 /** The first token may be one that the catalogue no longer takes. */
@@ -59,12 +59,12 @@ interface PageRequestsOptions {
   login: ListLogin;
   random: () => number;
   timing: ListingTiming;
-  onTrouble?: ((trouble: ListingTrouble) => void) | undefined;
+  onRetry?: ((trouble: ListingRetry) => void) | undefined;
 }
 
 /** For one listing: the budget of waits is its own. */
 export function createPageRequests(options: PageRequestsOptions) {
-  const { requests, size, login, random, timing, onTrouble } = options;
+  const { requests, size, login, random, timing, onRetry } = options;
   let toldMs = 0;
 
   async function attempt(
@@ -91,9 +91,9 @@ export function createPageRequests(options: PageRequestsOptions) {
     // Not exactly then, when others come back, too; and never at once.
     const waitMs = Math.max(ms, timing.retryDelayMs) + timing.retryDelayMs * random();
     toldMs += waitMs;
-    if (ms > timing.toldWaitMsMax || toldMs > timing.toldWaitsMsMax) throw error;
+    if (ms > timing.retryAfterMsMax || toldMs > timing.retryAfterTotalMsMax) throw error;
     const cause = `The catalogue asks us to wait (${status})`;
-    onTrouble?.({ cause, waitMs, triesForMs: null });
+    onRetry?.({ cause, waitMs, remainingWaitMs: null });
     await requests.wait(waitMs, signal);
   }
 
@@ -118,10 +118,10 @@ export function createPageRequests(options: PageRequestsOptions) {
       } else {
         failures += 1;
         if (outcome.failed.code === 'unavailable') size.failed();
-        if (failures >= timing.triesMax) throw givenUp(failures, outcome.failed);
+        if (failures >= timing.attemptsMax) throw givenUp(failures, outcome.failed);
         const waitMs = longestDelayMs(failures, timing) * (0.5 + random() / 2);
         const cause = causeOf(outcome.failed, outcome.status);
-        onTrouble?.({ cause, waitMs, triesForMs: triesForMs(failures, timing) });
+        onRetry?.({ cause, waitMs, remainingWaitMs: remainingWaitMs(failures, timing) });
         await requests.wait(waitMs, signal);
       }
     }
@@ -136,8 +136,8 @@ function longestDelayMs(failures: number, timing: ListingTiming): number {
 }
 
 /** All waits that are to come after so many failures in a row. */
-function triesForMs(failures: number, timing: ListingTiming): number {
-  const toCome = Array.from({ length: timing.triesMax - failures }, (_, i) => failures + i);
+function remainingWaitMs(failures: number, timing: ListingTiming): number {
+  const toCome = Array.from({ length: timing.attemptsMax - failures }, (_, i) => failures + i);
   return toCome.reduce((sum, failure) => sum + longestDelayMs(failure, timing), 0);
 }
 

@@ -5,9 +5,9 @@ import {
   type CompareContext,
   type ComparedEvent,
   type CompareOptions,
-  canBeEntered,
   comparePage,
   isExpected,
+  isRecordable,
 } from './compare-page.ts';
 import {
   type EventOutcome,
@@ -130,7 +130,7 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
   while (await takeNext());
   timeLeft.done(window);
   const after = context.listing.spent();
-  report.unreadable += after.oddRecords - before.oddRecords;
+  report.unreadable += after.unreadableRecords - before.unreadableRecords;
   report.undecided += after.undecided - before.undecided;
 }
 
@@ -140,7 +140,7 @@ async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
   const { task } = report;
   const expected: ListedEvent[] = [];
   for (const listed of events) {
-    if (!canBeEntered(listed)) report.unreadable += 1;
+    if (!isRecordable(listed)) report.unreadable += 1;
     else if (isExpected(task.event, listed)) expected.push(listed);
   }
   for (let at = 0; at < expected.length; at += rowsMax) {

@@ -115,7 +115,7 @@ export interface ProductListing {
     requests: number;
     answersMs: number;
     waitedMs: number;
-    oddRecords: number;
+    unreadableRecords: number;
     undecided: number;
   };
 }

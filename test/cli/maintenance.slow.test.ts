@@ -12,7 +12,7 @@ import {
 } from '../../src/config/endpoint-credentials.ts';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type AccountContext, endpointPair, openAccountContext } from './account-context.ts';
@@ -44,7 +44,7 @@ async function openQuietContext({ withCredentials = true } = {}) {
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
   const context = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
   const round = () => maintenanceRound(config, store, context);
-  return { folder, dataDir, asked, round, takeLock: createTakeLock(dataDir) };
+  return { folder, dataDir, asked, round, acquireLock: createAcquireLock(dataDir) };
 }
 
 describe('a round', () => {
@@ -84,11 +84,11 @@ describe('a round', () => {
   );
 
   it('says what to do when there are no credentials', async () => {
-    const { round, takeLock } = await openQuietContext({ withCredentials: false });
+    const { round, acquireLock } = await openQuietContext({ withCredentials: false });
     await expect(round()).rejects.toMatchObject({
       text: expect.stringMatching(/no endpoint credentials.*credentials create/),
     });
-    (await takeLock('subscriptions', { waitMs: 0 }))();
+    (await acquireLock('subscriptions', { waitMs: 0 }))();
   });
 });
 
@@ -261,7 +261,7 @@ describe('a round beside a running receiver', () => {
 
   it('gives way to a command that holds the account', async () => {
     const context = await openAccountContext();
-    const release = await createTakeLock(context.dataDir)('subscriptions', { waitMs: 0 });
+    const release = await createAcquireLock(context.dataDir)('subscriptions', { waitMs: 0 });
     await expect(roundOf(context)()).rejects.toMatchObject({ code: 'conflict' });
     release();
     expect(await roundOf(context)()).toEqual([]);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessTokens } from '../../src/domain/account.ts';
 import { errorText } from '../../src/domain/app-error.ts';
-import type { ListingTrouble } from '../../src/reconcile/listing-requests.ts';
+import type { ListingRetry } from '../../src/reconcile/listing-requests.ts';
 import { wholeTextOf } from '../config/environment.ts';
 import type { Answer } from '../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-set-up.ts';
@@ -64,7 +64,7 @@ describe('a page is asked for again', () => {
       expect(numbersIn(pages)).toHaveLength(value.length > 9 ? 5 : 0);
       expect(listing.spent()).toMatchObject({
         requests: 1,
-        oddRecords: Math.min(value.length, value.length > 9 ? 5 : 9),
+        unreadableRecords: Math.min(value.length, value.length > 9 ? 5 : 9),
       });
     }
   });
@@ -190,7 +190,7 @@ describe('requests', () => {
 
   it('that are told to come back at once do so with the usual distance, and not forever', async () => {
     const catalogue = await always({ status: 429, headers: { 'Retry-After': '0' } });
-    const walk = listingOf(catalogue.url, { timing: { toldWaitsMsMax: 60_000 } });
+    const walk = listingOf(catalogue.url, { timing: { retryAfterTotalMsMax: 60_000 } });
     await expect(walked(walk)).rejects.toMatchObject({ code: 'too_many' });
     expect(walk.startsMs.at(-1)).toBeLessThanOrEqual(60_000);
     expect(catalogue.requests.length).toBeLessThan(60);
@@ -284,10 +284,10 @@ describe('trouble is told', () => {
       records: () => [],
       answer: (request) => (request === 0 ? answer : undefined),
     });
-    const troubles: ListingTrouble[] = [];
-    const onTrouble = (trouble: ListingTrouble) => void troubles.push(trouble);
+    const troubles: ListingRetry[] = [];
+    const onRetry = (trouble: ListingRetry) => void troubles.push(trouble);
     const timing = answer === 'hang' ? { attemptTimeoutMs: 500 } : {};
-    await walked(listingOf(catalogue.url, { onTrouble, timing }));
+    await walked(listingOf(catalogue.url, { onRetry, timing }));
     return troubles;
   }
 
@@ -297,7 +297,7 @@ describe('trouble is told', () => {
     ['The catalogue cannot be asked: it did not answer in time', 'hang'],
   ])('as: %s', async (cause, answer) => {
     const [first, ...others] = await troublesOf(answer);
-    expect(first).toEqual({ cause, waitMs: 750, triesForMs: 123_000 });
+    expect(first).toEqual({ cause, waitMs: 750, remainingWaitMs: 123_000 });
     expect(new Set(others.map((trouble) => trouble.cause))).toEqual(
       new Set(others.length > 0 ? [cause] : []),
     );
@@ -305,13 +305,13 @@ describe('trouble is told', () => {
 
   it('as a wait that the catalogue asks for', async () => {
     expect(await troublesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
-      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, triesForMs: null },
+      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, remainingWaitMs: null },
     ]);
   });
 
   it('before each further try, and with the advice last when it is given up', async () => {
     const causes: string[] = [];
-    const triesForMs: (number | null)[] = [];
+    const remainingWaitMs: (number | null)[] = [];
     const refusing: typeof fetch = async () => {
       throw new TypeError('fetch failed', {
         cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
@@ -319,9 +319,9 @@ describe('trouble is told', () => {
     };
     const walk = listingOf('http://catalogue.test', {
       fetch: refusing,
-      onTrouble: (trouble) => {
+      onRetry: (trouble) => {
         causes.push(trouble.cause);
-        triesForMs.push(trouble.triesForMs);
+        remainingWaitMs.push(trouble.remainingWaitMs);
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
@@ -332,7 +332,7 @@ describe('trouble is told', () => {
     );
     // Less and less, and at last the longest wait alone.
     const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
-    expect(triesForMs).toEqual(leftMs);
+    expect(remainingWaitMs).toEqual(leftMs);
   });
 });
 

@@ -112,7 +112,7 @@ describe('a filter', () => {
     const pages = await walked({ listing }, { event: 'deleted', filter });
     expect(numbersIn(pages)).toEqual([0]);
     expect(catalogue.requests).toHaveLength(2);
-    expect(listing.spent()).toMatchObject({ undecided: 2, oddRecords: 0 });
+    expect(listing.spent()).toMatchObject({ undecided: 2, unreadableRecords: 0 });
   });
 
   it('that is too long for an address is asked of the records here from the start', async () => {
@@ -181,7 +181,7 @@ describe('a record', () => {
     });
     const walk = listingOf(catalogue.url);
     expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
-    expect(walk.listing.spent()).toMatchObject({ oddRecords: 3, requests: 1 });
+    expect(walk.listing.spent()).toMatchObject({ unreadableRecords: 3, requests: 1 });
   });
 });
 
@@ -307,7 +307,7 @@ describe('a walk', () => {
         faults = [...own.faults];
         answered = 0;
         const [fromUs, toUs] = [startUs + Math.min(...window), startUs + Math.max(...window)];
-        const timing = { triesMax: 30 };
+        const timing = { attemptsMax: 30 };
         const walk = listingOf(catalogues[links].url, { sizes: [4, 2], timing });
         const pages: ListingPage[] = [];
         const query = { ...wholeDay, event: 'modified', fromUs, toUs } as const;

@@ -5,7 +5,7 @@ import type { AcmeConfig, TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import {
   type LoadedCertificate,
   loadCertificateFiles,
@@ -163,13 +163,13 @@ async function fromAuthority(
       ? { handshakeOnly: alpnAnswers(context.challenges) }
       : {}),
     follow: (listener) => {
-      const takeLock = createTakeLock(config.dataDir);
+      const acquireLock = createAcquireLock(config.dataDir);
       const checkEveryMs = tuning.certificateWatchMs;
       const loop = renewal.startRenewalLoop(
         {
           context,
           current,
-          takeLock,
+          acquireLock,
           onCertificate: onChange(listener),
           log,
           ...(checkEveryMs === undefined ? {} : { checkEveryMs }),

@@ -52,14 +52,14 @@ export async function maintenanceRound(
   store: Pick<Store, 'administration'>,
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
-  const [{ createAccountContext }, { maintain }, { createTakeLock }] = await Promise.all([
+  const [{ createAccountContext }, { maintain }, { createAcquireLock }] = await Promise.all([
     import('../account.ts'),
     import('../../admin/maintain.ts'),
     import('../../store/engine/locks.ts'),
   ]);
   const { dataDir, endpoint } = config;
   const inFile = await loadSubscriptionsFile(io.workingDir);
-  const release = await createTakeLock(dataDir)('subscriptions', { waitMs: 0 });
+  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 0 });
   try {
     // Read while holding the lock: a rotation may have just ended.
     const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;

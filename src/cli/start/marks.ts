@@ -50,7 +50,7 @@ const uptimeIntervalMs = 60_000;
 
 /** Records a heartbeat at the start, every minute, and at the stop. It fails when intake fails, as on a full disk. */
 export function startUptimeMarks(options: {
-  completeness: Pick<Completeness, 'markUp'>;
+  completeness: Pick<Completeness, 'recordUptime'>;
   nowUs: () => number;
   log: Logger;
 }): Job {
@@ -64,7 +64,7 @@ export function startUptimeMarks(options: {
     if (isBroken || toUs < lastUs || toUs - lastUs > 3 * uptimeIntervalMs * 1_000) fromUs = toUs;
     lastUs = toUs;
     try {
-      await completeness.markUp({ fromUs, toUs });
+      await completeness.recordUptime({ fromUs, toUs });
       isBroken = false;
     } catch (error) {
       isBroken = true;

@@ -1,7 +1,12 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { horizonUs, hourUs, secondCheckUs, settlingUs } from '../../domain/completeness.ts';
+import {
+  comparisonHorizonUs,
+  hourUs,
+  recheckAfterUs,
+  settlingUs,
+} from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
@@ -15,7 +20,7 @@ import {
   type TaskReport,
   type TimeWindow,
 } from '../../reconcile/tasks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';
@@ -44,7 +49,7 @@ export function startReconcile(
     {
       every: { ...usual, ...timing },
       failed: failedText,
-      takeLock: () => createTakeLock(config.dataDir)('reconcile', { waitMs: 0 }),
+      acquireLock: () => createAcquireLock(config.dataDir)('reconcile', { waitMs: 0 }),
       // When something could be compared, the rest is no more urgent than usual.
       run: async (signal) => {
         round ??= createReconcileRounds(parts, config, io, signal);
@@ -155,15 +160,15 @@ function shortDate(us: number): string {
 
 function byKind(due: DueTasks): KindRound[] {
   const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
-  const all = [...due.earlyChecks, ...due.tasks, ...due.secondChecks];
+  const all = [...due.earlyChecks, ...due.tasks, ...due.rechecks];
   return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
     if (first === undefined) return [];
     const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
     const { subscription, event } = first;
-    const { earlyChecks, tasks, secondChecks } = due;
+    const { earlyChecks, tasks, rechecks } = due;
     return createKindRound(
       { subscription, event },
-      { earlyChecks: own(earlyChecks), tasks: own(tasks), secondChecks: own(secondChecks) },
+      { earlyChecks: own(earlyChecks), tasks: own(tasks), rechecks: own(rechecks) },
     );
   });
 }
@@ -178,7 +183,7 @@ async function whatIsDue(
   nowUs: number,
 ): Promise<DueTasks> {
   const { administration, completeness } = store;
-  const sinceUs = nowUs - horizonUs;
+  const sinceUs = nowUs - comparisonHorizonUs;
   const aheadUs = nowUs - ownNowUs();
   const [definitions, registrations, coverage, uptimes, gaps, wholeUs] = await Promise.all([
     completeness.definitions(),
@@ -186,13 +191,20 @@ async function whatIsDue(
     completeness.coverage({ sinceUs, untilUs: nowUs }),
     completeness.uptimes(sinceUs - aheadUs),
     administration.gaps(),
-    completeness.wholeSinceUs(),
+    completeness.unprunedSinceUs(),
   ]);
   // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
-  const checkedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
+  const earlyCheckedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
   // A push of the last hour is dated by our own clock, which may be behind.
-  const wholeSinceUs = wholeUs + Math.max(0, aheadUs);
-  const times = { nowUs, settlingUs, secondCheckUs, horizonUs, checkedAtUs, wholeSinceUs };
+  const unprunedSinceUs = wholeUs + Math.max(0, aheadUs);
+  const times = {
+    nowUs,
+    settlingUs,
+    recheckAfterUs,
+    comparisonHorizonUs,
+    earlyCheckedAtUs,
+    unprunedSinceUs,
+  };
   const shifted = uptimes.map(({ fromUs, toUs }) => ({
     fromUs: fromUs + aheadUs,
     toUs: toUs + aheadUs,
@@ -277,12 +289,10 @@ type KindRound = ReturnType<typeof createKindRound>;
  * passed over, twice as many each time. Its being asked for alone keeps one hour from spoiling those before it.
  */
 function createKindRound(kind: Kind, due: DueTasks) {
-  const { earlyChecks, tasks, secondChecks } = due;
-  const parts = [
-    partOf(earlyChecks, false),
-    partOf(tasks, true),
-    partOf(secondChecks, true),
-  ].filter((part) => part.tasks.length > 0);
+  const { earlyChecks, tasks, rechecks } = due;
+  const parts = [partOf(earlyChecks, false), partOf(tasks, true), partOf(rechecks, true)].filter(
+    (part) => part.tasks.length > 0,
+  );
   const skipped: TimeWindow[] = [];
   let failures = 0;
   let skippedHours = 1;

@@ -139,10 +139,10 @@ function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' 
     reset: () => {
       [waitedMs, waits] = [0, 0];
     },
-    waitFor: async ({ untilUs, isAsked }: ServiceEnd): Promise<boolean> => {
+    waitFor: async ({ untilUs, isRetryAfter }: ServiceEnd): Promise<boolean> => {
       const leastMs = Math.min(serviceWaitMinMs.max, serviceWaitMinMs.first * 2 ** waits);
       const waitMs = Math.max(leastMs, Math.ceil((untilUs - nowUs()) / 1_000));
-      if (!isAsked || waitedMs + waitMs > serviceWaitMaxMs) return false;
+      if (!isRetryAfter || waitedMs + waitMs > serviceWaitMaxMs) return false;
       waitedMs += waitMs;
       waits += 1;
       const text = (ms: number) =>

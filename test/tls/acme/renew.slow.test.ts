@@ -78,8 +78,13 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     });
     expect(requests.orders()).toBe(1);
     // Who waits for the other takes what the other has got, even when it wants one anyway.
-    const waiting = ({ context, takeLock }: typeof one) =>
-      renew(context, { when: 'anyway', takeLock, lockWaitMs: 10_000, onIssued: () => undefined });
+    const waiting = ({ context, acquireLock }: typeof one) =>
+      renew(context, {
+        when: 'anyway',
+        acquireLock,
+        lockWaitMs: 10_000,
+        onIssued: () => undefined,
+      });
     const outcomes = await Promise.all([waiting(one), waiting(two)]);
     expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['current', 'renewed']);
     expect(requests.orders()).toBe(2);

@@ -237,7 +237,7 @@ describe('a round', () => {
       .told()
       .filter(({ message }) => message === 'the catalogue is asked again');
     expect(asked).toMatchObject([
-      { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
+      { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
     ]);
   });
 

@@ -23,7 +23,7 @@ const roundsMax = 10;
 export interface CompareContext {
   completeness: Pick<
     Completeness,
-    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'unprunedSinceUs'
   >;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   log: Pick<NotificationLog, 'lastPosition'>;
@@ -74,10 +74,10 @@ export async function comparePage(
     // The index was replaced meanwhile, and the new one may lag.
     if ((await context.products.indexedPosition()) < knownUpTo) continue;
     // Read last: pruning removes a notification from the index after moving this horizon.
-    const wholeSinceUs = await wholeSince(context);
+    const unprunedSinceUs = await unprunedSince(context);
     const missing: ListedEvent[] = [];
     for (const one of open) {
-      if (one.eventUs < wholeSinceUs) continue;
+      if (one.eventUs < unprunedSinceUs) continue;
       const outcome = outcomeOf(
         task.event,
         one,
@@ -101,8 +101,8 @@ export async function comparePage(
 }
 
 /** Uses the catalogue's clock: if it is ahead of ours, pushes are dated before their events. */
-async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
-  return (await completeness.wholeSinceUs()) + Math.max(0, nowUs() - ownNowUs());
+async function unprunedSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
+  return (await completeness.unprunedSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
 
 /** `undecided` events arrived meanwhile, or were not recorded because the log grew too fast. */
@@ -183,7 +183,7 @@ export function isExpected(
   return millisecondOf(eventUs) > millisecondOf(publicationUs);
 }
 
-/** Compares one event with the log; a push is late if it came more than `settlingUs` after the event. */
+/** Compares one event with the log; a push counts as late if it came more than `settlingUs` after the event. */
 function outcomeOf(
   event: SubscriptionEvent,
   { eventUs }: Pick<ListedEvent, 'eventUs'>,

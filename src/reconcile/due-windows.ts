@@ -50,9 +50,9 @@ export interface DueOptions {
   /** Delay from the end of an hour to its second comparison. */
   recheckAfterUs: number;
   /** Maximum age of hours that are compared automatically. */
-  horizonUs: number;
+  comparisonHorizonUs: number;
   /** Pruning horizon: earlier hours are not compared. By the same clock as `nowUs`. */
-  wholeSinceUs: number;
+  unprunedSinceUs: number;
 }
 
 /** Each array is oldest first; adjacent hours form one task. */
@@ -106,13 +106,13 @@ function stateOf(
 /** Returns the settled whole hours within the horizon in which the subscription was in force. */
 function settledHours(
   { segments }: SegmentedEvent,
-  { nowUs, settlingUs, horizonUs, wholeSinceUs }: DueOptions,
+  { nowUs, settlingUs, comparisonHorizonUs, unprunedSinceUs }: DueOptions,
 ): number[] {
   const hours: number[] = [];
   const firstUs = Math.max(
-    hourOf(nowUs - horizonUs) + hourUs,
+    hourOf(nowUs - comparisonHorizonUs) + hourUs,
     hourOf(segments[0]?.fromUs ?? nowUs),
-    Math.ceil(wholeSinceUs / hourUs) * hourUs,
+    Math.ceil(unprunedSinceUs / hourUs) * hourUs,
   );
   for (let at = firstUs; at < settledUpTo({ nowUs, settlingUs }); at += hourUs) {
     if (isInForce(segments, { fromUs: at, toUs: at + hourUs })) hours.push(at);
@@ -130,13 +130,13 @@ function settledUpTo({ nowUs, settlingUs }: Pick<DueOptions, 'nowUs' | 'settling
  * compared separately. Empty if no downtime ended since the last early check.
  */
 function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
-  const { nowUs, earlyCheckedAtUs = null, wholeSinceUs } = options;
+  const { nowUs, earlyCheckedAtUs = null, unprunedSinceUs } = options;
   const settledUs = settledUpTo(options);
   const sinceUs = Math.max(settledUs, earlyCheckedAtUs ?? settledUs);
   const recent = downtimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
   if (recent.length === 0) return [];
   const downSinceUs = Math.min(...recent.map(({ fromUs }) => fromUs));
-  const fromUs = Math.max(downSinceUs - beforeDowntimeUs, settledUs, wholeSinceUs);
+  const fromUs = Math.max(downSinceUs - beforeDowntimeUs, settledUs, unprunedSinceUs);
   const toUs = nowUs - deliveryTimeUs;
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }

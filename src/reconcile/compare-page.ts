@@ -23,7 +23,7 @@ const roundsMax = 10;
 export interface CompareContext {
   completeness: Pick<
     Completeness,
-    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'unprunedSinceUs'
   >;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   log: Pick<NotificationLog, 'lastPosition'>;
@@ -73,10 +73,10 @@ export async function comparePage(
     // Another index has taken the place of the one that was waited for, and may know less.
     if ((await context.products.indexedPosition()) < knownUpTo) continue;
     // Asked for last: what is known of a notification goes after it.
-    const wholeSinceUs = await wholeSince(context);
+    const unprunedSinceUs = await wholeSince(context);
     const missing: ListedEvent[] = [];
     for (const one of open) {
-      if (one.eventUs < wholeSinceUs) continue;
+      if (one.eventUs < unprunedSinceUs) continue;
       const outcome = outcomeOf(
         task.event,
         one,
@@ -101,7 +101,7 @@ export async function comparePage(
 
 /** By the catalogue's clock: where it is ahead of ours, pushes were dated before their events. */
 async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
-  return (await completeness.wholeSinceUs()) + Math.max(0, nowUs() - ownNowUs());
+  return (await completeness.unprunedSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
 
 /** `undecided` is what became known meanwhile, or was not tried since the log has grown too fast. */

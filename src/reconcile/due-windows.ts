@@ -50,9 +50,9 @@ export interface DueOptions {
   /** How long after its end it is compared once more. */
   recheckAfterUs: number;
   /** How far back hours are compared automatically. */
-  horizonUs: number;
+  comparisonHorizonUs: number;
   /** Nothing before is compared, as what was received then was pruned; by the same clock as `nowUs`. */
-  wholeSinceUs: number;
+  unprunedSinceUs: number;
 }
 
 /** Every list is oldest first, with neighbouring hours in one task. */
@@ -106,13 +106,13 @@ function stateOf(
 /** The whole hours of the horizon that have settled and in which the events were asked for. */
 function settledHours(
   { segments }: SegmentedEvent,
-  { nowUs, settlingUs, horizonUs, wholeSinceUs }: DueOptions,
+  { nowUs, settlingUs, comparisonHorizonUs, unprunedSinceUs }: DueOptions,
 ): number[] {
   const hours: number[] = [];
   const firstUs = Math.max(
-    hourOf(nowUs - horizonUs) + hourUs,
+    hourOf(nowUs - comparisonHorizonUs) + hourUs,
     hourOf(segments[0]?.fromUs ?? nowUs),
-    Math.ceil(wholeSinceUs / hourUs) * hourUs,
+    Math.ceil(unprunedSinceUs / hourUs) * hourUs,
   );
   for (let at = firstUs; at < settledUpTo({ nowUs, settlingUs }); at += hourUs) {
     if (isInForce(segments, { fromUs: at, toUs: at + hourUs })) hours.push(at);
@@ -130,13 +130,13 @@ function settledUpTo({ nowUs, settlingUs }: Pick<DueOptions, 'nowUs' | 'settling
  * None when nothing has ended since the last look.
  */
 function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
-  const { nowUs, earlyCheckedAtUs = null, wholeSinceUs } = options;
+  const { nowUs, earlyCheckedAtUs = null, unprunedSinceUs } = options;
   const settledUs = settledUpTo(options);
   const sinceUs = Math.max(settledUs, earlyCheckedAtUs ?? settledUs);
   const recent = awayTimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
   if (recent.length === 0) return [];
   const awayUs = Math.min(...recent.map(({ fromUs }) => fromUs));
-  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs, wholeSinceUs);
+  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs, unprunedSinceUs);
   const toUs = nowUs - onTheirWayUs;
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }

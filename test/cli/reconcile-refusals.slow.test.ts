@@ -1,6 +1,6 @@
 /** `earshot reconcile` where something is in the way: words, windows, the catalogue, another program, Ctrl-C, the clock. */
 import { describe, expect, test } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { expectEnd, printedJson } from './fake-io.ts';
@@ -82,7 +82,7 @@ describe('earshot reconcile', () => {
     const atUs = nowUs - 86_400_000_000;
     await context.withStore(({ administration }) =>
       administration.commit({
-        forget: 'sea-ice',
+        removeRegistration: 'sea-ice',
         history: [
           {
             ...{ atUs, subscription: 'sea-ice', subscriptionId: null },
@@ -183,7 +183,7 @@ describe('earshot reconcile', () => {
 
   it('says that it waits for another program that compares, and then goes on', async () => {
     const context = await openRegistered();
-    const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 0 });
+    const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
     const running = context.start(reconcile);
     await expect.poll(running.err).toContain('Waiting for the receiver');
     expect(context.asked()).toBe(0);

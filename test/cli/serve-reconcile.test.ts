@@ -235,7 +235,7 @@ describe('a round', () => {
     expect(await roundsOf(context)()).toBe('all');
     const asked = context.told().filter(({ message }) => message === 'retrying a catalogue query');
     expect(asked).toMatchObject([
-      { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
+      { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
     ]);
   });
 

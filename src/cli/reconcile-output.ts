@@ -4,7 +4,7 @@ import type { CatalogueEvent } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
-import type { ListingTrouble } from '../reconcile/listing-requests.ts';
+import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
 import { type Column, countColumn, counted, printJson, printTable, whole } from './output.ts';
@@ -252,15 +252,15 @@ const patienceMs = 60_000;
 /** `clear` is called before a line is written, to take away what stands there. */
 export function createTellTrouble({
   stderr,
-}: Pick<Io, 'stderr'>): (trouble: ListingTrouble, clear: () => void) => void {
+}: Pick<Io, 'stderr'>): (trouble: ListingRetry, clear: () => void) => void {
   const told = new Set<string>();
-  return ({ cause, waitMs, triesForMs }, clear) => {
+  return ({ cause, waitMs, remainingWaitMs }, clear) => {
     if (told.has(cause)) return;
     told.add(cause);
     clear();
     const next = waitMs > patienceMs ? ` in ${duration(waitMs)}` : '';
     // Said at once, as nothing else is until it goes on, or is given up.
-    const inAll = triesForMs === null ? '' : ` for ${duration(triesForMs)}`;
+    const inAll = remainingWaitMs === null ? '' : ` for ${duration(remainingWaitMs)}`;
     stderr.write(`${cause}; trying again${next}${inAll} …\n`);
   };
 }

@@ -12,9 +12,9 @@ interface Context {
 }
 
 const operations = {
-  step: ({ place, doStep }: Context, besideIntake: boolean): CompactStep => {
+  step: ({ place, doStep }: Context, duringIntake: boolean): CompactStep => {
     // A person who asks for it on a disk that is nearly full gets it: it frees more than it takes.
-    if (besideIntake) requireFreeSpace(place, 'Compacting');
+    if (duringIntake) requireFreeSpace(place, 'Compacting');
     return doStep();
   },
   giveBack: ({ connection }: Context, freeShare: number) =>

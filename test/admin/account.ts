@@ -6,7 +6,7 @@ import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/ac
 import { sessionFileName } from '../../src/admin/identity-provider.ts';
 import type { PasswordAccount } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/knobs.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

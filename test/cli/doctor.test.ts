@@ -5,7 +5,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runSteps, type Step } from '../../src/cli/doctor/steps.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Finding } from '../../src/domain/finding.ts';
-import { demoProject, type InferenceSettingsInput, otherProject } from '../../src/sandbox/knobs.ts';
+import {
+  demoProject,
+  type InferenceSettingsInput,
+  otherProject,
+} from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -57,7 +57,7 @@ describe('earshot', () => {
   });
 
   it('help has no line of more than 100 characters', async () => {
-    const lines = (await generatedFiles())['docs/cli.md']?.split('\n') ?? [];
+    const lines = (await generatedFiles())['docs/reference/cli.md']?.split('\n') ?? [];
     expect(lines.length).toBeGreaterThan(500);
     expect(lines.filter((line) => line.length > 100)).toEqual([]);
   });

@@ -72,7 +72,7 @@ export async function runSetup(
     );
   }
   const dropped = Object.keys(before).filter((name) => !(name in settings));
-  const header = 'Written by `earshot setup`. All variables: docs/configuration.md.';
+  const header = 'Written by `earshot setup`. All variables: docs/reference/configuration.md.';
   const plan = { folder: io.workingDir, settings, dropped, header, farewell: stopped };
   await install(io, { ...plan, flags, version });
 }

@@ -151,7 +151,7 @@ describe('earshot restore --check', () => {
 
   it.each([
     ['nothing.db', 'there is no such file'],
-    ['', 'it is a folder'],
+    ['', 'it is a directory'],
   ])('says of %o in plain words why it is no backup', async (name, reason) => {
     const { folder, run } = await openContext();
     const path = join(folder, name);

@@ -194,7 +194,7 @@ describe('a file that is no sound backup', () => {
     ['there is none', () => undefined, /cannot be read: there is no such file/],
     ['it is no database', (file: string) => writeFileSync(file, 'text'), /is not a backup/],
     ['it is empty', (file: string) => writeFileSync(file, ''), /is not a backup/],
-    ['it is a folder', (file: string) => mkdirSync(file), /cannot be read: it is a folder/],
+    ['it is a directory', (file: string) => mkdirSync(file), /cannot be read: it is a directory/],
     [
       'it is a database of another program',
       (file: string) => new Sqlite(file).exec('CREATE TABLE mine (id)').close(),
@@ -225,8 +225,8 @@ describe('a file that is no sound backup', () => {
   it.each([
     ['PRAGMA user_version = 999', /newer version of earshot \(schema 999/],
     ['UPDATE backup_about SET format = 2', /newer version of earshot \(format 2/],
-    ["UPDATE backup_file SET path = '../outside.json'", /no backup of earshot contains/],
-    ["UPDATE backup_file SET path = 'earshot.db'", /no backup of earshot contains/],
+    ["UPDATE backup_file SET path = '../outside.json'", /never part of a backup/],
+    ["UPDATE backup_file SET path = 'earshot.db'", /never part of a backup/],
   ])('is one after %s', async (sql, reason) => {
     const { file, folder, fresh } = await openBackedUp();
     const database = new Sqlite(file);

@@ -1,4 +1,4 @@
-/** The watchdog inside a receiver that serves. */
+/** The watchdog of a running receiver. */
 
 import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
@@ -15,8 +15,8 @@ import type { RunningReceiver } from './serve.ts';
 import { watchProbes } from './watch-probes.ts';
 
 /**
- * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
- * `deliveryState` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
+ * `maintenance` and `reconcile` are true while these jobs run; alerts advise accordingly. `backupEveryHours` is the
+ * interval of automatic backups; null for none.
  */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
@@ -55,12 +55,12 @@ export function serveWatchdog(
   });
 }
 
-/** The configured channels, and how a message is sent through them. */
+/** Returns the configured notification channels, and a function that sends through them. */
 export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
 ): { channels: readonly AlertChannel[]; tell: Tell } {
-  const tellers: Parameters<typeof tellThrough>[0] = {
+  const senders: Parameters<typeof tellThrough>[0] = {
     ...(alertUrl !== null && {
       url: createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
     }),
@@ -72,6 +72,6 @@ export function alertSenders(
       }),
     }),
   };
-  const channels = alertChannels.filter((channel) => tellers[channel] !== undefined);
-  return { channels, tell: tellThrough(tellers) };
+  const channels = alertChannels.filter((channel) => senders[channel] !== undefined);
+  return { channels, tell: tellThrough(senders) };
 }

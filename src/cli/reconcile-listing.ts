@@ -6,7 +6,7 @@ import { AppError } from '../domain/app-error.ts';
 import { createCatalogueListing } from '../reconcile/catalogue-listing.ts';
 import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import type { ProductListing } from '../reconcile/tasks.ts';
-import { createTakeLock } from '../store/engine/locks.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';
 
 export interface OpenedListing {
@@ -22,9 +22,9 @@ export function openListing(
   onRetry: (trouble: ListingRetry) => void,
 ): OpenedListing {
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   const tokens =
-    account === null ? null : createAccessTokens({ account, dataDir, ...own, takeLock });
+    account === null ? null : createAccessTokens({ account, dataDir, ...own, acquireLock });
   const { nowUs, fetch } = createServiceClock(own);
   const listing = createCatalogueListing({
     catalogueUrl,

@@ -76,7 +76,7 @@ export type NewGap = Pick<Gap, 'subscription' | 'events' | 'filter' | 'fromUs' |
 /** What one step leaves behind: all of it in one transaction, in this order. */
 export interface AdministrationChange {
   /** Forgets the registration of this name; its history and gaps stay. */
-  forget?: string;
+  removeRegistration?: string;
   save?: Registration;
   history?: readonly HistoryEntry[];
   /** Nothing happens when the subscription has a gap that still lasts. */
@@ -130,7 +130,7 @@ export type LockName =
  * back. Rejects with `conflict` when another holds it for longer than `waitMs`, and with the signal's
  * reason when that ends the wait.
  */
-export type TakeLock = (
+export type AcquireLock = (
   name: LockName,
   options: { waitMs: number; signal?: AbortSignal },
 ) => Promise<() => void>;

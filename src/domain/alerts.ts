@@ -49,7 +49,7 @@ export interface Alert extends AlertFinding {
 export const alertRetryDelayMaxUs = 60 * 60_000_000;
 
 /**
- * A delivery that is due later than this was dated by a clock that ran ahead, and is due now; `nextTryAtUs` must
+ * A delivery that is due later than this was dated by a clock that ran ahead, and is due now; `nextAttemptAtUs` must
  * stay below.
  */
 export const alertWaitMaxUs = 1.25 * alertRetryDelayMaxUs;
@@ -86,7 +86,7 @@ export interface AlertReader {
     channel?: AlertChannel | undefined;
   }): Promise<AlertDelivery[]>;
   /** What waits to be told, or was given up within the last week before `nowUs`. */
-  untold(nowUs: number): Promise<(AlertDelivery & { isGivenUp: boolean })[]>;
+  unsentDeliveries(nowUs: number): Promise<(AlertDelivery & { isGivenUp: boolean })[]>;
 }
 
 /** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
@@ -109,8 +109,8 @@ export interface Alerts extends AlertReader {
   /** Says what came of telling. `given-up` ends the tries. A delivery that is over is passed over. */
   settleDelivery(
     options: { id: number; atUs: number } & (
-      | { outcome: 'told' }
-      | { outcome: 'failed'; error: string; nextTryAtUs: number }
+      | { outcome: 'sent' }
+      | { outcome: 'failed'; error: string; nextAttemptAtUs: number }
       | { outcome: 'given-up'; error: string }
     ),
   ): Promise<void>;

@@ -27,7 +27,7 @@ export const notificationDelayUs = 48_000_000;
 export const recheckAfterUs = 24 * hourUs;
 
 /** The receiver by itself looks no further back. */
-export const horizonUs = 30 * 24 * hourUs;
+export const comparisonHorizonUs = 30 * 24 * hourUs;
 
 /** One event of one product, owed to one subscription. */
 export interface CatalogueEvent {
@@ -127,7 +127,7 @@ export interface CompletenessReader {
    * The first whole hour of events of which nothing was pruned; 0 where nothing ever was. Of what came before,
    * nothing may be said to be missing, and nothing is fetched.
    */
-  wholeSinceUs(): Promise<number>;
+  unprunedSinceUs(): Promise<number>;
 }
 
 /** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
@@ -136,7 +136,7 @@ export interface Completeness extends CompletenessReader {
    * Writes events into the log, at most 100 of one subscription, unless they are known: recovered already, or
    * told by a push after position `knownUpTo` (what came before was looked up by the caller). A push that
    * comes later is taken for the same event and counted on its row. The counts of an hour that was compared move
-   * along. Resolves with the positions given, null for what was known, and for what lies before `wholeSinceUs`.
+   * along. Resolves with the positions given, null for what was known, and for what lies before `unprunedSinceUs`.
    */
   recover(options: {
     events: readonly MissingEvent[];
@@ -146,7 +146,7 @@ export interface Completeness extends CompletenessReader {
   /** Takes the place of what was known of the same hours. At most 1,000. */
   saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
   /** Says that this program has served since `fromUs` and still does. */
-  markUp(uptime: Uptime): Promise<void>;
+  recordUptime(uptime: Uptime): Promise<void>;
   /** The run of this request that is not finished, or a new one. */
   beginRun(options: { request: string; atUs: number }): Promise<ReconcileRun>;
   endRun(options: { id: number; atUs: number }): Promise<void>;

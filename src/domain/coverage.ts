@@ -132,11 +132,11 @@ export function reportCoverage(options: {
   sinceUs: number;
   untilUs: number;
   /** As `CompletenessReader` has it. */
-  wholeSinceUs: number;
+  unprunedSinceUs: number;
   nowUs: number;
 }): SubscriptionCoverage[] {
-  const { definitions, sinceUs, untilUs, wholeSinceUs, nowUs } = options;
-  const hours = options.hours.filter((hour) => hour.hourUs >= wholeSinceUs);
+  const { definitions, sinceUs, untilUs, unprunedSinceUs, nowUs } = options;
+  const hours = options.hours.filter((hour) => hour.hourUs >= unprunedSinceUs);
   const names = [...new Set(definitions.map((one) => one.subscription))];
   const known = Map.groupBy(hours, keyOf);
   return names.toSorted().flatMap((subscription) => {
@@ -144,7 +144,7 @@ export function reportCoverage(options: {
     const reported: ReportedHour[] = [];
     for (let at = hourOf(sinceUs); at < untilUs; at += hourUs) {
       const compared = known.get(keyOf({ subscription, hourUs: at })) ?? [];
-      const isPruned = at < wholeSinceUs;
+      const isPruned = at < unprunedSinceUs;
       const isDue = dueAtUs(at) <= nowUs;
       reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned, isDue }));
     }
@@ -308,15 +308,15 @@ export async function readSubscriptionCoverage(
   { sinceUs, untilUs, subscription, nowUs }: CoverageQuestion,
 ): Promise<SubscriptionCoverage[]> {
   const window = { sinceUs: hourOf(sinceUs), untilUs };
-  const [all, hours, wholeSinceUs] = await Promise.all([
+  const [all, hours, unprunedSinceUs] = await Promise.all([
     completeness.definitions(),
     completeness.coverage({ ...window, subscription }),
-    completeness.wholeSinceUs(),
+    completeness.unprunedSinceUs(),
   ]);
   const definitions = all.filter(
     (one) => subscription === undefined || one.subscription === subscription,
   );
-  return reportCoverage({ ...window, definitions, hours, wholeSinceUs, nowUs });
+  return reportCoverage({ ...window, definitions, hours, unprunedSinceUs, nowUs });
 }
 
 function unlessThereIsNone(error: unknown): null {

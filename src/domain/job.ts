@@ -20,7 +20,7 @@ export interface JobOptions {
   failed: string;
   fields?: object;
   /** Takes the lock of the work. While another program holds it, rounds are skipped. */
-  takeLock?: (() => Promise<() => void>) | undefined;
+  acquireLock?: (() => Promise<() => void>) | undefined;
   /** Log phrase of a skipped round, which is then retried early. By default it is not logged. */
   busy?: string;
   /** Maximum wait for a round at the end, for rounds that may be cut at any point. By default no maximum. */
@@ -71,12 +71,12 @@ async function repeat(job: JobOptions, deps: JobDeps, signal: AbortSignal): Prom
 
 /** True for a round that succeeded, or that another program does at the moment. */
 async function runRound(
-  { run, takeLock, busy, failed, fields }: JobOptions,
+  { run, acquireLock, busy, failed, fields }: JobOptions,
   log: Logger,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const release = await takeLock?.();
+    const release = await acquireLock?.();
     try {
       return (await run(signal)) !== false;
     } finally {

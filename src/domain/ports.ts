@@ -186,7 +186,7 @@ export interface Quarantine {
   /** Newest first; released entries only when asked for. */
   quarantined(options: { released: boolean; limit?: number }): AsyncIterable<QuarantineRow>;
   /** How many entries are held. */
-  heldCount(): Promise<number>;
+  quarantinedCount(): Promise<number>;
   /** Rejects with `not_found`. */
   quarantineEntry(id: number): Promise<QuarantineEntry>;
   /**

@@ -17,20 +17,20 @@ const clockToleranceUs = hourUs / 12;
  * The first whole hour of events of which all that was received is still in the log: an event is received after
  * its date. 0 for a log that was never pruned.
  */
-export function wholeSinceUs(horizon: PruneHorizon | null): number {
+export function unprunedSinceUs(horizon: PruneHorizon | null): number {
   if (horizon === null) return 0;
   return Math.ceil((horizon.receivedBeforeUs + clockToleranceUs) / hourUs) * hourUs;
 }
 
 /** What is to be kept; null for no bound. What fails either is removed, the oldest first. */
-export interface Keep {
+export interface Retention {
   ageUs: number | null;
   /** Of the log's file, without its free pages. */
   bytes: number | null;
 }
 
 /** What reads the log and has not read all of it, or what still refers to it: pruning goes no further. */
-export interface LogHolder {
+export interface PruneBlocker {
   /** For people: `sink orders`, `reader downloads`, `summaries`, `product index`. */
   name: string;
   /** What it has finished; pruning may go up to here. */
@@ -72,13 +72,13 @@ export interface Prunable {
   /** Quarantine entries that go along. */
   quarantined: number;
   /** What keeps back more, that which is furthest behind first; none where all that is to go may go. */
-  heldBy: LogHolder[];
+  heldBy: PruneBlocker[];
 }
 
 export interface PruneRequest {
-  keep: Keep;
+  keep: Retention;
   /** Also entries of the quarantine that are still held. */
-  withHeld: boolean;
+  withQuarantined: boolean;
   /** The part of the file that may stay free for what comes next, 0 to 1. */
   freeShare: number;
   nowUs: number;
@@ -88,9 +88,9 @@ export interface PruneRequest {
 export interface PruningReader {
   pruneHorizon(): Promise<PruneHorizon | null>;
   /** In no order. */
-  logHolders(): Promise<LogHolder[]>;
+  pruneBlockers(): Promise<PruneBlocker[]>;
   logSize(): Promise<LogSize>;
-  prunable(wish: PruneRequest): Promise<Prunable>;
+  prunable(request: PruneRequest): Promise<Prunable>;
 }
 
 /**
@@ -121,9 +121,13 @@ export interface Pruning extends PruningReader {
    * be repeated, left out, or done by two programs at once. The horizon moves along with what it removes. Neither
    * the newest notification goes, nor one that a holder has not finished, nor the one at which it stands.
    */
-  pruneStep(options: { phase: PrunePhase; wish: PruneRequest; after: number }): Promise<PruneStep>;
+  pruneStep(options: {
+    phase: PrunePhase;
+    request: PruneRequest;
+    after: number;
+  }): Promise<PruneStep>;
   /** Takes the write-ahead log into the file, and cuts both, as far as nobody reads them. */
   checkpoint(): Promise<void>;
   /** Gives up the place of a reader; false where there is none of this name. */
-  forgetReader(key: string): Promise<boolean>;
+  removeReader(key: string): Promise<boolean>;
 }

@@ -27,7 +27,7 @@ export const sinkRetryAfterMaxMs = 3_600_000;
 
 /**
  * Longest delay that the two give. An item that is due later was dated by a clock that ran ahead, and is due now;
- * `nextTryAtUs` must stay below.
+ * `nextAttemptAtUs` must stay below.
  */
 export const sinkWaitMaxUs = (1.25 * sinkRetryDelayMaxMs + sinkRetryAfterMaxMs) * 1_000;
 
@@ -139,7 +139,7 @@ export interface SinkReader {
    * A replay that has the same filter, covers the window, reaches `lastPosition`, and is not all handed over; null
    * where there is none. `7d` asked for twice is the same, though its window begins a little later.
    */
-  sameReplay(wish: ReplayRequest): Promise<Replay | null>;
+  sameReplay(request: ReplayRequest): Promise<Replay | null>;
   /** Newest first; those not ended only, unless `all`. */
   replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
 }
@@ -169,8 +169,14 @@ export interface Sinks extends SinkReader {
    */
   settle(
     results: readonly (
-      | { id: number; outcome: 'taken'; deliveredAtUs?: number }
-      | { id: number; outcome: 'postponed'; error: string; nextTryAtUs: number; counts: boolean }
+      | { id: number; outcome: 'acknowledged'; deliveredAtUs?: number }
+      | {
+          id: number;
+          outcome: 'postponed';
+          error: string;
+          nextAttemptAtUs: number;
+          counts: boolean;
+        }
       | { id: number; outcome: 'dead'; error: string }
     )[],
   ): Promise<void>;

@@ -5,8 +5,8 @@ export const subscriptionEvents = ['created', 'modified', 'deleted'] as const;
 export type SubscriptionEvent = (typeof subscriptionEvents)[number];
 
 /** States a user may ask for; the catalogue has a third, `cancelled`. */
-export const wantedStatuses = ['running', 'paused'] as const;
-export type WantedStatus = (typeof wantedStatuses)[number];
+export const requestedStatuses = ['running', 'paused'] as const;
+export type RequestedStatus = (typeof requestedStatuses)[number];
 
 /** The form of a subscription's name (design, section 4). */
 export const subscriptionNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -21,7 +21,7 @@ export interface DesiredSubscription {
   events: readonly SubscriptionEvent[];
   /** A `$filter` expression; empty for every product. Kept byte by byte. */
   filter: string;
-  status: WantedStatus;
+  status: RequestedStatus;
 }
 
 /**

@@ -110,7 +110,7 @@ export interface SummaryRow extends SummarySubject {
   attempts: number;
   requestedAtUs: number;
   /** When it is tried next; while it is asked, when its lease ends; null for one that is over. */
-  nextTryAtUs: number | null;
+  nextAttemptAtUs: number | null;
   /** Why there is no text of the model, or not yet; null when nothing went wrong. */
   error: string | null;
 }
@@ -158,7 +158,7 @@ export interface SummarySpending {
  */
 export type SummaryClaim =
   | { outcome: 'claimed'; requestId: number }
-  | { outcome: 'taken' }
+  | { outcome: 'superseded' }
   | { outcome: 'budget'; limit: keyof SummaryBudget; freeAtUs: number };
 
 /** How a job goes on. Ignored but for the text and the tokens when the job was wanted anew meanwhile. */
@@ -174,7 +174,7 @@ export type SummaryOutcome =
   | {
       outcome: 'postponed';
       error: string;
-      nextTryAtUs: number;
+      nextAttemptAtUs: number;
       counts: boolean;
       doubted?: readonly string[];
       template: string | null;
@@ -275,7 +275,7 @@ export function toSummaryJson(row: SummaryRow) {
     doubts: [...(text?.doubts ?? [])],
     attempts: row.attempts,
     requestedAt: formatDateUs(row.requestedAtUs),
-    nextTryAt: time(row.nextTryAtUs),
+    nextTryAt: time(row.nextAttemptAtUs),
     receivedFrom: time(scope?.fromUs),
     receivedUntil: time(scope?.untilUs),
     collection: scope?.collection ?? null,

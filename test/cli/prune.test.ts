@@ -1,6 +1,6 @@
 /** `earshot prune`: what it tells, asks, does, and refuses. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
@@ -153,7 +153,7 @@ describe('earshot prune', () => {
 
   it('leaves the log to another program that prunes', async () => {
     const { dataDir, run, left } = await openContext();
-    const release = await createTakeLock(dataDir)('prune', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
     expect(await run('prune --older-than 3d --yes')).toMatchObject({
       code: 1,
       err: expect.stringContaining('Another earshot program is pruning the log.'),

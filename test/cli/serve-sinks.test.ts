@@ -107,7 +107,7 @@ describe('the sinks of a receiver', () => {
       ),
       async (_dataDir, { administration }) => {
         await administration.commit({ save: registration({ name: 'oder' }) });
-        await administration.commit({ forget: 'oder' });
+        await administration.commit({ removeRegistration: 'oder' });
       },
     );
     const warnings = lines().filter(({ level }) => level === 'warn');

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { otherProject } from '../../src/sandbox/knobs.ts';
+import { otherProject } from '../../src/sandbox/live-settings.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { createSummaryContext, model } from './summary-context.ts';
 

@@ -256,7 +256,7 @@ describe('/api/summaries', () => {
     const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
     const context = await openWith([
       summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
-      summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: startUs }),
+      summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextAttemptAtUs: startUs }),
     ]);
     const { json } = await context.get('/api/summaries');
     expect(json.next).toBe(null);

@@ -153,8 +153,8 @@ function due(now: number, known: Partial<DueOptions>) {
     nowUs: at(now),
     settlingUs,
     recheckAfterUs: day,
-    horizonUs: 30 * day,
-    wholeSinceUs: 0,
+    comparisonHorizonUs: 30 * day,
+    unprunedSinceUs: 0,
     ...known,
   });
   const spans = (list: readonly ReconcileTask[]) =>
@@ -179,9 +179,9 @@ it('compares an hour when it has been over for half an hour', () => {
 
 it('compares nothing of hours from which notifications were pruned, neither by the hour nor early', () => {
   const definitions = [since(0)];
-  expect(due(10.5, { definitions, wholeSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
+  expect(due(10.5, { definitions, unprunedSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
   const uptimes = [uptime(0, 10.1), uptime(10.4, 10.5)];
-  const early = due(10.5, { definitions, uptimes, wholeSinceUs: at(10.3) }).earlyChecks;
+  const early = due(10.5, { definitions, uptimes, unprunedSinceUs: at(10.3) }).earlyChecks;
   expect(early.map(([from]) => from)).toEqual([10.3]);
 });
 
@@ -218,7 +218,7 @@ it('looks a second time when an hour is a day old, whatever happened before', ()
 
 it('looks no further back than the horizon', () => {
   expect(due(720.5, {}).tasks).toEqual([[1, 720]]);
-  expect(due(720.5, { horizonUs: day }).tasks).toEqual([[697, 720]]);
+  expect(due(720.5, { comparisonHorizonUs: day }).tasks).toEqual([[697, 720]]);
 });
 
 it('cuts hours where the filter changed, and compares the parts as one hour', () => {
@@ -290,7 +290,7 @@ it('takes an early look after a gap that has ended, for that subscription alone'
   const looks = (gaps: Gap[]) => {
     const { earlyChecks } = dueTasks({
       ...{ definitions, registrations: [], coverage: [], uptimes, gaps, nowUs: at(10.4) },
-      ...{ settlingUs, recheckAfterUs: day, horizonUs: day, wholeSinceUs: 0 },
+      ...{ settlingUs, recheckAfterUs: day, comparisonHorizonUs: day, unprunedSinceUs: 0 },
     });
     return earlyChecks.map(({ subscription, event, fromUs, toUs }) => [
       subscription,

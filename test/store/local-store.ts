@@ -21,9 +21,9 @@ import { recover } from '../../src/store/log/recovered-events.ts';
 import { retryQuarantined, writeDeliveries } from '../../src/store/log/write-delivery.ts';
 import type { Writes } from '../../src/store/log/writer-thread.ts';
 import {
-  logHolders,
   logSize,
   prunable,
+  pruneBlockers,
   pruneHorizon,
 } from '../../src/store/pruning/prune-queries.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
@@ -43,7 +43,7 @@ const reads = {
   sinks: sinkReads,
   summaries: summaryReads,
   backups: { lastBackups },
-  pruning: { pruneHorizon, logHolders, logSize, prunable },
+  pruning: { pruneHorizon, pruneBlockers, logSize, prunable },
 } satisfies Reads;
 
 /** Those of the writer thread whose changes are plain transactions. */

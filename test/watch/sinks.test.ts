@@ -37,7 +37,7 @@ describe('a sink that does not take what is new', () => {
     expect(await at(15)).toEqual([]);
     expect(await at(16)).toEqual(['sink bus warning']);
     expect(await at(361)).toEqual(['sink bus critical']);
-    await settle((id) => ({ id, outcome: 'taken' }));
+    await settle((id) => ({ id, outcome: 'acknowledged' }));
     expect(await at(362)).toEqual([]);
   });
 
@@ -48,7 +48,7 @@ describe('a sink that does not take what is new', () => {
       const from = { sink: 'bus', replayId: null, after: position - 1, upTo: position };
       await store.sinks.enqueue({ ...from, items, atUs: beginUs + minutes * minuteUs });
     };
-    const taken = () => settle((id) => ({ id, outcome: 'taken' }));
+    const taken = () => settle((id) => ({ id, outcome: 'acknowledged' }));
     await queue(1, ['product-1']);
     expect(await at(14)).toEqual([]);
     expect(await at(16)).toEqual(['sink bus warning']);

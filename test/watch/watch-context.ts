@@ -127,7 +127,7 @@ export async function openContext(
     },
     lasting,
     live: async (toUs, pushedAtUs = []) => {
-      await store.completeness.markUp({ fromUs: beginUs, toUs });
+      await store.completeness.recordUptime({ fromUs: beginUs, toUs });
       await Promise.all(
         pushedAtUs.map((receivedAtUs) => {
           number += 1;

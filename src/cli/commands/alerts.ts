@@ -56,7 +56,7 @@ function showAlerts(io: Io, { all = false, limit, json }: AlertFlags): Promise<v
     else await printAlerts(io, alerts, all);
     // In each form: without these, an empty list would be no proof.
     await reportUnwatched(io, completeness);
-    reportUnsent(io, await stored.untold(io.nowUs()));
+    reportUnsent(io, await stored.unsentDeliveries(io.nowUs()));
   });
 }
 
@@ -133,9 +133,9 @@ const channelNames = { url: 'EARSHOT_ALERT_URL', command: 'EARSHOT_ALERT_COMMAND
 
 function reportUnsent(
   { stderr }: Pick<Io, 'stderr'>,
-  untold: readonly (AlertDelivery & { isGivenUp: boolean })[],
+  unsentDeliveries: readonly (AlertDelivery & { isGivenUp: boolean })[],
 ): void {
-  for (const { alert, channel, error, isGivenUp } of untold) {
+  for (const { alert, channel, error, isGivenUp } of unsentDeliveries) {
     // One that waits for its first attempt is no news.
     if (error === null) continue;
     const state = isGivenUp ? 'and is not retried' : 'and is retried';

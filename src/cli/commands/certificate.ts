@@ -5,7 +5,7 @@ import { type Config, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { AcmeContext } from '../../tls/acme/order.ts';
 import type { Renewal } from '../../tls/acme/renew.ts';
 import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
@@ -92,7 +92,7 @@ async function withAcmeContext<Value>(
   io: Io,
   work: (
     context: AcmeContext,
-    takeLock: ReturnType<typeof createTakeLock>,
+    acquireLock: ReturnType<typeof createAcquireLock>,
     parts: Acme,
   ) => Promise<Value>,
 ): Promise<Value> {
@@ -114,7 +114,7 @@ async function withAcmeContext<Value>(
     signal,
   });
   try {
-    return await work(context, createTakeLock(dataDir), parts);
+    return await work(context, createAcquireLock(dataDir), parts);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
@@ -126,10 +126,10 @@ async function withAcmeContext<Value>(
 /** Rejects as `renew` does, and with `cancelled` when the user ends it. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
-  const renewal = await withAcmeContext(config, io, (context, takeLock, { renew }) =>
+  const renewal = await withAcmeContext(config, io, (context, acquireLock, { renew }) =>
     renew(context, {
       when: force === true ? 'anyway' : 'asked',
-      takeLock,
+      acquireLock,
       lockWaitMs,
       onIssued: () => undefined,
     }),
@@ -257,21 +257,25 @@ async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
-  const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock, parts) => {
-    const explained = (error: unknown) => {
-      throw parts.explainFailure(error, acme);
-    };
-    const terms = await readTerms(context, parts).catch(explained);
-    io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
-    if (!acmeAgreed) {
-      throw new AppError('configuration', 'Nothing was tried yet.', {
-        advice:
-          'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
-      });
-    }
-    const release = await parts.takeTurn(context, { takeLock, lockWaitMs });
-    return parts.rehearse(context).catch(explained).finally(release);
-  });
+  const shown = await withAcmeContext(
+    { acme, ...place },
+    io,
+    async (context, acquireLock, parts) => {
+      const explained = (error: unknown) => {
+        throw parts.explainFailure(error, acme);
+      };
+      const terms = await readTerms(context, parts).catch(explained);
+      io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
+      if (!acmeAgreed) {
+        throw new AppError('configuration', 'Nothing was tried yet.', {
+          advice:
+            'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
+        });
+      }
+      const release = await parts.takeTurn(context, { acquireLock, lockWaitMs });
+      return parts.rehearse(context).catch(explained).finally(release);
+    },
+  );
   const authority = new URL(directoryUrl).host;
   io.stdout.write(
     shown === 'issued'

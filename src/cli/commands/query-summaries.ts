@@ -158,10 +158,10 @@ function colourOf({ state, text }: SummaryRow): 'red' | 'yellow' | 'dim' {
 }
 
 function stateOf(row: SummaryRow, nowUs: number): string {
-  const { state, text, nextTryAtUs } = row;
+  const { state, text, nextAttemptAtUs } = row;
   if (waitsForItsTurn(row, nowUs)) return 'waiting for its turn';
-  if (state === 'waiting' && nextTryAtUs !== null) {
-    return `waiting, next retry ${shortDateUs(nextTryAtUs)} UTC`;
+  if (state === 'waiting' && nextAttemptAtUs !== null) {
+    return `waiting, next retry ${shortDateUs(nextAttemptAtUs)} UTC`;
   }
   if (text === null || state === 'asking') return state;
   if (text.model === null) return `${state}, from the facts alone`;
@@ -170,10 +170,10 @@ function stateOf(row: SummaryRow, nowUs: number): string {
 
 /** Whether it could be written now, but for those before it. */
 function waitsForItsTurn(
-  { state, nextTryAtUs }: Pick<SummaryRow, 'state' | 'nextTryAtUs'>,
+  { state, nextAttemptAtUs }: Pick<SummaryRow, 'state' | 'nextAttemptAtUs'>,
   nowUs: number,
 ): boolean {
-  return state === 'waiting' && nextTryAtUs !== null && nextTryAtUs <= nowUs;
+  return state === 'waiting' && nextAttemptAtUs !== null && nextAttemptAtUs <= nowUs;
 }
 
 /** Which limit is spent and until when, as the summary that met it says; empty where none is. */
@@ -183,10 +183,11 @@ async function queueNote(
   nowUs: number,
 ): Promise<string> {
   if (!(await isSpent(summaries, budget, nowUs))) return '';
-  for await (const { error, attempts, nextTryAtUs } of summaries.find({ state: 'waiting' })) {
+  for await (const { error, attempts, nextAttemptAtUs } of summaries.find({ state: 'waiting' })) {
     // What waits for the budget has had no failure of its own.
-    if (error === null || attempts > 0 || nextTryAtUs === null || nextTryAtUs <= nowUs) continue;
-    return `What waits for its turn waits for the same as another one: ${error} Next try: ${shortDateUs(nextTryAtUs)} UTC.\n`;
+    if (error === null || attempts > 0 || nextAttemptAtUs === null || nextAttemptAtUs <= nowUs)
+      continue;
+    return `What waits for its turn waits for the same as another one: ${error} Next try: ${shortDateUs(nextAttemptAtUs)} UTC.\n`;
   }
   return '';
 }

@@ -10,7 +10,7 @@ import {
   type TimeWindow,
   tasksOf,
 } from '../../reconcile/tasks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
@@ -109,7 +109,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
       const waiting = 'Waiting for the receiver, or another command, that is comparing now …';
       const lock = { io, waiting, signal: io.signal };
-      closers.add(await waitForLock(createTakeLock(config.dataDir), 'reconcile', lock));
+      closers.add(await waitForLock(createAcquireLock(config.dataDir), 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
       const deps = { config, store, flags, tasks, output, closers, clock };
       const reports = await compare(io, deps).finally(closers.closeAll);
@@ -152,15 +152,15 @@ async function wholeWindow(
   { fromUs, toUs }: TimeWindow,
   { stderr }: Pick<Io, 'stderr'>,
 ): Promise<TimeWindow> {
-  const wholeSinceUs = await completeness.wholeSinceUs();
-  if (fromUs >= wholeSinceUs) return { fromUs, toUs };
+  const unprunedSinceUs = await completeness.unprunedSinceUs();
+  if (fromUs >= unprunedSinceUs) return { fromUs, toUs };
   const pruned = `What was received before was pruned, and is not fetched again (\`earshot prune\`).`;
-  const since = `${shortDateUs(wholeSinceUs)} (UTC)`;
-  if (toUs <= wholeSinceUs) {
+  const since = `${shortDateUs(unprunedSinceUs)} (UTC)`;
+  if (toUs <= unprunedSinceUs) {
     throw new AppError('usage', `The log is whole since ${since}, after --until. ${pruned}`);
   }
   stderr.write(`Compared from ${since} on. ${pruned}\n`);
-  return { fromUs: wholeSinceUs, toUs };
+  return { fromUs: unprunedSinceUs, toUs };
 }
 
 /** Rejects with `configuration` where there is nothing to compare with. */

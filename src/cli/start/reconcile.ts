@@ -1,7 +1,12 @@
 /** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
 import type { ReconcileConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { horizonUs, hourUs, recheckAfterUs, settlingUs } from '../../domain/completeness.ts';
+import {
+  comparisonHorizonUs,
+  hourUs,
+  recheckAfterUs,
+  settlingUs,
+} from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
@@ -15,7 +20,7 @@ import {
   type TaskReport,
   type TimeWindow,
 } from '../../reconcile/tasks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';
@@ -44,7 +49,7 @@ export function startReconcile(
     {
       every: { ...usual, ...timing },
       failed: failedText,
-      takeLock: () => createTakeLock(config.dataDir)('reconcile', { waitMs: 0 }),
+      acquireLock: () => createAcquireLock(config.dataDir)('reconcile', { waitMs: 0 }),
       // When something could be compared, the rest is no more urgent than usual.
       run: async (signal) => {
         round ??= createReconcileRounds(parts, config, io, signal);
@@ -178,7 +183,7 @@ async function whatIsDue(
   nowUs: number,
 ): Promise<DueTasks> {
   const { administration, completeness } = store;
-  const sinceUs = nowUs - horizonUs;
+  const sinceUs = nowUs - comparisonHorizonUs;
   const aheadUs = nowUs - ownNowUs();
   const [definitions, registrations, coverage, uptimes, gaps, wholeUs] = await Promise.all([
     completeness.definitions(),
@@ -186,13 +191,20 @@ async function whatIsDue(
     completeness.coverage({ sinceUs, untilUs: nowUs }),
     completeness.uptimes(sinceUs - aheadUs),
     administration.gaps(),
-    completeness.wholeSinceUs(),
+    completeness.unprunedSinceUs(),
   ]);
   // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
   const earlyCheckedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
   // A push of the last hour is dated by our own clock, which may be behind.
-  const wholeSinceUs = wholeUs + Math.max(0, aheadUs);
-  const times = { nowUs, settlingUs, recheckAfterUs, horizonUs, earlyCheckedAtUs, wholeSinceUs };
+  const unprunedSinceUs = wholeUs + Math.max(0, aheadUs);
+  const times = {
+    nowUs,
+    settlingUs,
+    recheckAfterUs,
+    comparisonHorizonUs,
+    earlyCheckedAtUs,
+    unprunedSinceUs,
+  };
   const shifted = uptimes.map(({ fromUs, toUs }) => ({
     fromUs: fromUs + aheadUs,
     toUs: toUs + aheadUs,

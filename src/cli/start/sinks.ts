@@ -4,7 +4,7 @@ import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
 import { type Io, pause } from '../io.ts';
 import { unknownWanted } from '../sink-names.ts';
@@ -112,7 +112,7 @@ function createDeliveries(
         run,
       };
       const waitMs = Number.POSITIVE_INFINITY;
-      release = await createTakeLock(dataDir)('sinks', { waitMs, signal });
+      release = await createAcquireLock(dataDir)('sinks', { waitMs, signal });
       // Nothing is awaited from here on: a change before this line is in `wanted`, a later one finds `running`.
       running = { sinks: startSinks(context, wanted), release };
       log.info({ sinks: wanted.map(({ name }) => name) }, 'delivering notifications to sinks');

@@ -4,11 +4,11 @@ import type { Config, DataConfig } from '../../config/config.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { BackupRun, Logger } from '../../domain/ports.ts';
-import type { Keep, LogSize } from '../../domain/pruning.ts';
+import type { LogSize, Retention } from '../../domain/pruning.ts';
 import { sizeText } from '../../domain/text.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store } from '../../store/store.ts';
 import { backupName, makeRecordedBackup, removeOldBackups } from '../backup-files.ts';
@@ -122,7 +122,7 @@ interface PruneParts {
 /** Prunes the log once a day. A command that prunes at the moment does the work of the round. */
 export function startPruning(
   parts: PruneParts,
-  { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Keep },
+  { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Retention },
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
@@ -132,7 +132,7 @@ export function startPruning(
     {
       every: { ...pruneTimes, ...times },
       failed: 'the log could not be pruned; tried again later',
-      takeLock: () => createTakeLock(dataDir)('prune', { waitMs: 0 }),
+      acquireLock: () => createAcquireLock(dataDir)('prune', { waitMs: 0 }),
       run: (signal) => pruneOnce(parts, keep, { nowUs: nowUs(), signal }),
     },
     { pause, random, log },
@@ -141,7 +141,7 @@ export function startPruning(
 
 async function pruneOnce(
   { store, log }: PruneParts,
-  keep: Keep,
+  keep: Retention,
   { nowUs, signal }: { nowUs: number; signal: AbortSignal },
 ): Promise<void> {
   const { pruning } = store;
@@ -150,9 +150,9 @@ async function pruneOnce(
   // Age counts from the newest: neither a clock that runs ahead nor a log that gets nothing is emptied by it.
   const lateUs = Math.max(0, nowUs - lastUs);
   const ageUs = keep.ageUs === null ? null : keep.ageUs + lateUs;
-  const wish = { keep: { ...keep, ageUs }, withHeld: false, freeShare, nowUs };
+  const request = { keep: { ...keep, ageUs }, withQuarantined: false, freeShare, nowUs };
   const before = await pruning.logSize();
-  const pruned = await pruneLog(wish, { pruning, pause, signal });
+  const pruned = await pruneLog(request, { pruning, pause, signal });
   const after = await pruning.logSize();
   tellPruned(pruned, { before, after, log });
   if (signal.aborted) return;
@@ -190,7 +190,7 @@ async function tellHeld(
   { pruning, log }: Pick<Store, 'pruning'> & { log: Logger },
   { firstPosition }: LogSize,
 ): Promise<void> {
-  const holders = await pruning.logHolders();
+  const holders = await pruning.pruneBlockers();
   const heldBy = holders.filter(({ position }) => position <= firstPosition).map(holderText);
   if (heldBy.length === 0) return;
   log.warn(
@@ -200,7 +200,7 @@ async function tellHeld(
 }
 
 /** Such as `365d, 46.5 GiB`. */
-function keepText({ ageUs, bytes }: Keep): string {
+function keepText({ ageUs, bytes }: Retention): string {
   const age = ageUs === null ? [] : [`${Math.round((ageUs / dayUs) * 10) / 10}d`];
   return [...age, ...(bytes === null ? [] : [sizeText(bytes)])].join(', ');
 }
@@ -220,15 +220,15 @@ export function startCompacting(
   { random }: Pick<Io, 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
-  const takeLock = () => createTakeLock(place.dataDir)('compact', { waitMs: 0 });
+  const acquireLock = () => createAcquireLock(place.dataDir)('compact', { waitMs: 0 });
   const run = async (signal: AbortSignal) => {
-    let release = await takeLock();
+    let release = await acquireLock();
     /** A command that waits for the lock gets it, and does the rest. */
     const rest = async (tookMs: number) => {
       release();
       await pause(restFactor * tookMs, signal);
       while (store.queue().bytes > 0 && !signal.aborted) await pause(busyPollMs, signal);
-      release = await takeLock();
+      release = await acquireLock();
     };
     try {
       const done = await compactLog({ ...place, duringIntake: true, freeShare, rest, signal });

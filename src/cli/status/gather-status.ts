@@ -151,7 +151,7 @@ async function logFacts(
   const [size, pruned, quarantined, newest, marks, indexBytes] = await Promise.all([
     store.pruning.logSize(),
     store.pruning.pruneHorizon(),
-    store.heldCount(),
+    store.quarantinedCount(),
     newestPushUs(store),
     store.administration.deliveryMarks(),
     indexSize(dataDir),
@@ -213,7 +213,7 @@ async function readerFacts({
   index,
 }: Pick<StatusSources, 'store' | 'index'>): Promise<ReaderStatus[]> {
   const [holders, { lastPosition }] = await Promise.all([
-    store.pruning.logHolders(),
+    store.pruning.pruneBlockers(),
     store.pruning.logSize(),
   ]);
   const cursors = holders.filter(({ kind }) => kind === 'cursor');

@@ -65,7 +65,7 @@ export async function dueAfterCollecting(
         return { ids: [], dropped: 0 };
       },
     },
-    takeLock: async () => () => undefined,
+    acquireLock: async () => () => undefined,
   };
   await collectAll(forgetful, ruleOf, signal);
   return [...jobs.values()].filter(({ dueAtUs }) => dueAtUs <= nowUs);

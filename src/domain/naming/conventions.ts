@@ -5,17 +5,17 @@
  */
 import {
   instrumentOf,
+  lookup,
   type NamedProduct,
-  type NameReader,
-  nameReader,
+  type NameParser,
+  nameParser,
   timelinesses,
-  wordsFor,
 } from './product-name.ts';
 
 /** By convention, the most frequent first. */
-export const sentinelNames: readonly NameReader[] = [
+export const sentinelNames: readonly NameParser[] = [
   // Slices of data takes of Sentinel-1, and what CloudFerro makes of them.
-  nameReader(
+  nameParser(
     /^(?<prefix>S1(?<serial>[A-D])_(?<mode>IW|EW|WV|EN|S[1-6]|N[1-6])_(?<type>RAW|SLC|GRD|OCN|ETA)(?<resolution>[FHM_])_(?<level>[012A])(?<class>[SACNX])(?<polarisation>SH|SV|DH|DV|HH|HV|VV|VH)_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{6})_[0-9A-F]{6}_)[0-9A-F]{4}(?<form>_COG|_CARD_BS)?(?:\.SAFE)?$/,
     ['start', 'end'],
     ({ prefix, serial, mode, level, orbit, polarisation, form, ...of }, [startUs, endUs]) => ({
@@ -34,7 +34,7 @@ export const sentinelNames: readonly NameReader[] = [
     }),
   ),
   // Coherence: made by CloudFerro of two slices; the later one comes first.
-  nameReader(
+  nameParser(
     /^S1[A-D]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-D])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/,
     ['later', 'earlier'],
     ({ serial, days }, [startUs, earlierUs]) => ({
@@ -47,7 +47,7 @@ export const sentinelNames: readonly NameReader[] = [
       earlierUs,
     }),
   ),
-  nameReader(
+  nameParser(
     /^(?<prefix>S2(?<serial>[A-D])_MSI(?<level>L1C|L2A)_(?<start>\d{8}T\d{6})_)N(?<baseline>\d{4})_R(?<orbit>[01]\d\d)_T(?<tile>\d{2}[A-Z]{3})_(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
     ['start', 'made'],
     ({ prefix, serial, level, baseline, orbit, tile }, [startUs, madeUs]) => {
@@ -68,7 +68,7 @@ export const sentinelNames: readonly NameReader[] = [
       };
     },
   ),
-  nameReader(
+  nameParser(
     /^(?<prefix>S3(?<serial>[A-D])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<baseline>\d{3})(?:\.SEN3)?$/,
     ['start', 'end', 'made'],
     ({ prefix, serial, type, instance, orbit, ...of }, [startUs, endUs, madeUs]) => {
@@ -80,7 +80,7 @@ export const sentinelNames: readonly NameReader[] = [
         type,
         level: `Level-${type[3]}`,
         content,
-        timeliness: wordsFor(timelinesses, of.timeliness),
+        timeliness: lookup(timelinesses, of.timeliness),
         startUs,
         endUs,
         relativeOrbitNumber: orbit === '' ? null : Number(orbit),
@@ -91,7 +91,7 @@ export const sentinelNames: readonly NameReader[] = [
       };
     },
   ),
-  nameReader(
+  nameParser(
     /^(?<prefix>S5P_(?<stream>NRTI|OFFL|RPRO)_(?<type>L1B_[A-Z0-9_]{6}|L2__[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{5})_)\d\d_(?<baseline>\d{6})_(?<made>\d{8}T\d{6})(?:\.nc)?$/,
     ['start', 'end', 'made'],
     ({ prefix, stream, type, orbit, baseline }, [startUs, endUs, madeUs]) => {
@@ -115,7 +115,7 @@ export const sentinelNames: readonly NameReader[] = [
     },
   ),
   // Auxiliary files that are valid from a moment on, until a newer one of the same kind says otherwise.
-  nameReader(
+  nameParser(
     /^(?<prefix>S1(?<serial>[A-D_])_(?<type>AUX_[A-Z0-9]{3})_V(?<start>\d{8}T\d{6})_G)(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
     ['start', 'made'],
     ({ prefix, serial, type }, [startUs, madeUs]) => {
@@ -134,7 +134,7 @@ export const sentinelNames: readonly NameReader[] = [
     },
   ),
   // Auxiliary files of operations. What changes stands before the validity: there is no beginning to search by.
-  nameReader(
+  nameParser(
     /^S(?<mission>[123])(?<serial>[A-D_])_OPER_(?<type>AUX_[A-Z0-9]{6})_(?:OPOD|POD_|PDMC|MPC_|ADG_)_(?<made>\d{8}T\d{6})_V(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})(?:\.EOF|\.TGZ)?$/,
     ['start', 'end', 'made'],
     ({ mission, serial, type }, [startUs, endUs, madeUs]) => {
@@ -151,7 +151,7 @@ export const sentinelNames: readonly NameReader[] = [
       };
     },
   ),
-  nameReader(
+  nameParser(
     /^(?<prefix>S6(?<serial>[AB])_P4_(?<level>1A|1B|2_)_(?<mode>HR|LR)_(?:STD|RED|___)___?(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_\d{4}_\d{3}_(?<orbit>\d{3})_\d{3}_EUM__(?:OPE|REP|VAL)_(?<timeliness>NR|ST|NT)_(?<baseline>F\d\d)(?:\.SEN6)?$/,
     ['start', 'end', 'made'],
     ({ prefix, serial, level, mode, orbit, timeliness, baseline }, [startUs, endUs, madeUs]) => ({
@@ -160,7 +160,7 @@ export const sentinelNames: readonly NameReader[] = [
       level: `Level-${level.replace('_', '')}`,
       content: level === '2_' ? 'sea surface heights' : 'calibrated radar echoes',
       mode: mode === 'HR' ? 'high resolution (HR)' : 'low resolution (LR)',
-      timeliness: wordsFor(timelinesses, timeliness),
+      timeliness: lookup(timelinesses, timeliness),
       startUs,
       endUs,
       relativeOrbitNumber: Number(orbit),
@@ -183,9 +183,7 @@ const modes: Readonly<Record<string, string>> = {
 
 /** A mode of Sentinel-1 (`IW`, `S3`) in words; null for an unknown one. */
 export function modePhrase(code: string): string | null {
-  return (
-    wordsFor(modes, code) ?? (/^(?:SM|EN|[SN][1-6])$/.test(code) ? `stripmap (${code})` : null)
-  );
+  return lookup(modes, code) ?? (/^(?:SM|EN|[SN][1-6])$/.test(code) ? `stripmap (${code})` : null);
 }
 
 const polarisations: Readonly<Record<string, string>> = {
@@ -229,7 +227,7 @@ const rawClasses: Readonly<Record<string, string>> = {
 
 function sliceContent(type: string, kind: string, resolution: string, form: string): string {
   if (form === '_CARD_BS') return 'terrain-corrected radar backscatter';
-  const raw = type === 'RAW' ? wordsFor(rawClasses, kind) : null;
+  const raw = type === 'RAW' ? lookup(rawClasses, kind) : null;
   if (raw !== null) return raw;
   const content = `${resolutions[resolution] ?? ''}${contents[type] ?? type}`;
   return form === '_COG' ? `cloud-optimised ${content}` : content;
@@ -277,7 +275,7 @@ const sentinel3Contents: Readonly<Record<string, string>> = {
 
 /** For a type such as `OL_1_EFR___`; null for an unknown one. */
 export function sentinel3Content(type: string): string | null {
-  return wordsFor(sentinel3Contents, type);
+  return lookup(sentinel3Contents, type);
 }
 
 const sentinel5pContents: Readonly<Record<string, string>> = {
@@ -308,7 +306,7 @@ const streams: Readonly<Record<string, string>> = {
 /** What products of a type such as `L2__NO2___` hold; null for an unknown type. */
 export function sentinel5pContent(type: string): string | null {
   const [, band] = /^L1B_RA_BD([1-8])$/.exec(type) ?? [];
-  return band === undefined ? wordsFor(sentinel5pContents, type) : `Earth radiance in band ${band}`;
+  return band === undefined ? lookup(sentinel5pContents, type) : `Earth radiance in band ${band}`;
 }
 
 /** What the files of each type hold. Names of other types are not taken for known ones. */
@@ -338,10 +336,10 @@ const auxiliaryContents: Readonly<Record<string, string>> = {
 
 /** What an auxiliary file of this type holds; null for an unknown type. */
 export function auxiliaryContent(type: string): string | null {
-  return wordsFor(auxiliaryContents, type);
+  return lookup(auxiliaryContents, type);
 }
 
-const landsatName = nameReader(
+const landsatName = nameParser(
   /^(?<prefix>L(?<sensor>[CETO])0(?<mission>[4-9])_(?<level>L1TP|L1GT|L1GS|L2SP|L2SR)_(?<path>[012]\d\d)(?<row>[012]\d\d)_(?<day>\d{8})_)(?<made>\d{8})_(?<collection>0[12])_(?<tier>T1|T2|RT)(?:\.tar)?$/,
   ['day', 'made'],
   // The name tells the day alone, which is no time of sensing.
@@ -361,7 +359,7 @@ const landsatName = nameReader(
 const longest = 110;
 
 /** What the name tells; null where it follows no known convention as a whole. Linear in its length. */
-export function readName(name: string): NamedProduct | null {
+export function parseProductName(name: string): NamedProduct | null {
   if (name.length > longest) return null;
   for (const read of [...sentinelNames, landsatName]) {
     const found = read(name);

@@ -44,7 +44,7 @@ interface NamedScene {
 }
 
 /** Reads a name; null when it does not follow the convention as a whole. Linear in its length. */
-export type NameReader = (name: string) => NamedProduct | null;
+export type NameParser = (name: string) => NamedProduct | null;
 
 const nothing: Omit<NamedProduct, 'satellite'> = {
   instrument: null,
@@ -85,11 +85,11 @@ type KnownParts = Partial<NamedProduct> & Pick<NamedProduct, 'satellite'>;
  * A reader of the names that match `pattern`. `times` are groups with dates, which `read` gets in microseconds:
  * a name with a date that does not exist is none.
  */
-export function nameReader<const Times extends readonly (keyof Groups)[]>(
+export function nameParser<const Times extends readonly (keyof Groups)[]>(
   pattern: RegExp,
   times: Times,
   read: (groups: Groups, timesUs: { [Index in keyof Times]: number }) => KnownParts | null,
-): NameReader {
+): NameParser {
   return (name) => {
     const match = pattern.exec(name);
     if (match === null) return null;
@@ -113,7 +113,7 @@ function nameTimeUs(text: string): number | null {
 }
 
 /** What a table has for a code of any form; null where it has nothing. */
-export function wordsFor(table: Readonly<Record<string, string>>, code: string): string | null {
+export function lookup(table: Readonly<Record<string, string>>, code: string): string | null {
   return Object.hasOwn(table, code) ? (table[code] ?? null) : null;
 }
 
@@ -121,7 +121,7 @@ export interface Instrument {
   /** `MSI`. */
   code: string;
   /** `multispectral imager`. */
-  words: string;
+  name: string;
 }
 
 const instruments: Readonly<Record<string, string>> = {
@@ -153,9 +153,9 @@ const otherCodes: Readonly<Record<string, string>> = {
 
 /** The instrument that a code stands for; null for an unknown one. */
 export function instrumentOf(code: string): Instrument | null {
-  const known = wordsFor(otherCodes, code) ?? code;
-  const words = wordsFor(instruments, known);
-  return words === null ? null : { code: known, words };
+  const known = lookup(otherCodes, code) ?? code;
+  const name = lookup(instruments, known);
+  return name === null ? null : { code: known, name };
 }
 
 /** By the code as names and attributes spell it. */

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { syncFolder } from '../../host/files.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import { createTakeLock } from '../engine/locks.ts';
+import { createAcquireLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
@@ -52,7 +52,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   refuseTarget(place, file, replace);
   await removeLeftovers(place.dataDir);
   requireRoomFor(place, file);
-  const release = await createTakeLock(place.dataDir)('backup', { waitMs: 0 });
+  const release = await createAcquireLock(place.dataDir)('backup', { waitMs: 0 });
   let part: Part | undefined;
   try {
     part = await reservePart(place, file);

@@ -19,7 +19,7 @@ import { sizeText } from '../../domain/text.ts';
 import { syncFolder, writeOwnerOnly } from '../../host/files.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../engine/database.ts';
 import { diskSize } from '../engine/disk-limit.ts';
-import { createTakeLock } from '../engine/locks.ts';
+import { createAcquireLock } from '../engine/locks.ts';
 import { sqliteCode } from '../engine/sqlite-error.ts';
 import { dropContents, type InspectedBackup, inspectBackup, type Sealed } from './backup-format.ts';
 import { type BackupProgress, type BackupWatch, cancelled, diskError } from './backup-target.ts';
@@ -44,7 +44,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   const backup = inspectBackup(file, options.isKept);
   createDirectory(dataDir);
   refuseInUse(dataDir);
-  const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+  const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   // An interrupted one is begun again.
   const staging = join(dataDir, restoringFolderName);
   try {

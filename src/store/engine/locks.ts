@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { LockName, TakeLock } from '../../domain/account.ts';
+import type { AcquireLock, LockName } from '../../domain/account.ts';
 import { AppError, errorCodeOf } from '../../domain/app-error.ts';
 import { createOwnerOnly } from '../../host/files.ts';
 import { createDirectory } from './database.ts';
@@ -33,7 +33,7 @@ const busyMessages: Record<LockName, string> = {
  * lock: the operating system releases it when the process ends, also after `kill -9`. Rejects with
  * `conflict` when the lock is held by another program, `configuration` when the file cannot be created.
  */
-export function createTakeLock(dataDir: string): TakeLock {
+export function createAcquireLock(dataDir: string): AcquireLock {
   return async (name, { waitMs, signal }) => {
     const file = join(dataDir, `${name}.lock`);
     createDirectory(dataDir);

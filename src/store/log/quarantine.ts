@@ -33,7 +33,7 @@ export const quarantineReads = {
       .map((row) => toRow(row, bodyReader(database).storedBody(row.bodyId).length));
   },
 
-  heldCount(database: Database): number {
+  quarantinedCount(database: Database): number {
     const held = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
     return Number(prepared(database, held).pluck().get());
   },

@@ -24,8 +24,8 @@ import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import {
   dropQuarantined,
-  forgetReader,
   pruneStep,
+  removeReader,
   shortStepMs,
   usualStepMs,
 } from '../pruning/prune-writer.ts';
@@ -58,7 +58,7 @@ const changes = {
   summaries: summaryWrites,
   quarantine: { drop: dropQuarantined },
   backups: { recordBackup },
-  pruning: { forgetReader },
+  pruning: { removeReader },
 };
 
 /** Operations that are more, or less, than one transaction. */
@@ -92,7 +92,7 @@ const sharedGroups = ['summaries.', 'alerts.', 'sinks.'];
 /** Changes that add to the store, or say that it takes what comes. All others end, move or free something, also on a full disk. */
 const growing = new Set<string>([
   'coverage.recover',
-  'coverage.markUp',
+  'coverage.recordUptime',
   'summaries.enqueue',
   'summaries.claim',
   'sinks.enqueue',

@@ -35,7 +35,7 @@ const walBytesMaxUsual = 64 * 2 ** 20;
  * Ends early, without harm, when the signal is aborted, and goes on where it was when it is called again. Rejects
  * with `unavailable` when the store cannot be written.
  */
-export async function pruneLog(wish: PruneRequest, context: PruneContext): Promise<Pruned> {
+export async function pruneLog(request: PruneRequest, context: PruneContext): Promise<Pruned> {
   const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxUsual } = context;
   const pruned: Pruned = {
     notifications: 0,
@@ -52,7 +52,7 @@ export async function pruneLog(wish: PruneRequest, context: PruneContext): Promi
         continue;
       }
       const beganMs = performance.now();
-      const { removed, next } = await pruning.pruneStep({ phase, wish, after });
+      const { removed, next } = await pruning.pruneStep({ phase, request, after });
       const tookMs = performance.now() - beganMs;
       pruned[phase] += removed;
       onStep?.(phase, pruned);

@@ -4,9 +4,9 @@ import { dirname } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import type {
-  LogHolder,
   LogSize,
   Prunable,
+  PruneBlocker,
   PruneHorizon,
   PruneRequest,
 } from '../../domain/pruning.ts';
@@ -69,7 +69,7 @@ export function quarantineBytes(database: Database): number {
 }
 
 /** Finds what still needs the log: a few look-ups and one file that is opened, cheap enough for each step of a prune. */
-export function logHolders(database: Database): LogHolder[] {
+export function pruneBlockers(database: Database): PruneBlocker[] {
   return [
     ...cursors(database),
     ...replays(database),
@@ -80,9 +80,9 @@ export function logHolders(database: Database): LogHolder[] {
   ];
 }
 
-type Place = Pick<LogHolder, 'key' | 'position' | 'sinceUs'>;
+type Place = Pick<PruneBlocker, 'key' | 'position' | 'sinceUs'>;
 
-function cursors(database: Database): LogHolder[] {
+function cursors(database: Database): PruneBlocker[] {
   const sql = 'SELECT reader AS key, position, moved_at_us AS sinceUs FROM reader_cursor';
   const ofSink = sinkReader('');
   const nameOf = (key: string) => {
@@ -94,7 +94,7 @@ function cursors(database: Database): LogHolder[] {
     .map((row) => ({ ...row, kind: 'cursor', name: nameOf(row.key) }));
 }
 
-function replays(database: Database): LogHolder[] {
+function replays(database: Database): PruneBlocker[] {
   const sql = `SELECT id, sink AS key, position, requested_at_us AS sinceUs
     FROM sink_replay WHERE ended_at_us IS NULL`;
   return prepared<[], Place & { id: number }>(database, sql)
@@ -106,9 +106,9 @@ function replays(database: Database): LogHolder[] {
 function sinkItems(
   database: Database,
   state: SinkItem['state'],
-  kind: LogHolder['kind'],
+  kind: PruneBlocker['kind'],
   what: string,
-): LogHolder[] {
+): PruneBlocker[] {
   const items = `sink_item INDEXED BY sink_item_${state}_position WHERE state = '${state}'`;
   const sql = `WITH RECURSIVE name (sink) AS (
       SELECT min(sink) FROM ${items}
@@ -127,7 +127,7 @@ const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waitin
 const digestFromUs = "min(json_extract(scope, '$.fromUs'))";
 
 /** Of digests, the first notification of the first window; `keptForDigestsUs` is exact. */
-function summaryJobs(database: Database): LogHolder[] {
+function summaryJobs(database: Database): PruneBlocker[] {
   const sql = `SELECT * FROM (
       SELECT 'summaries that wait' AS key, min(position) - 1 AS position,
         min(requested_at_us) AS sinceUs FROM ${openJobs} AND kind = 'product'
@@ -149,7 +149,7 @@ export function keptForDigestsUs(database: Database): number | null {
 }
 
 /** None where there is no index of this version: a new one begins with the log as it is then. */
-function productIndex(log: Database): LogHolder[] {
+function productIndex(log: Database): PruneBlocker[] {
   try {
     const index = openProductsForReading(dirname(log.name));
     try {
@@ -173,7 +173,7 @@ export function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
  * What a prune would remove, and what holds it back. Counts by the index on times of receipt, which takes about a second
  * for some ten millions. As notifications mostly lie in the order of that time, what it finds is what is removed.
  */
-export function prunable(database: Database, wish: PruneRequest): Prunable {
+export function prunable(database: Database, request: PruneRequest): Prunable {
   const one = (sql: string, ...values: number[]): number | null => {
     // SQLite's integers: a bound beyond all of them is the largest.
     const bounds = values.map((value) => Math.min(value, Number.MAX_SAFE_INTEGER));
@@ -188,13 +188,13 @@ export function prunable(database: Database, wish: PruneRequest): Prunable {
   // A page for each table and index.
   const pages = one('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
   const emptyBytes = pages * Number(database.pragma('page_size', { simple: true }));
-  const holders = logHolders(database);
+  const holders = pruneBlockers(database);
   const last = lastPosition(database);
   const stays = Math.min(last, ...holders.map(({ position }) => position));
 
   /** About when the oldest notifications that take up the excess were received. */
   function bySizeUs(): number {
-    const { bytes } = wish.keep;
+    const { bytes } = request.keep;
     const excess = bytes === null ? 0 : usedBytes - quarantineBytes(database) - bytes;
     if (excess <= 0) return 0;
     const count = Math.ceil((excess / (usedBytes - emptyBytes)) * total);
@@ -203,7 +203,7 @@ export function prunable(database: Database, wish: PruneRequest): Prunable {
     return one(oldest, count) ?? Number.POSITIVE_INFINITY;
   }
 
-  const wantedUs = Math.max(keptSinceUs(wish) ?? 0, bySizeUs());
+  const wantedUs = Math.max(keptSinceUs(request) ?? 0, bySizeUs());
   const firstHeld =
     'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
   const untilUs = Math.min(
@@ -225,7 +225,8 @@ export function prunable(database: Database, wish: PruneRequest): Prunable {
     untilUs: count === 0 ? null : untilUs,
     bytes: total === 0 ? 0 : Math.round(((usedBytes - emptyBytes) * count) / total),
     quarantined:
-      one(entries, Math.max(keptSinceUs(wish) ?? 0, untilUs), Number(wish.withHeld)) ?? 0,
+      one(entries, Math.max(keptSinceUs(request) ?? 0, untilUs), Number(request.withQuarantined)) ??
+      0,
     heldBy: holders
       .filter(({ position }) => position < wantedPosition)
       .toSorted((a, b) => a.position - b.position),

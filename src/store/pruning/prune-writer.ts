@@ -6,8 +6,8 @@ import { lastPosition } from '../log/queries.ts';
 import {
   keptForDigestsUs,
   keptSinceUs,
-  logHolders,
   pageBytes,
+  pruneBlockers,
   pruneHorizon,
   quarantineBytes,
 } from './prune-queries.ts';
@@ -24,14 +24,14 @@ export const shortStepMs = 0;
 /** Removes some of what is old, in the way of the phase. */
 export function pruneStep(
   database: Database,
-  { phase, wish, after }: Parameters<Pruning['pruneStep']>[0],
+  { phase, request, after }: Parameters<Pruning['pruneStep']>[0],
   stepMs: number,
 ): PruneStep {
   switch (phase) {
     case 'notifications':
-      return removeOldest(database, wish, stepMs);
+      return removeOldest(database, request, stepMs);
     case 'quarantine':
-      return removeQuarantined(database, wish, after, stepMs);
+      return removeQuarantined(database, request, after, stepMs);
     // Digests stay: they are few, and describe what is gone.
     case 'summary-jobs':
       return removeOldRows(
@@ -53,7 +53,7 @@ export function pruneStep(
         stepMs,
       );
     case 'space':
-      return giveBack(database, wish.freeShare, stepMs);
+      return giveBack(database, request.freeShare, stepMs);
   }
 }
 
@@ -76,11 +76,11 @@ interface OldNotification {
 const notificationsMax = 64;
 
 /** Removes from the log's beginning, with the bodies, and moves the horizon along: the first one that stays ends it. */
-function removeOldest(database: Database, wish: PruneRequest, stepMs: number): PruneStep {
+function removeOldest(database: Database, request: PruneRequest, stepMs: number): PruneStep {
   const upTo = prunableUpTo(database);
-  const sinceUs = keptSinceUs(wish) ?? Number.NEGATIVE_INFINITY;
+  const sinceUs = keptSinceUs(request) ?? Number.NEGATIVE_INFINITY;
   const neededSinceUs = keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY;
-  const bytesMax = (wish.keep.bytes ?? Number.POSITIVE_INFINITY) + quarantineBytes(database);
+  const bytesMax = (request.keep.bytes ?? Number.POSITIVE_INFINITY) + quarantineBytes(database);
   const oldest = prepared<[number], OldNotification>(
     database,
     `SELECT position, received_at_us AS receivedAtUs, body_id AS bodyId
@@ -99,7 +99,7 @@ function removeOldest(database: Database, wish: PruneRequest, stepMs: number): P
     if (last === undefined) return false;
     prepared(database, 'DELETE FROM notification WHERE position <= ?').run(last.position);
     removeBodiesOf(database, going);
-    moveHorizon(database, going, last.position, wish.nowUs);
+    moveHorizon(database, going, last.position, request.nowUs);
     removed += going.length;
     return going.length === notificationsMax;
   });
@@ -111,7 +111,7 @@ function removeOldest(database: Database, wish: PruneRequest, stepMs: number): P
  * log it has read. So does the newest, from which positions continue.
  */
 function prunableUpTo(database: Database): number {
-  const positions = logHolders(database).map(({ position }) => position);
+  const positions = pruneBlockers(database).map(({ position }) => position);
   return Math.min(lastPosition(database), ...positions) - 1;
 }
 
@@ -179,15 +179,18 @@ interface Entry {
  */
 function removeQuarantined(
   database: Database,
-  wish: PruneRequest,
+  request: PruneRequest,
   after: number,
   stepMs: number,
 ): PruneStep {
-  const beforeUs = Math.max(keptSinceUs(wish) ?? 0, pruneHorizon(database)?.receivedBeforeUs ?? 0);
+  const beforeUs = Math.max(
+    keptSinceUs(request) ?? 0,
+    pruneHorizon(database)?.receivedBeforeUs ?? 0,
+  );
   const next = prepared<[object], Entry>(
     database,
     `SELECT id, body_id AS bodyId FROM quarantine WHERE id > @after AND received_at_us < @beforeUs
-       AND (released_at_us IS NOT NULL OR @withHeld)
+       AND (released_at_us IS NOT NULL OR @withQuarantined)
        AND NOT EXISTS (SELECT 1 FROM notification WHERE
          notification.received_at_us = quarantine.received_at_us
          AND notification.body_id = quarantine.body_id)
@@ -196,7 +199,11 @@ function removeQuarantined(
   const removed: Entry[] = [];
   const isMore = repeatForStep(stepMs, () => {
     const last = removed.at(-1)?.id ?? after;
-    const entry = next.get({ after: last, beforeUs, withHeld: Number(wish.withHeld) });
+    const entry = next.get({
+      after: last,
+      beforeUs,
+      withQuarantined: Number(request.withQuarantined),
+    });
     if (entry === undefined) return false;
     removeEntry(database, entry);
     removed.push(entry);
@@ -298,7 +305,7 @@ export function giveBack(database: Database, freeShare: number, stepMs: number):
 }
 
 /** False where there is no such reader. */
-export function forgetReader(database: Database, key: string): boolean {
+export function removeReader(database: Database, key: string): boolean {
   return (
     prepared<[string]>(database, 'DELETE FROM reader_cursor WHERE reader = ?').run(key).changes > 0
   );

@@ -6,7 +6,7 @@ import {
   sentinel3Content,
   sentinel5pContent,
 } from '../../domain/naming/conventions.ts';
-import { timelinesses as nameTimelinesses, wordsFor } from '../../domain/naming/product-name.ts';
+import { lookup, timelinesses as nameTimelinesses } from '../../domain/naming/product-name.ts';
 
 /** `Sentinel-2` for SENTINEL-2, as people write it; null for a mission in no known form. */
 export function missionPhrase(mission: string): string | null {
@@ -47,7 +47,7 @@ const radarTypes: readonly (readonly [RegExp, string])[] = [
 export function contentOfType(type: string | null): string | null {
   if (type === null) return null;
   return (
-    wordsFor(productTypes, type) ??
+    lookup(productTypes, type) ??
     radarContent(type) ??
     sentinel3Content(type) ??
     sentinel5pContent(type) ??
@@ -85,5 +85,5 @@ const timelinesses: Readonly<Record<string, string>> = {
 };
 
 export function timelinessOf(code: string | null): string | null {
-  return code === null ? null : wordsFor(timelinesses, code);
+  return code === null ? null : lookup(timelinesses, code);
 }

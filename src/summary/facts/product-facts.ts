@@ -1,6 +1,6 @@
 /** What is known of a product and may be said: typed values, each of a narrow, known form. */
 
-import { modePhrase, readName } from '../../domain/naming/conventions.ts';
+import { modePhrase, parseProductName } from '../../domain/naming/conventions.ts';
 import {
   type Instrument,
   instrumentOf,
@@ -87,7 +87,7 @@ export function productFacts(
 ): ProductFacts {
   const { row, record } = found;
   const fullName = row.productName ?? '';
-  const known = readName(fullName);
+  const known = parseProductName(fullName);
   const named = known ?? namedProduct({ satellite: '' });
   const attributes = attributeReader(record);
   const deleted = row.deletionUs !== null;
@@ -222,7 +222,7 @@ function attributeReader({ Attributes: attributes }: ProductRecord) {
  * length and its signs, codes are known ones, and dates exist. Linear in the length.
  */
 export function isKnownName(name: string): boolean {
-  return readName(name) !== null;
+  return parseProductName(name) !== null;
 }
 
 const lengthMax = 60;

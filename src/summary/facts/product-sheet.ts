@@ -38,7 +38,7 @@ function identityRows(facts: ProductFacts): Rows {
     ['deletion date', datePhrase(facts.deletionUs)],
     ['content', facts.content],
     ['processing level', facts.level],
-    ['instrument', instrument === null ? null : `${instrument.words} (${instrument.code})`],
+    ['instrument', instrument === null ? null : `${instrument.name} (${instrument.code})`],
     ['acquisition mode', facts.mode],
     ['polarisation', facts.polarisation],
     ['name', facts.name ?? (facts.foreignName === null ? null : 'in no known form')],

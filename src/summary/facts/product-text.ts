@@ -42,7 +42,7 @@ function joined(...sentences: (string | null)[]): string {
 function identitySentence(facts: ProductFacts): string {
   const { content, level, instrument, satellite, foreignName } = facts;
   const subject = subjectOf(facts);
-  const source = instrument === null ? '' : ` from the ${instrument.words} (${instrument.code})`;
+  const source = instrument === null ? '' : ` from the ${instrument.name} (${instrument.code})`;
   const how = `${source}${takenText(facts)}`;
   if (content !== null) return `${subject} holds ${content}${processingText(facts)}${how}.`;
   if (level !== null) return `${subject} is of ${level}${how}.`;

@@ -1,5 +1,5 @@
 /** Which processings of a scene came before and after a product. */
-import { readName } from '../../domain/naming/conventions.ts';
+import { parseProductName } from '../../domain/naming/conventions.ts';
 import { datePhrase, present } from './phrases.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */
@@ -37,7 +37,7 @@ export function versionsOf(
 ): { replacedBy: Version | null; replaces: Version | null } {
   const scene = sceneOf(name);
   if (scene === null) return { replacedBy: null, replaces: null };
-  const own = { baseline, madeUs: readName(name)?.madeUs ?? null, publicationUs };
+  const own = { baseline, madeUs: parseProductName(name)?.madeUs ?? null, publicationUs };
   const same = others
     .filter((other) => scene.matches(other.productName))
     .map((other) => ({ other, age: ageOf(other) }))
@@ -53,7 +53,7 @@ export function versionsOf(
 }
 
 function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion): Age {
-  const named = readName(productName);
+  const named = parseProductName(productName);
   const baseline = /^\d\d\.\d\d$/.test(processingBaseline ?? '') ? processingBaseline : null;
   return {
     baseline: named?.baseline ?? baseline,
@@ -109,14 +109,15 @@ interface Scene {
  * only versions in the same stream are found.
  */
 export function sceneOf(productName: string): Scene | null {
-  const scene = readName(productName)?.scene ?? null;
+  const scene = parseProductName(productName)?.scene ?? null;
   if (scene === null) return null;
   const { prefix, contains, key } = scene;
   const stem = withoutEnding(productName);
   return {
     prefix,
     contains,
-    matches: (other) => withoutEnding(other) !== stem && readName(other)?.scene?.key === key,
+    matches: (other) =>
+      withoutEnding(other) !== stem && parseProductName(other)?.scene?.key === key,
   };
 }
 

@@ -102,7 +102,7 @@ async function askOnce(work: PreparedWork, model: SummaryModel): Promise<JobEnd>
   const leaseUntilUs = nowUs + leaseUs;
   const claimed = { job, model: model.name, tokens: estimate, budget, leaseUntilUs, nowUs };
   const claim = await summaries.claim(claimed);
-  if (claim.outcome === 'taken') return { end: 'taken' };
+  if (claim.outcome === 'superseded') return { end: 'taken' };
   if (claim.outcome === 'budget') {
     const { limit, freeAtUs: untilUs } = claim;
     const { of, variable } = budgetLimits[limit];
@@ -134,7 +134,7 @@ async function answerOf(
     if (!check.verified && job.doubted === null) {
       const error = `The answer states what the facts do not have (${doubts.join(', ')}); it is asked for once more.`;
       const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
-      const again = { nextTryAtUs: context.nowUs(), counts: true, doubted, template };
+      const again = { nextAttemptAtUs: context.nowUs(), counts: true, doubted, template };
       return { result: { outcome: 'postponed', error, ...again }, tokens };
     }
     const { text, verified } = check;
@@ -156,8 +156,8 @@ function ownError(err: unknown, { job: { kind, subject }, context }: Work): stri
 }
 
 async function hold(work: Work, held: Blocked, template: string | null): Promise<JobEnd> {
-  const { reason: error, untilUs: nextTryAtUs } = held;
-  await close(work, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
+  const { reason: error, untilUs: nextAttemptAtUs } = held;
+  await close(work, { outcome: 'postponed', error, nextAttemptAtUs, counts: false, template });
   return held;
 }
 
@@ -194,7 +194,7 @@ function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   const { kind, message: error, retryAfterMs } = fault;
   const postponed = { outcome: 'postponed', error, counts: false, template } as const;
   const nowUs = context.nowUs();
-  if (kind === 'cancelled') return { ...postponed, nextTryAtUs: nowUs };
+  if (kind === 'cancelled') return { ...postponed, nextAttemptAtUs: nowUs };
   const scope = faultScope(kind);
   if (scope === 'job') {
     // It answered, be it with nothing.
@@ -204,12 +204,12 @@ function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
   context.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
   if (scope === 'settings' || kind === 'rate_limited' || pause.isRetryAfter()) {
-    return { ...postponed, nextTryAtUs: pausedUntilUs };
+    return { ...postponed, nextAttemptAtUs: pausedUntilUs };
   }
   // A job that makes the service fail steps back, further each time, behind those that do not.
   const waitedUs = nowUs - waitsSinceUs(job);
   const stepUs = Math.min(Math.max(waitedUs / 4, 60_000_000), 6 * 3_600_000_000);
-  return { ...postponed, nextTryAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
+  return { ...postponed, nextAttemptAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
 }
 
 /** An answer that cannot be used: asked for again, a few times, at growing intervals. */
@@ -217,8 +217,8 @@ function afterOwnFailure(error: string, { job, template, context }: PreparedWork
   const { attempts } = job;
   if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
   const waitUs = jittered(60_000_000 * 2 ** attempts, context.random);
-  const nextTryAtUs = context.nowUs() + Math.round(waitUs);
-  return { outcome: 'postponed', error, nextTryAtUs, counts: true, template };
+  const nextAttemptAtUs = context.nowUs() + Math.round(waitUs);
+  return { outcome: 'postponed', error, nextAttemptAtUs, counts: true, template };
 }
 
 /** `first`, or, once an answer to it was doubted, the one that says what about it was wrong. */

@@ -1,5 +1,5 @@
 /** What the making of summaries needs of the rest of the program. */
-import type { TakeLock } from '../../domain/account.ts';
+import type { AcquireLock } from '../../domain/account.ts';
 import { jittered } from '../../domain/job.ts';
 import type { Cursors, Logger, NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
@@ -28,7 +28,7 @@ export interface SummaryContext {
   /** Null where none is configured: templates are all there is. */
   model: SummaryModel | null;
   budget: SummaryBudget;
-  takeLock: TakeLock;
+  acquireLock: AcquireLock;
   nowUs: () => number;
   random: () => number;
   log: Logger;

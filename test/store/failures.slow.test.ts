@@ -199,7 +199,9 @@ describe('a file that is damaged or not ours', () => {
     await store.close();
     openBeside(dataDir).pragma('user_version = 99');
     await expect(openingOf(dataDir)).rejects.toMatchObject({ code: 'configuration' });
-    await expect(openingOf(dataDir)).rejects.toThrow('written by a newer version of earshot (schema 99');
+    await expect(openingOf(dataDir)).rejects.toThrow(
+      'written by a newer version of earshot (schema 99',
+    );
   });
 
   it('refuses a data directory that cannot be made', async () => {

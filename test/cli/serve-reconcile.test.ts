@@ -122,7 +122,7 @@ describe('a round', () => {
       {
         ...{ level: 'warn', subscription: 'a', event: 'created' },
         reason: expect.stringContaining('302'),
-        message: expect.stringContaining('could not be compared'),
+        message: expect.stringContaining('failed to compare'),
       },
     ]);
     const compared = (await context.coverage()).map((one) => `${one.subscription} ${one.event}`);
@@ -233,11 +233,9 @@ describe('a round', () => {
     };
     const context = await openContext({ answers: { "'A') and PublicationDate": busy } });
     expect(await roundsOf(context)()).toBe('all');
-    const asked = context
-      .told()
-      .filter(({ message }) => message === 'the catalogue is asked again');
+    const asked = context.told().filter(({ message }) => message === 'retrying a catalogue query');
     expect(asked).toMatchObject([
-      { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
+      { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
     ]);
   });
 

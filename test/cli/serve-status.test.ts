@@ -72,8 +72,8 @@ describe('a receiver that serves', () => {
 
   it.each<[UnreadyReason, string]>([
     ['store', 'The disk is full.'],
-    ['writer', 'The thread that writes does not answer.'],
-    ['certificate', 'There is no certificate that is valid now.'],
+    ['writer', 'The writer thread does not answer.'],
+    ['certificate', 'There is no valid certificate.'],
   ])('that is not ready for its %s says so', async (reason, words) => {
     const { status } = await openStatus([reason]);
     const { receiver, parts } = await status();

@@ -152,9 +152,9 @@ describe('a receiver that is told what to keep', () => {
     expect(logged[0]).toEqual({
       level: 'info',
       fields: { keep: '10d' },
-      message: 'what of the log is beyond that is removed once a day',
+      message: 'automatic pruning enabled',
     });
-    expect(logged.find(({ message }) => message === 'the log was pruned')?.fields).toMatchObject({
+    expect(logged.find(({ message }) => message === 'pruned the log')?.fields).toMatchObject({
       notifications: 20,
       quarantined: 0,
       since: formatDateUs(newestUs - 10 * dayUs),

@@ -77,7 +77,7 @@ describe('a page is asked for again', () => {
     expect(errorText(error)).toContain('not JSON');
     expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
-      /, as .*\. That was the last of 8 tries in a row\. Try again later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
+      /is unusable: .*\. Failed 8 times in a row\. Retry later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
@@ -292,9 +292,9 @@ describe('trouble is told', () => {
   }
 
   it.each<[string, Answer]>([
-    ['The catalogue does not answer as it should (500)', { status: 500 }],
-    ["The catalogue's answer cannot be used", { body: { detail: 'none' } }],
-    ['The catalogue cannot be asked: it did not answer in time', 'hang'],
+    ['The catalogue responds with an error (500)', { status: 500 }],
+    ["The catalogue's response is unusable", { body: { detail: 'none' } }],
+    ['The catalogue cannot be reached: it did not answer in time', 'hang'],
   ])('as: %s', async (cause, answer) => {
     const [first, ...others] = await troublesOf(answer);
     expect(first).toEqual({ cause, waitMs: 750, remainingWaitMs: 123_000 });
@@ -325,10 +325,10 @@ describe('trouble is told', () => {
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
-      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). That was the last of 8 tries in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
+      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). Failed 8 times in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
     });
     expect(causes).toEqual(
-      Array.from({ length: 7 }, () => 'The catalogue does not answer (ECONNREFUSED)'),
+      Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),
     );
     // Less and less, and at last the longest wait alone.
     const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
@@ -391,7 +391,7 @@ it('names the length of the address where the filter cannot be asked of the reco
   const filter = `what is this '${'x'.repeat(2_000)}'`;
   const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
   expect(errorText(error)).toMatch(
-    /^Could not list the created products: the answer \(403\) is not .* the address has 2,\d\d\d characters, .* shorter filter, .*\. It says: \(a web page\) 403 Forbidden$/,
+    /^Could not list the created products: the response \(403\) comes from a firewall or proxy, .* the URL has 2,\d\d\d characters, .* Shorten the filter .*\. It says: \(a web page\) 403 Forbidden$/,
   );
   expect(error).toMatchObject({ code: 'invalid' });
   expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
@@ -409,7 +409,7 @@ it('says that this host may be kept out where a short address is refused, with a
     const error = await walked(listingOf(catalogue.url, own), { filter }).catch((e) => e);
     expect(error).toMatchObject({
       code: 'unavailable',
-      text: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
+      text: expect.stringMatching(/block this host .*Retry later.*EARSHOT_CATALOGUE_URL/),
     });
     expect(errorText(error)).not.toMatch(/EARSHOT_ACCOUNT|characters/);
   }
@@ -426,7 +426,7 @@ it('logs in where the catalogue itself refuses whoever has not', async () => {
   expect(used).toEqual({ tokens: 1, refused: 0 });
   await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
     code: 'unauthorized',
-    text: 'The catalogue refuses to list the created products (403), perhaps as it wants a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
+    text: 'The catalogue refused to list the created products (403); it may require a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
   });
 });
 
@@ -436,7 +436,9 @@ it('logs in once where the account may not, and says so', async () => {
   const walk = walked(listingOf(catalogue.url, { tokens }), { filter: "Name ne 'x'" });
   await expect(walk).rejects.toMatchObject({
     code: 'unauthorized',
-    text: expect.stringMatching(/the account may not\. Log in on .*It says: Not for you$/),
+    text: expect.stringMatching(
+      /the account lacks the permission\. Log in on .*It says: Not for you$/,
+    ),
   });
   expect(used).toEqual({ tokens: 1, refused: 0 });
   expect(catalogue.requests).toHaveLength(2);

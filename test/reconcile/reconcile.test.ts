@@ -415,7 +415,7 @@ it('says what to do when the index does not follow the log', async () => {
   const stuck = setUp.run([task('created', firstHours)], { mode: 'check' });
   await expect(stuck).rejects.toMatchObject({
     code: 'unavailable',
-    text: expect.stringContaining('1 notifications behind the log'),
+    text: expect.stringContaining('lag in notifications: 1'),
   });
   expect(pausedMs).toBe(600_000);
   expect(await setUp.coverage()).toEqual([]);

@@ -91,7 +91,7 @@ async function runBackup(io: Io & { version: string }, flags: BackupFlags): Prom
       onProgress: progress.show,
       signal: io.signal,
     },
-    { nowUs: io.nowUs, remember: (run) => remember(io, run) },
+    { nowUs: io.nowUs, record: (run) => remember(io, run) },
   ).finally(progress.done);
   await tell(io, made, flags);
 }

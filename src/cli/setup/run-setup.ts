@@ -45,7 +45,7 @@ const certificateTimeoutMs = 300_000;
 const pollMs = 250;
 
 const stopped =
-  'The receiver has stopped; the subscription keeps running at the catalogue. Start the receiver now: `earshot start`, or as a service (docs/operations.md). The catalogue repeats a notification three times only; what is lost until then, the receiver fetches from the catalogue when it runs again.';
+  'The receiver has stopped; the subscription keeps running at the catalogue. Start the receiver now: `earshot start`, or as a service (docs/start.md). The catalogue repeats a notification three times only; what is lost until then, the receiver fetches from the catalogue when it runs again.';
 
 /** Sets up a receiver in the working folder. */
 export async function runSetup(
@@ -72,7 +72,7 @@ export async function runSetup(
     );
   }
   const dropped = Object.keys(before).filter((name) => !(name in settings));
-  const header = 'Written by `earshot setup`. All variables: docs/configuration.md.';
+  const header = 'Written by `earshot setup`. All variables: docs/reference/configuration.md.';
   const plan = { folder: io.workingDir, settings, dropped, header, farewell: stopped };
   await install(io, { ...plan, flags, version });
 }

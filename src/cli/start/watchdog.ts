@@ -1,4 +1,4 @@
-/** The watchdog inside a receiver that serves. */
+/** The watchdog of a running receiver. */
 
 import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
@@ -7,16 +7,16 @@ import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
-import type { DeliveryState, Tell } from '../../watch/situation.ts';
+import { createCommandSender, createUrlSender, sendThrough } from '../../watch/notify.ts';
+import type { DeliveryState, SendAlert } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 import { watchProbes } from './watch-probes.ts';
 
 /**
- * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
- * `deliveryState` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
+ * `maintenance` and `reconcile` are true while these jobs run; alerts advise accordingly. `backupEveryHours` is the
+ * interval of automatic backups; null for none.
  */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
@@ -55,23 +55,23 @@ export function serveWatchdog(
   });
 }
 
-/** The configured channels, and how a message is sent through them. */
+/** Returns the configured notification channels, and a function that sends through them. */
 export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
-): { channels: readonly AlertChannel[]; tell: Tell } {
-  const tellers: Parameters<typeof tellThrough>[0] = {
+): { channels: readonly AlertChannel[]; sendAlert: SendAlert } {
+  const senders: Parameters<typeof sendThrough>[0] = {
     ...(alertUrl !== null && {
-      url: createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
+      url: createUrlSender({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
     }),
     ...(alertCommand !== null && {
-      command: createCommandTeller({
+      command: createCommandSender({
         command: alertCommand,
         run: createRunProgram({ env }),
         variable: 'EARSHOT_ALERT_COMMAND',
       }),
     }),
   };
-  const channels = alertChannels.filter((channel) => tellers[channel] !== undefined);
-  return { channels, tell: tellThrough(tellers) };
+  const channels = alertChannels.filter((channel) => senders[channel] !== undefined);
+  return { channels, sendAlert: sendThrough(senders) };
 }

@@ -266,7 +266,7 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
     // Tries, and questions for advice, of which there are as few.
     expect(requests.asked.length).toBeLessThanOrEqual(2 * 14 * 4 + 2);
     const told = receiver.lines.map(({ message }) => message);
-    expect(told).toContain('the certificate has expired; the catalogue will refuse it');
+    expect(told).toContain('certificate has expired; the catalogue will reject it');
     await pebble.start();
     clock.advance(6 * hourUs);
     await vi.waitFor(async () => expect(await servedSerial(receiver.port)).not.toBe(old), soon);

@@ -63,7 +63,7 @@ async function compactOn(
   );
   await repeat(
     async () => {
-      const step = await compact.giveBack(freeShare);
+      const step = await compact.releaseFreePages(freeShare);
       compacted.givenBackBytes += step.removed;
       return step;
     },

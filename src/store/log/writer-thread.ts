@@ -296,7 +296,7 @@ serveThread<Writer>((place, post) => {
             intake = loaded;
           })
         : undefined,
-    take: (requests) => take(writer, requests),
+    answerSome: (requests) => take(writer, requests),
     close: () => connection.close(),
   };
 });

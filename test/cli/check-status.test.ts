@@ -124,7 +124,11 @@ describe('a part that is well', () => {
       {},
       '7 days, 167 of 168 h compared; 12,004 expected: none missing, 14 recovered, 3 late',
     ],
-    ['coverage', { coverage: [changed(covered, { missing: 2 })] }, '12,004 expected: 2 missing, 14'],
+    [
+      'coverage',
+      { coverage: [changed(covered, { missing: 2 })] },
+      '12,004 expected: 2 missing, 14',
+    ],
     [
       'coverage',
       { comparisonOff: 'EARSHOT_RECONCILE is off.' },

@@ -63,9 +63,9 @@ describe('earshot reconcile', () => {
       return clockUs;
     };
     for (const [flags, reason] of [
-      ['--since 1d --until 2d', 'The window is empty'],
-      ['--since 0h', 'The window is empty'],
-      ['--since 2026-06-01', 'The window is empty'],
+      ['--since 1d --until 2d', 'The time range is empty'],
+      ['--since 0h', 'The time range is empty'],
+      ['--since 2026-06-01', 'The time range is empty'],
       ['--since yesterday', 'Use 90m, 24h, 7d'],
     ] as const) {
       await expectEnd(

@@ -74,7 +74,7 @@ describe('register with product flags', () => {
     });
     const shown = await expectEnd(context.run('register --collection S2 --dry-run'), 0);
     const [, count] =
-      /It matches ([\d,]+) products? that the catalogue published in the last 7 days/.exec(
+      /Matches ([\d,]+) products? published in the last 7 days/.exec(
         shown.err,
       ) ?? [];
     const since = new Date(context.sandbox.clock.now() - 7 * 86_400_000).toISOString();
@@ -96,7 +96,7 @@ describe('register with product flags', () => {
       return Promise.resolve(new Response('{}', { status: 429, headers: { 'retry-after': '1' } }));
     };
     const done = await context.run('register --collection S1 --yes', { fetch: busy });
-    expect(done.err).toMatch(/It matches [\d,]+ products? that the catalogue published/);
+    expect(done.err).toMatch(/Matches [\d,]+ products? published/);
     expect({ code: done.code, refusals }).toEqual({ code: 0, refusals: 0 });
   });
 
@@ -106,7 +106,7 @@ describe('register with product flags', () => {
         ? Promise.resolve(new Response('busy', { status: 503 }))
         : fetch(input, init);
     const done = await context.run('register --collection S1 --yes', { fetch: failing });
-    expect(done.err).toContain('Matching products were not counted: ');
+    expect(done.err).toContain('Failed to count matching products: ');
     expect(done.code).toBe(0);
     expect(rows(context)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
   });
@@ -127,7 +127,7 @@ describe('register with product flags', () => {
     expect(refused.err).toContain('filter of DeletedProducts: error: ');
     expect(rows(context)).toEqual([]);
     const done = await context.run([...deleted, '--yes']);
-    expect(done.err).toMatch(/It matches 0 products that the catalogue deleted in the last 7 days/);
+    expect(done.err).toMatch(/Matches 0 products deleted in the last 7 days/);
     expect(done.code).toBe(0);
   });
 

@@ -250,8 +250,8 @@ async function begunRun(
 ): Promise<ReconcileRun & { isResumed: boolean }> {
   const words = {
     // Named as the flags were before: a run that was begun then is still found.
-    from: since?.words,
-    to: until?.words,
+    from: since?.text,
+    to: until?.text,
     subscription: subscription.toSorted(),
     check: check === true,
   };

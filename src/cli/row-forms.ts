@@ -115,5 +115,5 @@ export function reportNextPage(
   flag: string,
 ): void {
   if (count !== limit) return;
-  stderr.write(`${count} rows. Next page: add ${flag}\n`);
+  stderr.write(`${count} rows. Next page: ${flag}\n`);
 }

@@ -22,7 +22,7 @@ describe('compact', () => {
     ]);
     expect(ended).toMatchObject({ code: 0, out: '' });
     expect(ended.err).toMatch(
-      /^Compacted: 3\d\d bodies\. The log's file has [\d.]+ [KM]iB now, [\d.]+ [KM]iB less\.\n$/,
+      /^Compacted 3\d\d bodies\. earshot\.db: [\d.]+ [KM]iB, [\d.]+ [KM]iB less\.\n$/,
     );
     expect(await countOthers(store, bodies)).toBe(0);
     expect(await store.counts()).toMatchObject({ notifications: 320 });

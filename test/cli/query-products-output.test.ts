@@ -136,7 +136,7 @@ describe('the products for programs', () => {
     await own.fill(many.map(told));
     const table = await own.earshot('query products');
     expect(table.out.trimEnd().split('\n')).toHaveLength(51);
-    expect(table.err).toMatch(/^50 rows\. Next page: add --after \S+\n$/);
+    expect(table.err).toMatch(/^50 rows\. Next page: --after \S+\n$/);
     const { out, err } = await own.earshot('query products --output ids');
     expect(out.trimEnd().split('\n')).toHaveLength(64);
     expect(err).toBe('');

@@ -184,8 +184,7 @@ describe('query products', () => {
     const page = (form: string, ...words: string[]) =>
       context.earshot(['query', 'products', '--orderby', orderby, '--output', form, ...words]);
     const first = await page('ids', '--limit', '1');
-    const keyOf = ({ err }: { err: string }) =>
-      /the same with --after (\S+)\n$/.exec(err)?.[1] ?? '';
+    const keyOf = ({ err }: { err: string }) => /Next page: --after (\S+)\n$/.exec(err)?.[1] ?? '';
     const rest = await page('ids', '--limit', '3', '--after', keyOf(first));
     const ids = (first.out + rest.out).trimEnd().split('\n');
     expect(ids.map((id) => id.slice(-1)).join('')).toBe(digits);
@@ -301,8 +300,8 @@ describe('wrong words', () => {
     ['--tile 31UFI', /31UFI is not a tile\. .*without I and O/],
     ['--collection ,', /one or more, comma-separated/],
     ['--cloud-below many', /'many' is invalid\. Cloud cover is a percentage\. .*such as 20/],
-    ['--cloud-below 200', /'200' is invalid\. Cloud cover is a number from 0 to 100/],
-    ['--cloud-below -5', /Cloud cover .*from 0 to 100/],
+    ['--cloud-below 200', /'200' is invalid\. Cloud cover is a percentage/],
+    ['--cloud-below -5', /Cloud cover .*up to 100/],
     ['--cloud-below 0', /No product is below 0 percent/],
     ['--deleted --published 7d', /no publication date for deleted products\. Use --deleted 7d/],
     ['--orderby Name', /not an order of products\. Use one of received, ContentDate\/Start/],

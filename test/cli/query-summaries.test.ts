@@ -105,7 +105,7 @@ describe('the summaries for people', () => {
 
   it('come page by page', async () => {
     const first = await query('--limit', '4');
-    expect(first.err).toBe('4 rows. Next page: add --before 3\n');
+    expect(first.err).toBe('4 rows. Next page: --before 3\n');
     const rest = await query('--limit', '4', '--before', '3');
     expect(rest.out.match(/^\S.*$/gm)).toEqual([
       'name of 2  #2 done, not verified',

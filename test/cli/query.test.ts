@@ -144,7 +144,7 @@ describe('query', () => {
     const large = await filledContext(numbered(1, 60));
     const { out, err } = await large.earshot('query');
     expect(out.trimEnd().split('\n')).toHaveLength(51);
-    expect(err).toMatch(/^50 shown\..*--before 11\n$/);
+    expect(err).toMatch(/^50 rows\..*--before 11\n$/);
     expect(await large.positions('query')).toHaveLength(60);
   });
 
@@ -173,7 +173,7 @@ describe('paging', () => {
         const argv = ['query', '--order', order, '--limit', '2', ...bound];
         const { out, err } = await context.earshot(argv);
         seen.push(...[...out.matchAll(/^ *(\d+) /gm)].map(([, position]) => Number(position)));
-        const hint = err.match(/the same with (--\w+) (\d+)/);
+        const hint = err.match(/Next page: (--\w+) (\d+)/);
         expect(hint?.[1]).toBe(flag);
         bound = [flag, hint?.[2] ?? ''];
         for (const each of numbered(100 + page * 3, 102 + page * 3)) await store.accept(each);

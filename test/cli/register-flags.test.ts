@@ -74,9 +74,7 @@ describe('register with product flags', () => {
     });
     const shown = await expectEnd(context.run('register --collection S2 --dry-run'), 0);
     const [, count] =
-      /Matches ([\d,]+) products? published in the last 7 days/.exec(
-        shown.err,
-      ) ?? [];
+      /Matches ([\d,]+) products? published in the last 7 days/.exec(shown.err) ?? [];
     const since = new Date(context.sandbox.clock.now() - 7 * 86_400_000).toISOString();
     const url = `${context.sandbox.catalogueUrl}/odata/v1/Products?$count=true&$top=1&$filter=${encodeURIComponent(`Collection/Name eq 'SENTINEL-2' and PublicationDate ge ${since}`)}`;
     const answer = (await (await fetch(url)).json()) as Record<string, number>;
@@ -134,7 +132,7 @@ describe('register with product flags', () => {
   it.each<[string[], RegExp]>([
     [['--area', 'nowhere.geojson'], /--area: nowhere\.geojson cannot be read as GeoJSON/],
     [['--area', 'a.geojson', '--intersects', 'b.geojson'], /cannot be used with option '--area/],
-    [['--cloud-below', 'much'], /number from 0 to 100/],
+    [['--cloud-below', 'much'], /number above 0, up to 100/],
     [['--sensed', '7d'], /unknown option '--sensed'/],
     [['--subscription', 'My Alps'], /lower-case letters, digits and dashes/],
   ])('refuses %j with the reason', async (flags, reason) => {
@@ -162,7 +160,7 @@ describe('a filter that the catalogue would refuse', () => {
     for (const flags of [['--yes'], ['--dry-run'], ['--check']]) {
       const refused = await context.run(['register', '--filter', wrong, ...flags]);
       expect(refused).toMatchObject({ code: 2, out: '' });
-      expect(refused.err).toContain('nothing was changed');
+      expect(refused.err).toContain('Nothing was changed');
       expect(refused.err).toMatch(
         /\n {2}- "default", filter of Products: error: .*foo.*\n {6}foo eq 'bar'\n {6}\^\^\^/,
       );

@@ -280,9 +280,7 @@ describe('a name that no sink has', () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
-    expect(err).toBe(
-      'earshot: No sinks are configured. See docs/sinks.md to add one.\n',
-    );
+    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add one.\n');
   });
 });
 

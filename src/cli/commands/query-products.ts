@@ -183,8 +183,8 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
 function nothingMatches({ entity, after }: Question): string {
   if (after !== undefined) return 'No more rows.\n';
   return entity === 'Products'
-    ? 'No product matches. Text is case-sensitive and must match as a whole. Add --explain for details.\n'
-    : 'No deleted product matches. Add --explain for details.\n';
+    ? 'No product matches. Text is case-sensitive and must match as a whole. Details: --explain\n'
+    : 'No deleted product matches. Details: --explain\n';
 }
 
 async function explain(

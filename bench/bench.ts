@@ -101,7 +101,7 @@ Examples:
       growth: chosen.growth ? await measureGrowth(setting, growth) : null,
       indexing: chosen.index ? await measureIndexing(setting) : null,
       summarising: chosen.summaries ? await measureSummarising(setting) : null,
-      handingOver: chosen.sinks ? await measureHandingOver(setting) : null,
+      deliveryState: chosen.sinks ? await measureHandingOver(setting) : null,
     };
     const measured = Object.values(parts).filter((part) => part !== null);
     const runs = measured.flatMap((part) => part.runs);

@@ -338,7 +338,7 @@ async function registerEarlier(dataDir: string): Promise<void> {
   await store.administration.commit({ save });
   const gone = { atUs: nowUs, subscription: 'demo', subscriptionId: null, reason: 'A new one.' };
   const history = [{ ...gone, action: 'deleted' as const, actor: 'subscriptions' as const }];
-  await store.administration.commit({ forget: 'demo', history });
+  await store.administration.commit({ removeRegistration: 'demo', history });
   await store.close();
 }
 

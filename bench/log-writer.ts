@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { packKept } from '../src/store/bodies/bodies.ts';
+import { packBatch } from '../src/store/bodies/bodies.ts';
 import { dedupeKey, identityOf } from '../src/store/log/dedupe-key.ts';
 
 /** A notification as the log keeps it; times in µs since 1970. */
@@ -108,7 +108,7 @@ function createBodies(db: Database.Database) {
   let id = 1;
   let gathered: Buffer[] = [];
   const flush = () => {
-    for (const { encoding, bodies, bytes } of packKept(gathered)) {
+    for (const { encoding, bodies, bytes } of packBatch(gathered)) {
       insert({ id, encoding, packed: bytes, bodies });
       id += bodies;
     }

@@ -8,7 +8,7 @@ const { generatedFiles } = await import('../src/cli/generated-files.ts');
 const root = new URL('../', import.meta.url);
 const check = process.argv.includes('--check');
 const lock = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8'));
-const pages = { ...(await generatedFiles()), 'docs/licences.md': licencesPage(lock) };
+const pages = { ...(await generatedFiles()), 'docs/reference/licences.md': licencesPage(lock) };
 for (const [path, text] of Object.entries(pages)) {
   const file = new URL(path, root);
   if (!check) writeFileSync(file, text);

@@ -14,7 +14,7 @@ const permissive = new Set([
 ]);
 
 /**
- * The text of docs/licences.md. Throws for a package that runs and whose licence is not known as permissive.
+ * The text of docs/reference/licences.md. Throws for a package that runs and whose licence is not known as permissive.
  * @param {import('./lock-file.js').LockFile} lock
  */
 export function licencesPage(lock) {
@@ -33,7 +33,7 @@ export function licencesPage(lock) {
 
 <!-- Written by \`npm run generate\` from package-lock.json. -->
 
-earshot is under the [MIT licence](../LICENSE). Below is what it is installed with; \`npm run sbom\` writes the same for
+earshot is under the [MIT licence](../../LICENSE). Below is what it is installed with; \`npm run sbom\` writes the same for
 programs, with digests. No licence of a package that runs asks for more than to be named: \`npm run generate\` refuses others.
 
 | inside | what | licence |

@@ -86,7 +86,7 @@ function phrasesIn(path) {
     const spaced = new RegExp(pattern.source.replaceAll(' ', '\\s+'), 'g');
     return [...text.matchAll(spaced)].map(({ index }) => {
       const line = text.slice(0, index).split('\n').length;
-      return { phrase, place: `${path}:${line}`, text: lines[line - 1].trim() };
+      return { phrase, place: `${path}:${line}`, text: (lines[line - 1] ?? '').trim() };
     });
   });
 }

@@ -1,6 +1,6 @@
 /** The account's access token: one session, shared by all commands, renewed before it ends. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AccessTokens, Account, PasswordAccount, TakeLock } from '../domain/account.ts';
+import type { AccessTokens, Account, AcquireLock, PasswordAccount } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import {
   createIdentityProvider,
@@ -17,7 +17,7 @@ export interface AccessTokensOptions {
   dataDir: string;
   nowUs: () => number;
   fetch: typeof fetch;
-  takeLock: TakeLock;
+  acquireLock: AcquireLock;
   /** How time is waited for, with a default for all but tests. */
   wait?: (ms: number) => Promise<unknown>;
   /** How long the identity provider may take for an answer. */
@@ -52,7 +52,7 @@ function createGivenToken(accessToken: string): AccessTokens {
 }
 
 function createSessionTokens(account: PasswordAccount, options: AccessTokensOptions): AccessTokens {
-  const { dataDir, nowUs, takeLock } = options;
+  const { dataDir, nowUs, acquireLock } = options;
   const renewSession = createSessionRenewal(account, options);
   const refusals = createTokenRefusals(nowUs);
   const file = createSessionFile(dataDir, account);
@@ -90,7 +90,7 @@ function createSessionTokens(account: PasswordAccount, options: AccessTokensOpti
     get: async () => {
       const known = usable();
       if (known !== null) return known;
-      const find = async () => (await look()) ?? (await locked(takeLock, renew));
+      const find = async () => (await look()) ?? (await locked(acquireLock, renew));
       finding ??= find().finally(() => {
         finding = undefined;
       });
@@ -102,16 +102,19 @@ function createSessionTokens(account: PasswordAccount, options: AccessTokensOpti
       refusals.note(held);
       session = { ...session, accessToken: null };
       // Without the file another program finds out by itself.
-      await locked(takeLock, () => forget(token)).catch(() => {});
+      await locked(acquireLock, () => forget(token)).catch(() => {});
     },
   };
 }
 
 /** Does what one program at a time may do. Rejects with `unavailable` when others keep it waiting. */
-async function locked<Result>(takeLock: TakeLock, work: () => Promise<Result>): Promise<Result> {
+async function locked<Result>(
+  acquireLock: AcquireLock,
+  work: () => Promise<Result>,
+): Promise<Result> {
   let release = () => {};
   try {
-    release = await takeLock('account', { waitMs: lockWaitMs });
+    release = await acquireLock('account', { waitMs: lockWaitMs });
   } catch (cause) {
     if (isAppError(cause, 'conflict')) throw cause.with({ code: 'unavailable', cause });
     // A folder that holds no lock holds no session either: nothing is shared that must be guarded.

@@ -195,7 +195,7 @@ async function remove({ name, current }: Step<'delete'>, context: StepContext): 
 
 function forget({ name }: Step<'forget'>, context: StepContext): Promise<void> {
   return context.administration.commit({
-    forget: name,
+    removeRegistration: name,
     history: [historyEntry({ name, id: null }, 'forgotten', 'no longer wanted', context)],
     // A deletion before may have been cut short.
     closeGaps: { subscription: name, toUs: context.nowUs() },

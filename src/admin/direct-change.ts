@@ -110,7 +110,7 @@ export async function forgetGone(name: string, context: Context): Promise<boolea
   const known = await administration.registrations();
   if (!known.some((one) => one.name === name)) return false;
   await administration.commit({
-    forget: name,
+    removeRegistration: name,
     history: [
       historyEntry({ name, id: null }, 'forgotten', 'it was gone from the account', by(context)),
     ],

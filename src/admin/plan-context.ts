@@ -98,7 +98,7 @@ export async function withIntent<Made>(
     if (isAppError(error) && error.code !== 'unavailable') {
       await administration.commit(
         before === undefined
-          ? { forget: name }
+          ? { removeRegistration: name }
           : { save: { ...before, unfinished: before.unfinished || oldIsGone } },
       );
     }

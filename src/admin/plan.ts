@@ -5,15 +5,15 @@ import {
   type DesiredSubscription,
   endpointOf,
   nameInEndpoint,
+  type RequestedStatus,
   sortedEvents,
   subscriptionEvents,
-  type WantedStatus,
 } from '../domain/subscription.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** What of a subscription has to be edited. */
 export interface PlannedEdit {
-  status?: WantedStatus;
+  status?: RequestedStatus;
   endpoint?: string;
   credentials?: true;
 }

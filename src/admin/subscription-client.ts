@@ -4,7 +4,11 @@ import { z } from 'zod';
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { parseDate } from '../domain/dates.ts';
-import { type SubscriptionEvent, sortedEvents, type WantedStatus } from '../domain/subscription.ts';
+import {
+  type RequestedStatus,
+  type SubscriptionEvent,
+  sortedEvents,
+} from '../domain/subscription.ts';
 import { foreignText } from '../http/foreign-text.ts';
 import {
   createOutboundClient,
@@ -24,14 +28,14 @@ export interface NewSubscription {
   events: readonly SubscriptionEvent[];
   /** Empty for every product; then no FilterParam is sent. */
   filter: string;
-  status: WantedStatus;
+  status: RequestedStatus;
   endpoint: string;
   credentials: EndpointCredentials;
 }
 
 /** What of a push subscription can be edited. */
 export interface SubscriptionEdit {
-  status?: WantedStatus;
+  status?: RequestedStatus;
   endpoint?: string;
   credentials?: EndpointCredentials;
 }
@@ -144,7 +148,7 @@ export function createSubscriptionClient(options: {
 }
 
 /** Beyond a limit a success may change nothing: the specification does not show that case. */
-function requireStatus(wanted: WantedStatus, shown: CatalogueSubscription | null): void {
+function requireStatus(wanted: RequestedStatus, shown: CatalogueSubscription | null): void {
   if (shown === null || shown.status === wanted) return;
   throw new AppError(
     'conflict',

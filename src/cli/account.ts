@@ -10,9 +10,9 @@ import {
 import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
-import { createTakeLock } from '../store/engine/locks.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { takeLockPatiently } from './closers.ts';
+import { waitForLock } from './closers.ts';
 import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
 
 export interface OpenedAccount extends AccountContext {
@@ -39,9 +39,9 @@ export function createAccountContext(
 ): AccountContext {
   const { account, dataDir, catalogueUrl, publicUrl, limits, probeCa } = config;
   const { random, newSecret } = io;
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
-  const tokens = createAccessTokens({ account, dataDir, ...own, takeLock });
+  const tokens = createAccessTokens({ account, dataDir, ...own, acquireLock });
   const { nowUs, fetch } = createServiceClock(own);
   return {
     client: createSubscriptionClient({ catalogueUrl, tokens, fetch, random }),
@@ -74,9 +74,9 @@ export async function openAccount(
   let release: () => void = () => undefined;
   const lock = async () => {
     if (readOnly) return;
-    const takeLock = createTakeLock(config.dataDir);
+    const acquireLock = createAcquireLock(config.dataDir);
     const waiting = 'Waiting for another earshot command that changes the account …';
-    release = await takeLockPatiently(takeLock, 'subscriptions', { io, waiting });
+    release = await waitForLock(acquireLock, 'subscriptions', { io, waiting });
   };
   try {
     await lock();

@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import type { Io, Output } from './io.ts';
 
 /** A command stands in backticks, in the usage line, or in an example; the name alone is the program's. */
-const commands = /(?<=`|^Usage: |^ {0,2}\$ (?:.* )?)earshot(?= [a-z[-])/gm;
+const commands = /(?<=`|^Usage: |^ {0,2}\$ (?:.* )?)earshot(?= [a-z<[-])/gm;
 
 /** The text with the commands in it as they are called here. For people only: data keeps the plain name. */
 export function asCalled(text: string, { env }: Pick<Io, 'env'>): string {

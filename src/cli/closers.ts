@@ -1,6 +1,6 @@
 /** Opened parts, which are closed in reverse, and locks that are waited for. */
 import { AppError, isAppError } from '../domain/app-error.ts';
-import type { createTakeLock } from '../store/engine/locks.ts';
+import type { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 export interface Closers {
@@ -41,7 +41,7 @@ export function createClosers(): Closers {
   };
 }
 
-type TakeLock = ReturnType<typeof createTakeLock>;
+type AcquireLock = ReturnType<typeof createAcquireLock>;
 
 /** Nothing is printed about a lock that another program holds for a shorter time. */
 const patienceMs = 1_000;
@@ -49,16 +49,16 @@ const patienceMs = 1_000;
 const waitMs = 60_000;
 
 /** Prints `waiting` before it waits for another program. Rejects with `conflict` after a minute. */
-export async function takeLockPatiently(
-  takeLock: TakeLock,
-  name: Parameters<TakeLock>[0],
+export async function waitForLock(
+  acquireLock: AcquireLock,
+  name: Parameters<AcquireLock>[0],
   { io, waiting, ...how }: { io: Pick<Io, 'stderr'>; waiting: string; signal?: AbortSignal },
 ): Promise<() => void> {
   try {
-    return await takeLock(name, { waitMs: patienceMs, ...how });
+    return await acquireLock(name, { waitMs: patienceMs, ...how });
   } catch (error) {
     if (!isAppError(error, 'conflict')) throw error;
     io.stderr.write(`${waiting}\n`);
-    return takeLock(name, { waitMs, ...how });
+    return acquireLock(name, { waitMs, ...how });
   }
 }

@@ -17,7 +17,7 @@ import { confirm, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
 import { type Column, counted, printTable, whole, writeJson } from './output.ts';
 import { requireSink, sinksInFile } from './sink-names.ts';
-import { alertTellers } from './start/watchdog.ts';
+import { alertSenders } from './start/watchdog.ts';
 
 /** A person's first look; programs get everything unless they set a limit. */
 const deadRowsDefault = 50;
@@ -204,7 +204,7 @@ async function settleAlerts(io: WithStore, sink: string): Promise<void> {
   await alerts.settleFindings({
     checked: checked.filter(isLasting),
     findings: findings.filter(isLasting),
-    channels: alertTellers(loadConfig(io, watchSections), io).channels,
+    channels: alertSenders(loadConfig(io, watchSections), io).channels,
     atUs: nowUs,
   });
 }

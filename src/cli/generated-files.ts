@@ -8,9 +8,9 @@ import { createProgram, fullName, withChildren } from './program.ts';
 export async function generatedFiles(): Promise<Record<string, string>> {
   return {
     '.env.example': envExample(),
-    'docs/configuration.md': configurationPage(),
-    'docs/cli.md': commandLinePage(await createProgram(idleIo, '')),
-    'docs/metrics.md': metricsPage(),
+    'docs/reference/configuration.md': configurationPage(),
+    'docs/reference/cli.md': commandLinePage(await createProgram(idleIo, '')),
+    'docs/reference/metrics.md': metricsPage(),
   };
 }
 
@@ -44,7 +44,7 @@ function envExample(): string {
   return `# Copy this file to .env and uncomment what you need. Written by \`npm run generate\`.\n\n${blocks.join('\n')}`;
 }
 
-/** The text of `docs/configuration.md`. */
+/** The text of `docs/reference/configuration.md`. */
 function configurationPage(): string {
   const lines = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
     const names = secret === true ? `\`${name}\`<br>\`${name}_FILE\`` : `\`${name}\``;
@@ -66,7 +66,7 @@ ${lines.join('\n')}
 `;
 }
 
-/** The text of `docs/cli.md`: what each command's `--help` prints. */
+/** The text of `docs/reference/cli.md`: what each command's `--help` prints. */
 function commandLinePage(program: Command): string {
   const sections = withChildren(program).map((command) => {
     const level = command.parent?.parent ? '###' : '##';
@@ -85,7 +85,7 @@ These pages write \`earshot X\`; messages write the form in which you called the
 | anywhere, once it is on the path (below) | \`earshot X\` | 1 |
 | in a checkout, by its path | \`bin/earshot X\` | 1 |
 | in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: no lines of npm's own) | 1.4 times |
-| in a folder where [the package](package.md) is installed | \`npx --no -- earshot X\` | 2.4 times |
+| in a folder where [the package](../package.md) is installed | \`npx --no -- earshot X\` | 2.4 times |
 
 **On the path.** In a checkout, once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or any folder
 of your \`PATH\`). It works from any folder and uses the Node that \`npm ci\` has installed. \`npm link\`

@@ -1,6 +1,6 @@
 /** Table cells of a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from '../domain/dates.ts';
-import { readName } from '../domain/naming/conventions.ts';
+import { parseProductName } from '../domain/naming/conventions.ts';
 import { boxesOf } from '../filter/geometry/shape.ts';
 import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
@@ -25,7 +25,7 @@ export interface ProductCells {
 
 /** Describes a product by its facts, its name, and the footprint in its record. */
 export function productCells(facts: ProductFacts, record: ProductRecord | null): ProductCells {
-  const named = readName(facts.productName ?? '');
+  const named = parseProductName(facts.productName ?? '');
   const { tile, orbitNumber, relativeOrbitNumber, cloudCoverPercent } = facts;
   const [, path, row] = /^path (\d+), row (\d+)$/.exec(named?.tile ?? '') ?? [];
   const square = tile ?? (path === undefined ? null : `${pad(path)}/${pad(row)}`);

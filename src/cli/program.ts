@@ -5,82 +5,100 @@ import { asCalled } from './called-as.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
 
-/** In the order of the help text. */
-const loaders = {
-  demo: async () => (await import('./commands/demo.ts')).demoCommand,
-  setup: async () => (await import('./commands/setup.ts')).setupCommand,
-  start: async () => (await import('./commands/start.ts')).startCommand,
-  config: async () => (await import('./commands/config.ts')).configCommand,
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  status: async () => (await import('./commands/status.ts')).statusCommand,
-  health: async () => (await import('./commands/health.ts')).healthCommand,
-  register: async () => (await import('./commands/register.ts')).registerCommand,
-  maintain: async () => (await import('./commands/maintain.ts')).maintainCommand,
-  subscriptions: async () => (await import('./commands/subscriptions.ts')).subscriptionsCommand,
-  credentials: async () => (await import('./commands/credentials.ts')).credentialsCommand,
-  certificate: async () => (await import('./commands/certificate.ts')).certificateCommand,
-  query: async () => (await import('./commands/query.ts')).queryCommand,
-  filter: async () => (await import('./commands/filter.ts')).filterCommand,
-  summarize: async () => (await import('./commands/summarize.ts')).summarizeCommand,
-  tail: async () => (await import('./commands/tail.ts')).tailCommand,
-  coverage: async () => (await import('./commands/coverage.ts')).coverageCommand,
-  reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand,
-  alerts: async () => (await import('./commands/alerts.ts')).alertsCommand,
-  sinks: async () => (await import('./commands/sinks.ts')).sinksCommand,
-  replay: async () => (await import('./commands/replay.ts')).replayCommand,
-  quarantine: async () => (await import('./commands/quarantine.ts')).quarantineCommand,
-  backup: async () => (await import('./commands/backup.ts')).backupCommand,
-  restore: async () => (await import('./commands/restore.ts')).restoreCommand,
-  prune: async () => (await import('./commands/prune.ts')).pruneCommand,
-  compact: async () => (await import('./commands/compact.ts')).compactCommand,
-  index: async () => (await import('./commands/index.ts')).indexCommand,
-  import: async () => (await import('./commands/import.ts')).importCommand,
-  completion: async () => (await import('./commands/completion.ts')).completionCommand,
-  sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommand,
-} as const satisfies Record<string, () => Promise<(io: Io) => Command>>;
-type Name = keyof typeof loaders;
+/** Commands by group, in the order of the help text; each loads its code when it is used. */
+const groups = {
+  run: {
+    setup: async () => (await import('./commands/setup.ts')).setupCommand,
+    start: async () => (await import('./commands/start.ts')).startCommand,
+    config: async () => (await import('./commands/config.ts')).configCommand,
+    health: async () => (await import('./commands/health.ts')).healthCommand,
+    completion: async () => (await import('./commands/completion.ts')).completionCommand,
+  },
+  look: {
+    status: async () => (await import('./commands/status.ts')).statusCommand,
+    query: async () => (await import('./commands/query.ts')).queryCommand,
+    tail: async () => (await import('./commands/tail.ts')).tailCommand,
+    coverage: async () => (await import('./commands/coverage.ts')).coverageCommand,
+    alerts: async () => (await import('./commands/alerts.ts')).alertsCommand,
+    summarize: async () => (await import('./commands/summarize.ts')).summarizeCommand,
+  },
+  subscribe: {
+    register: async () => (await import('./commands/register.ts')).registerCommand,
+    subscriptions: async () => (await import('./commands/subscriptions.ts')).subscriptionsCommand,
+    maintain: async () => (await import('./commands/maintain.ts')).maintainCommand,
+    filter: async () => (await import('./commands/filter.ts')).filterCommand,
+    credentials: async () => (await import('./commands/credentials.ts')).credentialsCommand,
+    certificate: async () => (await import('./commands/certificate.ts')).certificateCommand,
+  },
+  repair: {
+    doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+    reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand,
+    quarantine: async () => (await import('./commands/quarantine.ts')).quarantineCommand,
+    sinks: async () => (await import('./commands/sinks.ts')).sinksCommand,
+    replay: async () => (await import('./commands/replay.ts')).replayCommand,
+  },
+  data: {
+    backup: async () => (await import('./commands/backup.ts')).backupCommand,
+    restore: async () => (await import('./commands/restore.ts')).restoreCommand,
+    import: async () => (await import('./commands/import.ts')).importCommand,
+    prune: async () => (await import('./commands/prune.ts')).pruneCommand,
+    compact: async () => (await import('./commands/compact.ts')).compactCommand,
+    index: async () => (await import('./commands/index.ts')).indexCommand,
+  },
+  try: {
+    demo: async () => (await import('./commands/demo.ts')).demoCommand,
+    sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommand,
+  },
+} as const satisfies Record<string, Record<string, () => Promise<(io: Io) => Command>>>;
+
+const loaders: Record<string, () => Promise<(io: Io) => Command>> = Object.assign(
+  {},
+  ...Object.values(groups),
+);
+
+/** The help of the program: 24 lines of at most 80 columns, so that it fits on one screen. */
+const overview = `Usage: earshot <command> [flags]
+
+Receives push notifications of the Copernicus catalogue and stores every one.
+
+Common commands:
+  demo       run a simulated catalogue and a receiver here; needs no account
+  setup      ask for the settings, start the receiver, register a subscription
+  start      run the receiver
+  status     show on one screen whether everything works
+  query      list received notifications (query products: the products)
+  doctor     check settings, network, certificate, account and delivery
+
+All commands by group:
+${Object.entries(groups)
+  .map(([group, commands]) => `  ${group.padEnd(10)} ${Object.keys(commands).join('  ')}\n`)
+  .join('')}
+Flags: --data-dir <folder> (EARSHOT_DATA_DIR), -V or --version, -h or --help
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 --check differs
+
+Flags and examples of a command: earshot <command> --help
+`;
 
 /**
- * Builds the program; nothing runs before it is told to parse. Where the first word of the command line names a
- * command, it is loaded alone: a start takes half the time.
+ * Builds the program without running it. With `argv`, loads only the command that its first word names, and none for
+ * the overview and the version: the start takes half the time. Without `argv`, loads every command.
  */
 export async function createProgram(
   io: Io,
   version: string,
-  argv: readonly string[] = [],
+  argv?: readonly string[],
 ): Promise<Command> {
   const program = new Command('earshot')
-    .description('Receives the push notifications of the Copernicus catalogue and keeps every one.')
+    .description(
+      'Receives the push notifications of the Copernicus catalogue and stores every one.',
+    )
     .version(version)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ earshot demo                       see it work, without any account
-  $ earshot setup                      from nothing to a registered subscription
-  $ earshot doctor                     what is missing, from configuration to delivery
-  $ earshot start                      serve the endpoint (see docs/configuration.md)
-  $ earshot status                     whether all is well, and what to do when it is not
-  $ earshot register --dry-run         what the catalogue account lacks
-  $ earshot query --since 24h          what arrived since yesterday
-  $ earshot query products --tile 31UFR --cloud-below 20
-  $ earshot filter check "…"           before a subscription is spent on it
-  $ earshot summarize --each --since 2h    in plain words, by a language model
-  $ earshot tail --event deleted       follow deletions as they arrive
-  $ earshot coverage                   whether anything is missing, hour by hour
-  $ earshot reconcile --since 10d      fetch what no push brought
-  $ earshot backup --to /mnt/backups   all of it in one file, while it serves
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 differences found (--check).
-Data goes to standard output, everything else to standard error.`,
-    );
-  const [name = ''] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
-  // A completion script is about all of them.
-  const isAlone = Object.hasOwn(loaders, name) && name !== 'completion';
-  const isVersion = name === '--version' || name === '-V';
-  const wanted = isAlone ? [name] : isVersion ? [] : Object.keys(loaders);
+    .configureHelp({ formatHelp: () => overview });
   const env = { ...io.env };
-  for (const one of wanted) program.addCommand((await loaders[one as Name]())({ ...io, env }));
+  for (const name of namesToLoad(argv)) {
+    const load = loaders[name];
+    if (load !== undefined) program.addCommand((await load())({ ...io, env }));
+  }
   program.hook('preAction', (_, action) => {
     refuseSurplusWord(action);
     refuseEmptySpan(action);
@@ -90,12 +108,12 @@ Data goes to standard output, everything else to standard error.`,
   for (const command of withChildren(program)) {
     addCommonFlags(command);
     command
-      .showSuggestionAfterError(false) // Ours knows beginnings, too: withSuggestion.
-      .allowExcessArguments() // They are checked with a suggestion: refuseSurplusWord.
+      .showSuggestionAfterError(false) // withSuggestion also knows beginnings of names.
+      .allowExcessArguments() // refuseSurplusWord checks them and suggests a name.
       .exitOverride()
-      // `query drift --json`: an option after a subcommand is the subcommand's.
+      // In `query drift --json`, the option belongs to the subcommand.
       .enablePositionalOptions()
-      .showHelpAfterError(`(\`${fullName(command)} --help\` shows what it takes)`)
+      .showHelpAfterError(`(\`${fullName(command)} --help\` shows its flags and examples)`)
       .configureOutput({
         writeOut: (text) => void io.stdout.write(asCalled(text, io)),
         writeErr: (text) => void io.stderr.write(withSuggestion(text, command)),
@@ -106,17 +124,27 @@ Data goes to standard output, everything else to standard error.`,
   return program;
 }
 
-/** A command and all below it, parents first. */
+/** Returns every name for an unknown word, too: its error suggests the nearest one. */
+function namesToLoad(argv: readonly string[] | undefined): readonly string[] {
+  const all = Object.keys(loaders);
+  if (argv === undefined) return all;
+  const [name] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
+  if (argv.length === 0 || /^(--help|-h|--version|-V)$/.test(name ?? '')) return [];
+  // The completion script lists all of them.
+  return name !== undefined && name !== 'completion' && all.includes(name) ? [name] : all;
+}
+
+/** Returns a command and all below it, parents first. */
 export function withChildren(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withChildren)];
 }
 
-/** The words that call a command, such as `earshot quarantine list`. */
+/** Returns the words that call a command, such as `earshot quarantine list`. */
 export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** A word that no argument takes is a slip of a subcommand's name, where the command or its group has some. */
+/** Refuses a word that no argument takes. In a group it is reported as an unknown subcommand. */
 function refuseSurplusWord(command: Command): void {
   const { args, registeredArguments: taken, parent } = command;
   const word = args[taken.length];
@@ -125,10 +153,10 @@ function refuseSurplusWord(command: Command): void {
   const group = parent !== null && parent.args[0] !== command.name() ? parent : command;
   const code = 'commander.unknownCommand';
   if (group.commands.length > 0) group.error(`error: unknown command '${word}'`, { code });
-  // A shell has parted an expression in several words.
+  // Without quotes, the shell splits an expression into several words.
   const quotes =
     taken[0]?.name() === 'expression'
-      ? ` A text with blanks stands in quotes: "${args.join(' ')}"`
+      ? ` Put an expression with spaces in quotes: "${args.join(' ')}"`
       : '';
   command.error(
     `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, not '${word}'.${quotes}`,
@@ -136,7 +164,7 @@ function refuseSurplusWord(command: Command): void {
   );
 }
 
-/** Adds the names that may have been meant to an error about an unknown one: those it begins, else the nearest. */
+/** Adds suggestions to an error about an unknown name: names that begin with it, otherwise the nearest. */
 function withSuggestion(text: string, command: Command): string {
   const [, kind, word = ''] =
     /^error: unknown (option|command) '([^'=]+)[^']*'\n$/.exec(text) ?? [];

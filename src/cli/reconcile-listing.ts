@@ -4,9 +4,9 @@ import { createAccessTokens } from '../admin/access-tokens.ts';
 import type { ReconcileConfig } from '../config/config.ts';
 import { AppError } from '../domain/app-error.ts';
 import { createCatalogueListing } from '../reconcile/catalogue-listing.ts';
-import type { ListingTrouble } from '../reconcile/listing-requests.ts';
+import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import type { ProductListing } from '../reconcile/tasks.ts';
-import { createTakeLock } from '../store/engine/locks.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';
 
 export interface OpenedListing {
@@ -15,16 +15,16 @@ export interface OpenedListing {
   nowUs: () => number;
 }
 
-/** Creates the client without sending a request. Calls `onTrouble` for each failed attempt that is retried. */
+/** Creates the client without sending a request. Calls `onRetry` for each failed attempt that is retried. */
 export function openListing(
   { account, dataDir, catalogueUrl, requestsPerMinute }: ReconcileConfig,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
-  onTrouble: (trouble: ListingTrouble) => void,
+  onRetry: (trouble: ListingRetry) => void,
 ): OpenedListing {
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   const tokens =
-    account === null ? null : createAccessTokens({ account, dataDir, ...own, takeLock });
+    account === null ? null : createAccessTokens({ account, dataDir, ...own, acquireLock });
   const { nowUs, fetch } = createServiceClock(own);
   const listing = createCatalogueListing({
     catalogueUrl,
@@ -34,7 +34,7 @@ export function openListing(
     requestsPerMinute,
     nowMs: () => io.nowUs() / 1_000,
     pause,
-    onTrouble,
+    onRetry,
   });
   return { listing, nowUs };
 }

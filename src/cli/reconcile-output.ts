@@ -4,7 +4,7 @@ import type { CatalogueEvent } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
-import type { ListingTrouble } from '../reconcile/listing-requests.ts';
+import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
 import { type Column, countColumn, counted, printJson, printTable, whole } from './output.ts';
@@ -241,14 +241,14 @@ const shownDelayMinMs = 60_000;
 /** Prints each cause of failure once. `clear` removes the progress line before. */
 export function createTroubleReporter({
   stderr,
-}: Pick<Io, 'stderr'>): (trouble: ListingTrouble, clear: () => void) => void {
+}: Pick<Io, 'stderr'>): (trouble: ListingRetry, clear: () => void) => void {
   const reported = new Set<string>();
-  return ({ cause, waitMs, triesForMs }, clear) => {
+  return ({ cause, waitMs, remainingWaitMs }, clear) => {
     if (reported.has(cause)) return;
     reported.add(cause);
     clear();
     const delay = waitMs > shownDelayMinMs ? ` in ${duration(waitMs)}` : '';
-    const budget = triesForMs === null ? '' : ` for ${duration(triesForMs)}`;
+    const budget = remainingWaitMs === null ? '' : ` for ${duration(remainingWaitMs)}`;
     stderr.write(`${cause}; retrying${delay}${budget} …\n`);
   };
 }

@@ -10,7 +10,7 @@ import { shortDateUs } from '../domain/dates.ts';
 import type { Logger } from '../domain/ports.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { hostInUrl, type ListenAddress, loopbackOf } from '../http/network-address.ts';
-import { createTakeLock } from '../store/engine/locks.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 const noteSchema = z.object({
@@ -34,7 +34,7 @@ export async function findRunning(dataDir: string): Promise<RunningNote | 'unkno
   // The file is the receiver's: created by another user, it would keep the receiver out.
   if (!existsSync(join(dataDir, 'receiver.lock'))) return null;
   try {
-    const release = await createTakeLock(dataDir)('receiver', { waitMs: checkMs });
+    const release = await createAcquireLock(dataDir)('receiver', { waitMs: checkMs });
     release();
     return null;
   } catch (error) {
@@ -77,7 +77,10 @@ export async function markServed(
   const stopping = new AbortController();
   const startedAtUs = nowUs();
   const serve = async (waitMs: number) => {
-    const release = await createTakeLock(dataDir)('receiver', { waitMs, signal: stopping.signal });
+    const release = await createAcquireLock(dataDir)('receiver', {
+      waitMs,
+      signal: stopping.signal,
+    });
     const consoleListen = console?.listen ?? null;
     const addresses = { publicUrl: publicUrl ?? null, listen, consoleListen };
     const note: RunningNote = { pid, startedAtUs, ...addresses };

@@ -14,7 +14,7 @@ import type { CompletenessReader } from '../domain/completeness.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import { nearestName } from '../domain/text.ts';
 import type { SinkDefinition } from '../sinks/registry.ts';
-import { createTakeLock } from '../store/engine/locks.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 type Folder = Pick<Io, 'workingDir'>;
@@ -108,7 +108,7 @@ export async function receiverNote(dataDir: string): Promise<string | null> {
   // Never creates the lock file: created by another user, it would block the receiver.
   if (existsSync(join(dataDir, 'sinks.lock'))) {
     try {
-      const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
+      const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
       release();
     } catch {
       return null;

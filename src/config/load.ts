@@ -109,7 +109,7 @@ export function refuseProblems(found: readonly ConfigProblem[]): void {
   const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
   throw new AppError(
     'configuration',
-    `${count} in the configuration. All variables: docs/configuration.md.`,
+    `${count} in the configuration. All variables: docs/reference/configuration.md.`,
     { details: problems.map(problemLine), facts: { problems } },
   );
 }

@@ -10,10 +10,10 @@ import { AppError, errorText } from '../domain/app-error.ts';
 import { sinkNamePattern } from '../domain/sinks.ts';
 import {
   type DesiredSubscription,
+  requestedStatuses,
   sortedEvents,
   subscriptionEvents,
   subscriptionNamePattern,
-  wantedStatuses,
 } from '../domain/subscription.ts';
 import {
   digestWindows,
@@ -136,7 +136,7 @@ const subscriptionSchema = z.strictObject(
      * or left out, for every product.
      */
     filter: filterSchema.default(''),
-    status: z.enum(wantedStatuses).default('running'),
+    status: z.enum(requestedStatuses).default('running'),
     /**
      * Summaries by a language model: of `each` product, a `digest` of a window, or none (`off`). By default as
      * EARSHOT_SUMMARY has it.

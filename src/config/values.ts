@@ -1,7 +1,7 @@
 /** Schemas that read the text of a variable, or a field of `earshot.config.ts`, into a value. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { Keep } from '../domain/pruning.ts';
+import type { Retention } from '../domain/pruning.ts';
 import type { Expression } from '../filter/builder.ts';
 import { exactUrl } from '../http/network-address.ts';
 
@@ -133,8 +133,8 @@ export const keptSize = z.string().transform((text, context) => {
 const leastKept = { ageUs: 86_400_000_000, bytes: 100e6 };
 
 /** `365d`, `50GB`, or both with a comma between them. */
-export const kept = z.string().transform((text, context): Keep => {
-  const found: Keep = { ageUs: null, bytes: null };
+export const kept = z.string().transform((text, context): Retention => {
+  const found: Retention = { ageUs: null, bytes: null };
   for (const part of text.split(',').map((one) => one.trim())) {
     const [age, size] = [keptAge.safeParse(part), keptSize.safeParse(part)];
     if (age.success && found.ageUs === null) found.ageUs = age.data;

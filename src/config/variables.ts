@@ -10,7 +10,7 @@ export interface Variable {
   default?: string;
   /** May also be given as a file, named by the variable with `_FILE` appended. */
   secret?: true;
-  /** One or two sentences for `docs/configuration.md`. */
+  /** One or two sentences for `docs/reference/configuration.md`. */
   description: string;
   /** A value as a user would write it. */
   example: string;

@@ -1,23 +1,23 @@
-/** Reads a condition about an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
+/** Parses a condition on an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
 import { type AttributeKind, attributeKinds, type FilterTree } from '../domain/filter-tree.ts';
 import { type Cursor, parseOperation, type Token, unquoted } from './cursor.ts';
-import { named } from './finding.ts';
+import { quoted } from './finding.ts';
 import { insteadOfIn, undocumentedForm, undocumentedOperator } from './hints.ts';
 
 const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
 const castPath = /^odata\.csc\.([a-z]+)attribute\/value$/i;
 const code = 'invalid-attribute-condition';
 
-/** What the parts inside the parentheses need to know. */
+/** The lambda expression of a condition, as far as it is read. */
 interface Lambda {
   readonly kind: AttributeKind;
   readonly variable: string;
-  /** The parts as they should be written; with the usual variable instead of a long one. */
+  /** Correct forms of both comparisons, for hints; a long variable name is replaced by `att`. */
   readonly nameForm: string;
   readonly valueForm: string;
 }
 
-/** `in (…)` becomes an `or` of conditions with `eq`: the same meaning, in documented forms. */
+/** `in (…)` becomes conditions with `eq`, joined by `or`: equivalent, and documented. */
 export function parseAttribute(cursor: Cursor): FilterTree {
   const path = cursor.take();
   const kind = parseKind(cursor, path);
@@ -42,7 +42,7 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   const group = { node: 'or', terms } as const;
   const span = { start: path.start, end: cursor.lastEnd };
   cursor.spans.set(group, span);
-  // The canonical text may put them in parentheses.
+  // The canonical form may add parentheses.
   cursor.deepen(span, cursor.depth + 1);
   return group;
 }
@@ -50,11 +50,11 @@ export function parseAttribute(cursor: Cursor): FilterTree {
 function parseKind(cursor: Cursor, path: Token): AttributeKind {
   const kind = kindNamed(lambdaPath.exec(path.raw)?.[1]);
   if (kind === undefined) {
-    const message = `${named(path.raw)} is not a way to ask for an attribute.`;
-    const expected = `Attributes/OData.CSC.StringAttribute/any(…); other kinds are ${attributeKinds.slice(1).join(', ')}`;
+    const message = `${quoted(path.raw)} is not a valid attribute path.`;
+    const expected = `Attributes/OData.CSC.StringAttribute/any(…); other types: ${attributeKinds.slice(1).join(', ')}`;
     return cursor.fail(path, { code, message, expected });
   }
-  // The documentation writes `attributes` in small letters too, but never the names of kinds.
+  // The documentation also writes `attributes` in lower case, but never the type names.
   const start = path.start + 'Attributes/'.length;
   cursor.checkSpelling({ start, end: path.end }, `OData.CSC.${kind}Attribute/any`);
   return kind;
@@ -64,7 +64,7 @@ function kindNamed(word: string | undefined): AttributeKind | undefined {
   return attributeKinds.find((one) => one.toLowerCase() === word?.toLowerCase());
 }
 
-/** Takes `att:`; any name will do, also one with slashes, as the library odata-query makes it of the path. */
+/** Parses `att:`. Accepts any name, and also a path, which the library odata-query generates. */
 function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
   const token = cursor.peek();
   const isPath = token.raw.includes('/');
@@ -73,55 +73,58 @@ function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
   const nameForm = `${shown}/Name eq '…'`;
   const valueForm = `${shown}/OData.CSC.${kind}Attribute/Value eq ${value}`;
   if (token.kind !== 'word' || (isPath && cursor.peekSecond().raw !== ':')) {
-    cursor.failUnexpected({ expected: 'a variable with a colon, `att:`' });
+    cursor.failUnexpected({ expected: 'a lambda variable and a colon: `att:`' });
   }
   cursor.take();
   if (isPath) {
-    cursor.warn(token, undocumentedForm('The variable is a path.', 'Write a short name: att.'));
+    cursor.warn(
+      token,
+      undocumentedForm('The lambda variable is a path.', 'Use a short name: att.'),
+    );
   }
   const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;
   cursor.takeSymbol(':', { hint });
   return { kind, variable: token.raw, nameForm, valueForm };
 }
 
-/** Takes `att/Name eq '…'`; gives the name. */
+/** Parses `att/Name eq '…'`; returns the name's token. */
 function parseName(cursor: Cursor, { variable, nameForm: expected, valueForm }: Lambda): Token {
   const path = restOfPath(cursor, variable, expected);
   if (/(?:^|\/)value$/i.test(path)) {
-    const message = 'The value stands before the name.';
+    const message = 'The value comes before the name.';
     const hint = `Write the name first: ${expected} and ${valueForm}`;
     cursor.fail(cursor.peek(), { code, message, expected, hint });
   }
   if (!/^name$/i.test(path)) cursor.failUnexpected({ expected });
   cursor.take();
   if (!cursor.isKeyword('eq')) {
-    const message = 'The name of an attribute can only be compared with `eq`.';
+    const message = 'An attribute name can only be compared with `eq`.';
     const word = cursor.peek().kind === 'word' ? { message } : {};
     cursor.failUnexpected({ code, ...word, expected: '`eq`' });
   }
   cursor.takeKeyword('eq');
   const text = cursor.peek();
   if (text.kind === 'text') return cursor.take();
-  const hint = `Put it in single quotes: ${named(`'${text.raw}'`)}`;
+  const hint = `Put the name in single quotes: ${quoted(`'${text.raw}'`)}`;
   const word = text.kind === 'word' ? { code: 'unquoted-text' as const, hint } : {};
   return cursor.failUnexpected({ expected: 'the name in single quotes', ...word });
 }
 
 function parseAnd(cursor: Cursor, lambda: Lambda): void {
   if (!cursor.isKeyword('and')) {
-    const message = 'The value is missing that the attribute is compared with.';
+    const message = 'The comparison of the value is missing.';
     const missing = cursor.isSymbol(')') ? { message } : {};
     cursor.failUnexpected({ code, expected: `and ${lambda.valueForm}`, ...missing });
   }
   cursor.takeKeyword('and');
 }
 
-/** Takes `att/Value`, or with a kind before it: `att/OData.CSC.StringAttribute/Value`. */
+/** Parses `att/Value`, or with a type cast `att/OData.CSC.StringAttribute/Value`. */
 function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
   const { variable, valueForm: expected } = lambda;
   const { raw, start, end } = cursor.peek();
   if (/^(?:contains|startswith|endswith)$/i.test(raw)) {
-    const message = `${raw} works on fields, not on the values of attributes.`;
+    const message = `${raw} cannot be applied to attribute values, only to properties.`;
     cursor.failUnexpected({ code, message, expected });
   }
   const path = restOfPath(cursor, variable, expected);
@@ -136,23 +139,23 @@ function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
   return kind;
 }
 
-/** What follows the variable and its slash in the next token, which is not taken. */
+/** Returns the path after `att/` in the next token, which is not consumed. */
 function restOfPath(cursor: Cursor, variable: string, expected: string): string {
   const { kind, raw, start } = cursor.peek();
   if (kind !== 'word') return cursor.failUnexpected({ code, expected });
   if (raw.startsWith(`${variable}/`)) return raw.slice(variable.length + 1);
   const [first = ''] = raw.split('/');
-  const message = `The variable here is ${named(variable)}, not ${named(first)}.`;
+  const message = `The lambda variable is ${quoted(variable)}, not ${quoted(first)}.`;
   return cursor.fail({ start, end: start + first.length }, { code, message, expected });
 }
 
 function parseEnd(cursor: Cursor, path: Token): void {
   if (cursor.isKeyword('and') || cursor.isKeyword('or')) {
-    const message = 'One any(…) asks for one value of one attribute.';
-    const hint = 'Close the parenthesis, and begin another any(…) for the next attribute.';
+    const message = 'Each any(…) compares one value of one attribute.';
+    const hint = 'Close the parenthesis and write another any(…) for the next attribute.';
     cursor.failUnexpected({ code, message, expected: '`)`', hint });
   }
-  const message = `The parenthesis of any(…), character ${path.end + 1}, is never closed.`;
+  const message = `The parenthesis of any(…) at character ${path.end + 1} is not closed.`;
   const unclosed = cursor.peek().kind === 'end' ? { message } : {};
   cursor.takeSymbol(')', { code: 'missing-parenthesis', ...unclosed });
 }

@@ -1,20 +1,20 @@
-/** Reads a box: `west,south,east,north` in degrees, for the command line and the private listener alike. */
+/** Parses a bounding box, `west,south,east,north` in degrees, for the command line and the private listener. */
 import { AppError } from '../domain/app-error.ts';
 import type { Box, Geometry, Position, Ring } from '../domain/filter-tree.ts';
 
-/** An edge of more than 180 degrees would be taken the short way round the globe; this is well below. */
+/** Maximum length of an edge. One of more than 180 degrees would be read as the shorter way round the globe. */
 const edgeMaxDegrees = 90;
 
 const advice = 'The order is west,south,east,north.';
 
 export interface BoundingBox {
-  /** A point for a box without extent; two polygons for one across the antimeridian, with west beyond east. */
+  /** A point for a box without extent; two polygons for a box across the antimeridian (west > east). */
   geometry: Geometry;
-  /** What the box does that the writer may not have meant; null for nothing. */
+  /** A likely mistake in the box; null if there is none. */
   warning: string | null;
 }
 
-/** Throws `invalid`. Whether the sides are far enough apart is for the check of geometries. */
+/** Throws `invalid`. `geometryFaults` checks whether the sides are far enough apart. */
 export function parseBoundingBox(text: string): BoundingBox {
   const box = readBox(text);
   return { geometry: geometryOf(box), warning: warningOf(box) };
@@ -31,7 +31,9 @@ function readBox(text: string): Box {
   requireDegrees(box, { south, north }, 'latitude', 90);
   if (south > north) {
     const upright = [west, north, east, south].join(',');
-    throw invalid(`South (${south}) is above north (${north}). ${advice} Did you mean ${upright}?`);
+    throw invalid(
+      `South (${south}) is greater than north (${north}). ${advice} Did you mean ${upright}?`,
+    );
   }
   return box;
 }
@@ -40,32 +42,32 @@ function requireDegrees(
   box: Box,
   sides: Readonly<Record<string, number>>,
   kind: 'longitude' | 'latitude',
-  most: number,
+  max: number,
 ): void {
-  const beyond = Object.entries(sides).filter(([, value]) => Math.abs(value) > most);
+  const beyond = Object.entries(sides).filter(([, value]) => Math.abs(value) > max);
   if (beyond.length === 0) return;
-  const which = beyond.map(([side, value]) => `${side} (${value})`).join(' and ');
-  const verb = beyond.length === 1 ? `is no ${kind}, which goes` : `are no ${kind}s, which go`;
+  const names = beyond.map(([side, value]) => `${side} (${value})`).join(' and ');
+  const verb = beyond.length === 1 ? 'is' : 'are';
   const { west, south, east, north } = box;
   const isSwapped =
     [south, north].every((one) => Math.abs(one) <= 180) &&
     [west, east].every((one) => Math.abs(one) <= 90);
   const hint = isSwapped ? ` Did you mean ${latitudesSwapped(box)}?` : '';
-  const sentence = `${which} ${verb} from -${most} to ${most}. ${advice}${hint}`;
+  const sentence = `${names} ${verb} out of range: ${kind}s are from -${max} to ${max}. ${advice}${hint}`;
   throw invalid(`${sentence[0]?.toUpperCase()}${sentence.slice(1)}`);
 }
 
 /**
- * A box across the antimeridian whose longitudes could be latitudes spans more than half the globe. It is
- * rather one with latitudes first, and its first corner in the north: `48,6,45,11`.
+ * Warns about a box across the antimeridian whose longitudes could be latitudes. It spans more than half the globe,
+ * so latitudes were probably written first, from the northern corner: `48,6,45,11`.
  */
 function warningOf(box: Box): string | null {
   const { west, east } = box;
   if (west <= east || Math.abs(west) > 90 || Math.abs(east) > 90) return null;
-  return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If latitudes come first here, use ${latitudesSwapped(box)}.`;
+  return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If you wrote latitudes first, use ${latitudesSwapped(box)}.`;
 }
 
-/** The box that the numbers are with latitudes first. */
+/** Returns the box for the same numbers read with latitudes first. */
 function latitudesSwapped({ west, south, east, north }: Box): string {
   const [lowest, highest] = [Math.min(west, east), Math.max(west, east)];
   return [south, lowest, north, highest].join(',');
@@ -82,18 +84,18 @@ function geometryOf(box: Box): Geometry {
   if (width > 0 && south < north) return polygonOf(box);
   if (west !== east && width === 0) {
     throw invalid(
-      `The box has no width: 180 and -180 are the same meridian. For all the way round use -180,${south},180,${north}.`,
+      `The box has no width: 180 and -180 are the same meridian. For all longitudes, use -180,${south},180,${north}.`,
     );
   }
-  throw invalid('The box has no area: make it a little wider, or a point.');
+  throw invalid('The box has no area. Widen it, or use a point.');
 }
 
-/** Degrees, 360 at most; -180 and 180 are the same meridian. */
+/** Width in degrees, at most 360; -180 and 180 are the same meridian. */
 function widthOf({ west, east }: Box): number {
   return east >= west ? east - west : east + 360 - west;
 }
 
-/** Cut at the antimeridian (RFC 7946, 3.1.9): how the catalogue reads an edge across it is not known. */
+/** Splits the box at the antimeridian (RFC 7946, 3.1.9): how the catalogue reads an edge across it is unknown. */
 function polygonOf(box: Box): Geometry {
   const [west, east] = [box.west === 180 ? -180 : box.west, box.east === -180 ? 180 : box.east];
   if (west < east) return { type: 'Polygon', coordinates: [outline({ ...box, west, east })] };
@@ -101,7 +103,7 @@ function polygonOf(box: Box): Geometry {
   return { type: 'MultiPolygon', coordinates };
 }
 
-/** Counter-clockwise, closed, with points between where an edge is long. */
+/** Builds a closed, counter-clockwise ring, with additional points on long edges. */
 function outline({ west, south, east, north }: Box): Ring {
   const width = east - west;
   const steps = Math.ceil(width / edgeMaxDegrees);

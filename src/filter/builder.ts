@@ -1,5 +1,5 @@
 /**
- * Filters in code, for `earshot.config.ts`: the same trees as the text has, with types.
+ * Builds filters in code, for `earshot.config.ts`: the same trees as parsed filters, with types.
  *
  * @example
  * ```ts
@@ -11,7 +11,7 @@
  *   sensed.until('2024-06-01'),
  *   intersects({ type: 'Point', coordinates: [21.01, 52.23] }),
  * );
- * String(spring); // the text that the catalogue reads
+ * String(spring); // the $filter expression
  * ```
  */
 import { AppError } from '../domain/app-error.ts';
@@ -30,18 +30,18 @@ import { geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
 import { readFilterDate } from './values.ts';
 
-/** All of the terms hold. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */
+/** Matches if every term matches. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */
 export function and(...terms: readonly Expression[]): Expression {
   return group('and', terms);
 }
 
-/** At least one of the terms holds. @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A')) */
+/** Matches if at least one term matches. @example or(productType.eq('S2MSI1C'), productType.eq('S2MSI2A')) */
 export function or(...terms: readonly Expression[]): Expression {
   return group('or', terms);
 }
 
 /**
- * The term does not hold; so it is also true where a value that it asks for is absent.
+ * Matches if the term does not match, which includes products without the compared value.
  *
  * @example not(cloudCover.gt(80))
  */
@@ -49,37 +49,37 @@ export function not(term: Expression): Expression {
   return expression({ node: 'not', term: treeOf(term) });
 }
 
-/** The collection, by the catalogue's name. @example collection('SENTINEL-2') */
+/** Compares the collection name of the catalogue. @example collection('SENTINEL-2') */
 export function collection(name: string): Expression {
   return textField('Collection/Name').eq(name);
 }
 
-/** The product's name. @example name.startsWith('S2B_MSIL2A_') */
+/** Product name. @example name.startsWith('S2B_MSIL2A_') */
 export const name: TextField = textField('Name');
 
-/** The product's id, in any case. @example id.eq('0ce0aaf7-9708-44e5-a35f-5171947aa748') */
+/** Product id; case-insensitive. @example id.eq('0ce0aaf7-9708-44e5-a35f-5171947aa748') */
 export const id: Pick<Comparisons<string>, 'eq' | 'ne'> = fieldComparisons('Id', textLiteral);
 
-/** When sensing began, unless `start` or `end` is named. @example sensed.from('2024-05-01') */
+/** Sensing time: its start, or use `sensed.start` and `sensed.end`. @example sensed.from('2024-05-01') */
 export const sensed: DateField & { readonly start: DateField; readonly end: DateField } = {
   ...dateField('ContentDate/Start'),
   start: dateField('ContentDate/Start'),
   end: dateField('ContentDate/End'),
 };
 
-/** When the catalogue published it. @example published.from(new Date('2024-05-01T12:00:00Z')) */
+/** Publication date. @example published.from(new Date('2024-05-01T12:00:00Z')) */
 export const published: DateField = dateField('PublicationDate');
 
-/** When the catalogue last changed it. */
+/** Date of the last modification in the catalogue. */
 export const modified: DateField = dateField('ModificationDate');
 
-/** When the catalogue deleted it; for the event `deleted` only. @example deleted.from('2024-05-01') */
+/** Deletion date; only for the event `deleted`. @example deleted.from('2024-05-01') */
 export const deleted: DateField = dateField('DeletionDate');
 
-/** Why it was deleted; for the event `deleted` only. */
+/** Deletion cause; only for the event `deleted`. */
 export const deletionCause: Comparisons<string> = fieldComparisons('DeletionCause', textLiteral);
 
-/** It can be had without waiting for an archive. @example and(online, collection('SENTINEL-2')) */
+/** Matches products that are available without retrieval from an archive. @example and(online, collection('SENTINEL-2')) */
 export const online: Expression = expression({
   node: 'comparison',
   field: 'Online',
@@ -87,25 +87,28 @@ export const online: Expression = expression({
   literal: { type: 'boolean', value: true },
 });
 
-// Values come from configuration files that may be plain JavaScript: types alone do not keep them right.
-const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, what: string) => Literal>> = {
-  String: textLiteral,
-  Double: numberLiteral,
-  Integer: numberLiteral,
-  DateTimeOffset: dateLiteral,
-  Boolean: (value, what) =>
-    typeof value === 'boolean' ? { type: 'boolean', value } : refuse(what, value, 'true or false'),
-};
+// Configuration files may be plain JavaScript, so values are also checked at run time.
+const literalOfKind: Readonly<Record<AttributeKind, (value: unknown, subject: string) => Literal>> =
+  {
+    String: textLiteral,
+    Double: numberLiteral,
+    Integer: numberLiteral,
+    DateTimeOffset: dateLiteral,
+    Boolean: (value, subject) =>
+      typeof value === 'boolean'
+        ? { type: 'boolean', value }
+        : refuse(subject, value, 'true or false'),
+  };
 
-/** Such as `S2MSI2A` or `IW_GRDH_1S`. @example productType.eq('S2MSI2A') */
+/** Product type, for example `S2MSI2A` or `IW_GRDH_1S`. @example productType.eq('S2MSI2A') */
 export const productType: AttributeOf<'String'> = attributeOf('productType', 'String');
 
-/** Percent of the scene; radar products have none. @example cloudCover.lt(20) */
+/** Cloud cover in percent; radar products have none. @example cloudCover.lt(20) */
 export const cloudCover: AttributeOf<'Double'> = attributeOf('cloudCover', 'Double');
 
 /**
- * An attribute. The published ones have their kind; for any other, name the kind that it is stored as.
- * Throws AppError `invalid` for an unknown name without a kind.
+ * An attribute. The type of published attributes is known; for any other, pass the type that it is stored as.
+ * Throws AppError `invalid` for an unknown name without a type.
  *
  * @example attribute('tileId').eq('34UDC')
  * @example attribute('newCover', 'Double').le(5)
@@ -118,18 +121,18 @@ export function attribute(name: string, kind = attributeKindOf(name)): Attribute
   if (kind !== undefined) return attributeOf(name, kind);
   const names = publishedAttributes.map((one) => one.name);
   const nearest = nearestName(name, names);
-  const suggestion = nearest === null ? '' : ` Is it ${nearest}?`;
+  const suggestion = nearest === null ? '' : ` Did you mean ${nearest}?`;
   throw new AppError(
     'invalid',
-    `The attribute ${name} is not published.${suggestion} ` +
-      `If it is new, name its kind: attribute('${name}', 'Double').`,
+    `Unknown attribute ${name}.${suggestion} ` +
+      `For a new attribute, pass its type: attribute('${name}', 'Double').`,
   );
 }
 
 /**
- * The footprint has a place in common with a GeoJSON geometry: a point or points, or polygons. A
- * feature or a collection of them does as well, so a GeoJSON file can be imported; features that lie on
- * each other are asked for one by one. Throws AppError `invalid` for what the catalogue would refuse.
+ * Matches products whose footprint intersects a GeoJSON geometry of points or polygons. Also accepts
+ * features and collections, so a GeoJSON file can be imported; overlapping features become separate
+ * conditions. Throws AppError `invalid` for geometries that the catalogue would refuse.
  *
  * @example intersects(JSON.parse(readFileSync('area.geojson', 'utf8')))
  */
@@ -139,7 +142,7 @@ export function intersects(geojson: unknown): Expression {
   const all = joined !== null && geometryFaults(joined).length === 0 ? [joined] : areas;
   const details = all.flatMap(faultTexts);
   if (details.length > 0) {
-    throw new AppError('invalid', 'The catalogue would refuse this geometry. Correct it first.', {
+    throw new AppError('invalid', 'The catalogue would refuse this geometry. Fix it first.', {
       details: details.slice(0, faultsShownMax),
     });
   }
@@ -150,26 +153,26 @@ export function intersects(geojson: unknown): Expression {
   );
 }
 
-/** A mistake in a file is often made in each of its features. */
+/** Maximum number of faults in an error: a mistake in a file is often repeated in every feature. */
 const faultsShownMax = 10;
 
-/** What is wrong with a geometry, with its place among several. */
+/** Lists the faults of a geometry, with its number if there are several. */
 function faultTexts(geometry: Geometry, i: number, all: readonly Geometry[]): string[] {
-  const which = all.length === 1 ? '' : `Geometry ${i + 1}: `;
+  const prefix = all.length === 1 ? '' : `Geometry ${i + 1}: `;
   return geometryFaults(geometry).map(({ code, message }) => {
     const hint = code === 'outside-globe' ? ' Longitude comes first, then latitude.' : '';
-    return `${which}${message}${hint}`;
+    return `${prefix}${message}${hint}`;
   });
 }
 
-/** Groups of the same kind become one, as in the tree of a text. */
+/** Flattens nested groups of the same operator, as parsing does. */
 function group(node: 'and' | 'or', expressions: readonly Expression[]): Expression {
   const terms = expressions
     .map(treeOf)
     .flatMap((tree) => (tree.node === node ? tree.terms : [tree]));
   const [first] = terms;
   if (first === undefined) {
-    throw new AppError('invalid', `${node}() has no terms. Give it at least one expression.`);
+    throw new AppError('invalid', `${node}() needs at least one expression.`);
   }
   return expression(terms.length === 1 ? first : { node, terms });
 }
@@ -179,38 +182,38 @@ function treeOf(term: Expression): FilterTree {
   if (tree !== undefined) return tree;
   throw new AppError(
     'invalid',
-    `A filter is built of expressions such as cloudCover.lt(20); ${JSON.stringify(term)} is none.`,
+    `${JSON.stringify(term)} is not an expression. Use expressions such as cloudCover.lt(20).`,
   );
 }
 
-/** A filter, or a part of one. As a text, also in JSON, it is what the catalogue reads. */
+/** A filter, or a part of one. Converts to its `$filter` text, also in JSON. */
 export interface Expression {
   readonly tree: FilterTree;
   toString(): string;
   toJSON(): string;
 }
 
-/** The comparisons that the language has. */
+/** The comparison operators. */
 type Comparisons<Value> = Record<ComparisonOperator, (value: Value) => Expression>;
 
-/** Case matters everywhere. */
+/** A string property; all comparisons are case-sensitive. */
 interface TextField extends Comparisons<string> {
   contains(part: string): Expression;
   startsWith(part: string): Expression;
   endsWith(part: string): Expression;
 }
 
-/** A moment: a `Date`, or a text such as `2024-05-01` or `2024-05-01T12:00:00Z`; UTC without a zone. */
+/** A `Date`, or a string such as `2024-05-01` or `2024-05-01T12:00:00Z`; UTC by default. */
 type Moment = Date | string;
 
 interface DateField extends Comparisons<Moment> {
-  /** At this moment or later. */
+  /** At this time or later. */
   from(moment: Moment): Expression;
-  /** Before this moment. */
+  /** Before this time. */
   until(moment: Moment): Expression;
 }
 
-/** What attributes of a kind are compared with. */
+/** Type of the literals for each attribute type. */
 interface ValueOfKind {
   String: string;
   Double: number;
@@ -219,7 +222,7 @@ interface ValueOfKind {
   Boolean: boolean;
 }
 
-/** The comparisons of an attribute of a kind. */
+/** Comparisons of an attribute. */
 type AttributeOf<Kind extends AttributeKind> = Comparisons<ValueOfKind[Kind]>;
 
 export function expression(tree: FilterTree): Expression {
@@ -243,10 +246,10 @@ function dateField(field: string): DateField {
   return { ...comparing, from: comparing.ge, until: comparing.lt };
 }
 
-/** Comparisons of a field whose values become literals by `literalOf`. */
+/** Comparisons of a property; `literalOf` converts values to literals. */
 function fieldComparisons<Value>(
   field: string,
-  literalOf: (value: Value, what: string) => Literal,
+  literalOf: (value: Value, subject: string) => Literal,
 ): Comparisons<Value> {
   return comparisons((operator, value: Value) =>
     expression({ node: 'comparison', field, operator, literal: literalOf(value, field) }),
@@ -276,37 +279,37 @@ function comparisons<Value>(
   };
 }
 
-function textOf(value: unknown, what: string): string {
-  return typeof value === 'string' ? value : refuse(what, value, "a text, such as 'S2MSI2A'");
+function textOf(value: unknown, subject: string): string {
+  return typeof value === 'string' ? value : refuse(subject, value, "a string such as 'S2MSI2A'");
 }
 
-function textLiteral(value: unknown, what: string): Literal {
-  return { type: 'text', value: textOf(value, what) };
+function textLiteral(value: unknown, subject: string): Literal {
+  return { type: 'text', value: textOf(value, subject) };
 }
 
-function numberLiteral(value: unknown, what: string): Literal {
-  if (!Number.isFinite(value)) return refuse(what, value, 'a number, such as 20');
-  // Minus zero is zero, and has no way to be written.
+function numberLiteral(value: unknown, subject: string): Literal {
+  if (!Number.isFinite(value)) return refuse(subject, value, 'a number such as 20');
+  // Changes -0 to 0: there is no literal for -0.
   return { type: 'number', value: Number(value) + 0 };
 }
 
-function dateLiteral(value: unknown, what: string): Literal {
+function dateLiteral(value: unknown, subject: string): Literal {
   const us = typeof value === 'string' ? readFilterDate(value) : usOfDate(value);
   if (us !== null) return { type: 'date', us };
-  return refuse(what, value, "a valid Date, or a text such as '2024-05-01T12:00:00Z'");
+  return refuse(subject, value, "a valid Date, or a string such as '2024-05-01T12:00:00Z'");
 }
 
-/** Dates that microseconds cannot hold are the last or the first that they can. */
+/** Converts to microseconds, limited to safe integers. */
 function usOfDate(value: unknown): number | null {
   if (!(value instanceof Date) || Number.isNaN(value.getTime())) return null;
   const us = value.getTime() * 1000;
   return Math.min(Number.MAX_SAFE_INTEGER, Math.max(Number.MIN_SAFE_INTEGER, us));
 }
 
-function refuse(what: string, value: unknown, wanted: string): never {
+function refuse(subject: string, value: unknown, expected: string): never {
   const isShort = typeof value === 'number' || typeof value === 'string';
   const given = isShort ? JSON.stringify(String(value).slice(0, 60)) : kindOfValue(value);
-  throw new AppError('invalid', `${what} cannot be compared with ${given}. Give it ${wanted}.`);
+  throw new AppError('invalid', `${subject} cannot be compared with ${given}. Use ${expected}.`);
 }
 
 function kindOfValue(value: unknown): string {

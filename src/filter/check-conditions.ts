@@ -1,4 +1,4 @@
-/** Checks the comparisons, text functions and attribute conditions of a filter. */
+/** Checks the comparisons, string functions and attribute conditions of a filter. */
 
 import { formatDateUs } from '../domain/dates.ts';
 import type {
@@ -23,9 +23,10 @@ import {
   publishedAttributes,
   publishedCollections,
 } from './fields.ts';
-import { type Fault, type FilterFinding, findingAt, named, type Span } from './finding.ts';
+import { type Fault, type FilterFinding, findingAt, quoted, type Span } from './finding.ts';
 import { newEffort } from './geometry/intersects.ts';
 import {
+  acceptedOnlyHere,
   counterpartHint,
   insteadOfIn,
   recordOnlyField,
@@ -37,11 +38,11 @@ import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showNumber, showText } from './print.ts';
 import { asTruth, literalDate, readFilterDate } from './values.ts';
 
-/** Collects what a check finds, and knows where each part of the filter stands. */
+/** Collects the findings of a check, and returns the span of each part of the filter. */
 export class Findings {
   readonly entity: Entity;
   readonly found: FilterFinding[] = [];
-  /** For all geometries of the filter together. */
+  /** Shared by all geometries of the filter. */
   readonly effort = newEffort();
   readonly #text: string;
   readonly #parsed: ParsedFilter;
@@ -60,7 +61,7 @@ export class Findings {
     this.found.push(findingAt('warning', span, fault));
   }
 
-  /** Where a node, a literal, a geometry, a ring or a position stands, or a part of a condition. */
+  /** Span of a node, literal, geometry, ring or position, or of a part of a condition. */
   spanOf(object: object, part?: keyof ConditionParts): Span {
     const own = part === undefined ? undefined : this.#parsed.parts.get(object)?.[part];
     return own ?? this.#parsed.spans.get(object) ?? { start: 0, end: this.#text.length };
@@ -75,16 +76,16 @@ export class Findings {
 
 type ValueType = FieldType | 'number';
 
-/** What a value of each type is, and how one is written. */
+/** Phrases for each type in messages. */
 const typePhrase: Readonly<Record<ValueType, { readonly is: string; readonly sample: string }>> = {
-  text: { is: 'a text', sample: 'a text in single quotes' },
-  guid: { is: 'an id', sample: "an id such as '79d7807b-66e5-41d2-a586-1628eb82c3e0'" },
+  text: { is: 'a string', sample: 'a string in single quotes' },
+  guid: { is: 'a GUID', sample: "a GUID such as '79d7807b-66e5-41d2-a586-1628eb82c3e0'" },
   number: { is: 'a number', sample: 'a number' },
   date: { is: 'a date', sample: 'a date such as 2024-05-01T00:00:00.000Z' },
-  boolean: { is: 'true or false', sample: 'true or false, without quotes' },
+  boolean: { is: 'a Boolean', sample: 'true or false, without quotes' },
 };
 
-/** What the values of an attribute are. */
+/** Literal type for each attribute type. */
 const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
   String: 'text',
   Double: 'number',
@@ -93,7 +94,7 @@ const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
   Boolean: 'boolean',
 };
 
-/** A date may stand in quotes (facts, filters 1). */
+/** Compares types; a date may be quoted (facts, filters 1). */
 function fits(type: ValueType, literal: Literal): boolean {
   if (type === 'guid') return literal.type === 'text';
   if (type !== 'date' || literal.type !== 'text') return literal.type === type;
@@ -120,26 +121,30 @@ function literalsOf(node: ComparisonNode | InNode): readonly Literal[] {
   return node.node === 'in' ? node.literals : [node.literal];
 }
 
-/** `collected`: a collection is named beside the function. */
-export function checkTextFunction(findings: Findings, node: TextNode, collected: boolean): void {
+/** `hasCollection`: the function is joined by `and` with a condition on the collection. */
+export function checkTextFunction(
+  findings: Findings,
+  node: TextNode,
+  hasCollection: boolean,
+): void {
   const field = checkField(findings, node);
   if (field === null) return;
   const span = findings.spanOf(node, 'field');
   if (field.type === 'guid') {
-    const hint = "Compare the whole id: Id eq '…'.";
-    findings.warn(span, undocumentedForm(`${node.function} is called on an id.`, hint));
+    const hint = "Compare the complete id: Id eq '…'.";
+    findings.warn(span, undocumentedForm(`${node.function} is applied to an id.`, hint));
   } else if (field.type !== 'text') {
-    const message = `${node.function} works on texts; ${field.name} is ${typePhrase[field.type].is}.`;
+    const message = `${node.function} needs a string property; ${field.name} is ${typePhrase[field.type].is}.`;
     findings.error(span, { code: 'wrong-type', message, expected: 'Name' });
-  } else if (field.name === 'Name' && !collected) {
+  } else if (field.name === 'Name' && !hasCollection) {
     const message =
-      'A search in names is slow without the collection beside it; the documentation asks for it.';
+      'A search in names is slow without a collection; the catalogue documentation asks for one.';
     const hint = `Write Collection/Name eq '…' and ${node.function}(Name,'…').`;
     findings.warn(findings.spanOf(node), { code: 'name-without-collection', message, hint });
   }
 }
 
-/** The field of a condition; null, with an error noted, when the entity has none of that name. */
+/** Returns the property of a condition; null, after reporting an error, if the entity does not have it. */
 function checkField(findings: Findings, node: FieldNode): Field | null {
   const field = findField(node.field);
   if (field?.entities.includes(findings.entity) === true) return field;
@@ -151,7 +156,7 @@ function fieldFault(findings: Findings, node: FieldNode, field: Field | undefine
   const { entity } = findings;
   const { field: name } = node;
   if (field !== undefined) {
-    const message = `${field.name} is a field of ${field.entities[0]}, not of ${entity}.`;
+    const message = `${field.name} is a property of ${field.entities[0]}, not of ${entity}.`;
     return { code: 'field-of-other-entity', message, hint: counterpartHint(field.name) };
   }
   const special = incomparableFields.find((one) => one.toLowerCase() === name.toLowerCase());
@@ -162,7 +167,7 @@ function fieldFault(findings: Findings, node: FieldNode, field: Field | undefine
         : attributeForm('productType', 'String', "'…'");
     return {
       code: 'not-comparable',
-      message: `${special} cannot be compared.`,
+      message: `${special} cannot be used in a comparison.`,
       hint: `Write ${form}`,
     };
   }
@@ -170,17 +175,17 @@ function fieldFault(findings: Findings, node: FieldNode, field: Field | undefine
     .map((one) => one.name)
     .join(', ');
   if (recordOnlyField.test(name)) {
-    const message = `${named(name)} is in the records, but filters by it are not documented.`;
+    const message = `${quoted(name)} is in product records, but filtering by it is not documented.`;
     return { code: 'undocumented-field', message, expected };
   }
-  const message = `${entity} have no field ${named(name)}.`;
+  const message = `${entity} have no property ${quoted(name)}.`;
   const hint = unknownFieldHint(entity, name, (attribute) =>
     onAttribute(findings, node, attribute),
   );
   return { code: 'unknown-field', message, expected, hint };
 }
 
-/** A condition on a field as one on an attribute, with the operator and the values that the user wrote. */
+/** Rewrites a condition on a property as one on an attribute, with the operator and literals of the user. */
 function onAttribute(findings: Findings, node: FieldNode, { name, kind }: PublishedAttribute) {
   if (node.node === 'text') return attributeForm(name, kind, kind === 'String' ? "'…'" : '…');
   const operator = node.node === 'in' ? 'eq' : node.operator;
@@ -190,10 +195,10 @@ function onAttribute(findings: Findings, node: FieldNode, { name, kind }: Publis
   return conditions.length === 1 ? conditions.join('') : `(${conditions.join(' or ')})`;
 }
 
-/** Characters of a value that a hint repeats. */
+/** Maximum length of a literal that a hint repeats. */
 const valueShownMax = 200;
 
-/** A value as it is written for an attribute of the kind; three dots for one that is too long, or cannot be one. */
+/** Literal for an attribute of the kind, for a hint; an ellipsis if it is too long or cannot be converted. */
 function shownValue(findings: Findings, literal: Literal, kind: AttributeKind): string {
   const written = findings.written(literal);
   if (written.length > valueShownMax) return kind === 'String' ? "'…'" : '…';
@@ -203,7 +208,7 @@ function shownValue(findings: Findings, literal: Literal, kind: AttributeKind): 
   return isNumber && valueTypes[kind] === 'number' ? literal.value : '…';
 }
 
-/** `insteadOfNe`: what to write for it, which is not documented. */
+/** `insteadOfNe`: hint for `ne`, which is not documented. */
 function checkOperator(
   findings: Findings,
   node: ComparisonNode | AttributeNode,
@@ -215,8 +220,8 @@ function checkOperator(
   if (node.operator === 'ne') {
     findings.warn(span, undocumentedOperator('ne', insteadOfNe));
   } else if (type === 'boolean' && node.operator !== 'eq') {
-    const message = `${subject} is true or false; there is no order between them.`;
-    findings.warn(span, { code: 'odd-order', message, hint: 'Compare it with `eq`.' });
+    const message = `${subject} is a Boolean; Booleans have no order.`;
+    findings.warn(span, { code: 'odd-order', message, hint: 'Use `eq`.' });
   }
 }
 
@@ -225,19 +230,19 @@ function checkLiteral(findings: Findings, { name, type }: Field, literal: Litera
   const written = findings.written(literal);
   const expected = typePhrase[type].sample;
   if (!fits(type, literal)) {
-    const message = `${name} is ${typePhrase[type].is}, and ${named(written)} is not.`;
+    const message = `${name} is ${typePhrase[type].is}; ${quoted(written)} is not.`;
     if (type === 'boolean' && literal.type === 'text' && asTruth(literal.value) !== null) {
-      const accepted = `${message} Accepted here; the catalogue's answer is not known.`;
+      const accepted = `${message} ${acceptedOnlyHere}`;
       findings.warn(span, { code: 'wrong-type', message: accepted, hint: 'Remove the quotes.' });
       return;
     }
     const isText = type === 'text' || type === 'guid';
-    const hint = isText ? `Put texts in single quotes: ${named(showText(written))}` : null;
+    const hint = isText ? `Put strings in single quotes: ${quoted(showText(written))}` : null;
     findings.error(span, { code: 'wrong-type', message, expected, hint });
   } else if (type === 'date') {
     warnInexactDate(findings, literal);
   } else if (type === 'guid' && literal.type === 'text' && !guid.test(literal.value)) {
-    const message = `${named(written)} is not the id of a product (a GUID): nothing will match.`;
+    const message = `${quoted(written)} is not a product id (GUID), so nothing matches.`;
     findings.warn(span, { code: 'odd-id', message, expected });
   }
 }
@@ -246,9 +251,9 @@ function checkLiteral(findings: Findings, { name, type }: Field, literal: Litera
 function checkCollections(findings: Findings, literals: readonly Literal[]): void {
   for (const literal of literals) {
     if (literal.type !== 'text' || publishedCollections.includes(literal.value)) continue;
-    // `S2` and `s-5p` as the catalogue writes them.
+    // Expands `S2` and `s-5p` to the names of the catalogue.
     const spelledOut = literal.value.replace(/^s-?(?=\dp?$)/i, 'SENTINEL-');
-    const message = `No collection ${named(literal.value)} is known here. It may be new.`;
+    const message = `Unknown collection ${quoted(literal.value)}. It may be new.`;
     const hint = didYouMean(spelledOut, publishedCollections);
     findings.warn(findings.spanOf(literal), { code: 'unknown-collection', message, hint });
   }
@@ -261,12 +266,12 @@ function didYouMean(name: string, known: readonly string[]): string | null {
 
 const publishedNames = publishedAttributes.map(({ name }) => name);
 
-/** Notes warnings alone: the value decides how it is compared, whatever kinds are named (decision 35). */
+/** Reports only warnings: the literal decides the comparison, not the types in the condition (decision 35). */
 export function checkAttribute(findings: Findings, node: AttributeNode): void {
   const published = attributeKindOf(node.name);
   if (published === undefined) {
-    // New attributes appear without notice: an unknown name is no error.
-    const message = `No attribute ${named(node.name)} is published. It may be new, or of a collection that publishes none.`;
+    // New attributes appear without notice, so an unknown name is not an error.
+    const message = `Unknown attribute ${quoted(node.name)}. It may be new, or its collection publishes no attributes.`;
     const hint = didYouMean(node.name, publishedNames);
     findings.warn(findings.spanOf(node, 'name'), { code: 'unknown-attribute', message, hint });
   }
@@ -290,16 +295,16 @@ function warnKinds(
   const span = findings.spanOf(node, 'kind');
   if (kind === 'Boolean') {
     const message =
-      'Attributes of kind Boolean are in records, but filters by them are not documented.';
+      'Boolean attributes are in product records, but filtering by them is not documented.';
     findings.warn(span, { code: 'undocumented-attribute-kind', message });
   }
   if (published !== undefined && published !== kind && published !== valueKind) {
-    const message = `${name} is published as ${published}, not as ${kind}. Accepted here; the catalogue may find nothing.`;
+    const message = `${name} is published as ${published}, not as ${kind}. Accepted by earshot; the catalogue may find nothing.`;
     const hint = `Write OData.CSC.${published}Attribute in both places.`;
     findings.warn(span, { code: 'attribute-kind', message, hint });
   } else if (valueKind !== kind) {
-    const message = `The condition names two kinds, ${kind} and ${valueKind}. The value decides: it is compared as ${typePhrase[literal.type].is}.`;
-    // No hint: users report such filters to work where one kind in both places did not (sentinelsat #583, eodag #2098).
+    const message = `The condition names two types, ${kind} and ${valueKind}. The literal decides: it is compared as ${typePhrase[literal.type].is}.`;
+    // No hint: users report that such filters work and those with the same type twice do not (sentinelsat #583, eodag #2098).
     findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message });
   }
 }
@@ -321,45 +326,44 @@ function checkValue(
     published === undefined
       ? `the condition names ${kind}`
       : `${name} is published as ${published}`;
-  const message = `${named(written)} is ${typePhrase[literal.type].is}, and ${known}: it may match nothing.`;
+  const message = `${quoted(written)} is ${typePhrase[literal.type].is}, but ${known}; it may match nothing.`;
   const hint = quotesHint(literal, published, written);
   findings.warn(findings.spanOf(literal), { code: 'attribute-value', message, hint });
 }
 
-/** A public client lost all its results when it put a number in quotes: only a published String gets that hint. */
+/** Suggests quotes only for a published String: a public client lost all results when it quoted a number. */
 function quotesHint(literal: Literal, published: AttributeKind | undefined, written: string) {
   if (literal.type !== 'text') {
     const isText = published === 'String';
-    return isText ? `Put texts in single quotes: ${named(showText(written))}` : null;
+    return isText ? `Put strings in single quotes: ${quoted(showText(written))}` : null;
   }
   const isNumber = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
   return isNumber || /^(?:true|false)$/.test(literal.value) ? 'Remove the quotes.' : null;
 }
 
-/** Warns of a date, in quotes or not, that is not held as it is written. */
+/** Warns about a date, quoted or not, that cannot be stored exactly. */
 function warnInexactDate(findings: Findings, literal: Literal): void {
   const span = findings.spanOf(literal);
   const us = literalDate(literal);
-  // The first and the last date that a literal can be.
+  // The first and last date of the range.
   if (us === Number.MAX_SAFE_INTEGER || us === Number.MIN_SAFE_INTEGER) {
     const [where, limit] = us > 0 ? ['after', 'last'] : ['before', 'first'];
-    const message = `Dates ${where} ${formatDateUs(us)} count as that one here: it is the ${limit} that can be held in microseconds.`;
-    const hint = 'No product is that far away: leave the condition out, or write a nearer date.';
+    const message = `Dates ${where} ${formatDateUs(us)} are changed to that date, the ${limit} that earshot can store.`;
+    const hint = 'No product has such a date. Remove the condition, or use a nearer date.';
     findings.warn(span, { code: 'far-date', message, hint });
     return;
   }
   // Records have three fractional digits until 2024, six since (facts, catalogue 2).
   if (!/[.,]\d{7,}/.test(findings.written(literal))) return;
-  const message =
-    'Dates have six fractional digits in the catalogue; those beyond are cut off here.';
-  findings.warn(span, { code: 'fine-date', message, hint: 'Write at most six.' });
+  const message = 'Dates have six fractional digits in the catalogue; earshot ignores the others.';
+  findings.warn(span, { code: 'fine-date', message, hint: 'Write at most six digits.' });
 }
 
-/** Warns of a whole number that is larger than numbers are exact. */
+/** Warns about an integer that is too large to be exact. */
 function warnInexactNumber(findings: Findings, literal: Literal): void {
   if (literal.type !== 'number' || Number.isSafeInteger(literal.value)) return;
   const written = findings.written(literal);
   if (!/^[+-]?\d+$/.test(written)) return;
-  const message = `${named(written)} counts as ${showNumber(literal.value)} here: beyond ${Number.MAX_SAFE_INTEGER} whole numbers are not exact.`;
+  const message = `${quoted(written)} is rounded to ${showNumber(literal.value)}: integers beyond ${Number.MAX_SAFE_INTEGER} are not exact.`;
   findings.warn(findings.spanOf(literal), { code: 'large-number', message });
 }

@@ -1,4 +1,4 @@
-/** Checks a filter for an entity: errors, and warnings of what may not mean what it seems to. */
+/** Checks a filter for an entity. Reports errors, and warns about expressions that are probably a mistake. */
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree, IntersectsNode, Ring } from '../domain/filter-tree.ts';
 import {
@@ -14,25 +14,24 @@ import { geometryFaults } from './geometry/validity.ts';
 import { type ParsedFilter, parseFilter } from './parse.ts';
 
 interface CheckedFilter {
-  /** Null when there is an error, and for a blank text, which is every product. */
+  /** Null for a filter with an error, and for an empty filter, which matches every product. */
   readonly tree: FilterTree | null;
-  /** By their place in the text. */
+  /** Sorted by position in the text. */
   readonly findings: readonly FilterFinding[];
 }
 
-/** How many errors a refusal shows. */
+/** Maximum number of errors that an AppError lists. */
 const shownMax = 20;
 
 /**
- * Finds everything that is wrong with a filter of an entity's products. Never throws. When the text
- * cannot be read, the first place where it cannot is the only finding. A blank text is no error: it
- * stands for every product (facts, filters), and is warned about.
+ * Reports all errors and warnings. Never throws. A syntax error is the only finding, at the first position
+ * that cannot be parsed. An empty filter is valid and causes a warning: it matches every product (facts, filters).
  */
 export function checkFilter(text: string, entity: Entity): CheckedFilter {
   if (isBlankFilter(text)) {
-    const fault = { code: 'empty', message: 'An empty filter is every product.' } as const;
-    const place = { start: text.length, end: text.length };
-    return { tree: null, findings: [findingAt('warning', place, fault)] };
+    const fault = { code: 'empty', message: 'An empty filter matches every product.' } as const;
+    const span = { start: text.length, end: text.length };
+    return { tree: null, findings: [findingAt('warning', span, fault)] };
   }
   let parsed: ParsedFilter;
   try {
@@ -43,7 +42,7 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
   }
   const checked = new Findings(text, parsed, entity);
   checkTree(checked, parsed.tree, false);
-  // The terms of `in` share all parts but their values.
+  // Terms made from one `in` differ only in their literals, so findings repeat.
   const seen = new Set<string>();
   const findings = [...parsed.findings, ...checked.found]
     .filter(({ code, start, end }) => {
@@ -56,8 +55,8 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
 }
 
 /**
- * The tree of a filter without errors; null for a blank text, which is every product.
- * Throws AppError `invalid`, whose details show each error with its place.
+ * Returns the tree of a filter; null for an empty filter, which matches every product.
+ * Throws AppError `invalid` for a filter with errors; its details show each error with its position.
  */
 export function requireFilter(text: string, entity: Entity): FilterTree | null {
   const { tree, findings } = checkFilter(text, entity);
@@ -65,39 +64,40 @@ export function requireFilter(text: string, entity: Entity): FilterTree | null {
   if (errors.length === 0) return tree;
   const count = errors.length === 1 ? 'One error' : `${errors.length} errors`;
   const details = errors.slice(0, shownMax).map((finding) => showFinding(text, finding));
-  if (errors.length > shownMax) details.push(`And ${errors.length - shownMax} more.`);
+  if (errors.length > shownMax)
+    details.push(`${errors.length - shownMax} more errors are not shown.`);
   throw new AppError('invalid', `${count} in the filter for ${entity}.`, { details });
 }
 
 /**
- * True for a text that says nothing, and so stands for every product: blanks as the filter language
- * knows them, which other white space is not; more than a filter may hold are an error.
+ * Checks for an empty filter, which matches every product. It may contain the white space of the filter
+ * language, but no other, and at most the maximum length of a filter.
  */
 export function isBlankFilter(text: string): boolean {
   return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
 }
 
 /**
- * Checks each condition of a tree, at most twice as deep as parentheses may be. `collected`: a collection is named
- * beside this part, or beside one that it stands in.
+ * Checks each condition of a tree, whose depth is at most twice that of parentheses. `hasCollection`: this part, or
+ * one around it, is joined by `and` with a condition on the collection.
  */
-function checkTree(findings: Findings, tree: FilterTree, collected: boolean): void {
+function checkTree(findings: Findings, tree: FilterTree, hasCollection: boolean): void {
   switch (tree.node) {
     case 'and':
     case 'or': {
-      const here = collected || (tree.node === 'and' && tree.terms.some(namesCollection));
+      const here = hasCollection || (tree.node === 'and' && tree.terms.some(isCollectionCondition));
       for (const term of tree.terms) checkTree(findings, term, here);
       break;
     }
     case 'not':
-      checkTree(findings, tree.term, collected);
+      checkTree(findings, tree.term, hasCollection);
       break;
     case 'comparison':
     case 'in':
       checkComparison(findings, tree);
       break;
     case 'text':
-      checkTextFunction(findings, tree, collected);
+      checkTextFunction(findings, tree, hasCollection);
       break;
     case 'attribute':
       checkAttribute(findings, tree);
@@ -108,23 +108,23 @@ function checkTree(findings: Findings, tree: FilterTree, collected: boolean): vo
   }
 }
 
-function namesCollection(tree: FilterTree): boolean {
+function isCollectionCondition(tree: FilterTree): boolean {
   return (tree.node === 'comparison' || tree.node === 'in') && tree.field === 'Collection/Name';
 }
 
 function checkIntersects(findings: Findings, node: IntersectsNode): void {
   const { srid, geometry } = node;
   if (srid !== 4326) {
-    const message = `The reference system is ${srid}; the catalogue takes EPSG:4326 alone.`;
-    const hint = 'Give longitude and latitude in degrees of WGS 84, and write SRID=4326.';
+    const message = `Reference system ${srid} is not supported; the catalogue accepts only EPSG:4326.`;
+    const hint = 'Convert to longitude and latitude in degrees (WGS 84), and write SRID=4326.';
     const fault = { code: 'unknown-reference-system', message, hint } as const;
     findings.error(findings.spanOf(node, 'srid'), fault);
-    // Whether numbers of another system lie on the globe cannot be said.
+    // Coordinates of another system cannot be validated.
     return;
   }
   for (const { code, message, at } of geometryFaults(geometry, findings.effort)) {
     const [longitude, latitude] = at ?? [0, 0];
-    // A latitude beyond the poles beside a longitude that could be one.
+    // The latitude is out of range, but swapped with the longitude it would be valid.
     const isSwapped =
       Math.abs(latitude) > 90 && Math.abs(latitude) <= 180 && Math.abs(longitude) <= 90;
     findings.error(findings.spanOf(at ?? geometry), {
@@ -136,7 +136,7 @@ function checkIntersects(findings: Findings, node: IntersectsNode): void {
   for (const ring of polygonsOf(geometry).flat()) warnWideEdges(findings, ring);
 }
 
-/** An edge round half the globe or more is taken the short way; one all round stays as written. */
+/** Warns about edges of more than 180 degrees. One of 360 degrees is read as written. */
 function warnWideEdges(findings: Findings, ring: Ring): void {
   for (const [i, to] of ring.entries()) {
     const from = ring[i - 1];
@@ -145,8 +145,8 @@ function warnWideEdges(findings: Findings, ring: Ring): void {
     if (width <= 180 || width >= 360) continue;
     const span = { start: findings.spanOf(from).start, end: findings.spanOf(to).end };
     const degrees = Number(width.toFixed(4));
-    const message = `This edge spans ${degrees} degrees and is taken the short way, across the antimeridian.`;
-    const hint = 'Put a point between, if you mean the long way.';
+    const message = `This edge spans ${degrees} degrees. It is read as the shorter way, across the antimeridian.`;
+    const hint = 'For the longer way, add a point between.';
     findings.warn(span, { code: 'wide-edge', message, hint });
   }
 }

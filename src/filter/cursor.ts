@@ -1,4 +1,4 @@
-/** Cuts the text of a filter into tokens, walks along them, and notes where each part of the tree stood. */
+/** Splits the text of a filter into tokens, and records the span of each part of the tree. */
 import type { ComparisonOperator, FilterTree, Literal } from '../domain/filter-tree.ts';
 import { findField } from './fields.ts';
 import {
@@ -6,67 +6,67 @@ import {
   type FilterFinding,
   FilterSyntaxError,
   findingAt,
-  named,
+  quoted,
   type Span,
 } from './finding.ts';
 import { describeUnexpected, entryOf, undocumentedForm } from './hints.ts';
 import { showText } from './print.ts';
 import { readFilterDate } from './values.ts';
 
-// How large a filter may be, so that no text can stall the program or exhaust its stack.
+// Size limits, so that no filter can block the program or exhaust its stack.
 
 /**
- * Maximum UTF-16 units of text. No limit of the catalogue is documented, the longest recorded filter has 1,812; a
+ * Maximum length, in UTF-16 units. The catalogue documents no limit; the longest recorded filter has 1,812. A
  * coastline with thousands of points still fits.
  */
 export const filterLengthMax = 100_000;
 
 /**
- * Maximum of parentheses within parentheses, also those that the canonical text adds. Each level takes a few calls of
- * the stack; real filters have up to nine (facts, filters 2).
+ * Maximum nesting of parentheses, including those that the canonical form adds. Each level takes a few stack frames;
+ * real filters have up to nine levels (facts, filters 2).
  */
 export const filterDepthMax = 100;
 
-/** Maximum of conditions and values of `in`. Each costs the evaluation, and the SQL that is made of it. */
+/** Maximum number of conditions and literals of `in`. Each makes evaluation and the generated SQL slower. */
 export const filterTermsMax = 5_000;
 
 /**
- * `word`: a name, a path or a keyword. `text`: in single quotes. `number` and `date`: not in quotes. `symbol`:
- * parentheses, comma, colon, equals sign. `odd`: what no filter can hold. `end`: the end.
+ * `word`: a name, path or keyword. `text`: a string in single quotes. `number` and `date`: without quotes. `symbol`:
+ * parenthesis, comma, colon or equals sign. `odd`: anything else. `end`: the end of the filter.
  */
 export interface Token extends Span {
   readonly kind: 'word' | 'text' | 'number' | 'date' | 'symbol' | 'odd' | 'end';
-  /** As written, quotes included. */
+  /** As written, including quotes. */
   readonly raw: string;
 }
 
-/** Where the parts of a condition stand that are no objects of their own in the tree. */
+/** Spans of the parts of a condition that are not objects of the tree. */
 export interface ConditionParts {
-  /** The field's path. */
+  /** The property path. */
   field?: Span;
   operator?: Span;
-  /** The text of a function. */
+  /** The string argument of a function. */
   text?: Span;
-  /** An attribute's name, in quotes. */
+  /** The attribute name, in quotes. */
   name?: Span;
-  /** The kind that an attribute is stored as, and the kind that its value is read as. */
+  /** The attribute type, and the type that its value is cast to. */
   kind?: Span;
   valueKind?: Span;
-  /** The number of a reference system. */
+  /** The number of the spatial reference system. */
   srid?: Span;
 }
 
 export class Cursor {
   readonly text: string;
-  /** Nodes, literals, geometries and positions, by identity. */
+  /** Spans of nodes, literals, geometries and positions, by object identity. */
   readonly spans = new Map<object, Span>();
   readonly parts = new Map<object, ConditionParts>();
   readonly warnings: FilterFinding[] = [];
-  /** Nodes that stand in parentheses of their own. */
+  /** Nodes that are directly in parentheses. */
   readonly parenthesised = new Set<object>();
-  /** The end of the last token taken. */
+  /** The end of the last consumed token. */
   lastEnd = 0;
-  /** Parentheses that are open, and the most that the canonical text of what was read has. */
+  /** Number of open parentheses, and the maximum nesting in the canonical form of the text so far. */
   depth = 0;
   deepest = 0;
   #terms = 0;
@@ -78,7 +78,7 @@ export class Cursor {
     this.#next = tokenAt(text, 0);
   }
 
-  /** The next token, which stays the next. */
+  /** Returns the next token without consuming it. */
   peek(): Token {
     return this.#next;
   }
@@ -101,36 +101,36 @@ export class Cursor {
     return this.#next.kind === 'symbol' && this.#next.raw === raw;
   }
 
-  /** Takes the symbol, which must be next; `fault` says what it means that it is not. */
+  /** Consumes the symbol; if it is not next, fails with `fault`. */
   takeSymbol(raw: string, fault?: Partial<Fault>): Token {
     if (!this.isSymbol(raw)) this.failUnexpected({ expected: `\`${raw}\``, ...fault });
     return this.take();
   }
 
-  /** True when the next token is this keyword, in any case. */
+  /** Compares the next token with a keyword, ignoring case. */
   isKeyword(keyword: string): boolean {
     return this.#next.kind === 'word' && this.#next.raw.toLowerCase() === keyword.toLowerCase();
   }
 
-  /** Takes the next token, a keyword; warns unless it is written as it should be. */
+  /** Consumes the next token, a keyword, and checks its spelling. */
   takeKeyword(keyword: string): Token {
     const token = this.take();
     this.checkSpelling(token, keyword);
     return token;
   }
 
-  /** Takes the next token if it is one of the keywords; gives that one. */
+  /** Consumes the next token if it is one of the keywords, and returns the keyword. */
   takeOneOf<Keyword extends string>(keywords: readonly Keyword[]): Keyword | undefined {
     const found = keywords.find((keyword) => this.isKeyword(keyword));
     if (found !== undefined) this.takeKeyword(found);
     return found;
   }
 
-  /** Warns of a keyword in letters of another case. */
+  /** Warns about a keyword in another case than documented. */
   checkSpelling(span: Span, keyword: string): void {
     const written = this.text.slice(span.start, span.end);
     if (written === keyword) return;
-    const message = `\`${written}\` is written \`${keyword}\`. Nothing says that the catalogue takes it in other letters.`;
+    const message = `\`${written}\` is documented as \`${keyword}\`; the catalogue may refuse another case.`;
     this.warn(span, { code: 'capitals', message, hint: `Write \`${keyword}\`.` });
   }
 
@@ -142,59 +142,63 @@ export class Cursor {
     throw new FilterSyntaxError(span, fault);
   }
 
-  /** The next token cannot stand here. What it looks like counts for more than what was expected. */
+  /** Fails at the next token. A known mistake in the token takes precedence over `fault`. */
   failUnexpected(fault: Partial<Fault> = {}): never {
     this.fail(this.#next, describeUnexpected(this.text, this.#next, fault));
   }
 
-  /** Counts a condition of the filter, each value of `in` as one, and notes where it stood. */
+  /** Records the span of a condition, and counts it; each literal of `in` counts as one. */
   add<Node extends FilterTree>(node: Node, start: number, parts: ConditionParts): Node {
     const span = { start, end: this.lastEnd };
     this.#terms += node.node === 'in' ? node.literals.length : 1;
     if (this.#terms > filterTermsMax) {
       const message = `The filter has more than ${filterTermsMax} conditions.`;
-      this.fail(span, { code: 'too-many-conditions', message, hint: 'Split it into several.' });
+      this.fail(span, {
+        code: 'too-many-conditions',
+        message,
+        hint: 'Split it into several filters.',
+      });
     }
     this.spans.set(node, span);
     this.parts.set(node, parts);
     return node;
   }
 
-  /** Notes a level that the canonical text of the filter has. */
+  /** Records a nesting level of the canonical form. */
   deepen(span: Span, depth: number): void {
     if (depth > filterDepthMax) {
       const message = `The filter is nested deeper than ${filterDepthMax} levels.`;
-      const hint = 'Leave out parentheses that say nothing.';
+      const hint = 'Remove unnecessary parentheses.';
       this.fail(span, { code: 'too-deep', message, hint });
     }
     this.deepest = Math.max(this.deepest, depth);
   }
 }
 
-const blanks = /[ \t\r\n]*/y;
+const whitespace = /[ \t\r\n]*/y;
 
-// With the hyphens of names that somebody forgot to quote: SENTINEL-2.
+// Includes hyphens, for names without quotes: SENTINEL-2.
 const word = /[\p{L}_@$][\p{L}\p{N}_.@$/-]*/uy;
 
-// Numbers, dates, and what begins like one: 79d7807b-66e5-41d2-a586-1628eb82c3e0.
+// Numbers, dates, and ids without quotes: 79d7807b-66e5-41d2-a586-1628eb82c3e0.
 const numeral = /[+-]?\.?\d[\p{L}\p{N}_.:+-]*/uy;
 const symbol = /[(),:=](?!=)/y;
 
-// Operators and quotes of other languages, so that a finding can name them whole.
+// Operators and quotes of other languages, matched completely for the finding.
 const foreign = /==|!=|<>|<=|>=|&&|\|\||%[0-9a-f]{2}|./isuy;
 const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const date = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?$/;
 
-/** The closing mark for each opening one that is not a single quote. */
+/** Closing quote for each unsupported opening quote. */
 const wrongQuotes: Readonly<Record<string, string>> = { '"': '"', '“': '”', '‘': '’', '`': '`' };
 
-/** The token at or after a place, in time linear in its length. */
-function tokenAt(text: string, place: number): Token {
+/** Returns the token at or after a position, in time linear in its length. */
+function tokenAt(text: string, offset: number): Token {
   const match = (pattern: RegExp, from: number) => {
     pattern.lastIndex = from;
     return pattern.exec(text)?.[0] ?? '';
   };
-  const start = place + match(blanks, place).length;
+  const start = offset + match(whitespace, offset).length;
   const token = (kind: Token['kind'], end: number): Token => {
     return { kind, raw: text.slice(start, end), start, end };
   };
@@ -217,25 +221,25 @@ function tokenAt(text: string, place: number): Token {
   return token('odd', end < 0 ? start + raw.length : end + 1);
 }
 
-/** The place behind the closing quote; null where there is none. Two quotes are one of the text. */
+/** Position after the closing quote; null if there is none. A doubled quote is one quote of the string. */
 function endOfText(text: string, start: number): number | null {
-  for (let place = start + 1; ; ) {
-    const quote = text.indexOf("'", place);
+  for (let offset = start + 1; ; ) {
+    const quote = text.indexOf("'", offset);
     if (quote < 0) return null;
     if (text[quote + 1] !== "'") return quote + 1;
-    place = quote + 2;
+    offset = quote + 2;
   }
 }
 
-/** What a text in quotes says. */
+/** Removes the quotes of a string literal. */
 export function unquoted(raw: string): string {
   return raw.slice(1, -1).replaceAll("''", "'");
 }
 
 const operators: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'le', 'gt', 'ge'];
 
-/** Words that people write for an operator. */
-const slips: Readonly<Record<string, string>> = {
+/** Hints for words that are mistaken for an operator. */
+const operatorHints: Readonly<Record<string, string>> = {
   is: 'Write `eq`.',
   equals: 'Write `eq`.',
   equal: 'Write `eq`.',
@@ -251,23 +255,23 @@ const slips: Readonly<Record<string, string>> = {
   has: 'Write `eq`.',
 };
 
-/** An operator, with where it stands, and its value; or `in` and its list. */
+/** An operator with its span and its literal, or `in` with its list. */
 interface Operation {
   readonly span: Token;
   readonly operator: ComparisonOperator | 'in';
   readonly literals: readonly [Literal, ...Literal[]];
 }
 
-/** `isId`: a GUID may stand without quotes, as two public clients write it. */
+/** `isId`: accepts a GUID without quotes, as two public clients write it. */
 export function parseOperation(cursor: Cursor, isId = false): Operation {
   const span = cursor.peek();
   const operator = cursor.takeOneOf([...operators, 'in']);
   if (operator === undefined) {
     return cursor.failUnexpected({
       code: 'missing-operator',
-      message: 'A comparison is missing here.',
+      message: 'An operator is missing.',
       expected: '`eq`, `ne`, `lt`, `le`, `gt` or `ge`',
-      hint: span.kind === 'word' ? entryOf(slips, span.raw.toLowerCase()) : null,
+      hint: span.kind === 'word' ? entryOf(operatorHints, span.raw.toLowerCase()) : null,
     });
   }
   if (operator !== 'in') return { span, operator, literals: [parseLiteral(cursor, isId)] };
@@ -281,15 +285,15 @@ export function parseOperation(cursor: Cursor, isId = false): Operation {
   return { span, operator, literals };
 }
 
-const wanted = {
+const missingLiteral = {
   code: 'missing-value',
-  message: 'A value is missing here.',
-  expected: 'a text in single quotes, a number, a date, true or false',
+  message: 'A literal is missing.',
+  expected: 'a string in single quotes, a number, a date, true or false',
 } as const;
 
 const dateForm = 'a date such as 2024-05-01T00:00:00.000Z';
 
-/** The form of ids. */
+/** Form of product ids. */
 export const guid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function parseLiteral(cursor: Cursor, isId: boolean): Literal {
@@ -301,7 +305,7 @@ function parseLiteral(cursor: Cursor, isId: boolean): Literal {
 
 function bareId(cursor: Cursor): Literal {
   const token = cursor.take();
-  const hint = `Write ${named(showText(token.raw))}.`;
+  const hint = `Write ${quoted(showText(token.raw))}.`;
   cursor.warn(token, undocumentedForm('The id has no quotes.', hint));
   return { type: 'text', value: token.raw };
 }
@@ -312,62 +316,65 @@ function literalOf(cursor: Cursor, token: Token): Literal {
   if (kind === 'number') {
     const value = Number(cursor.take().raw);
     if (Number.isFinite(value)) return { type: 'number', value };
-    const message = `${named(raw)} is beyond the numbers that can be compared.`;
+    const message = `${quoted(raw)} is out of range.`;
     return cursor.fail(token, { code: 'invalid-number', message });
   }
   if (kind === 'date') {
     const us = readFilterDate(cursor.take().raw);
     if (us !== null) return { type: 'date', us };
-    const message = `${named(raw)} is not a date of the calendar, or not a time of the day.`;
+    const message = `${quoted(raw)} is not a valid date or time.`;
     return cursor.fail(token, { code: 'invalid-date', message, expected: dateForm });
   }
   const truth = cursor.takeOneOf(['true', 'false']);
   if (truth !== undefined) return { type: 'boolean', value: truth === 'true' };
   if (kind === 'word') failWord(cursor, token);
   if (kind === 'odd' && /^[\w.:+-]{2,}$/.test(raw)) failNumeral(cursor, token);
-  return cursor.failUnexpected(wanted);
+  return cursor.failUnexpected(missingLiteral);
 }
 
-/** Words that stand right before a quoted value in the language of the retired hub (OData 2). */
+/** Prefixes of quoted literals in the language of the retired hub (OData 2). */
 const prefixes = /^(?:datetime|datetimeoffset|guid|time|duration|binary|geometry|geography)$/i;
 
 function failWord(cursor: Cursor, token: Token): never {
   const { raw, start, end } = token;
   const value = cursor.peekSecond();
   if (prefixes.test(raw) && value.kind === 'text' && value.start === end) {
-    const bare = named(/^date/i.test(raw) ? unquoted(value.raw) : value.raw);
-    const message = `\`${raw}'…'\` is a form of the retired hub.`;
-    const hint = `Write the value alone: ${bare}`;
+    const bare = quoted(/^date/i.test(raw) ? unquoted(value.raw) : value.raw);
+    const message = `\`${raw}'…'\` is a form of the retired hub (OData 2).`;
+    const hint = `Write only the literal: ${bare}`;
     cursor.fail({ start, end: value.end }, { code: 'retired-form', message, hint });
   }
   if (/^null$/i.test(raw)) {
-    const message = 'null is not a value here: an absent value cannot be asked for.';
-    cursor.fail(token, { ...wanted, message });
+    const message = '`null` is not supported: there is no condition for absent values.';
+    cursor.fail(token, { ...missingLiteral, message });
   }
-  if (/^(?:and|or)$/i.test(raw)) cursor.failUnexpected(wanted);
+  if (/^(?:and|or)$/i.test(raw)) cursor.failUnexpected(missingLiteral);
   failUnquoted(cursor, token);
 }
 
 function failUnquoted(cursor: Cursor, token: Token): never {
-  const fault = { message: `${named(token.raw)} is not a value.`, expected: wanted.expected };
+  const fault = {
+    message: `${quoted(token.raw)} is not a literal.`,
+    expected: missingLiteral.expected,
+  };
   if (findField(token.raw) !== undefined) {
-    const hint = 'A field can only be compared with a value.';
+    const hint = 'A property can only be compared with a literal.';
     cursor.fail(token, { code: 'not-comparable', ...fault, hint });
   }
-  const hint = `Put texts in single quotes: ${named(showText(token.raw))}`;
+  const hint = `Put strings in single quotes: ${quoted(showText(token.raw))}`;
   cursor.fail(token, { code: 'unquoted-text', ...fault, hint });
 }
 
-/** Digits that are neither a number nor a date: a slip in one of these, or an id without quotes. */
+/** Fails for an invalid number or date, or an id without quotes. */
 function failNumeral(cursor: Cursor, token: Token): never {
   if (/^\d{4}-\d\d?(?:-|$)/.test(token.raw)) {
-    const message = `${named(token.raw)} is not a date that can be read.`;
+    const message = `${quoted(token.raw)} is not a valid date.`;
     const hint =
-      'A time has hours, minutes and seconds, then Z or an offset such as +02:00, or nothing.';
+      'A time needs hours, minutes and seconds; Z or an offset such as +02:00 may follow.';
     cursor.fail(token, { code: 'invalid-date', message, expected: dateForm, hint });
   }
   if (/^[+-]?[\d.]+$/.test(token.raw)) {
-    const message = `${named(token.raw)} is not a number.`;
+    const message = `${quoted(token.raw)} is not a number.`;
     cursor.fail(token, { code: 'invalid-number', message, expected: 'a number such as 20 or 0.5' });
   }
   failUnquoted(cursor, token);

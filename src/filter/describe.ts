@@ -1,4 +1,4 @@
-/** Says in plain words what a filter asks for. */
+/** Explains a filter in plain English. */
 
 import { formatDateUs } from '../domain/dates.ts';
 import type {
@@ -15,8 +15,8 @@ import { boxesOf, toShape } from './geometry/shape.ts';
 import { attributeReading } from './values.ts';
 
 /**
- * One line for each part, those of a group indented under it: `all of:`, `  collection is SENTINEL-2`. The lines hold
- * printable characters only.
+ * Returns one line for each condition, indented under its group: `all of:`, `  collection is SENTINEL-2`. The lines
+ * contain only printable characters.
  */
 export function describeFilter(tree: FilterTree): string[] {
   switch (tree.node) {
@@ -37,7 +37,7 @@ export function describeFilter(tree: FilterTree): string[] {
       return [`${showText(name)} ${words[operator]} ${showValue(literal)}`];
     }
     case 'intersects':
-      return [describePlace(tree.geometry)];
+      return [describeArea(tree.geometry)];
   }
 }
 
@@ -47,22 +47,22 @@ function indented(tree: FilterTree): string[] {
 
 const textVerbs = {
   contains: 'contains',
-  startswith: 'begins with',
+  startswith: 'starts with',
   endswith: 'ends with',
 } as const;
 
-/** Fields whose names say little by themselves; of the others the name is the label. */
+/** Labels of properties; the others are shown by name. */
 const labels: Readonly<Record<string, string>> = {
-  Name: 'name',
-  Id: 'id',
+  Name: 'product name',
+  Id: 'product id',
   'Collection/Name': 'collection',
   'ContentDate/Start': 'sensing start',
   'ContentDate/End': 'sensing end',
-  PublicationDate: 'publication',
-  ModificationDate: 'last modification',
+  PublicationDate: 'publication date',
+  ModificationDate: 'modification date',
   OriginDate: 'origin date',
-  DeletionDate: 'deletion',
-  DeletionCause: 'cause of deletion',
+  DeletionDate: 'deletion date',
+  DeletionCause: 'deletion cause',
 };
 
 function labelOf(field: string): string {
@@ -72,9 +72,9 @@ function labelOf(field: string): string {
 const verbs: Readonly<Record<ComparisonOperator, string>> = {
   eq: 'is',
   ne: 'is not',
-  lt: 'is below',
+  lt: 'is less than',
   le: 'is at most',
-  gt: 'is above',
+  gt: 'is greater than',
   ge: 'is at least',
 };
 
@@ -108,35 +108,35 @@ function showValue(literal: Literal): string {
   }
 }
 
-/** A text as it is; in quotes when it is empty or begins or ends with a blank. */
+/** Returns a string, in quotes if it is empty or starts or ends with a space. */
 function showText(text: string): string {
   return text === text.trim() && text !== '' ? printable(text) : `'${printable(text)}'`;
 }
 
-/** `place meets POLYGON of 5 points between 4°E 50°N and 5°E 51°N`. */
-function describePlace(geometry: Geometry): string {
+/** `footprint intersects POLYGON with 5 points, from 4°E 50°N to 5°E 51°N`. */
+function describeArea(geometry: Geometry): string {
   const type = geometry.type.toUpperCase();
   const positions = positionsOf(geometry);
   const [first] = positions;
   if (first !== undefined && positions.length === 1) {
-    return `place meets ${type} ${showPosition(first)}`;
+    return `footprint intersects ${type} ${showPosition(first)}`;
   }
   const [box, other] = boxesOf(toShape(geometry));
-  if (box === undefined) return `place meets an empty ${type}`;
-  // A box that only touches the antimeridian has one without width on the other side.
+  if (box === undefined) return `footprint intersects an empty ${type}`;
+  // If a box only touches the antimeridian, the box on the other side has no width.
   const crosses = other !== undefined && other.east > -180;
   const southWest = showPosition([box.west, box.south]);
   const northEast = showPosition([crosses ? other.east : box.east, box.north]);
   const across = crosses ? ', across the antimeridian' : '';
-  const extent = `between ${southWest} and ${northEast}${across}`;
-  return `place meets ${type} of ${positions.length} points ${extent}`;
+  const extent = `from ${southWest} to ${northEast}${across}`;
+  return `footprint intersects ${type} with ${positions.length} points, ${extent}`;
 }
 
 function showPosition([longitude, latitude]: Position): string {
   return `${degrees(longitude, 'E', 'W')} ${degrees(latitude, 'N', 'S')}`;
 }
 
-/** Four digits are some ten metres. */
+/** Rounds to four digits, about ten metres. */
 function degrees(value: number, positive: string, negative: string): string {
   const rounded = Number(value.toFixed(4));
   if (rounded === 0) return '0°';

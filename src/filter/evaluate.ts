@@ -9,9 +9,9 @@ import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate }
 export type ProductTest = (product: ProductView) => boolean;
 
 /**
- * Compiles a filter once, to be asked of many products. Logic has two values, after OData 4.01's rules for absent
- * values: a condition on an absent value is false, but for `ne`, which is true; `not` simply negates. An unknown field
- * is absent everywhere. The result never throws.
+ * Compiles a filter for many products. Conditions are true or false, by the rules of OData 4.01 for absent values: a
+ * condition on an absent value is false, except `ne`, which is true; `not` negates. An unknown property is always
+ * absent. The result never throws.
  */
 export function compileFilter(tree: FilterTree): ProductTest {
   switch (tree.node) {
@@ -40,16 +40,16 @@ export function compileFilter(tree: FilterTree): ProductTest {
     }
     case 'in': {
       const { read, literalOf } = fieldReading(tree.field);
-      const wanted = new Set(tree.literals.map(literalOf));
+      const accepted = new Set(tree.literals.map(literalOf));
       return (product) => {
         const value = read(product);
-        return value !== null && wanted.has(value);
+        return value !== null && accepted.has(value);
       };
     }
     case 'text':
       return compileText(tree.function, tree.field, tree.text);
     case 'attribute': {
-      // `any` over the attributes: false where there is none of that name, whatever the operator.
+      // `any` over the attributes is false without one of that name, for every operator.
       const { literal, read } = attributeReading(tree.valueKind, tree.literal);
       const compare = comparisonOf[tree.operator];
       return (product) => {
@@ -84,10 +84,10 @@ function compileText(name: TextFunction, field: string, text: string): ProductTe
   };
 }
 
-/** How a type of field is compared: ids in small letters, truths as 1 and 0. */
+/** Conversion of values and literals for comparison: ids in lower case, Booleans as 1 and 0. */
 interface TypeReading {
   readonly read: (product: ProductView, name: string) => Comparable | null;
-  /** Null for a literal of another type. */
+  /** Null for a literal of a different type. */
   readonly literalOf: (literal: Literal) => Comparable | null;
 }
 

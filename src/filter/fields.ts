@@ -1,4 +1,4 @@
-/** The names that the catalogue knows: fields, attributes and collections (facts, filters 1 and 2). */
+/** Properties, attributes and collections of the catalogue (facts, filters 1 and 2). */
 import {
   type AttributeKind,
   attributeKinds,
@@ -12,7 +12,7 @@ export interface Field {
   /** In its published spelling. */
   readonly name: string;
   readonly type: FieldType;
-  /** Those that have it. */
+  /** Entities that have the property. */
   readonly entities: readonly Entity[];
 }
 
@@ -32,20 +32,20 @@ const fields: readonly Field[] = [
 
 const fieldByName = new Map(fields.map((one) => [one.name.toLowerCase(), one]));
 
-/** Fields that have a form of condition of their own, and cannot be compared. */
+/** Properties with their own form of condition; they cannot be compared. */
 export const incomparableFields = ['Attributes', 'Footprint'] as const;
 
-/** A field of either entity by its name in any case. */
+/** Finds a property of either entity by name, ignoring case. */
 export function findField(name: string): Field | undefined {
   return fieldByName.get(name.toLowerCase());
 }
 
-/** The fields of an entity that can be compared. */
+/** Returns the properties of an entity that can be compared. */
 export function fieldsOf(entity: Entity): readonly Field[] {
   return fields.filter((one) => one.entities.includes(entity));
 }
 
-/** What `$orderby` takes (facts, filters 1). */
+/** Properties that `$orderby` accepts (facts, filters 1). */
 export const orderableFields = {
   Products: ['ContentDate/Start', 'ContentDate/End', 'PublicationDate', 'ModificationDate'],
   DeletedProducts: ['ContentDate/Start', 'ContentDate/End', 'DeletionDate'],
@@ -53,16 +53,16 @@ export const orderableFields = {
 
 export type OrderableField = (typeof orderableFields)[Entity][number];
 
-/** A field that an entity can be ordered by, by its name in any case, in its published spelling. */
+/** Finds a property for `$orderby` by name, ignoring case; returns the published spelling. */
 export function findOrderableField(entity: Entity, name: string): OrderableField | undefined {
   const lower = name.toLowerCase();
   return orderableFields[entity].find((one) => one.toLowerCase() === lower);
 }
 
 /**
- * Kind and collections of the published attributes: recorded answers of `GET /odata/v1/Attributes(<collection>)`, as
- * CDSETool/CDSETool keeps them (src/cdsetool/_attributes.py, commit c4abbff33d). New ones appear without notice, and
- * products of other collections carry others: an unknown name is a reason to warn, never to refuse.
+ * Type and collections of the published attributes: recorded responses of `GET /odata/v1/Attributes(<collection>)`, as
+ * CDSETool/CDSETool stores them (src/cdsetool/_attributes.py, commit c4abbff33d). New attributes appear without notice,
+ * and products of other collections have others: an unknown name causes a warning, never an error.
  */
 const attributes = {
   USGScollection: 'String L8 L9',
@@ -159,15 +159,15 @@ const attributes = {
   wrsType: 'String L',
 } as const;
 
-/** An attribute that the catalogue publishes, such as `cloudCover`. */
+/** Name of a published attribute, for example `cloudCover`. */
 export type PublishedName = keyof typeof attributes;
 
-/** The kind that a published attribute has. */
+/** Type of a published attribute. */
 export type KindOf<Name extends PublishedName> =
   (typeof attributes)[Name] extends `${infer Kind extends AttributeKind} ${string}` ? Kind : never;
 
-/** The collections in the table's short words. */
-const collectionText: Readonly<Record<string, readonly string[]>> = {
+/** Collections for each abbreviation in the table. */
+const collectionsByAbbreviation: Readonly<Record<string, readonly string[]>> = {
   S1: ['SENTINEL-1'],
   S1RTC: ['SENTINEL-1-RTC'],
   S2: ['SENTINEL-2'],
@@ -185,7 +185,7 @@ const collectionText: Readonly<Record<string, readonly string[]>> = {
 export interface PublishedAttribute {
   readonly name: string;
   readonly kind: AttributeKind;
-  /** The collections whose products carry it. */
+  /** Collections whose products have the attribute. */
   readonly collections: readonly string[];
 }
 
@@ -193,23 +193,27 @@ export const publishedAttributes: readonly PublishedAttribute[] = Object.entries
   ([name, entry]) => {
     const [kindName, ...words] = entry.split(' ');
     const kind = attributeKinds.find((one) => one === kindName) ?? 'String';
-    return { name, kind, collections: words.flatMap((word) => collectionText[word] ?? []) };
+    return {
+      name,
+      kind,
+      collections: words.flatMap((word) => collectionsByAbbreviation[word] ?? []),
+    };
   },
 );
 
-/** Collections that records name. Those without published attributes: eu-cdse/documentation, APIs/OData.qmd. */
+/** Collections found in records; source of those without published attributes: eu-cdse/documentation, APIs/OData.qmd. */
 export const recordedCollections: ReadonlySet<string> = new Set([
   ...publishedAttributes.flatMap(({ collections }) => collections),
   ...['CCM', 'CLMS', 'GLOBAL-MOSAICS', 'SMOS'],
 ]);
 
-/** All collections that are known; others may exist. */
+/** Known collections; others may exist. */
 export const publishedCollections: readonly string[] = [
   ...recordedCollections,
   ...['COP-DEM', 'LANDSAT-8-ESA', 'S2GLC', 'TERRAAQUA'],
 ];
 
-/** The attributes that a collection publishes, in the form of the answer; null for one of which none are known. */
+/** Published attributes of a collection, in the form of the response; null if none are known. */
 export function attributesOf(collection: string) {
   const own = publishedAttributes.filter((one) => one.collections.includes(collection));
   return own.length === 0 ? null : own.map(({ name, kind }) => ({ Name: name, ValueType: kind }));
@@ -217,12 +221,12 @@ export function attributesOf(collection: string) {
 
 const attributeByName = new Map(publishedAttributes.map((one) => [one.name, one]));
 
-/** The kind that an attribute is published with; undefined for names that are not. Case matters. */
+/** Type of a published attribute; undefined for other names. Case-sensitive. */
 export function attributeKindOf(name: string): AttributeKind | undefined {
   return attributeByName.get(name)?.kind;
 }
 
-/** Parts of a record that are left out unless `$expand` names them. */
+/** Parts of a record that are returned only with `$expand`. */
 export const expandables = ['Attributes', 'Assets', 'Locations'] as const;
 export type Expandable = (typeof expandables)[number];
 
@@ -236,7 +240,7 @@ const sharedProperties = [
   ...['Footprint', 'GeoFootprint'],
 ];
 
-/** What `$select` may name, as the records spell it: public clients send the same lists (facts, filters 1 and 3). */
+/** Properties that `$select` accepts, as spelled in records; public clients send the same lists (facts, filters 1 and 3). */
 export const selectable: Readonly<Record<Entity, readonly string[]>> = {
   Products: [
     ...sharedProperties,

@@ -1,15 +1,15 @@
-/** What is wrong with a filter, or a trap in it, and the place in its text. */
+/** Findings of a filter check: errors and warnings with their position in the text. */
 import { cellWidth, printable } from '../domain/text.ts';
 
-/** A part of a text in UTF-16 units; `end` is excluded. At the end of the text both are its length. */
+/** A range of a text, in UTF-16 units; `end` is exclusive. At the end of the text, both are its length. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** What can be found, closed so that programs may act on it. */
+/** Codes of findings; the set is closed, so that programs can act on them. */
 type FindingCode =
-  // the text cannot be read
+  // syntax errors
   | 'too-long'
   | 'too-deep'
   | 'too-many-conditions'
@@ -31,7 +31,7 @@ type FindingCode =
   | 'unknown-function'
   | 'retired-form'
   | 'not-a-filter'
-  // the text can be read, but has no meaning
+  // semantic errors
   | 'unknown-field'
   | 'undocumented-field'
   | 'field-of-other-entity'
@@ -40,7 +40,7 @@ type FindingCode =
   | 'unknown-reference-system'
   | 'invalid-geometry'
   | 'too-intricate'
-  // accepted, but a trap
+  // warnings
   | 'empty'
   | 'capitals'
   | 'precedence'
@@ -60,19 +60,19 @@ type FindingCode =
   | 'odd-order'
   | 'wide-edge';
 
-/** A text with an error is no filter; one with warnings is. */
+/** A filter with an error cannot be used; one with warnings can. */
 export interface FilterFinding extends Span {
   readonly severity: 'error' | 'warning';
   readonly code: FindingCode;
-  /** What is wrong, in one or two sentences. Holds parts of the filter: print with care. */
+  /** One or two sentences. Contains parts of the filter: escape control characters before printing. */
   readonly message: string;
-  /** What could stand at the place. */
+  /** The syntax that is valid at this position. */
   readonly expected?: string;
-  /** What to write instead. */
+  /** Suggested correction. */
   readonly hint?: string;
 }
 
-/** Faults that the catalogue is documented or recorded to refuse (facts, filters 3). */
+/** Errors that the catalogue refuses, as documented or recorded (facts, filters 3). */
 const knownRefusals: ReadonlySet<FindingCode> = new Set([
   'unknown-field',
   'field-of-other-entity',
@@ -84,12 +84,12 @@ const knownRefusals: ReadonlySet<FindingCode> = new Set([
   'retired-form',
 ]);
 
-/** True for an error that the catalogue is known to refuse; of others its answer is not known. */
+/** True for an error that the catalogue is known to refuse; for other errors, its response is unknown. */
 export function isKnownRefusal({ severity, code }: FilterFinding): boolean {
   return severity === 'error' && knownRefusals.has(code);
 }
 
-/** What is wrong, without its place. */
+/** A finding without its position. */
 export type Fault = Pick<FilterFinding, 'code' | 'message'> & {
   readonly expected?: string | undefined;
   readonly hint?: string | null | undefined;
@@ -100,16 +100,16 @@ export function findingAt(
   { start, end }: Span,
   { code, message, expected, hint }: Fault,
 ): FilterFinding {
-  const whatToWrite = { ...(expected ? { expected } : {}), ...(hint ? { hint } : {}) };
-  return { severity, code, message, ...whatToWrite, start, end };
+  const advice = { ...(expected ? { expected } : {}), ...(hint ? { hint } : {}) };
+  return { severity, code, message, ...advice, start, end };
 }
 
-/** A part of the filter for a message, cut when it is long. */
-export function named(raw: string): string {
+/** Quotes a part of the filter for a message; truncates a long one. */
+export function quoted(raw: string): string {
   return `\`${raw.length > 60 ? `${raw.slice(0, 57)}…` : raw}\``;
 }
 
-/** The text is no filter: the first place where it cannot be read, and why. */
+/** Syntax error: the first position that cannot be parsed, and the reason. */
 export class FilterSyntaxError extends Error {
   readonly finding: FilterFinding;
 
@@ -120,29 +120,29 @@ export class FilterSyntaxError extends Error {
   }
 }
 
-/** How much of a long filter is shown, in characters. */
-const shownMax = 70;
+/** Maximum length of the excerpt of a filter, in characters. */
+const excerptMax = 70;
 
-const cut = '…';
+const ellipsis = '…';
 
 /**
- * Several lines: severity and message, the part of the filter around the place, carets under it, what
- * was expected, what to write. Holds printable characters only.
+ * Formats a finding in several lines: severity and message, an excerpt of the filter, carets under the
+ * position, the expected syntax, the hint. Contains only printable characters.
  */
 export function showFinding(text: string, finding: FilterFinding): string {
   const { severity, message, expected, hint } = finding;
-  const lines = [`${severity}: ${message}`, ...showPlace(text, finding)];
+  const lines = [`${severity}: ${message}`, ...showExcerpt(text, finding)];
   if (expected !== undefined) lines.push(`expected: ${expected}`);
   if (hint !== undefined) lines.push(`hint: ${hint}`);
   return lines.map((line) => printable(line.toWellFormed())).join('\n');
 }
 
-/** The filter in one line, and the carets under the place. */
-function showPlace(text: string, { start, end }: FilterFinding): string[] {
-  const from = clipFrom(text, start);
-  const to = Math.min(text.length, from + shownMax);
-  const before = from > 0 ? cut : '';
-  const after = to < text.length ? cut : '';
+/** Returns the excerpt in one line, and the line with the carets. */
+function showExcerpt(text: string, { start, end }: FilterFinding): string[] {
+  const from = excerptStart(text, start);
+  const to = Math.min(text.length, from + excerptMax);
+  const before = from > 0 ? ellipsis : '';
+  const after = to < text.length ? ellipsis : '';
   const shown = `${before}${oneLine(text.slice(from, to))}${after}`;
   const widthOf = (first: number, last: number) => cellWidth(oneLine(text.slice(first, last)));
   const indent = ' '.repeat(before.length + widthOf(from, start));
@@ -150,15 +150,15 @@ function showPlace(text: string, { start, end }: FilterFinding): string[] {
   return [`  ${shown}`, `  ${indent}${carets}`];
 }
 
-/** Where the part that is shown begins: some way before the place, unless all of it fits. */
-function clipFrom(text: string, start: number): number {
-  if (text.length <= shownMax) return 0;
-  const from = Math.max(0, Math.min(start - shownMax / 2, text.length - shownMax));
-  // Not in the middle of a character.
+/** Centres the excerpt on the position, unless the complete filter fits. */
+function excerptStart(text: string, start: number): number {
+  if (text.length <= excerptMax) return 0;
+  const from = Math.max(0, Math.min(start - excerptMax / 2, text.length - excerptMax));
+  // Does not split a surrogate pair.
   return /[\udc00-\udfff]/.test(text[from] ?? '') ? from + 1 : from;
 }
 
-/** Printable, with line breaks and tabs as blanks, so that the carets stand under their place. */
+/** Replaces line breaks and tabs by spaces, so that the carets are aligned. */
 function oneLine(text: string): string {
   return printable(text.toWellFormed().replaceAll(/[\t\r\n]/g, ' '));
 }

@@ -1,4 +1,4 @@
-/** Reads the text of a filter into a tree, by recursive descent along the grammar (facts, filters 1). */
+/** Parses the text of a filter into a tree, by recursive descent (grammar: facts, filters 1). */
 import type { FilterTree, IntersectsNode, TextFunction } from '../domain/filter-tree.ts';
 import { parseAttribute } from './attribute-condition.ts';
 import {
@@ -10,61 +10,61 @@ import {
   unquoted,
 } from './cursor.ts';
 import { findField } from './fields.ts';
-import { type FilterFinding, FilterSyntaxError, named, type Span } from './finding.ts';
+import { type FilterFinding, FilterSyntaxError, quoted, type Span } from './finding.ts';
 import { functionFault, openSearchFault, undocumentedForm, wrappingFault } from './hints.ts';
 import { parseWkt } from './wkt.ts';
 
 export interface ParsedFilter {
   readonly tree: FilterTree;
-  /** Where the nodes, literals, geometries and positions of the tree stood, by identity. */
+  /** Spans of nodes, literals, geometries and positions, by object identity. */
   readonly spans: ReadonlyMap<object, Span>;
-  /** Where the other parts of each condition stood. */
+  /** Spans of the other parts of each condition. */
   readonly parts: ReadonlyMap<object, ConditionParts>;
-  /** Warnings about the form. */
+  /** Warnings about the syntax. */
   readonly findings: readonly FilterFinding[];
 }
 
 /**
- * Reads a filter. Groups flatten: `(a and b) and c` is one `and` of three. Throws FilterSyntaxError at the first place
- * that cannot be read, for a text beyond the limits, and for any NUL: databases end texts there. Whether the fields
- * exist is not asked here.
+ * Parses a filter. Nested groups are flattened: `(a and b) and c` is one `and` with three terms. Throws
+ * FilterSyntaxError at the first position that cannot be parsed, for a text over the limits, and for a NUL character,
+ * which ends strings in databases. Does not check that properties exist.
  */
 export function parseFilter(text: string): ParsedFilter {
   if (text.length > filterLengthMax) {
-    const message = `The filter has ${text.length} characters; ${filterLengthMax} are the most.`;
-    const place = { start: filterLengthMax, end: text.length };
-    throw new FilterSyntaxError(place, { code: 'too-long', message });
+    const message = `The filter has ${text.length} characters; the maximum is ${filterLengthMax}.`;
+    const span = { start: filterLengthMax, end: text.length };
+    throw new FilterSyntaxError(span, { code: 'too-long', message });
   }
   const start = text.indexOf('\0');
   if (start >= 0) {
-    const message = 'The filter holds a NUL character (U+0000), which no name has.';
-    const fault = { code: 'wrong-character', message, hint: 'Leave it out.' } as const;
+    const message = 'The filter contains a NUL character (U+0000).';
+    const fault = { code: 'wrong-character', message, hint: 'Remove it.' } as const;
     throw new FilterSyntaxError({ start, end: start + 1 }, fault);
   }
   const wrapping = wrappingFault(text);
   if (wrapping !== null) throw new FilterSyntaxError(wrapping, wrapping);
   const cursor = new Cursor(text);
   const tree = parseGroup(cursor, 'or');
-  if (cursor.peek().kind !== 'end') failJoint(cursor);
+  if (cursor.peek().kind !== 'end') failAfterCondition(cursor);
   return { tree, spans: cursor.spans, parts: cursor.parts, findings: cursor.warnings };
 }
 
-/** Conditions joined by `or`, each of which may be conditions joined by `and`. */
-function parseGroup(cursor: Cursor, joint: 'and' | 'or'): FilterTree {
+/** Parses conditions joined by `or`, each of which may be conditions joined by `and`. */
+function parseGroup(cursor: Cursor, operator: 'and' | 'or'): FilterTree {
   const { start } = cursor.peek();
   const terms: FilterTree[] = [];
   do {
-    terms.push(joint === 'or' ? parseTermOfOr(cursor, terms.length > 0) : parseUnary(cursor));
-  } while (cursor.takeOneOf([joint]) !== undefined);
+    terms.push(operator === 'or' ? parseTermOfOr(cursor, terms.length > 0) : parseUnary(cursor));
+  } while (cursor.takeOneOf([operator]) !== undefined);
   const [first, second] = terms;
   if (first !== undefined && second === undefined) return first;
-  const flat = terms.flatMap((term) => (term.node === joint ? term.terms : [term]));
-  const group = { node: joint, terms: flat };
+  const flat = terms.flatMap((term) => (term.node === operator ? term.terms : [term]));
+  const group = { node: operator, terms: flat };
   cursor.spans.set(group, { start, end: cursor.lastEnd });
   return group;
 }
 
-/** Reads a part, and gives the levels that its own canonical text has. */
+/** Parses a part, and returns the nesting of its canonical form. */
 function withLevels(cursor: Cursor, read: () => FilterTree) {
   const before = cursor.deepest;
   cursor.deepest = cursor.depth;
@@ -76,15 +76,15 @@ function withLevels(cursor: Cursor, read: () => FilterTree) {
 }
 
 /**
- * An `and` inside an `or`. Written without parentheses it takes a level more in the canonical text, and its meaning
- * rests on a precedence that the catalogue does not document.
+ * Parses an `and` group inside an `or`. Without parentheses, its canonical form has one more level, and its meaning
+ * depends on an operator precedence that the catalogue does not document.
  */
-function parseTermOfOr(cursor: Cursor, follows: boolean): FilterTree {
+function parseTermOfOr(cursor: Cursor, hasPrevious: boolean): FilterTree {
   const { term, levels, span } = withLevels(cursor, () => parseGroup(cursor, 'and'));
   const isBare = term.node === 'and' && !cursor.parenthesised.has(term);
-  if (!isBare || !(follows || cursor.isKeyword('or'))) return term;
+  if (!isBare || !(hasPrevious || cursor.isKeyword('or'))) return term;
   cursor.deepen(span, levels + 1);
-  const message = '`and` binds before `or` here, as in OData; the catalogue does not document it.';
+  const message = '`and` precedes `or`, as in OData; the catalogue does not document this.';
   cursor.warn(span, { code: 'precedence', message, hint: 'Put parentheses around this part.' });
   return term;
 }
@@ -94,13 +94,14 @@ function parseUnary(cursor: Cursor): FilterTree {
   const { start } = cursor.takeKeyword('not');
   if (cursor.isKeyword('not')) {
     const message = '`not` cannot follow `not`.';
-    cursor.failUnexpected({ message, hint: 'Put parentheses: not (not (…)).' });
+    cursor.failUnexpected({ message, hint: 'Add parentheses: not (not (…)).' });
   }
   const isBare = cursor.peek().raw !== '(';
   const { term, levels, span } = withLevels(cursor, () => parsePrimary(cursor));
   if (isBare) cursor.deepen(span, levels + 1);
   if (isBare && (term.node === 'comparison' || term.node === 'in')) {
-    const message = '`not` stands before a bare comparison; how far it reaches is not documented.';
+    const message =
+      'The catalogue does not document `not` before a comparison without parentheses.';
     cursor.warn(span, { code: 'precedence', message, hint: 'Put the comparison in parentheses.' });
   }
   const node = { node: 'not', term } as const;
@@ -115,30 +116,30 @@ function parsePrimary(cursor: Cursor): FilterTree {
   cursor.deepen(opening, cursor.depth);
   const tree = parseGroup(cursor, 'or');
   if (cursor.peek().kind === 'end') {
-    const message = `The parenthesis that opens at character ${opening.start + 1} is never closed.`;
+    const message = `The parenthesis at character ${opening.start + 1} is not closed.`;
     cursor.failUnexpected({ code: 'missing-parenthesis', message, expected: '`)`' });
   }
-  if (!cursor.isSymbol(')')) failJoint(cursor);
+  if (!cursor.isSymbol(')')) failAfterCondition(cursor);
   cursor.take();
   cursor.depth -= 1;
   cursor.parenthesised.add(tree);
   return tree;
 }
 
-/** Between two conditions stands something else than `and` or `or`. */
-function failJoint(cursor: Cursor): never {
+/** Fails for anything but `and`, `or` or the end after a condition. */
+function failAfterCondition(cursor: Cursor): never {
   const { kind, raw } = cursor.peek();
   const expected = cursor.depth > 0 ? '`and`, `or` or `)`' : '`and`, `or` or the end';
   if (raw === ')') {
-    const message = 'No parenthesis is open that this one could close.';
+    const message = 'There is no matching open parenthesis.';
     cursor.failUnexpected({ code: 'missing-parenthesis', message, expected });
   }
   if (kind !== 'word' && raw !== '(') cursor.failUnexpected({ expected });
   if (/^(?:eq|ne|lt|le|gt|ge)$/i.test(raw)) {
-    const hint = 'A function is a condition by itself: leave out the comparison.';
+    const hint = 'A function is a complete condition: remove the comparison.';
     cursor.failUnexpected({ expected, hint });
   }
-  const message = `\`and\` or \`or\` is missing before ${named(raw)}.`;
+  const message = `\`and\` or \`or\` is missing before ${quoted(raw)}.`;
   cursor.failUnexpected({ code: 'missing-joint', message, expected });
 }
 
@@ -146,7 +147,7 @@ const textFunctions: readonly TextFunction[] = ['contains', 'startswith', 'endsw
 const reserved = /^(?:and|or|not|in|eq|ne|lt|le|gt|ge|true|false|null)$/i;
 const [intersectsFunction, shortIntersects] = ['OData.CSC.Intersects', 'Intersects'];
 
-/** Reads one condition: a comparison, a text function, an attribute's value, or a place. */
+/** Parses one condition: a comparison, a string function, an attribute condition or an intersection. */
 function parseCondition(cursor: Cursor): FilterTree {
   const token = cursor.peek();
   const { kind, raw } = token;
@@ -158,8 +159,8 @@ function parseCondition(cursor: Cursor): FilterTree {
   if (cursor.takeOneOf([intersectsFunction])) return parseIntersects(cursor, start);
   // As two public clients write it.
   if (cursor.takeOneOf([shortIntersects])) {
-    const what = 'The function is written without its prefix.';
-    cursor.warn(token, undocumentedForm(what, `Write ${intersectsFunction}.`));
+    const problem = 'The function has no prefix.';
+    cursor.warn(token, undocumentedForm(problem, `Write ${intersectsFunction}.`));
     return parseIntersects(cursor, start);
   }
   if (/^attributes\//i.test(raw)) return parseAttribute(cursor);
@@ -172,10 +173,10 @@ function failCondition(cursor: Cursor, { kind, raw }: Token): never {
   cursor.failUnexpected({
     code: 'missing-condition',
     message: isValue
-      ? `A condition cannot begin with the value ${named(raw)}.`
-      : 'A condition is missing here.',
+      ? `A condition cannot start with the literal ${quoted(raw)}.`
+      : 'A condition is missing.',
     expected: "a condition such as Name eq '…', contains(Name,'…') or OData.CSC.Intersects(…)",
-    hint: isValue ? 'Write the field first, then the operator, then the value.' : null,
+    hint: isValue ? 'Write the property first, then the operator, then the literal.' : null,
   });
 }
 
@@ -197,18 +198,18 @@ function parseComparison(cursor: Cursor): FilterTree {
 function parseText(cursor: Cursor, name: TextFunction, start: number): FilterTree {
   cursor.takeSymbol('(');
   if (cursor.peek().kind === 'text') {
-    const message = `The field comes first in ${name}.`;
-    cursor.failUnexpected({ message, expected: 'a field', hint: `Write ${name}(Name,'…').` });
+    const message = `The property is the first argument of ${name}.`;
+    cursor.failUnexpected({ message, expected: 'a property', hint: `Write ${name}(Name,'…').` });
   }
-  if (cursor.peek().kind !== 'word') cursor.failUnexpected({ expected: 'a field' });
+  if (cursor.peek().kind !== 'word') cursor.failUnexpected({ expected: 'a property' });
   const field = cursor.take();
   cursor.takeSymbol(',');
   const token = cursor.peek();
   if (token.kind !== 'text') {
     const isValue = token.kind === 'word' || token.kind === 'number' || token.kind === 'date';
-    const hint = `Put it in single quotes: ${named(`'${token.raw}'`)}`;
+    const hint = `Put strings in single quotes: ${quoted(`'${token.raw}'`)}`;
     const fault = isValue ? ({ code: 'unquoted-text', hint } as const) : {};
-    cursor.failUnexpected({ expected: 'a text in single quotes', ...fault });
+    cursor.failUnexpected({ expected: 'a string in single quotes', ...fault });
   }
   const text = unquoted(cursor.take().raw);
   cursor.takeSymbol(')', { code: 'missing-parenthesis' });
@@ -216,14 +217,14 @@ function parseText(cursor: Cursor, name: TextFunction, start: number): FilterTre
   return cursor.add(node, start, { field, text: token });
 }
 
-/** A field in its published spelling when it is known, else as written. */
+/** Returns the published spelling of a known property; other names as written. */
 function publishedName({ raw }: Token): string {
   return findField(raw)?.name ?? raw;
 }
 
 const geographyForm = "geography'SRID=4326;POLYGON((4 50,5 50,5 51,4 51,4 50))'";
 
-/** Reads what follows the function: `(area=geography'SRID=4326;…')`. */
+/** Parses the argument of the function: `(area=geography'SRID=4326;…')`. */
 function parseIntersects(cursor: Cursor, start: number): FilterTree {
   cursor.takeSymbol('(');
   const argument = parseArgument(cursor);
@@ -233,7 +234,7 @@ function parseIntersects(cursor: Cursor, start: number): FilterTree {
   return cursor.add(node, start, { srid: srid.span });
 }
 
-/** Takes `area=` or `Footprint=`; a comma instead of the sign is a form of two public clients. */
+/** Parses `area=` or `Footprint=`; two public clients write a comma instead of the equals sign. */
 function parseArgument(cursor: Cursor): IntersectsNode['argument'] {
   const argument = cursor.takeOneOf(['area', 'Footprint']);
   const hint = `Write ${intersectsFunction}(area=${geographyForm}).`;
@@ -241,21 +242,21 @@ function parseArgument(cursor: Cursor): IntersectsNode['argument'] {
   const isComma = cursor.isSymbol(',');
   const sign = isComma ? cursor.take() : cursor.takeSymbol('=', { hint });
   if (isComma) {
-    const what = 'A comma stands where the documentation has an equals sign.';
-    cursor.warn(sign, undocumentedForm(what, `Write ${argument}=geography'…'.`));
+    const problem = 'The documentation has an equals sign instead of the comma.';
+    cursor.warn(sign, undocumentedForm(problem, `Write ${argument}=geography'…'.`));
   }
   return argument;
 }
 
-/** Takes `geography'…'`; the text must follow the word at once. */
+/** Parses `geography'…'`, which must not contain a space before the quote. */
 function parseGeography(cursor: Cursor): Token {
   if (!cursor.isKeyword('geography')) cursor.failUnexpected({ expected: geographyForm });
   const { end } = cursor.takeKeyword('geography');
   const { kind, start } = cursor.peek();
   if (kind !== 'text') cursor.failUnexpected({ expected: geographyForm });
   if (start > end) {
-    const message = 'No blank may stand between `geography` and its text.';
-    const fault = { code: 'wrong-character', message, hint: 'Leave out the blank.' } as const;
+    const message = 'A space is not allowed after `geography`.';
+    const fault = { code: 'wrong-character', message, hint: 'Remove the space.' } as const;
     cursor.fail({ start: end, end: start }, fault);
   }
   return cursor.take();

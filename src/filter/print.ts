@@ -1,4 +1,4 @@
-/** Writes a tree as the text of a filter, in one canonical form. */
+/** Prints a tree as the text of a filter, in the canonical form. */
 
 import { formatDateUs } from '../domain/dates.ts';
 import type {
@@ -11,9 +11,9 @@ import type {
 } from '../domain/filter-tree.ts';
 
 /**
- * The text of a tree, in documented forms wherever there is one: a group within a group stands in
- * parentheses, an attribute's value has its kind before it, dates are UTC with six digits. Reading it
- * gives the same tree, within the limits of a filter.
+ * Prints a tree, in documented forms where they exist: nested groups in parentheses, attribute values
+ * with a type cast, dates in UTC with six digits. Parsing the text returns the same tree, within the
+ * limits of a filter.
  */
 export function printFilter(tree: FilterTree): string {
   switch (tree.node) {
@@ -45,7 +45,7 @@ function printTerm(term: FilterTree): string {
   return isGroup ? `(${printFilter(term)})` : printFilter(term);
 }
 
-/** A condition on an attribute; its value is written as the language has it. */
+/** Returns a condition on an attribute; `value` is the literal as text. */
 export function attributeForm(
   name: string,
   kind: AttributeKind,
@@ -57,7 +57,7 @@ export function attributeForm(
   return `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq ${showText(name)} and ${condition})`;
 }
 
-/** `POLYGON((4 50,5 50,5 51,4 50))`: longitude first, no blanks that are not needed. */
+/** `POLYGON((4 50,5 50,5 51,4 50))`: longitude first, no unnecessary spaces. */
 function printWkt({ type, coordinates }: Geometry): string {
   const places =
     type === 'Point'
@@ -79,12 +79,12 @@ function isPosition(places: Places): places is Position {
   return typeof places[0] === 'number';
 }
 
-/** A text in single quotes, those in it doubled. */
+/** Returns a string literal: in single quotes, with quotes inside doubled. */
 export function showText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A number so that reading it gives the same one. */
+/** Returns a number literal that parses to the same number. */
 export function showNumber(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }

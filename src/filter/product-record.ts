@@ -1,16 +1,16 @@
-/** Reaches into records whose parts may be missing, or not be what they should be. */
+/** Reads product records with missing or malformed parts. */
 import { recordedCollections } from './fields.ts';
 
-/** JSON of the catalogue; nothing in it is certain to be there. */
+/** JSON of the catalogue; any part may be missing. */
 export type ProductRecord = Readonly<Record<string, unknown>>;
 
-/** A member of an object; undefined where it has none, or is no object. */
+/** Returns a member of an object; undefined if it has none, or is not an object. */
 export function partOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return (value as ProductRecord)[name];
 }
 
-/** The record in a body (`value`, or `Value` as in old ones), or null when it came without one. */
+/** Returns the record in a body (`value`, or `Value` in old ones); null if there is none. */
 export function recordIn(document: unknown, index: number): ProductRecord | null {
   const item: unknown = Array.isArray(document) ? document[index] : document;
   if (!isRecord(item)) return null;
@@ -27,10 +27,10 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Made of another collection's products, and so carrying its platform: their folder says more. */
+/** Collections derived from another one: their products have its platform, so the folder decides. */
 const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
 
-/** How names of products begin (documentation of each mission's file names). */
+/** Prefixes of product names (documentation of each mission's file names). */
 const prefixes: readonly (readonly [RegExp, string])[] = [
   [/^S1[A-D_]_/, 'SENTINEL-1'],
   [/^S2[A-D_]_/, 'SENTINEL-2'],
@@ -46,8 +46,8 @@ const prefixes: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * The collection's published name: by the platform, else from the folder in `S3Path`
- * (`/eodata/Sentinel-2/…`), else from the beginning of the name. Null rather than a guess.
+ * Returns the published name of the collection, from the platform, else the folder in `S3Path`
+ * (`/eodata/Sentinel-2/…`), else the prefix of the product name. Null if none is known.
  */
 export function collectionOf(record: ProductRecord): string | null {
   const path = textOrNull(record.S3Path) ?? '';
@@ -58,7 +58,7 @@ export function collectionOf(record: ProductRecord): string | null {
   return published(platformOf(record)) ?? folder ?? byName;
 }
 
-/** The attribute platformShortName; old records write names in small letters. */
+/** Value of platformShortName; old records have attribute names in lower case. */
 function platformOf({ Attributes: attributes }: ProductRecord): string | null {
   if (!Array.isArray(attributes)) return null;
   const found = attributes.find(

@@ -1,4 +1,4 @@
-/** A product record as a filter sees it: read field by field, of any age and with any part missing. */
+/** View of a product record for filters; any part of the record may be missing, and old forms are read. */
 import {
   type AttributeKind,
   attributeKinds,
@@ -17,20 +17,20 @@ import { asNumber, readFilterDate } from './values.ts';
 
 interface StoredAttribute {
   kind: AttributeKind;
-  /** As in the record: a String attribute may hold a number. Never undefined. */
+  /** As in the record: a String attribute may contain a number. Never undefined. */
   value: unknown;
 }
 
-/** All values are null where the record does not say. */
+/** Values are null if the record does not have them. */
 export interface ProductView {
   /** `Name`, `Id`, `Collection/Name` or `DeletionCause`. */
   text(field: string): string | null;
   /** `ContentDate/Start`, `PublicationDate`, …: microseconds since 1970, UTC. */
   dateUs(field: string): number | null;
   readonly online: boolean | null;
-  /** The first attribute of this name; case matters. */
+  /** The first attribute of this name; case-sensitive. */
   attribute(name: string): StoredAttribute | null;
-  /** Read once; null also when it holds no place at all. */
+  /** Read once; also null for an empty geometry. */
   footprint(): Shape | null;
   geometry(): Geometry | null;
 }
@@ -43,7 +43,7 @@ const dateFields: ReadonlySet<string> = new Set([
   'DeletionDate',
 ]);
 
-/** The view of a record. Never throws; parts are read when they are asked for. */
+/** Creates the view of a record. Never throws; parts are read on first use. */
 export function productView(record: ProductRecord): ProductView {
   const attributes = once(() => attributesOf(record));
   const geometry = once(
@@ -51,7 +51,7 @@ export function productView(record: ProductRecord): ProductView {
       readFootprintText(textOrNull(record.Footprint) ?? '') ??
       readFootprintObject(record.GeoFootprint),
   );
-  // Some answers of the catalogue name it.
+  // Some responses of the catalogue contain it.
   const collection = once(
     () => textOrNull(partOf(record.Collection, 'Name')) ?? collectionOf(record),
   );
@@ -77,7 +77,7 @@ export function productView(record: ProductRecord): ProductView {
   };
 }
 
-/** A product as a GeoJSON feature (RFC 7946, 3.2); without a footprint the geometry is null. It must have its record. */
+/** A product as a GeoJSON feature (RFC 7946, 3.2); without a footprint the geometry is null. Requires the record. */
 export function toFeature(product: FoundProduct, catalogueUrl: string) {
   const { row, record } = product;
   const geometry = productView(record).geometry();
@@ -133,25 +133,25 @@ const geoJsonTypes: Readonly<Record<string, Geometry['type']>> = {
 };
 
 /**
- * Reads `geography'SRID=4326;POLYGON ((…))'` as records carry it, in time linear in its length; null when it cannot be
- * read. Rings may be open, cross themselves or lie outside of the globe; coordinates after the first two are left out.
+ * Parses `geography'SRID=4326;POLYGON ((…))'` from a record, in time linear in its length; null if it cannot be
+ * parsed. Rings may be open, self-intersecting or out of range; coordinates after the first two are ignored.
  */
 function readFootprintText(text: string): Geometry | null {
   const [, word = '', body = ''] = footprintForm.exec(text) ?? [];
   const type = geoJsonTypes[word.toUpperCase()];
   const lists = listsIn(body);
   if (type === 'Point') return readFootprintObject({ type, coordinates: lists?.[0] });
-  // Each point may have parentheses of its own.
+  // Each point may be in parentheses.
   const coordinates = type === 'MultiPoint' ? lists?.map(onlyItem) : lists;
   return readFootprintObject({ type, coordinates });
 }
 
 const position =
   /(?<![^\s(),])([^\s(),]+)\s+([^\s(),]+)(?:\s+[+-]?[\d.]+(?:e[+-]?\d+)?(?![^\s(),]))*/gi;
-/** Forms of numbers that JSON does not have: `+1`, `.5`, `5.`, `007`. */
+/** Numbers that are invalid in JSON: `+1`, `.5`, `5.`, `007`. */
 const oddNumber = /(?<![^\s(),])(?:\+|-?\.|-?0\d)|\.(?!\d)/;
 
-/** The lists of positions in well-known text, read as JSON; null for what is none, and where one is empty. */
+/** Parses the position lists of well-known text as JSON; null for malformed text, and if a list is empty. */
 function listsIn(body: string): readonly unknown[] | null {
   if (/\(\s*\)/.test(body)) return null;
   const usual = oddNumber.test(body)
@@ -166,7 +166,7 @@ function onlyItem(list: unknown): unknown {
   return Array.isArray(list) && list.length === 1 ? list[0] : list;
 }
 
-/** Reads a record's GeoFootprint: GeoJSON, as it is; null when unreadable. */
+/** Reads the GeoFootprint (GeoJSON) of a record without validation; null if it cannot be read. */
 function readFootprintObject(value: unknown): Geometry | null {
   const [type, coordinates] = [partOf(value, 'type'), partOf(value, 'coordinates')];
   if (!Array.isArray(coordinates) || coordinates.length === 0) return null;

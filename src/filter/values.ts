@@ -1,21 +1,21 @@
-/** Reads values that are compared as one type, and compares them (decision 35). */
+/** Converts values to the type of a comparison, and compares them (decision 35). */
 
 import { parseDate } from '../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator, Literal } from '../domain/filter-tree.ts';
 import { textOrNull } from './product-record.ts';
 
-/** Values that can be compared: two texts, or two numbers (also dates and booleans as such). */
+/** Comparable values: strings, or numbers, which also represent dates and Booleans. */
 export type Comparable = string | number;
 
-/** How values are read for one condition. */
+/** Conversion of attribute values for one condition. */
 interface AttributeReading {
   readonly type: Literal['type'];
   readonly literal: Comparable;
-  /** Null for a value that is absent, an object, or not of this type. */
+  /** Null for a value that is absent, an object, or of a different type. */
   readonly read: (value: unknown) => Comparable | null;
 }
 
-/** The literal decides the type; a quoted date is a date where the condition names DateTimeOffset. */
+/** The literal decides the type; a quoted date is a date if the condition names DateTimeOffset. */
 export function attributeReading(valueKind: AttributeKind, literal: Literal): AttributeReading {
   const quotedDate = valueKind === 'DateTimeOffset' ? literalDate(literal) : null;
   if (quotedDate !== null) return { type: 'date', literal: quotedDate, read: asDate };
@@ -31,13 +31,13 @@ export function attributeReading(valueKind: AttributeKind, literal: Literal): At
   }
 }
 
-/** The date that a literal means: microseconds since 1970, UTC. */
+/** Date of a literal: microseconds since 1970, UTC; null if it is not a date. */
 export function literalDate(literal: Literal): number | null {
   if (literal.type === 'date') return literal.us;
   return literal.type === 'text' ? readFilterDate(literal.value) : null;
 }
 
-/** 1 or 0 for a truth or its text. */
+/** Returns 1 or 0 for a Boolean or its text. */
 export function asTruth(value: unknown): number | null {
   if (value === true || value === 'true') return 1;
   return value === false || value === 'false' ? 0 : null;
@@ -47,10 +47,10 @@ function asDate(value: unknown): number | null {
   return typeof value === 'string' ? readFilterDate(value) : null;
 }
 
-// No two parts share a digit: it fails after one way along the text.
+// Linear time: no two parts match the same digit.
 const numeral = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** A finite number, or the one that a text is. */
+/** Returns a finite number, or the number in a string. */
 export function asNumber(value: unknown): number | null {
   const isNumeral = typeof value === 'number' || (typeof value === 'string' && numeral.test(value));
   const read = isNumeral ? Number(value) : Number.NaN;
@@ -58,12 +58,12 @@ export function asNumber(value: unknown): number | null {
 }
 
 const dateParts = /^(\d{4})(-\d\d-\d\d.*)$/s;
-/** The first and the last year that microseconds can hold in full. */
+/** First and last year that microseconds can represent completely. */
 const [firstYear, lastYear] = [1685, 2254];
 
 /**
- * Microseconds since 1970, UTC; a date without a zone is UTC. A date beyond what microseconds can hold is the last one
- * that they can, or the first. Null for a text that is no date.
+ * Parses a date to microseconds since 1970, UTC; a date without a time zone is UTC. A date out of range becomes the
+ * first or last date that microseconds can represent. Null for an invalid date.
  */
 export function readFilterDate(text: string): number | null {
   const read = parseDate(text);
@@ -71,7 +71,7 @@ export function readFilterDate(text: string): number | null {
   const [, yearText = '', rest = ''] = dateParts.exec(text.trim()) ?? [];
   const year = Number(yearText);
   if (yearText === '' || (year >= firstYear && year <= lastYear)) return null;
-  // Whether the day exists is seen in a year of the same length.
+  // Checks that the day exists in a year of the same length.
   const leap = new Date(Date.UTC(2000 + year, 1, 29)).getUTCMonth() === 1;
   if (parseDate(`${leap ? 2000 : 2001}${rest}`) === null) return null;
   return year > lastYear ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
@@ -79,7 +79,7 @@ export function readFilterDate(text: string): number | null {
 
 type Comparison = (value: Comparable, other: Comparable) => boolean;
 
-/** How two values of one type compare. Texts go by code points, and case matters. */
+/** Comparisons of two values of one type. Strings are ordered by code point; case-sensitive. */
 export const comparisonOf: Readonly<Record<ComparisonOperator, Comparison>> = {
   eq: (value, other) => value === other,
   ne: (value, other) => value !== other,
@@ -89,19 +89,19 @@ export const comparisonOf: Readonly<Record<ComparisonOperator, Comparison>> = {
   ge: (value, other) => order(value, other) >= 0,
 };
 
-/** Negative, 0 or positive. JavaScript itself orders texts by UTF-16 units, SQLite by code points. */
+/** Returns a negative number, 0 or a positive number. JavaScript orders strings by UTF-16 unit, SQLite by code point. */
 function order(value: Comparable, other: Comparable): number {
   if (typeof value === 'number' && typeof other === 'number') return value - other;
   const [a, b] = [String(value), String(other)];
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i += 1) {
-    const [unit, beside] = [a.charCodeAt(i), b.charCodeAt(i)];
-    if (unit !== beside) return rank(unit) - rank(beside);
+    const [unitA, unitB] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (unitA !== unitB) return rank(unitA) - rank(unitB);
   }
   return a.length - b.length;
 }
 
-/** Surrogates stand for code points above all other units. */
+/** Sorts surrogates, which encode the highest code points, after all other units. */
 function rank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;

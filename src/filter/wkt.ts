@@ -1,7 +1,7 @@
-/** Reads the geometry of a filter: `SRID=4326;` and well-known text, inside the quotes. */
+/** Parses the geometry of a filter: `SRID=4326;` and well-known text, inside the quotes. */
 import type { Geometry, Position, Ring, Rings } from '../domain/filter-tree.ts';
 import type { Cursor, Token } from './cursor.ts';
-import { type FilterFinding, named, type Span } from './finding.ts';
+import { type FilterFinding, quoted, type Span } from './finding.ts';
 
 interface ReadWkt {
   readonly srid: { readonly value: number; readonly span: Span };
@@ -9,13 +9,13 @@ interface ReadWkt {
 }
 
 /**
- * Reads the geometry inside a quoted token, notes with the cursor where it, its rings and its positions stand, and
- * fails at the exact character. Whether rings are closed and degrees are on the globe is not asked here.
+ * Parses the geometry inside a quoted token, and records the spans of the geometry, its rings and positions in the
+ * cursor. Fails at the exact character. Does not check that rings are closed and degrees in range.
  */
 export function parseWkt(cursor: Cursor, token: Token): ReadWkt {
   const reader = new WktReader(cursor, token);
   const srid = reader.srid();
-  const geometry = reader.noted(() => reader.geometry());
+  const geometry = reader.recorded(() => reader.geometry());
   if (reader.next() !== undefined) reader.fail({ expected: 'the closing quote' });
   return { srid, geometry };
 }
@@ -30,22 +30,22 @@ const supported = /^(?:MULTI)?(?:POINT|POLYGON)$/;
 const foreign =
   /^(?:(?:MULTI)?(?:LINESTRING|CURVE|SURFACE)|GEOMETRYCOLLECTION|LINEARRING|CIRCULARSTRING|COMPOUNDCURVE|CURVEPOLYGON|TRIANGLE|TIN|POLYHEDRALSURFACE|ENVELOPE|BOX|CIRCLE)$/;
 
-const blanks = /[ \t\r\n]*/y;
-// No two parts share a digit: it fails after one way along the text.
+const whitespace = /[ \t\r\n]*/y;
+// Linear time: no two parts match the same digit.
 const number = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?(?![\w.])/iy;
 const integer = /[+-]?\d{1,15}(?![\w.])/y;
 const letters = /[a-z]+/iy;
 const anything = /[^\s(),;=']+|[^']/uy;
 
-/** The text between the quotes of a token, and how far it is read; offsets are those of the filter. */
+/** Reads the text between the quotes of a token; offsets are relative to the filter. */
 class WktReader {
   readonly #cursor: Cursor;
   readonly #end: number;
-  #place: number;
+  #offset: number;
 
   constructor(cursor: Cursor, token: Token) {
     this.#cursor = cursor;
-    this.#place = token.start + 1;
+    this.#offset = token.start + 1;
     this.#end = token.end - 1;
   }
 
@@ -81,26 +81,26 @@ class WktReader {
     }
   }
 
-  /** The character behind blanks; undefined at the end. */
+  /** Returns the next character that is not white space; undefined at the end. */
   next(): string | undefined {
-    this.#skipBlanks();
-    return this.#place < this.#end ? this.#cursor.text[this.#place] : undefined;
+    this.#skipWhitespace();
+    return this.#offset < this.#end ? this.#cursor.text[this.#offset] : undefined;
   }
 
-  /** Notes where an object that is read stood. */
-  noted<Part extends object>(read: () => Part): Part {
-    const start = this.#skipBlanks();
+  /** Records the span of the object that is read. */
+  recorded<Part extends object>(read: () => Part): Part {
+    const start = this.#skipWhitespace();
     const part = read();
-    this.#cursor.spans.set(part, { start, end: this.#place });
+    this.#cursor.spans.set(part, { start, end: this.#offset });
     return part;
   }
 
-  /** Fails at the span, or at what comes next. */
+  /** Fails at the span; by default, at the next word or character. */
   fail(fault: Fault, span?: Span | null): never {
     const at = span ?? this.#upcoming();
     const text = this.#cursor.text.slice(at.start, at.end);
     const message =
-      at.start < this.#end ? `${named(text)} cannot stand here.` : 'The geometry ends too early.';
+      at.start < this.#end ? `Unexpected ${quoted(text)}.` : 'Unexpected end of the geometry.';
     this.#cursor.fail(at, { code: 'invalid-wkt', message, ...fault });
   }
 
@@ -108,51 +108,51 @@ class WktReader {
     const flat = type.replace(/ZM?$|M$/, '');
     if (supported.test(flat)) this.#failSecondWord(word);
     const message = foreign.test(flat)
-      ? `${named(type)} is not a geometry that the catalogue takes.`
+      ? `${quoted(type)} is not a supported geometry type.`
       : 'This is not well-known text (WKT).';
     this.fail({ message, expected: 'POINT, POLYGON, MULTIPOINT or MULTIPOLYGON' }, word);
   }
 
-  /** `POINT Z`, `POINT EMPTY`, and anything else between the type and its parenthesis. */
+  /** Fails for a word between the type and its parenthesis: `POINT Z`, `POINT EMPTY`. */
   #failSecondWord(word: Found | null): never {
     const text = word?.text.toUpperCase() ?? '';
     if (text === 'EMPTY') {
-      this.fail({ message: 'An empty geometry meets nothing.', expected: '`(`' }, word);
+      this.fail({ message: 'An empty geometry intersects nothing.', expected: '`(`' }, word);
     }
     if (!/[ZM]$/.test(text)) this.fail({ expected: '`(`' }, word);
-    const message = 'Positions have two numbers here, longitude and latitude.';
-    this.fail({ message, hint: 'Leave out Z and M, and the numbers that belong to them.' }, word);
+    const message = 'A position has two numbers, longitude and latitude.';
+    this.fail({ message, hint: 'Remove Z and M and their numbers.' }, word);
   }
 
   #rings(): Rings {
-    return this.#list((): Ring => this.noted(() => this.#list(() => this.#position())));
+    return this.#list((): Ring => this.recorded(() => this.#list(() => this.#position())));
   }
 
-  /** A position of a MULTIPOINT, with or without parentheses of its own. */
+  /** Parses a position of a MULTIPOINT, with or without parentheses. */
   #loosePosition(): Position {
     return this.next() === '(' ? this.#inParentheses(() => this.#position()) : this.#position();
   }
 
   #position(): Position {
-    return this.noted(() => {
+    return this.recorded(() => {
       const position = [this.#number('longitude'), this.#number('latitude')] as const;
       const third = this.#accept(number);
       if (third === null) return position;
       const message = 'A position has two numbers, longitude and latitude; this one has a third.';
-      return this.fail({ message, hint: 'Leave out the height.' }, third);
+      return this.fail({ message, hint: 'Remove the height.' }, third);
     });
   }
 
-  #number(what: string): number {
+  #number(name: 'longitude' | 'latitude'): number {
     const found = this.#accept(number);
-    const expected = `a number (${what})`;
+    const expected = `a number (${name})`;
     if (found === null) {
       const isMissing = [',', ')', undefined].includes(this.next());
-      return this.fail({ expected, ...(isMissing ? { message: `The ${what} is missing.` } : {}) });
+      return this.fail({ expected, ...(isMissing ? { message: `The ${name} is missing.` } : {}) });
     }
     const value = Number(found.text);
     if (Number.isFinite(value)) return value;
-    return this.fail({ message: `${named(found.text)} is no number of degrees.`, expected }, found);
+    return this.fail({ message: `${quoted(found.text)} is out of range.`, expected }, found);
   }
 
   #inParentheses<Part>(read: () => Part): Part {
@@ -172,7 +172,7 @@ class WktReader {
 
   #takeIf(symbol: string): boolean {
     if (this.next() !== symbol) return false;
-    this.#place += 1;
+    this.#offset += 1;
     return true;
   }
 
@@ -181,25 +181,25 @@ class WktReader {
   }
 
   #upcoming(): Span {
-    const start = this.#skipBlanks();
+    const start = this.#skipWhitespace();
     if (start >= this.#end) return { start: this.#end, end: this.#end + 1 };
-    // A quote inside the geometry is doubled.
+    // A quote inside the geometry is written twice.
     return this.#accept(anything) ?? { start, end: start + 2 };
   }
 
-  #skipBlanks(): number {
-    blanks.lastIndex = this.#place;
-    this.#place += blanks.exec(this.#cursor.text)?.[0].length ?? 0;
-    return this.#place;
+  #skipWhitespace(): number {
+    whitespace.lastIndex = this.#offset;
+    this.#offset += whitespace.exec(this.#cursor.text)?.[0].length ?? 0;
+    return this.#offset;
   }
 
   #accept(pattern: RegExp): Found | null {
-    const start = this.#skipBlanks();
+    const start = this.#skipWhitespace();
     pattern.lastIndex = start;
-    // No pattern takes a quote, so none reaches beyond the end.
+    // No pattern matches a quote, so none goes beyond the end.
     const text = start < this.#end ? pattern.exec(this.#cursor.text)?.[0] : undefined;
     if (text === undefined) return null;
-    this.#place = start + text.length;
-    return { text, start, end: this.#place };
+    this.#offset = start + text.length;
+    return { text, start, end: this.#offset };
   }
 }

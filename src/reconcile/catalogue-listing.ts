@@ -1,4 +1,4 @@
-/** Walks through the catalogue's lists of products, in the order of their dates, page by page. */
+/** Lists the catalogue's products page by page, in date order. */
 
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
@@ -22,8 +22,8 @@ import {
   createPacedRequests,
   createPageRequests,
   createPageSize,
+  type ListingRetry,
   type ListingTiming,
-  type ListingTrouble,
   listingTiming,
   type PageQuestion,
   pageSizes,
@@ -31,42 +31,42 @@ import {
 } from './listing-requests.ts';
 import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
 
-/** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1); long footprints make it more. */
+/** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1), or more with long footprints. */
 const pageBytesMax = 64 * 2 ** 20;
 
-/** A count of everything takes a catalogue long: after this many failures it is asked for no more. */
-const countTriesMax = 2;
+/** `$count` is slow: after this many failures the request is sent without it. */
+const countAttemptsMax = 2;
 
 export interface CatalogueListingOptions extends Time {
-  /** Without `/odata/v1` and without a last slash. */
+  /** Without `/odata/v1` and trailing slash. */
   catalogueUrl: string;
-  /** The lists are public; null when there is no account, should that change. */
+  /** Used only if the catalogue requires a login; null without an account. */
   tokens: AccessTokens | null;
   fetch: typeof fetch;
   random: () => number;
   requestsPerMinute: number;
   timing?: Partial<ListingTiming>;
-  /** How many records to ask for, and how many when that fails again and again. */
+  /** Page sizes (`$top`), largest first: repeated failures select the next one. */
   sizes?: readonly number[];
-  /** Called after each try that failed and is followed by another. */
-  onTrouble?: (trouble: ListingTrouble) => void;
+  /** Called after each failed attempt that will be retried. */
+  onRetry?: (trouble: ListingRetry) => void;
 }
 
-/** Asks nobody before the first page is asked for. Pages are held one at a time. */
+/** Sends no request before the first page is read. Keeps one page in memory at a time. */
 export function createCatalogueListing(options: CatalogueListingOptions): ProductListing {
-  const { catalogueUrl, random, requestsPerMinute, onTrouble } = options;
+  const { catalogueUrl, random, requestsPerMinute, onRetry } = options;
   const timing = { ...listingTiming, ...options.timing };
   const client = clientOf(options, timing);
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
   const size = createPageSize(options.sizes ?? pageSizes);
   const login = createListLogin(options.tokens);
-  let oddRecords = 0;
+  let unreadableRecords = 0;
   let undecided = 0;
 
   async function* list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage> {
     const { fromUs, toUs } = query;
     if (fromUs >= toUs) return yield { events: [], completeUpToUs: toUs, total: 0 };
-    const pages = createPageRequests({ requests, size, login, random, timing, onTrouble });
+    const pages = createPageRequests({ requests, size, login, random, timing, onRetry });
     const walk = createListingWalk({
       sinceMs: Math.floor(fromUs / 1000),
       origin: new URL(catalogueUrl).origin,
@@ -76,7 +76,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     let isFirst = true;
     let isEnd = false;
     let shortfall: AppError | null = null;
-    // A function of its own: a generator holds what its body names, a whole page, until the next one is there.
+    // A separate function: local variables of the generator would keep a page in memory while the next loads.
     const nextPage = async (): Promise<ListingPage> => {
       const ask = () => {
         const question = questionFor(catalogueUrl, query, {
@@ -87,16 +87,16 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
         return pages.ask(question, signal);
       };
       const { page, top } = await (isFirst ? filter.settle(ask) : ask());
-      oddRecords += page.records.filter((record) => record === null).length;
-      // What the catalogue counted is not what is picked out here.
+      unreadableRecords += page.records.filter((record) => record === null).length;
+      // With local filtering the catalogue's count is not the number of matches.
       if (isFirst && filter.sent() === query.filter) total = page.count;
       isFirst = false;
       const step = walk.take(page, top);
       const events = step.fresh.filter(({ eventUs, record }) => {
         if (eventUs < fromUs || eventUs >= toUs) return false;
-        const isWanted = filter.matches(record);
-        if (isWanted === null) undecided += 1;
-        return isWanted === true;
+        const isMatch = filter.matches(record);
+        if (isMatch === null) undecided += 1;
+        return isMatch === true;
       });
       const seenUpToUs = Math.max(fromUs, walk.position().sinceMs * 1000);
       isEnd = step.isEnd || seenUpToUs >= toUs;
@@ -111,7 +111,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     if (shortfall !== null) throw shortfall;
   }
 
-  return { list, spent: () => ({ ...requests.spent(), oddRecords, undecided }) };
+  return { list, spent: () => ({ ...requests.spent(), unreadableRecords, undecided }) };
 }
 
 function clientOf(
@@ -130,8 +130,8 @@ function clientOf(
 }
 
 /**
- * An error when the catalogue counts more than it has shown, at the beginning and still. Products that were
- * modified or deleted meanwhile have left its lists, and are no longer counted.
+ * Returns an error if the catalogue returned fewer products than it counts, both at the start and now. The
+ * second count excludes products that left the window meanwhile because they were modified or deleted.
  */
 async function shortfallOf(
   { counted, shown }: { counted: number | null; shown: number },
@@ -142,12 +142,12 @@ async function shortfallOf(
   if (shown >= present) return null;
   return new AppError(
     'unavailable',
-    `The catalogue counts ${present} products and shows ${shown} of them: what its list leaves out cannot be compared.`,
-    { advice: 'Try again later.' },
+    `The catalogue counts ${present} products but returned only ${shown}; the missing ones cannot be compared.`,
+    { advice: 'Retry later.' },
   );
 }
 
-/** The question for the page at a position. */
+/** Builds the query for the page at a position. */
 function questionFor(
   catalogueUrl: string,
   { event, toUs }: ListingQuery,
@@ -159,15 +159,15 @@ function questionFor(
   const window = { sinceMs, untilMs: Math.ceil(toUs / 1000) };
   return {
     purpose: `list the ${event} products`,
-    url: (top, tries) => {
-      const count = isFirst && tries < countTriesMax;
+    url: (top, failures) => {
+      const count = isFirst && failures < countAttemptsMax;
       return link ?? listingUrl(catalogueUrl, { list, filter, ...window, top, skip, count });
     },
     read: (json) => readListingPage(json, { list, sinceMs }),
   };
 }
 
-/** The first question of a walk once more, for its count alone. */
+/** Repeats the first query of a listing, only for its count. */
 function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string): PageQuestion {
   const at = { sinceMs: Math.floor(query.fromUs / 1000), skip: 0, link: null };
   const { url, read } = questionFor(catalogueUrl, query, { at, filter, isFirst: true });
@@ -175,27 +175,27 @@ function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string
 }
 
 /**
- * What of an address the filter may take. Servers and proxies take 8,000 characters of a request's first
- * line (RFC 9112, 3), some a little less; the rest of the address has some hundred.
+ * Maximum length of the encoded filter in a URL. Servers and proxies accept request lines of 8,000 characters
+ * (RFC 9112, 3), some slightly fewer; the rest of the URL needs a few hundred.
  */
 const encodedCharactersMax = 5_500;
 
-type Test = (record: ProductRecord) => Verdict;
+type Test = (record: ProductRecord) => MatchResult;
 
 /**
- * A filter that is too long for an address is evaluated here from the start. So is one that is refused, once
- * it is: by the catalogue, as it may of deleted products when it names a field that they lack, or by a
- * firewall before it that does not let long addresses through. One that cannot be read here either is left to the catalogue.
+ * Decides who evaluates the filter. A filter that is too long for a URL is evaluated locally from the start. A
+ * rejected filter is evaluated locally from then on: the catalogue may reject fields that deleted products
+ * lack, and a firewall may reject long URLs. A filter that cannot be parsed locally is left to the catalogue.
  */
 function createListFilter(filter: string) {
   const isLong = encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax;
   let test: Test | null = isLong ? readTest(filter) : null;
   return {
-    /** The filter of the query; blank for everything. */
+    /** Filter to send; blank to list all products. */
     sent: () => (test === null ? filter : ''),
-    /** True for a record of an answer to that query that is wanted; null where the record does not show it. */
-    matches: (record: ProductRecord): Verdict => test === null || test(record),
-    /** Sends the first query, and once more without the filter when the catalogue refuses it. */
+    /** Evaluates the filter locally where it was not sent; null if the record lacks a field it needs. */
+    matches: (record: ProductRecord): MatchResult => test === null || test(record),
+    /** Sends the first query; repeats it without the filter if the catalogue rejects it. */
     settle: async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
       try {
         return await ask();
@@ -218,52 +218,52 @@ function readTest(filter: string): Test | null {
   }
 }
 
-/** Null: it hangs on something that the record does not tell. */
-type Verdict = boolean | null;
+/** Null: the record lacks a field that decides. */
+type MatchResult = boolean | null;
 
-type Judge = (record: ProductRecord, view: ProductView) => Verdict;
+type Matcher = (record: ProductRecord, view: ProductView) => MatchResult;
 
 /**
- * Null is something else than an absent value, which the catalogue knows to be so: deleted records
- * lack whole fields (facts, catalogue 1.1), and what these said before is unknown.
+ * Distinguishes null values, which the catalogue knows to be empty, from missing fields: deleted records lack
+ * whole fields (facts, catalogue 1.1), whose former values are unknown.
  */
-export function compileMatch(tree: FilterTree): (record: ProductRecord) => Verdict {
-  const judge = judgeOf(tree);
-  return (record) => judge(record, productView(record));
+export function compileMatch(tree: FilterTree): (record: ProductRecord) => MatchResult {
+  const matcher = matcherOf(tree);
+  return (record) => matcher(record, productView(record));
 }
 
-/** What is unknown does not matter where all else decides (Kleene's logic, as SQL has it). */
-function judgeOf(tree: FilterTree): Judge {
+/** Uses three-valued logic (Kleene), as SQL does: an unknown term matters only if the others do not decide. */
+function matcherOf(tree: FilterTree): Matcher {
   if ('terms' in tree) {
-    const judges = tree.terms.map(judgeOf);
+    const matchers = tree.terms.map(matcherOf);
     const decisive = tree.node === 'or';
     return (record, view) => {
-      let verdict: Verdict = !decisive;
-      for (const judge of judges) {
-        const own = judge(record, view);
+      let result: MatchResult = !decisive;
+      for (const matcher of matchers) {
+        const own = matcher(record, view);
         if (own === decisive) return decisive;
-        if (own === null) verdict = null;
+        if (own === null) result = null;
       }
-      return verdict;
+      return result;
     };
   }
   if ('term' in tree) {
-    const judge = judgeOf(tree.term);
+    const matcher = matcherOf(tree.term);
     return (record, view) => {
-      const own = judge(record, view);
+      const own = matcher(record, view);
       return own === null ? null : !own;
     };
   }
   const test = compileFilter(tree);
-  const isTold = toldBy(tree);
-  return (record, view) => (isTold(record, view) ? test(view) : null);
+  const hasField = fieldCheckOf(tree);
+  return (record, view) => (hasField(record, view) ? test(view) : null);
 }
 
-/** Whether a record tells what a condition asks for. */
-function toldBy(
+/** Returns a test for whether a record has the field of a condition. */
+function fieldCheckOf(
   condition: Exclude<FilterTree, GroupNode | NotNode>,
 ): (record: ProductRecord, view: ProductView) => boolean {
-  // Records seldom name it: it is read off other parts, where these are of a kind that is known.
+  // Few records have this field; it is derived from other fields of known forms.
   if ('field' in condition && condition.field === 'Collection/Name') {
     return (_record, view) => view.text('Collection/Name') !== null;
   }
@@ -271,7 +271,7 @@ function toldBy(
   return (record) => parts.some((part) => record[part] !== undefined);
 }
 
-/** The parts of a record of which a condition needs one. */
+/** Returns the record fields of which a condition needs at least one. */
 function partsOf(condition: Exclude<FilterTree, GroupNode | NotNode>): string[] {
   if (condition.node === 'attribute') return ['Attributes'];
   if (condition.node === 'intersects') return ['Footprint', 'GeoFootprint'];

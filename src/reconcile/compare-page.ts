@@ -1,4 +1,4 @@
-/** Compares a page of events with the log, and writes those that are missing. */
+/** Compares a page of events with the log, and records the missing ones. */
 import { AppError, isAppError } from '../domain/app-error.ts';
 import {
   type Completeness,
@@ -11,48 +11,49 @@ import type { Products, PushedEvent } from '../domain/products.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import type { EventOutcome, ListedEvent, ReconcileMode, ReconcileTask } from './tasks.ts';
 
-/** What the port of the store takes at once. */
+/** Maximum number of events in one call of the store. */
 const recoverMax = 100;
 
-/** The store itself looks through as many positions that are not indexed yet, and some more. */
+/** The store checks this many unindexed positions itself, and a few more. */
 const lagMax = 3_000;
 
-/** Each round leaves only what became known while it ran, so that a second one is rare already. */
+/** A round leaves only events that arrived while it ran, so even a second round is rare. */
 const roundsMax = 10;
 
 export interface CompareContext {
   completeness: Pick<
     Completeness,
-    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'wholeSinceUs'
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'unprunedSinceUs'
   >;
   products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
   log: Pick<NotificationLog, 'lastPosition'>;
-  /** The catalogue's time, by which its dates are judged, and hours dated. */
+  /** The catalogue's clock, for its dates and for hours. */
   nowUs(): number;
-  /** Our own time, by which entries are dated, as pushes are; by default that of `nowUs`. */
+  /** The local clock, for recorded entries, as for pushes; default: `nowUs`. */
   ownNowUs?: (() => number) | undefined;
-  /** Resolves after a time, or at once when the signal is aborted. */
+  /** Resolves after `ms`, or immediately when the signal is aborted. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 export interface CompareOptions {
   mode: ReconcileMode;
-  /** How long after its event a push is late. */
+  /** Delay after the event from which a push counts as late. */
   settlingUs: number;
   signal: AbortSignal;
 }
 
 export interface ComparedEvent {
   listed: ListedEvent;
-  /** As it is now: what was missing and has been written is recovered. */
+  /** Current state: a missing event that was recorded is `recovered`. */
   outcome: EventOutcome;
-  /** True for what was not in the log before. */
+  /** True if the event was not in the log before. */
   wasMissing: boolean;
 }
 
 /**
- * Compares at most 1,000 events that are expected; in any order; those before the horizon of pruning are left out. In mode `write`, what was missing is on
- * disk when it resolves. Rejects with `unavailable` when the store or its index is, and with the signal's reason.
+ * Compares at most 1,000 expected events, in any order; skips those before the pruning horizon. In mode
+ * `write`, missing events are on disk when it resolves. Rejects with `unavailable` when the store or its index
+ * is, and with the signal's reason.
  */
 export async function comparePage(
   task: ReconcileTask,
@@ -65,18 +66,18 @@ export async function comparePage(
   let open = listed;
   for (let round = 1; open.length > 0; round += 1) {
     if (round > roundsMax) throw tooBusy();
-    // Without a write nobody looks at what is not indexed yet; and what just became known must be seen.
+    // Only a write checks unindexed positions in the store, and a second round must see the newest events.
     const isExact = mode !== 'write' || round > 1;
-    const knownUpTo = await reachedIndex(context, { lagMax: isExact ? 0 : lagMax, signal });
+    const knownUpTo = await waitForIndex(context, { lagMax: isExact ? 0 : lagMax, signal });
     const productIds = [...new Set(open.map(({ productId }) => productId))];
     const known = await lookUpProducts({ subscription: task.subscription, productIds }, context);
-    // Another index has taken the place of the one that was waited for, and may know less.
+    // The index was replaced meanwhile, and the new one may lag.
     if ((await context.products.indexedPosition()) < knownUpTo) continue;
-    // Asked for last: what is known of a notification goes after it.
-    const wholeSinceUs = await wholeSince(context);
+    // Read last: pruning removes a notification from the index after moving this horizon.
+    const unprunedSinceUs = await unprunedSince(context);
     const missing: ListedEvent[] = [];
     for (const one of open) {
-      if (one.eventUs < wholeSinceUs) continue;
+      if (one.eventUs < unprunedSinceUs) continue;
       const outcome = outcomeOf(
         task.event,
         one,
@@ -99,12 +100,12 @@ export async function comparePage(
   return compared;
 }
 
-/** By the catalogue's clock: where it is ahead of ours, pushes were dated before their events. */
-async function wholeSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
-  return (await completeness.wholeSinceUs()) + Math.max(0, nowUs() - ownNowUs());
+/** Uses the catalogue's clock: if it is ahead of ours, pushes are dated before their events. */
+async function unprunedSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
+  return (await completeness.unprunedSinceUs()) + Math.max(0, nowUs() - ownNowUs());
 }
 
-/** `undecided` is what became known meanwhile, or was not tried since the log has grown too fast. */
+/** `undecided` events arrived meanwhile, or were not recorded because the log grew too fast. */
 async function recover(
   task: ReconcileTask,
   missing: readonly ListedEvent[],
@@ -138,18 +139,18 @@ async function recover(
 function tooBusy(): AppError {
   return new AppError(
     'unavailable',
-    'Notifications come in faster than they can be compared with the catalogue.',
-    { advice: 'Try again when it is quieter: it goes on where it was.' },
+    'Notifications arrive faster than they can be compared with the catalogue.',
+    { advice: 'Retry when fewer notifications arrive; the comparison resumes where it stopped.' },
   );
 }
 
-/** What the log has of one product, for one subscription. */
+/** Log entries of one product, for one subscription. */
 interface KnownOfProduct {
   pushes: PushedEvent[];
   recovered: RecoveredEvent[];
 }
 
-/** By product id in lower case; nothing for a product that is not known. At most 1,000 ids. */
+/** Keys are product ids in lower case; unknown products have no entry. Takes at most 1,000 ids. */
 async function lookUpProducts(
   question: { subscription: string; productIds: readonly string[] },
   context: CompareContext,
@@ -161,9 +162,9 @@ async function lookUpProducts(
   const known = new Map<string, KnownOfProduct>();
   const ofProduct = (productId: string) => {
     const key = productId.toLowerCase();
-    const there = known.get(key) ?? { pushes: [], recovered: [] };
-    known.set(key, there);
-    return there;
+    const entry = known.get(key) ?? { pushes: [], recovered: [] };
+    known.set(key, entry);
+    return entry;
   };
   for (const push of pushes) ofProduct(push.productId).pushes.push(push);
   for (const event of recovered) ofProduct(event.productId).recovered.push(event);
@@ -171,8 +172,8 @@ async function lookUpProducts(
 }
 
 /**
- * A product that was never changed since has the date of its publication as that of its modification;
- * then no modification was told of. Without a date of publication one is expected: rather one too many.
+ * Returns false for a product that was never modified: its modification date equals its publication date, and
+ * no notification was sent. Without a publication date a notification is expected, to miss none.
  */
 export function isExpected(
   event: SubscriptionEvent,
@@ -182,7 +183,7 @@ export function isExpected(
   return millisecondOf(eventUs) > millisecondOf(publicationUs);
 }
 
-/** How the log stands to an event; `settlingUs` after its date, a push is late. */
+/** Compares one event with the log; a push counts as late if it came more than `settlingUs` after the event. */
 function outcomeOf(
   event: SubscriptionEvent,
   { eventUs }: Pick<ListedEvent, 'eventUs'>,
@@ -209,40 +210,40 @@ const pauseMs = 200;
 const waitMaxMs = 600_000;
 
 /**
- * Resolves with the position that is indexed, once no more than `lagMax` positions are missing to what is
- * the log's end now. Rejects with `unavailable` when the index stands still for ten minutes.
+ * Waits until the index lags by at most `lagMax` positions behind the log's current end, and resolves with the
+ * indexed position. Rejects with `unavailable` when the index makes no progress for ten minutes.
  */
-async function reachedIndex(
+async function waitForIndex(
   { products, log, pause }: CompareContext,
   { lagMax, signal }: { lagMax: number; signal: AbortSignal },
 ): Promise<number> {
   const lastPosition = await log.lastPosition();
-  let reached: number | null = null;
+  let before: number | null = null;
   for (let waitedMs = 0; ; waitedMs += pauseMs) {
     signal.throwIfAborted();
     const position = await products.indexedPosition();
     if (position >= lastPosition - lagMax) return position;
-    if (position !== reached) waitedMs = 0;
-    reached = position;
-    if (waitedMs >= waitMaxMs) throw behind(lastPosition - position);
+    if (position !== before) waitedMs = 0;
+    before = position;
+    if (waitedMs >= waitMaxMs) throw indexStalled(lastPosition - position);
     await pause(pauseMs, signal);
   }
 }
 
-function behind(lag: number): AppError {
+function indexStalled(lag: number): AppError {
   return new AppError(
     'unavailable',
-    `The product index is ${lag} notifications behind the log and has not moved for ten minutes, so that what was pushed cannot be looked up.`,
+    `The product index has made no progress for ten minutes (lag in notifications: ${lag}), so pushed events cannot be looked up.`,
     {
       advice:
-        'Look in the log of `earshot start` for what keeps it back, then try again: it goes on where it was.',
+        'Check the log of `earshot start` for the cause, then retry; the comparison resumes where it stopped.',
     },
   );
 }
 
 const encoder = new TextEncoder();
 
-/** Compact JSON without AckId and NotificationDate: nobody sent one (specification, "Push notification"). */
+/** Compact JSON without AckId and NotificationDate, because no push was sent (specification, "Push notification"). */
 function recoveredBody(
   { event, subscriptionId }: Pick<ReconcileTask, 'event' | 'subscriptionId'>,
   { productId, productName, record }: Pick<ListedEvent, 'productId' | 'productName' | 'record'>,
@@ -258,7 +259,7 @@ function recoveredBody(
   );
 }
 
-/** True when the log can tell the product from others: its Id is read as it is written. */
-export function canBeEntered({ productId }: Pick<ListedEvent, 'productId'>): boolean {
+/** Returns true if the product's Id is read back from the log unchanged. */
+export function isRecordable({ productId }: Pick<ListedEvent, 'productId'>): boolean {
   return productId !== '' && productId.trim() === productId && productId.isWellFormed();
 }

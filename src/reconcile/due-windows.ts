@@ -1,4 +1,4 @@
-/** Selects what is compared automatically, and when: from what was compared, and when the receiver was down. */
+/** Selects the hours to compare automatically, from earlier comparisons and from the receiver's downtimes. */
 import type { Gap, Registration } from '../domain/account.ts';
 import { type Definition, type HourCoverage, hourUs, type Uptime } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
@@ -15,47 +15,47 @@ import {
 
 const minuteUs = 60_000_000;
 
-/** Before the last sign of life: what was on its way then may not have been stored. */
-const beforeAwayUs = 5 * minuteUs;
+/** Pushes sent this long before the last heartbeat may not have been stored. */
+const beforeDowntimeUs = 5 * minuteUs;
 
-/** So far ahead of us, no clock was right: what is known from then counts as unknown. */
+/** A comparison dated further in the future was made with a wrong clock, and is repeated. */
 const clockToleranceUs = 5 * minuteUs;
 
-/** The newest events may still be on their way, without anybody having been away. */
-const onTheirWayUs = 2 * minuteUs;
+/** Pushes of newer events may still arrive. */
+const deliveryTimeUs = 2 * minuteUs;
 
 export interface DueTasks {
-  /** Hours that are over, have settled, and are not known to be complete. */
+  /** Past, settled hours that are not known to be complete. */
   tasks: ReconcileTask[];
-  /** Hours that were compared before they were a day old, and now are: records appear late. */
-  secondLooks: ReconcileTask[];
-  /** What may be missing of the time since, after we were away. To be compared without coverage. */
-  earlyLooks: ReconcileTask[];
+  /** Hours compared before they were a day old, which now are: some records appear late. */
+  rechecks: ReconcileTask[];
+  /** The time after the settled hours, following a downtime. Compared without writing coverage. */
+  earlyChecks: ReconcileTask[];
 }
 
 export interface DueOptions {
-  /** Oldest first, as all lists here. */
+  /** Oldest first, as all arrays here. */
   definitions: readonly Definition[];
   registrations: readonly Pick<Registration, 'name' | 'subscriptionId'>[];
-  /** Of the horizon, at least. */
+  /** Covers at least the horizon. */
   coverage: readonly HourCoverage[];
   /** By the same clock as `nowUs`. */
   uptimes: readonly Uptime[];
   gaps: readonly Gap[];
-  /** When early looks were last taken; what had ended before is not looked at again. */
-  lookedAtUs?: number | null | undefined;
+  /** Time of the last early check; downtimes that ended before it are not checked again. */
+  earlyCheckedAtUs?: number | null | undefined;
   nowUs: number;
-  /** How long after its end an hour is compared first. */
+  /** Delay from the end of an hour to its first comparison. */
   settlingUs: number;
-  /** How long after its end it is compared once more. */
-  secondLookUs: number;
-  /** How far back hours are compared automatically. */
-  horizonUs: number;
-  /** Nothing before is compared, as what was received then was pruned; by the same clock as `nowUs`. */
-  wholeSinceUs: number;
+  /** Delay from the end of an hour to its second comparison. */
+  recheckAfterUs: number;
+  /** Maximum age of hours that are compared automatically. */
+  comparisonHorizonUs: number;
+  /** Pruning horizon: earlier hours are not compared. By the same clock as `nowUs`. */
+  unprunedSinceUs: number;
 }
 
-/** Every list is oldest first, with neighbouring hours in one task. */
+/** Each array is oldest first; adjacent hours form one task. */
 export function dueTasks(options: DueOptions): DueTasks {
   const { definitions, registrations, coverage } = options;
   const compared = new Map(coverage.map((hour) => [hourKey(hour, hour.hourUs), hour]));
@@ -81,38 +81,38 @@ export function dueTasks(options: DueOptions): DueTasks {
   }
   return {
     tasks: oldestFirst(due),
-    secondLooks: oldestFirst(again),
-    earlyLooks: oldestFirst(early),
+    rechecks: oldestFirst(again),
+    earlyChecks: oldestFirst(early),
   };
 }
 
-/** `early`: it was compared, but before late records had their day to appear. */
+/** `early`: compared less than a day after its end, so late records may be missing. */
 type HourState = 'unknown' | 'early' | 'known';
 
 function stateOf(
   at: number,
   compared: HourCoverage | undefined,
-  { nowUs, settlingUs, secondLookUs }: DueOptions,
+  { nowUs, settlingUs, recheckAfterUs }: DueOptions,
 ): HourState {
   const endUs = at + hourUs;
   if (compared === undefined || compared.missing > 0) return 'unknown';
-  // A command may have looked before the hour had settled.
+  // A command may have compared the hour before it settled.
   if (compared.comparedAtUs < endUs + settlingUs) return 'unknown';
   if (compared.comparedAtUs > nowUs + clockToleranceUs) return 'unknown';
-  const isOld = nowUs >= endUs + secondLookUs;
-  return isOld && compared.comparedAtUs < endUs + secondLookUs ? 'early' : 'known';
+  const isOld = nowUs >= endUs + recheckAfterUs;
+  return isOld && compared.comparedAtUs < endUs + recheckAfterUs ? 'early' : 'known';
 }
 
-/** The whole hours of the horizon that have settled and in which the events were asked for. */
+/** Returns the settled whole hours within the horizon in which the subscription was in force. */
 function settledHours(
   { segments }: SegmentedEvent,
-  { nowUs, settlingUs, horizonUs, wholeSinceUs }: DueOptions,
+  { nowUs, settlingUs, comparisonHorizonUs, unprunedSinceUs }: DueOptions,
 ): number[] {
   const hours: number[] = [];
   const firstUs = Math.max(
-    hourOf(nowUs - horizonUs) + hourUs,
+    hourOf(nowUs - comparisonHorizonUs) + hourUs,
     hourOf(segments[0]?.fromUs ?? nowUs),
-    Math.ceil(wholeSinceUs / hourUs) * hourUs,
+    Math.ceil(unprunedSinceUs / hourUs) * hourUs,
   );
   for (let at = firstUs; at < settledUpTo({ nowUs, settlingUs }); at += hourUs) {
     if (isInForce(segments, { fromUs: at, toUs: at + hourUs })) hours.push(at);
@@ -120,30 +120,30 @@ function settledHours(
   return hours;
 }
 
-/** The end of the last hour that has settled. */
+/** Returns the end of the last settled hour. */
 function settledUpTo({ nowUs, settlingUs }: Pick<DueOptions, 'nowUs' | 'settlingUs'>): number {
   return hourOf(nowUs - settlingUs);
 }
 
 /**
- * From before we were away until just now, where settled hours, which are compared as such, leave off.
- * None when nothing has ended since the last look.
+ * Returns the window from the first recent downtime until now, without the settled hours, which are
+ * compared separately. Empty if no downtime ended since the last early check.
  */
 function earlyWindow(subscription: string, options: DueOptions): TimeWindow[] {
-  const { nowUs, lookedAtUs = null, wholeSinceUs } = options;
+  const { nowUs, earlyCheckedAtUs = null, unprunedSinceUs } = options;
   const settledUs = settledUpTo(options);
-  const sinceUs = Math.max(settledUs, lookedAtUs ?? settledUs);
-  const recent = awayTimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
+  const sinceUs = Math.max(settledUs, earlyCheckedAtUs ?? settledUs);
+  const recent = downtimes(subscription, options).filter(({ toUs }) => toUs > sinceUs);
   if (recent.length === 0) return [];
-  const awayUs = Math.min(...recent.map(({ fromUs }) => fromUs));
-  const fromUs = Math.max(awayUs - beforeAwayUs, settledUs, wholeSinceUs);
-  const toUs = nowUs - onTheirWayUs;
+  const downSinceUs = Math.min(...recent.map(({ fromUs }) => fromUs));
+  const fromUs = Math.max(downSinceUs - beforeDowntimeUs, settledUs, unprunedSinceUs);
+  const toUs = nowUs - deliveryTimeUs;
   return fromUs < toUs ? [{ fromUs, toUs }] : [];
 }
 
-/** Between our signs of life, and where the subscription is known to have sent nothing for a while. */
-function awayTimes(subscription: string, { uptimes, gaps }: DueOptions): TimeWindow[] {
-  // Whoever asks is up: the last sign of life has been given, the next one will be.
+/** Returns the receiver's downtimes and the known gaps of the subscription. */
+function downtimes(subscription: string, { uptimes, gaps }: DueOptions): TimeWindow[] {
+  // The last uptime is still running.
   const down = uptimes.flatMap(({ toUs }, i) => {
     const next = uptimes[i + 1];
     return next === undefined ? [] : [{ fromUs: toUs, toUs: next.fromUs }];

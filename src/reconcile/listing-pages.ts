@@ -1,4 +1,4 @@
-/** Where the next page of a list begins, so that nothing is passed over though the list changes meanwhile. */
+/** Computes where the next page begins, so that no product is skipped when the result set changes meanwhile. */
 
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
@@ -8,42 +8,42 @@ import type { SubscriptionEvent } from '../domain/subscription.ts';
 import { isBlankFilter } from '../filter/check.ts';
 import type { ListedEvent } from './tasks.ts';
 
-/** What the catalogue allows (facts, filters 1). */
+/** Maximum `$skip` of the catalogue (facts, filters 1). */
 const skipMax = 10_000;
 
-/** How often a list may change under our hands, at one date, before it is given up. */
+/** Maximum number of steps back at one date before the listing fails. */
 const stepsBackMax = 100;
 
-/** Where a page begins: at a date, and among those of that date. */
+/** Start of a page: a date, and an offset within that date. */
 export interface ListPosition {
   sinceMs: number;
-  /** Records passed over; the last of them that was seen is asked for again. */
+  /** Value of `$skip`; the page repeats the last record seen. */
   skip: number;
-  /** The catalogue's own link to the page; null to ask by date. */
+  /** `@odata.nextLink` to the page; null to query by date. */
   link: string | null;
 }
 
 interface WalkStep {
-  /** Those that were not given before. */
+  /** Events not returned before. */
   fresh: readonly ListedEvent[];
   isEnd: boolean;
 }
 
 /**
- * Each page begins at the date of the last record of the one before, in milliseconds, and what was seen of
- * that date is dropped: unlike `$skip`, that loses nothing when earlier records leave the list, as
- * they do when they are modified or deleted.
+ * Starts each page at the date of the last record of the page before, in milliseconds, and drops the records of
+ * that date already seen. Unlike `$skip`, this loses nothing when earlier records leave the result set because
+ * they are modified or deleted.
  *
- * When a page does not get beyond one date, records are passed over after all, all but the last one
- * seen. The catalogue puts records of one date in the order of their ids, so that all before a record that
- * was seen have been seen: a page that does not begin with such a one may have lost some, and is asked for
- * again from further back. A link with a token of the catalogue's needs none of that, and is followed.
+ * If a page contains only one date, `$skip` is used, and the page repeats the last record seen. The catalogue
+ * sorts records of one date by id, so all records before one already seen were seen too. A page that does not
+ * begin with such a record may have lost some, and is repeated from further back. A link with a token of the
+ * catalogue avoids this, and is followed.
  *
- * A page that is shorter than asked for is the last one, unless the catalogue counted more at the beginning than
- * was given: it may give less than it is asked for. Then the walk goes on until a page brings nothing new;
- * `counts` shows whether that is all: what the catalogue counted with the first page (null when it did not), and
- * what it has shown since. A record without id or date, which may come on two pages, counts each time.
- * Throws `unavailable` when a date has more records than can be reached.
+ * A page shorter than `$top` is the last one, unless the catalogue counted more products at the start than it
+ * returned: it may return fewer than requested. Then the walk continues until a page brings nothing new.
+ * `counts` returns the catalogue's count with the first page (null if missing) and the number returned since. A
+ * record without id or date may be on two pages, and counts each time. Throws `unavailable` when a date has
+ * more records than can be reached.
  */
 export function createListingWalk(options: {
   sinceMs: number;
@@ -51,27 +51,26 @@ export function createListingWalk(options: {
   origin: string;
 }) {
   let at: ListPosition = { sinceMs: options.sinceMs, skip: 0, link: null };
-  /** Ids that were given with a date in `at.sinceMs`, in lower case. */
+  /** Ids returned with a date in `at.sinceMs`, in lower case. */
   let seen = new Set<string>();
   let stepsBack = 0;
-  /** As the catalogue counted with the first page; null when it did not. */
+  /** Count of the first page; null if missing. */
   let counted: number | null = null;
   let isFirst = true;
-  let given = 0;
-  let odd = 0;
+  let returned = 0;
+  let unreadable = 0;
 
   const wasSeen = (record: ListedEvent | null | undefined) =>
     record != null && msOf(record) === at.sinceMs && seen.has(record.productId.toLowerCase());
 
   function stepBack(top: number): WalkStep {
     stepsBack += 1;
-    if (stepsBack > stepsBackMax)
-      throw unreachable(at.sinceMs, 'and the list changes all the time');
+    if (stepsBack > stepsBackMax) throw unreachable(at.sinceMs, 'and the results keep changing');
     at = { ...at, skip: Math.max(0, at.skip - (top - 1)) };
     return { fresh: [], isEnd: false };
   }
 
-  /** On among the records of one date. */
+  /** Returns the next position within one date. */
   function within({ records, nextLink }: ReadPage): ListPosition {
     const last = records.findLastIndex((record) => record !== null);
     const skip = at.skip + Math.max(0, last);
@@ -81,29 +80,29 @@ export function createListingWalk(options: {
       return { ...at, skip, link: link.href };
     }
     if (isFarther) return { ...at, skip, link: null };
-    throw unreachable(at.sinceMs, 'and the catalogue does not show all of them');
+    throw unreachable(at.sinceMs, 'and the catalogue does not return all of them');
   }
 
-  /** True when there must be more, and there is a way to it that was not tried. */
-  function isOwed(known: number, fresh: number): boolean {
-    if (counted === null || given >= counted) return false;
-    // A page of one date alone may have more of it behind what was seen.
+  /** Returns true if more records must exist and another page may reach them. */
+  function expectsMore(known: number, fresh: number): boolean {
+    if (counted === null || returned >= counted) return false;
+    // After a page of a single date, `$skip` may reach more records of it.
     return fresh > 0 || (at.skip === 0 && at.link === null && known > 1);
   }
 
-  /** Takes the page that was asked for at the position with this `$top`, and moves on. */
+  /** Processes the page requested at the current position with this `$top`, and advances the position. */
   function take(page: ReadPage, top: number): WalkStep {
     if (isFirst) counted = page.count;
     isFirst = false;
     if (at.skip > 0 && at.link === null && !wasSeen(page.records[0])) return stepBack(top);
     const known = page.records.filter((record) => record !== null);
     const fresh = known.filter((record) => !wasSeen(record));
-    given += fresh.length;
-    odd += page.records.length - known.length;
-    // Links may lead on and on where there is nothing.
-    const isOver = page.nextLink === null || (at.link !== null && fresh.length === 0);
-    const isLast = page.records.length < top && isOver;
-    const isEnd = isLast && !isOwed(known.length, fresh.length);
+    returned += fresh.length;
+    unreadable += page.records.length - known.length;
+    // Links may continue endlessly without new records.
+    const hasNoNext = page.nextLink === null || (at.link !== null && fresh.length === 0);
+    const isLast = page.records.length < top && hasNoNext;
+    const isEnd = isLast && !expectsMore(known.length, fresh.length);
     const last = known.at(-1);
     const lastMs = last === undefined ? at.sinceMs : msOf(last);
     if (lastMs > at.sinceMs) {
@@ -119,7 +118,7 @@ export function createListingWalk(options: {
     return { fresh, isEnd };
   }
 
-  return { position: () => at, take, counts: () => ({ counted, shown: given + odd }) };
+  return { position: () => at, take, counts: () => ({ counted, shown: returned + unreadable }) };
 }
 
 function ownLink(text: string | null, origin: string): URL | null {
@@ -132,13 +131,13 @@ function unreachable(ms: number, why: string): AppError {
     'unavailable',
     `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`,
     {
-      advice: `Compare what is before and after it; narrow the subscription's filter to compare that moment, too.`,
+      advice: `Compare the time before and after it, or narrow the subscription's filter to include it.`,
     },
   );
 }
 
 export interface ReadPage {
-  /** As many as came, in their order; null for one that lacks its id or its date. */
+  /** Records in their order; null for a record without id or date. */
   records: readonly (ListedEvent | null)[];
   nextLink: string | null;
   count: number | null;
@@ -150,40 +149,41 @@ const pageSchema = z.object({
   '@odata.count': z.coerce.number().int().nonnegative().nullish().catch(null),
 });
 
-/** In a shorter page, the few that there are may be odd, though the catalogue answers as it should. */
+/** A shorter page with unreadable records does not prove that the catalogue is broken. */
 const brokenPageMin = 10;
 
 const recordSchema = z.record(z.string(), z.unknown());
 
 /**
- * Reads an answer of 200. `broken` completes "the answer cannot be used, as …". A page is broken when it is
- * no list; when most of ten records or more lack an id or date, though single ones may; and when the dates,
- * in milliseconds, go back or begin before `sinceMs`: then a walk along them would miss something.
+ * Reads a response with status 200. `broken` completes "The catalogue's response is unusable: …". A page is
+ * broken if it is not an array, if most of ten or more records lack an id or a date, or if the dates, in
+ * milliseconds, decrease or begin before `sinceMs`: the walk would then miss products.
  */
 export function readListingPage(
   json: unknown,
   { list, sinceMs }: { list: EventList; sinceMs: number },
 ): ReadPage | { broken: string } {
-  if (json === undefined) return { broken: 'it is not JSON, or only a part of it' };
+  if (json === undefined) return { broken: 'it is not JSON, or truncated' };
   const page = pageSchema.safeParse(json).data;
   if (page === undefined) return { broken: 'it has no list of products (`value`)' };
   const records = page.value.map((item) => readRecord(item, list));
   const nextLink = page['@odata.nextLink'] ?? null;
-  const odd = records.filter((record) => record === null).length;
-  if (records.length >= brokenPageMin && odd * 2 > records.length) {
-    return { broken: `${odd} of ${records.length} products have no Id or no ${list.dateField}` };
+  const unreadable = records.filter((record) => record === null).length;
+  if (records.length >= brokenPageMin && unreadable * 2 > records.length) {
+    const share = `${unreadable} of ${records.length}`;
+    return { broken: `${share} products have no Id or no ${list.dateField}` };
   }
   let beforeMs = sinceMs;
   for (const record of records) {
     if (record === null) continue;
     const ms = msOf(record);
-    if (ms < beforeMs) return { broken: `it is not in the order of ${list.dateField}` };
+    if (ms < beforeMs) return { broken: `it is not sorted by ${list.dateField}` };
     beforeMs = ms;
   }
   return { records, nextLink, count: page['@odata.count'] ?? null };
 }
 
-/** The millisecond that an event happened in. */
+/** Returns the millisecond of an event. */
 function msOf({ eventUs }: Pick<ListedEvent, 'eventUs'>): number {
   return Math.floor(eventUs / 1000);
 }
@@ -211,10 +211,10 @@ function dateUs(value: unknown): number | null {
   return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
 }
 
-/** Where events of a kind are listed (facts, catalogue 5). */
+/** Query parts for one kind of event (facts, catalogue 5). */
 interface EventList {
   entity: Entity;
-  /** The field that has the date of the event. */
+  /** Field with the date of the event. */
   dateField: 'PublicationDate' | 'ModificationDate' | 'DeletionDate';
   expand: readonly string[];
 }
@@ -227,7 +227,7 @@ export const eventLists: Readonly<Record<SubscriptionEvent, EventList>> = {
   deleted: { entity: 'DeletedProducts', dateField: 'DeletionDate', expand: ['Attributes'] },
 };
 
-/** What a page is asked with; times in milliseconds, as the catalogue's own filters are written with. */
+/** Parameters of a page; times in milliseconds, the precision of dates in catalogue filters. */
 interface ListingQuestion {
   list: EventList;
   /** Blank for every product. */
@@ -237,11 +237,11 @@ interface ListingQuestion {
   untilMs: number;
   top: number;
   skip: number;
-  /** True: the catalogue is to say how many there are from `sinceMs` on. */
+  /** True to request the number of products from `sinceMs` on. */
   count: boolean;
 }
 
-/** `catalogueUrl` as everywhere: without `/odata/v1` and without a last slash. */
+/** Builds a URL; `catalogueUrl` is without `/odata/v1` and trailing slash. */
 export function listingUrl(catalogueUrl: string, question: ListingQuestion): string {
   const { list, filter, top, skip, count } = question;
   const window = windowFilter(question);

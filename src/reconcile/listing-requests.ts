@@ -1,4 +1,4 @@
-/** Asks for one page until it comes: waits as it is told, tries again, logs in when it must. */
+/** Requests one page: retries, waits as the catalogue asks, and logs in if required. */
 
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
@@ -8,64 +8,63 @@ import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../http/ou
 import { readServiceMessage, type ServiceMessage, serviceError } from '../http/service-error.ts';
 import type { ReadPage } from './listing-pages.ts';
 
-/** How long things may take. */
+/** Timeouts and retries. */
 export interface ListingTiming {
-  /** One try, answer included. */
+  /** Timeout of one attempt, response included. */
   attemptTimeoutMs: number;
-  /** The wait after a first failure, before jitter; it doubles each time, up to the longest. */
+  /** Delay after the first failure, before jitter; doubles with each failure, up to the maximum. */
   retryDelayMs: number;
   retryDelayMsMax: number;
-  /** Failures in a row, after which a page is given up. */
-  triesMax: number;
-  /** The longest wait that the catalogue may ask for, and all such waits of one listing. */
-  toldWaitMsMax: number;
-  toldWaitsMsMax: number;
+  /** Consecutive failures after which a page fails. */
+  attemptsMax: number;
+  /** Maximum `Retry-After` that is accepted, and the maximum sum of such waits in one listing. */
+  retryAfterMsMax: number;
+  retryAfterTotalMsMax: number;
 }
 
 export const listingTiming: ListingTiming = {
   attemptTimeoutMs: 120_000,
   retryDelayMs: 1_000,
   retryDelayMsMax: 60_000,
-  triesMax: 8,
-  toldWaitMsMax: 600_000,
-  toldWaitsMsMax: 1_800_000,
+  attemptsMax: 8,
+  retryAfterMsMax: 600_000,
+  retryAfterTotalMsMax: 1_800_000,
 };
 
-/** A try that brought no page; another one follows. */
-export interface ListingTrouble {
-  /** A sentence without its end, the same for the same cause: "The catalogue does not answer (ECONNREFUSED)". */
+/** A failed attempt that will be retried. */
+export interface ListingRetry {
+  /** A sentence without its full stop, identical for identical causes: "The catalogue does not respond (ECONNREFUSED)". */
   cause: string;
-  /** Until the next try. */
+  /** Delay before the next attempt. */
   waitMs: number;
-  /** How long it is waited for further tries in all, at most; null where the catalogue says when to come back. */
-  triesForMs: number | null;
+  /** Maximum sum of all remaining delays; null where `Retry-After` sets the delay. */
+  remainingWaitMs: number | null;
 }
 
-/** The first token may be one that the catalogue no longer takes. */
+/** Maximum number of logins for one page: the catalogue may reject the first token as expired. */
 const loginsMax = 2;
 
 export interface PageQuestion {
   /** Completes "could not …": "list the created products". */
   purpose: string;
-  /** `tries` is how often it failed before. */
-  url: (top: number, tries: number) => string;
+  url: (top: number, failures: number) => string;
   read: (json: unknown) => ReadPage | { broken: string };
 }
 
-/** What listings of one catalogue share. */
+/** Dependencies shared by the listings of one catalogue. */
 interface PageRequestsOptions {
   requests: PacedRequests;
   size: PageSize;
   login: ListLogin;
   random: () => number;
   timing: ListingTiming;
-  onTrouble?: ((trouble: ListingTrouble) => void) | undefined;
+  onRetry?: ((trouble: ListingRetry) => void) | undefined;
 }
 
-/** For one listing: the budget of waits is its own. */
+/** Creates the requests of one listing, with its own budget for `Retry-After` waits. */
 export function createPageRequests(options: PageRequestsOptions) {
-  const { requests, size, login, random, timing, onTrouble } = options;
-  let toldMs = 0;
+  const { requests, size, login, random, timing, onRetry } = options;
+  let askedTotalMs = 0;
 
   async function attempt(
     { purpose, read }: PageQuestion,
@@ -84,20 +83,20 @@ export function createPageRequests(options: PageRequestsOptions) {
     return { ...outcomeOf(answer, { purpose, url, read, token }), status: answer.status };
   }
 
-  async function obey(
-    { toldMs: ms, error, status }: { toldMs: number; error: AppError; status: number | null },
+  async function waitAsAsked(
+    { askedMs, error, status }: { askedMs: number; error: AppError; status: number | null },
     signal: AbortSignal,
   ) {
-    // Not exactly then, when others come back, too; and never at once.
-    const waitMs = Math.max(ms, timing.retryDelayMs) + timing.retryDelayMs * random();
-    toldMs += waitMs;
-    if (ms > timing.toldWaitMsMax || toldMs > timing.toldWaitsMsMax) throw error;
+    // Jitter, because other clients retry at the same time; never zero.
+    const waitMs = Math.max(askedMs, timing.retryDelayMs) + timing.retryDelayMs * random();
+    askedTotalMs += waitMs;
+    if (askedMs > timing.retryAfterMsMax || askedTotalMs > timing.retryAfterTotalMsMax) throw error;
     const cause = `The catalogue asks us to wait (${status})`;
-    onTrouble?.({ cause, waitMs, triesForMs: null });
+    onRetry?.({ cause, waitMs, remainingWaitMs: null });
     await requests.wait(waitMs, signal);
   }
 
-  /** Rejects as `ProductListing` does; with `invalid` when the catalogue refuses the question. */
+  /** Rejects as `ProductListing` does; with `invalid` when the catalogue rejects the query. */
   async function ask(question: PageQuestion, signal: AbortSignal) {
     let failures = 0;
     let logins = 0;
@@ -108,20 +107,20 @@ export function createPageRequests(options: PageRequestsOptions) {
         size.succeeded();
         return { page: outcome.page, top };
       }
-      if ('toldMs' in outcome) {
-        await obey(outcome, signal);
+      if ('askedMs' in outcome) {
+        await waitAsAsked(outcome, signal);
       } else if ('refusedStatus' in outcome) {
         logins += 1;
         if (logins > loginsMax) throw outcome.error;
         const { refusedStatus: status, said } = outcome;
-        await login.demanded({ purpose: question.purpose, status, said });
+        await login.refused({ purpose: question.purpose, status, said });
       } else {
         failures += 1;
         if (outcome.failed.code === 'unavailable') size.failed();
-        if (failures >= timing.triesMax) throw givenUp(failures, outcome.failed);
+        if (failures >= timing.attemptsMax) throw afterLastAttempt(failures, outcome.failed);
         const waitMs = longestDelayMs(failures, timing) * (0.5 + random() / 2);
         const cause = causeOf(outcome.failed, outcome.status);
-        onTrouble?.({ cause, waitMs, triesForMs: triesForMs(failures, timing) });
+        onRetry?.({ cause, waitMs, remainingWaitMs: remainingWaitMs(failures, timing) });
         await requests.wait(waitMs, signal);
       }
     }
@@ -130,47 +129,47 @@ export function createPageRequests(options: PageRequestsOptions) {
   return { ask };
 }
 
-/** The wait after so many failures in a row, before jitter, which only makes it shorter. */
+/** Returns the delay after consecutive failures, before jitter, which only shortens it. */
 function longestDelayMs(failures: number, timing: ListingTiming): number {
   return Math.min(timing.retryDelayMs * 2 ** (failures - 1), timing.retryDelayMsMax);
 }
 
-/** All waits that are to come after so many failures in a row. */
-function triesForMs(failures: number, timing: ListingTiming): number {
-  const toCome = Array.from({ length: timing.triesMax - failures }, (_, i) => failures + i);
+/** Returns the sum of the remaining delays after consecutive failures. */
+function remainingWaitMs(failures: number, timing: ListingTiming): number {
+  const toCome = Array.from({ length: timing.attemptsMax - failures }, (_, i) => failures + i);
   return toCome.reduce((sum, failure) => sum + longestDelayMs(failure, timing), 0);
 }
 
-/** `status` is null where no answer came; the client's facts then say why. */
+/** `status` is null if no response arrived; the client's facts then name the reason. */
 function causeOf({ facts: { reason, networkCode } }: AppError, status: number | null): string {
-  if (status === 200) return "The catalogue's answer cannot be used";
-  if (status !== null) return `The catalogue does not answer as it should (${status})`;
-  if (typeof networkCode === 'string') return `The catalogue does not answer (${networkCode})`;
-  return `The catalogue cannot be asked${reason === undefined ? '' : `: ${reason}`}`;
+  if (status === 200) return "The catalogue's response is unusable";
+  if (status !== null) return `The catalogue responds with an error (${status})`;
+  if (typeof networkCode === 'string') return `The catalogue does not respond (${networkCode})`;
+  return `The catalogue cannot be reached${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-function givenUp(tries: number, error: AppError): AppError {
-  const message = `${error.message} That was the last of ${tries} tries in a row.`;
+function afterLastAttempt(attempts: number, error: AppError): AppError {
+  const message = `${error.message} Failed ${attempts} times in a row.`;
   return error.with({ message });
 }
 
-/** What came of one try. */
+/** Result of one attempt. */
 type Outcome =
   | { page: ReadPage }
   | { failed: AppError }
-  /** The catalogue says how long to wait; the error is for when that is too long. */
-  | { toldMs: number; error: AppError }
-  /** It wants another token, or one at all; `said` is for the end of an error, with its words. */
+  /** `Retry-After` of the catalogue; the error is thrown if that is too long. */
+  | { askedMs: number; error: AppError }
+  /** A token is required, or the one sent was rejected; `said` quotes the catalogue, to end an error. */
   | { refusedStatus: number; said: string; error: AppError };
 
 type AskedQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
 
-/** From about here on firewalls have their limits; servers take more, and answer otherwise than with 403. */
+/** Firewalls may reject longer URLs with 403; servers accept more, and use another status. */
 const longAddressCharacters = 2_000;
 
 /**
- * Throws what a repetition would not change, or make worse: `invalid`, `unavailable` for a redirect and for a
- * firewall that keeps us out, and `unauthorized` where the account is not allowed to.
+ * Throws errors that a retry cannot fix: `invalid`, `unavailable` for a redirect or a blocking firewall, and
+ * `unauthorized` if the account lacks the permission.
  */
 function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
   const { purpose, read, token } = question;
@@ -188,43 +187,43 @@ function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
     return { refusedStatus: status, said: saidBy(words), error };
   }
   const error = serviceError(answer, words, purpose);
-  const toldMs = status === 429 || status === 503 ? retryAfterMs(answer.headers) : null;
-  if (toldMs !== null) return { toldMs, error };
+  const askedMs = status === 429 || status === 503 ? retryAfterMs(answer.headers) : null;
+  if (askedMs !== null) return { askedMs, error };
   if (status === 408 || status === 429 || status >= 500 || status < 300) return { failed: error };
   throw error;
 }
 
-/** Whether the catalogue itself refuses: all its refusals have a `detail` (facts, catalogue 1.4). */
+/** Returns true if the catalogue itself refused: its refusals have a `detail` (facts, catalogue 1.4). */
 function isOwnRefusal({ json }: OutboundAnswer): boolean {
   return typeof json === 'object' && json !== null && 'detail' in json;
 }
 
-/** No login changes that. `invalid` where the address is long: the same question without the filter may pass. */
+/** A login cannot help. `invalid` if the URL is long: the same query without the filter may pass. */
 function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceMessage): AppError {
   const isLong = url.length > longAddressCharacters;
   const [why, advice] = isLong
     ? [
-        `the address has ${url.length.toLocaleString('en-US')} characters, which some do not let through.`,
-        'Give the subscription a shorter filter, such as a polygon of fewer corners.',
+        `the URL has ${url.length.toLocaleString('en-US')} characters, which may exceed its limit.`,
+        'Shorten the filter of the subscription, for example with a polygon of fewer corners.',
       ]
     : [
-        'it may keep this host out for a while.',
-        'Try again later, or check EARSHOT_CATALOGUE_URL and what stands between.',
+        'it may block this host for a while.',
+        'Retry later, or check EARSHOT_CATALOGUE_URL and the firewalls and proxies on the way.',
       ];
   return new AppError(
     isLong ? 'invalid' : 'unavailable',
-    `Could not ${purpose}: the answer ${factsOf(words)} is not one of the catalogue's own, but of a firewall or proxy before it: ${why}`,
+    `Could not ${purpose}: the response ${factsOf(words)} comes from a firewall or proxy, not from the catalogue; ${why}`,
     { advice: `${advice}${saidBy(words)}` },
   );
 }
 
-/** A token that is over is answered with 401 (RFC 9110, 15.5.4): this one was understood. */
+/** An expired token causes 401 (RFC 9110, 15.5.4), so this token was accepted. */
 function notAllowed({ purpose }: AskedQuestion, words: ServiceMessage): AppError {
   return new AppError(
     'unauthorized',
-    `The catalogue refused to ${purpose} though it was told who asks ${factsOf(words)}: the account may not.`,
+    `The catalogue refused to ${purpose} ${factsOf(words)}: the account lacks the permission.`,
     {
-      advice: `Log in on its web site, where something may have to be agreed to, or ask its support.${saidBy(words)}`,
+      advice: `Log in on the catalogue's website and accept any pending terms, or ask its support.${saidBy(words)}`,
     },
   );
 }
@@ -247,18 +246,18 @@ function brokenPage(
   const begins = json === undefined ? ` It begins: ${foreignText(hintOf(text), options)}` : '';
   return new AppError(
     'unavailable',
-    `Could not ${purpose}: the catalogue's answer cannot be used, as ${why}.`,
-    { advice: `Try again later, or check EARSHOT_CATALOGUE_URL.${begins}` },
+    `Could not ${purpose}: the catalogue's response is unusable: ${why}.`,
+    { advice: `Retry later, or check EARSHOT_CATALOGUE_URL.${begins}` },
   );
 }
 
-/** `$top` (facts, filters 1: 1,000 at most). At least two each: a page repeats a record of the last. */
+/** Values of `$top` (facts, filters 1: maximum 1,000). Minimum 2: a page repeats a record of the one before. */
 export const pageSizes: readonly number[] = [1_000, 250, 50];
 
-/** Failures in a row at one size until the next is tried. */
+/** Consecutive failures at one size before the next size is used. */
 const failuresMax = 2;
 
-/** Good pages in a row until the size before is tried again. */
+/** Consecutive successes before the previous size is used again. */
 const goodPagesMin = 5;
 
 type PageSize = ReturnType<typeof createPageSize>;
@@ -295,25 +294,25 @@ export function createListLogin(tokens: AccessTokens | null) {
   let isNeeded = false;
   let sent: string | null = null;
   return {
-    /** Null as long as nobody has asked for one. Rejects as `AccessTokens` does. */
+    /** Null until the catalogue requires one. Rejects as `AccessTokens` does. */
     token: async (): Promise<string | null> => {
       sent = isNeeded && tokens !== null ? await tokens.get() : null;
       return sent;
     },
     /**
-     * The catalogue has refused the last request. Rejects with `unauthorized` when there is no account.
-     * `purpose` completes "refuses to …"; `said` has its words, for the end.
+     * Records that the catalogue refused the last request. Rejects with `unauthorized` without an account.
+     * `purpose` completes "refused to …"; `said` quotes the catalogue, to end an error.
      */
-    demanded: async (refusal: { purpose: string; status: number; said: string }) => {
+    refused: async (refusal: { purpose: string; status: number; said: string }) => {
       const { purpose, status, said } = refusal;
       if (tokens === null) {
-        // 401 says so (RFC 9110, 15.5.2); what 403 is for, only its words do.
-        const [refuses, words] =
+        // 401 requires a login (RFC 9110, 15.5.2); the reason for 403 is only in its message.
+        const [reason, quote] =
           status === 401
             ? [`without a login (${status})`, '']
-            : [`(${status}), perhaps as it wants a login`, said];
-        throw new AppError('unauthorized', `The catalogue refuses to ${purpose} ${refuses}.`, {
-          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${words}`,
+            : [`(${status}); it may require a login`, said];
+        throw new AppError('unauthorized', `The catalogue refused to ${purpose} ${reason}.`, {
+          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${quote}`,
         });
       }
       if (sent !== null) await tokens.refused(sent);
@@ -322,16 +321,16 @@ export function createListLogin(tokens: AccessTokens | null) {
   };
 }
 
-/** How time passes. */
+/** Clock and timer. */
 export interface Time {
   nowMs: () => number;
-  /** Ends early, without an error, when the signal is aborted. */
+  /** Resolves early when the signal is aborted. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 type PacedRequests = ReturnType<typeof createPacedRequests>;
 
-/** Sends one request at a time, their starts well apart, and counts what that takes. */
+/** Sends one request at a time at a limited rate, and measures requests and waits. */
 export function createPacedRequests(options: {
   client: OutboundClient;
   requestsPerMinute: number;
@@ -339,7 +338,7 @@ export function createPacedRequests(options: {
 }) {
   const { client, time } = options;
   const intervalMs = 60_000 / options.requestsPerMinute;
-  /** `answersMs` is the wait for answers, `waitedMs` that between requests. */
+  /** `answersMs` is the wait for responses, `waitedMs` the wait between requests. */
   const spent = { requests: 0, answersMs: 0, waitedMs: 0 };
   let startedMs: number | null = null;
   let turn = Promise.resolve();
@@ -356,7 +355,7 @@ export function createPacedRequests(options: {
 
   async function sendNow(request: OutboundRequest, signal: AbortSignal) {
     const restMs = startedMs === null ? 0 : startedMs + intervalMs - time.nowMs();
-    // No longer than that when the clock was put back.
+    // Limited, in case the clock was set back.
     await wait(Math.ceil(Math.min(restMs, intervalMs)), signal);
     const sinceMs = time.nowMs();
     startedMs = sinceMs;
@@ -369,7 +368,7 @@ export function createPacedRequests(options: {
   }
 
   return {
-    /** Waits for its turn. Rejects as the client does, and with the signal's reason. */
+    /** Waits for the requests before it. Rejects as the client does, and with the signal's reason. */
     send: (request: OutboundRequest, signal: AbortSignal) => {
       const answer = turn.then(() => sendNow(request, signal));
       turn = answer.then(nothing, nothing);

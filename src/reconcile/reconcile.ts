@@ -1,13 +1,13 @@
-/** Compares the log with what the catalogue shows, hour by hour, and writes what is missing. */
+/** Compares the log with the catalogue hour by hour, and records missing events. */
 import { type HourCoverage, hourUs } from '../domain/completeness.ts';
 import { hourOf, sumCounts } from '../domain/coverage.ts';
 import {
   type CompareContext,
   type ComparedEvent,
   type CompareOptions,
-  canBeEntered,
   comparePage,
   isExpected,
+  isRecordable,
 } from './compare-page.ts';
 import {
   type EventOutcome,
@@ -23,7 +23,7 @@ import {
   type TimeWindow,
 } from './tasks.ts';
 
-/** Maximum of events, and of hours, that the ports take at once. */
+/** Maximum number of events, and of hours, in one call of the ports. */
 const rowsMax = 1_000;
 
 export interface ReconcileContext extends CompareContext {
@@ -31,25 +31,24 @@ export interface ReconcileContext extends CompareContext {
 }
 
 export interface ReconcileOptions extends CompareOptions {
-  /** As `tasksOf` and `dueTasks` give them: those of one subscription and event do not overlap. */
+  /** From `tasksOf` or `dueTasks`: tasks of one subscription and event do not overlap. */
   tasks: readonly ReconcileTask[];
-  /** Hours compared since then are not compared again. */
+  /** Hours compared since this time are skipped. */
   resumeSinceUs: number | null;
-  /** False: an early look; writes entries, but no coverage. */
+  /** False for early checks: writes entries, but no coverage. */
   coverage: boolean;
-  /** Called first, with how many hours are left out since they were compared before. */
+  /** Called first, with the number of skipped hours. */
   onSkipped?: ((hours: number) => void) | undefined;
   /** Called after each page. */
   onProgress?: ((progress: ReconcileProgress) => void) | undefined;
-  /** Called for each event that was not in the log, after it was written. */
+  /** Called for each event that was not in the log, after it was recorded. */
   onMissing?: ((event: FoundMissing) => void) | undefined;
 }
 
 /**
- * Works through the tasks in their order, a page at a time. What is missing is on disk before the hour it
- * belongs to is told to be complete; so a run may end at any moment, and be repeated at will.
- * Rejects as `ProductListing.list` does, with `unavailable` when the store or its index is, and with the
- * signal's reason.
+ * Runs the tasks in order, page by page. Missing events are on disk before their hour is saved as complete, so
+ * a run may be interrupted at any time and repeated. Rejects as `ProductListing.list` does, with `unavailable`
+ * when the store or its index is, and with the signal's reason.
  */
 export async function reconcile(
   context: ReconcileContext,
@@ -74,7 +73,7 @@ export async function reconcile(
   return reports;
 }
 
-/** A preview must find all that is missing, and a write leave nothing so. */
+/** Returns the hours compared recently enough; a preview skips none, a write none with missing events. */
 async function hoursToSkip(
   { completeness }: ReconcileContext,
   { tasks, mode, resumeSinceUs }: ReconcileOptions,
@@ -93,7 +92,7 @@ async function hoursToSkip(
   return found;
 }
 
-/** What the comparison of a window works with. */
+/** Dependencies of the comparison of one window. */
 interface Scope {
   context: ReconcileContext;
   options: ReconcileOptions;
@@ -112,7 +111,7 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
   let seen = 0;
   const query = { event: task.event, filter: task.filter, ...window };
   const pages = context.listing.list(query, signal);
-  // A function of its own: a loop would hold on to each page until the next one is there.
+  // A separate function: a loop would keep each page in memory while the next loads.
   const takeNext = async (): Promise<boolean> => {
     const { done, value: page } = await pages.next();
     if (done) return false;
@@ -130,17 +129,17 @@ async function compareWindow(window: TimeWindow, scope: Scope): Promise<void> {
   while (await takeNext());
   timeLeft.done(window);
   const after = context.listing.spent();
-  report.unreadable += after.oddRecords - before.oddRecords;
+  report.unreadable += after.unreadableRecords - before.unreadableRecords;
   report.undecided += after.undecided - before.undecided;
 }
 
-/** Compares the events of a page and counts what came of each. */
+/** Compares the events of a page and counts the outcomes. */
 async function takePage({ events }: ListingPage, scope: Scope): Promise<void> {
   const { context, options, report, tally } = scope;
   const { task } = report;
   const expected: ListedEvent[] = [];
   for (const listed of events) {
-    if (!canBeEntered(listed)) report.unreadable += 1;
+    if (!isRecordable(listed)) report.unreadable += 1;
     else if (isExpected(task.event, listed)) expected.push(listed);
   }
   for (let at = 0; at < expected.length; at += rowsMax) {
@@ -164,7 +163,7 @@ function foundMissing(
   return { subscription, event, productId, productName, eventUs, recovered, isEarlier };
 }
 
-/** Saves the hours that have been seen in full, and returns where the first of the others begins. */
+/** Saves the hours compared in full, and returns the start of the next hour. */
 async function saveHours(
   { fromUs, toUs }: TimeWindow,
   window: TimeWindow,
@@ -177,7 +176,7 @@ async function saveHours(
   for (; at < window.toUs && Math.min(at + hourUs, window.toUs) <= toUs; at += hourUs) {
     const counts = tally.finish(report.task, at);
     const isWhole = at >= hours.fromUs && at + hourUs <= hours.toUs;
-    // An hour that lasts yet is not complete, whatever was asked for.
+    // The current hour is not complete.
     if (counts === null || !isWhole || at + hourUs > comparedAtUs) continue;
     whole.push({ subscription, event, hourUs: at, ...counts, comparedAtUs });
   }
@@ -190,7 +189,7 @@ async function saveHours(
 
 type HourTally = ReturnType<typeof createHourTally>;
 
-/** For tasks that do not overlap: those of one kind of events share an hour only at their edges. */
+/** Counts outcomes per hour. Tasks do not overlap, so two of them share an hour only at their edges. */
 function createHourTally(tasks: readonly ReconcileTask[]) {
   const counted = new Map<string, OutcomeCounts>();
   const partsLeft = new Map<string, number>();
@@ -209,8 +208,8 @@ function createHourTally(tasks: readonly ReconcileTask[]) {
       counted.set(key, counts);
     },
     /**
-     * Reports that a task has given all it has of an hour. Returns the hour's counts, which are dropped then;
-     * null while another task has a part in it that is still to come.
+     * Marks a task's part of an hour as done. Returns the hour's counts, and drops them; null while another
+     * task still has a part of the hour.
      */
     finish: (task: ReconcileTask, at: number): OutcomeCounts | null => {
       const key = hourKey(task, at);
@@ -225,7 +224,7 @@ function createHourTally(tasks: readonly ReconcileTask[]) {
   };
 }
 
-/** The hours of which a task has only a part. */
+/** Returns the hours that a task covers only partly. */
 function edgeHours({ fromUs, toUs }: ReconcileTask): Set<number> {
   return new Set([fromUs, toUs].filter((us) => us % hourUs !== 0).map(hourOf));
 }
@@ -235,25 +234,25 @@ const hourKey = ({ subscription, event, isEarlier }: ReconcileTask, at: number) 
 
 interface TaskWalk {
   task: ReconcileTask;
-  /** Oldest first, apart from each other. */
+  /** Oldest first, with gaps between them. */
   windows: TimeWindow[];
-  /** What was found in the hours that are left out; one that two tasks share stands with the first. */
+  /** Earlier results of the skipped hours; an hour shared by two tasks belongs to the first. */
   skipped: HourCoverage[];
 }
 
-/** The walks of tasks, without the hours that are `compared`. */
+/** Returns the windows to compare for each task, without the `compared` hours. */
 function walksOf(tasks: readonly ReconcileTask[], compared: readonly HourCoverage[]): TaskWalk[] {
-  const toldOf = new Set<HourCoverage>();
+  const counted = new Set<HourCoverage>();
   const byKind = Map.groupBy(compared, kindKey);
   return tasks.map((task) => {
     const { fromUs, toUs } = task;
-    // Those that it has as a whole: of others, the counts are not of this task.
+    // Only whole hours: counts of partial hours belong to other tasks too.
     const firstUs = Math.max(hourOf(fromUs), task.hours.fromUs);
     const hours = (byKind.get(kindKey(task)) ?? [])
       .filter((hour) => hour.hourUs >= firstUs && hour.hourUs < Math.min(toUs, task.hours.toUs))
       .toSorted((a, b) => a.hourUs - b.hourUs);
-    const skipped = hours.filter((hour) => !toldOf.has(hour));
-    for (const hour of skipped) toldOf.add(hour);
+    const skipped = hours.filter((hour) => !counted.has(hour));
+    for (const hour of skipped) counted.add(hour);
     return { task, windows: windowsBetween(hours, task), skipped };
   });
 }
@@ -274,7 +273,7 @@ const kindKey = ({ subscription, event }: { subscription: string; event: string 
 
 type TimeLeft = ReturnType<typeof createTimeLeft>;
 
-/** How far the list of a window is. */
+/** Progress within a window. */
 interface WindowState {
   window: TimeWindow;
   upToUs: number;
@@ -282,14 +281,14 @@ interface WindowState {
   total: number | null;
 }
 
-/** Takes it that all windows are as full, and the rest is as slow, as what is done. */
+/** Estimates the remaining time, assuming that events are spread evenly and the speed is constant. */
 function createTimeLeft(walks: readonly TaskWalk[], nowUs: () => number) {
   const beganAtUs = nowUs();
   const widthUs = ({ fromUs, toUs }: TimeWindow) => toUs - fromUs;
   const allUs = walks.flatMap(({ windows }) => windows).reduce((sum, one) => sum + widthUs(one), 0);
   let doneUs = 0;
   return {
-    /** Returns the milliseconds that are left; null at first. */
+    /** Returns the remaining milliseconds; null at first. */
     after: ({ window, upToUs, seen, total }: WindowState): number | null => {
       const byTime = (upToUs - window.fromUs) / widthUs(window);
       const share = upToUs >= window.toUs || !total ? byTime : Math.min(1, seen / total);

@@ -1,60 +1,58 @@
-/** The words of a comparison: what is to be compared, how, and what came of it. */
+/** Types of a comparison: tasks, modes and results. */
 
 import type { Registration } from '../domain/account.ts';
 import { type CatalogueEvent, type Definition, hourUs } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
 
-/** A time from `fromUs` to before `toUs`. */
+/** Time from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface TimeWindow {
   fromUs: number;
   toUs: number;
 }
 
-/** Events of one kind, owed to one subscription, with a date within [fromUs, toUs). */
+/** Events of one kind, expected by one subscription, with a date within [fromUs, toUs). */
 export interface ReconcileTask extends TimeWindow {
   subscription: string;
-  /** Its Id at the catalogue, for the entries that are written; null when there is none. */
+  /** Id at the catalogue, for recorded entries; null if unknown. */
   subscriptionId: string | null;
   event: SubscriptionEvent;
-  /** What the subscription asked for at that time. */
+  /** Filter of the subscription at that time. */
   filter: string;
-  /** True before the subscription began: events are fetched, and not expected. */
+  /** True before the subscription began: events are fetched, but not expected. */
   isEarlier: boolean;
-  /** Hours within are compared as a whole: by this task, or by it and its neighbours together. */
+  /** Hours that are compared completely, by this task alone or together with adjacent ones. */
   hours: TimeWindow;
 }
 
-/**
- * `check` writes coverage with what is missing, but no entries; `preview` writes nothing at all.
- */
+/** `write` records missing events and coverage, `check` only coverage, `preview` nothing. */
 export type ReconcileMode = 'write' | 'check' | 'preview';
 
-/** How the log stands to an event that the catalogue shows; the words are those of `HourCoverage`. */
+/** State of a catalogue event in the log; the names are those of `HourCoverage`. */
 export type EventOutcome = 'pushed' | 'late' | 'recovered' | 'missing';
 
 export type OutcomeCounts = Record<'expected' | EventOutcome, number>;
 
-/** What was found; hours that were skipped are counted with what was found before. */
+/** Counts of a task; skipped hours count with their earlier results. */
 export interface TaskReport extends OutcomeCounts {
   task: ReconcileTask;
-  /** Records that cannot be told apart or written, as they have no proper Id or date. */
+  /** Records without a valid Id or date, which cannot be recorded. */
   unreadable: number;
-  /** Events of which nobody can tell whether the filter wants them. */
+  /** Events whose records lack a field that the filter needs. */
   undecided: number;
 }
 
-/** How far a comparison has got. */
+/** Progress of a comparison. */
 export interface ReconcileProgress {
   tasksDone: number;
   tasks: number;
   task: ReconcileTask;
-  /** All events with an earlier date are done. */
+  /** Events with an earlier date are compared. */
   upToUs: number;
-  /** Records seen of the list that is being walked, and how many it has; null when nobody said. */
+  /** Records of the current window seen so far, and their total number; null if unknown. */
   seen: number;
   total: number | null;
-  /** Of all that is left to do; null before anything is known. */
+  /** Estimated time for the rest of the comparison; null at first. */
   etaMs: number | null;
 }
 
@@ -70,7 +68,7 @@ export function noCounts(): OutcomeCounts {
   return { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
 }
 
-/** Events of one kind with a date within [fromUs, toUs), of products that match. */
+/** Query for events of one kind with a date within [fromUs, toUs), of products that match. */
 export interface ListingQuery {
   event: SubscriptionEvent;
   /** A `$filter` expression of a subscription; blank for every product. */
@@ -82,52 +80,51 @@ export interface ListingQuery {
 export interface ListedEvent {
   productId: string;
   productName: string | null;
-  /** PublicationDate, ModificationDate or DeletionDate, as the event says. */
+  /** PublicationDate, ModificationDate or DeletionDate, depending on the event. */
   eventUs: number;
-  /** The record's PublicationDate; null where it has none. */
+  /** PublicationDate of the record; null if missing. */
   publicationUs: number | null;
-  /** As the catalogue gives it, expanded. */
+  /** As returned by the catalogue, expanded. */
   record: Readonly<Record<string, unknown>>;
 }
 
 export interface ListingPage {
-  /** Each product once in a listing, unless it changed meanwhile. */
+  /** A listing returns each product once, unless it changed meanwhile. */
   events: readonly ListedEvent[];
-  /** Every event of the window with a date before this one has been given; `toUs` with the last page. */
+  /** Events of the window with an earlier date were returned; `toUs` with the last page. */
   completeUpToUs: number;
-  /** How many events the window has, as the catalogue counted at its beginning; null when it did not say. */
+  /** Number of events in the window, counted by the catalogue at the start; null if missing. */
   total: number | null;
 }
 
 export interface ProductListing {
   /**
-   * Asks politely, one request at a time. Rejects with `unavailable` and `too_many` when the catalogue
-   * does not answer as it should within the budget, `invalid` when it refuses the question, `unauthorized`
-   * as `AccessTokens` does, and with the signal's reason. What was given before stays good.
+   * Sends one rate-limited request at a time. Rejects with `unavailable` and `too_many` when the catalogue
+   * returns no usable response within the budget, `invalid` when it rejects the query, `unauthorized` as
+   * `AccessTokens` does, and with the signal's reason. Pages returned before remain valid.
    */
   list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage>;
   /**
-   * Requests sent so far, repeated ones too, and the time spent waiting for their answers; records that
-   * were passed over, as they lack an id or a date; and events that were, as their records do not tell
-   * whether the filter wants them.
+   * Returns totals: requests including retries, time spent waiting, records skipped because they lack an id or a
+   * date, and events skipped because their records lack a field that the filter needs.
    */
   spent(): {
     requests: number;
     answersMs: number;
     waitedMs: number;
-    oddRecords: number;
+    unreadableRecords: number;
     undecided: number;
   };
 }
 
-/** A time in which one kind of events was asked for with one filter; the last one has no end. */
+/** Period in which a subscription had one filter for one kind of event; the last one has no end. */
 interface Segment extends TimeWindow {
   filter: string;
-  /** True for the time before the subscription began: its events are wanted, but not expected. */
+  /** True for the time before the subscription began: its events are fetched, but not expected. */
   isEarlier: boolean;
 }
 
-/** The segments of one subscription and kind of event, oldest first. */
+/** Segments of one subscription and kind of event, oldest first. */
 export interface SegmentedEvent {
   subscription: string;
   event: SubscriptionEvent;
@@ -135,8 +132,8 @@ export interface SegmentedEvent {
 }
 
 /**
- * Takes definitions oldest first. With `reachBack`, the time before the earliest definition of a subscription is a
- * segment of its own, with the filter of that definition.
+ * Splits definitions, oldest first, into segments. With `reachBack`, the time before the earliest definition of a
+ * subscription is a separate segment with the filter of that definition.
  */
 export function segmentsOf(
   definitions: readonly Definition[],
@@ -144,7 +141,7 @@ export function segmentsOf(
 ): SegmentedEvent[] {
   const found = new Map<string, SegmentedEvent>();
   const latest = new Map<string, Definition>();
-  // From the last to the first: each ends where the one that was looked at before begins.
+  // Newest first: each definition ends where the next one begins.
   for (const [i, definition] of [...definitions.entries()].reverse()) {
     const { subscription, events, filter } = definition;
     const isEarliest = !definitions.slice(0, i).some((one) => one.subscription === subscription);
@@ -165,7 +162,7 @@ export function segmentsOf(
   return [...found.values()];
 }
 
-/** True when anything was asked for at some time of the window. */
+/** Returns true if a segment overlaps the window. */
 export function isInForce(segments: readonly Segment[], { fromUs, toUs }: TimeWindow): boolean {
   return segments.some((one) => one.fromUs < toUs && one.toUs > fromUs && fromUs < toUs);
 }
@@ -173,9 +170,9 @@ export function isInForce(segments: readonly Segment[], { fromUs, toUs }: TimeWi
 type Known = Pick<Registration, 'name' | 'subscriptionId'>;
 
 /**
- * The tasks of a window, oldest first, so that a run that is cut leaves whole hours behind. With
- * `subscriptions`, only these; with `reachBack`, the time before the earliest definition of a subscription is
- * compared with that definition, in tasks that are `isEarlier`.
+ * Returns the tasks of a window, oldest first, so that an interrupted run leaves complete hours. `subscriptions`
+ * limits them to these; `reachBack` adds `isEarlier` tasks that compare the time before the earliest definition
+ * of a subscription with that definition.
  */
 export function tasksOf(options: {
   /** Oldest first. */
@@ -187,11 +184,11 @@ export function tasksOf(options: {
   reachBack?: boolean | undefined;
 }): ReconcileTask[] {
   const { definitions, registrations, fromUs, toUs, subscriptions, reachBack } = options;
-  const isWanted = ({ subscription }: SegmentedEvent) =>
+  const isSelected = ({ subscription }: SegmentedEvent) =>
     subscriptions === undefined || subscriptions.includes(subscription);
   const window = { fromUs, toUs };
   const tasks = segmentsOf(definitions, { reachBack })
-    .filter(isWanted)
+    .filter(isSelected)
     .flatMap(({ segments, ...kind }) => {
       const [earlier, own] = [true, false].map((isEarlier) =>
         segments.filter((one) => one.isEarlier === isEarlier),
@@ -203,7 +200,7 @@ export function tasksOf(options: {
   return oldestFirst(tasks);
 }
 
-/** The tasks of one kind of event within a window, of which `hours` are compared as a whole. */
+/** Returns the tasks of one kind of event within a window; `hours` are compared completely. */
 export function cutTasks(
   { subscription, event, segments }: SegmentedEvent,
   window: TimeWindow,
@@ -220,7 +217,7 @@ export function cutTasks(
   });
 }
 
-/** By their beginning; the kinds of events in their usual order. */
+/** Sorts tasks by start, subscription and event. */
 export function oldestFirst(tasks: readonly ReconcileTask[]): ReconcileTask[] {
   const rank = ({ event }: ReconcileTask) => subscriptionEvents.indexOf(event);
   return tasks.toSorted(
@@ -230,8 +227,8 @@ export function oldestFirst(tasks: readonly ReconcileTask[]): ReconcileTask[] {
 }
 
 /**
- * An hour at an edge is whole when nothing was asked for in the part that the window leaves out. That in which a
- * subscription began is counted from there: its earlier part is of no whole hour.
+ * Returns the hours that the tasks compare completely. An hour at an edge counts as complete if no segment is in
+ * force in its part outside the window. The hour in which a subscription began counts from that moment on.
  */
 function wholeHours(segments: readonly Segment[], window: TimeWindow): TimeWindow {
   const { fromUs } = window;
@@ -246,7 +243,7 @@ function wholeHours(segments: readonly Segment[], window: TimeWindow): TimeWindo
   };
 }
 
-/** Oldest first; windows that meet or overlap become one. */
+/** Sorts windows, oldest first, and joins adjacent and overlapping ones. */
 export function mergeWindows(windows: readonly TimeWindow[]): TimeWindow[] {
   const merged: TimeWindow[] = [];
   for (const { fromUs, toUs } of windows.toSorted((a, b) => a.fromUs - b.fromUs)) {

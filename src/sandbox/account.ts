@@ -4,7 +4,7 @@ import { checkFilter, isBlankFilter } from '../filter/check.ts';
 import { compileFilter, type ProductTest } from '../filter/evaluate.ts';
 import type { Random, SandboxClock } from './clock.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
-import type { ServiceKnobs, ServiceSettings } from './knobs.ts';
+import type { LiveServiceSettings, ServiceSettings } from './live-settings.ts';
 import { isLoopbackHost } from './local-server.ts';
 
 /** `cancelled` is no state that a subscription stays in: it is removed. */
@@ -93,29 +93,29 @@ export type Subscriptions = ReturnType<typeof createSubscriptions>;
 /** Creates an account without subscriptions; `random` draws the ids. */
 export function createSubscriptions(options: {
   readonly clock: SandboxClock;
-  readonly knobs: ServiceKnobs;
+  readonly liveSettings: LiveServiceSettings;
   readonly endpointRules: EndpointRules;
   readonly random: Random;
 }) {
-  const { clock, knobs, endpointRules, random } = options;
+  const { clock, liveSettings, endpointRules, random } = options;
   /** By id in lower case. */
   const account = new Map<string, Subscription>();
   const firstRunning = Promise.withResolvers<void>();
 
-  const lapse = () => {
+  const refresh = () => {
     const nowMs = Math.trunc(clock.now());
-    applyTime(account, nowMs);
+    expireSubscriptions(account, nowMs);
     return nowMs;
   };
   const list = (): readonly Subscription[] => {
-    lapse();
+    refresh();
     return [...account.values()];
   };
-  const noteRunning = ({ status, address }: Subscription) => {
+  const signalRunning = ({ status, address }: Subscription) => {
     if (status === 'running' && address !== null) firstRunning.resolve();
   };
   const find = (id: string): Subscription => {
-    lapse();
+    refresh();
     const subscription = account.get(id.toLowerCase());
     if (subscription !== undefined) return subscription;
     throw new SubscriptionRefusal('unknown-id', `Subscription with id ${id} not found.`);
@@ -130,8 +130,8 @@ export function createSubscriptions(options: {
     find,
     /** Refuses `filter`, `request` (the endpoint) and `limit`. */
     create: (request: NewSubscription): Subscription => {
-      const nowMs = lapse();
-      const settings = knobs.current();
+      const nowMs = refresh();
+      const settings = liveSettings.current();
       const { id, status, address, submittedMs = nowMs, lastNotificationMs = null } = request;
       const matches = readFilter(request.filter, request.events, settings.filterRefusal);
       if (address) checkEndpoint(address, endpointRules);
@@ -144,7 +144,7 @@ export function createSubscriptions(options: {
       // Drawn last: a refused creation must not change the ids that a seed brings.
       const subscription = { ...request, ...dates, id: id ?? random.uuid(), events, matches };
       account.set(subscription.id.toLowerCase(), subscription);
-      noteRunning(subscription);
+      signalRunning(subscription);
       return subscription;
     },
     /** Changes all or nothing. Refuses `unknown-id`, `request` and `limit`. */
@@ -152,28 +152,28 @@ export function createSubscriptions(options: {
       const subscription = find(id);
       const address = changedAddress(subscription, changes, endpointRules);
       const others = [...account.values()].filter((other) => other !== subscription);
-      const status = permittedStatus(others, subscription, changes.status, knobs.current());
+      const status = allowedStatus(others, subscription, changes.status, liveSettings.current());
       subscription.address = address;
       setStatus(subscription, status, Math.trunc(clock.now()));
-      noteRunning(subscription);
+      signalRunning(subscription);
       return subscription;
     },
     /** Cancels, which is the same as deleting. Refuses `unknown-id`. */
     remove: (id: string) => void account.delete(find(id).id.toLowerCase()),
     /** Notes that the sender saw a success; one that was cancelled meanwhile is not brought back. */
     delivered: (subscription: Subscription) => {
-      subscription.lastNotificationMs = lapse();
+      subscription.lastNotificationMs = refresh();
     },
   };
 }
 
 /** Returns the push subscriptions to an event that have a status, of any filter. */
-export function pushedTo(
+export function pushSubscriptionsFor(
   account: readonly Subscription[],
   event: NotificationEvent,
-  wanted: SubscriptionStatus,
+  required: SubscriptionStatus,
 ): PushSubscription[] {
-  const all = account.filter(({ status, events }) => status === wanted && events.includes(event));
+  const all = account.filter(({ status, events }) => status === required && events.includes(event));
   return all.filter(isPush);
 }
 
@@ -187,7 +187,7 @@ export function refuse(message: string): never {
  * subscription without any notification is counted, is not specified: here it is the latest of
  * submission, last notification and last order to run; and the submission.
  */
-function applyTime(account: Map<string, Subscription>, nowMs: number): void {
+function expireSubscriptions(account: Map<string, Subscription>, nowMs: number): void {
   for (const [key, subscription] of account) {
     const { submittedMs, lastNotificationMs, resumedMs, status } = subscription;
     const pauseMs =
@@ -219,14 +219,14 @@ function checkCreationLimits(
  * Returns the status that an edit leads to; undefined when it stays. What the real service does when
  * two run already is not known: the settings say whether it refuses (`limit`) or does nothing.
  */
-function permittedStatus(
+function allowedStatus(
   others: readonly Subscription[],
   subscription: Subscription,
-  wanted: SubscriptionStatus | undefined,
+  requested: SubscriptionStatus | undefined,
   { runningMax, resumeBeyondLimit }: ServiceSettings,
 ): SubscriptionStatus | undefined {
-  if (wanted !== 'running' || subscription.status === 'running') return wanted;
-  if (countRunning(others) < runningMax) return wanted;
+  if (requested !== 'running' || subscription.status === 'running') return requested;
+  if (countRunning(others) < runningMax) return requested;
   if (resumeBeyondLimit === 'refuse') throw tooManyRunning(runningMax);
   return undefined;
 }

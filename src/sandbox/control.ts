@@ -13,10 +13,10 @@ import {
 } from './account.ts';
 import type { SandboxClock } from './clock.ts';
 import { type DeliveryRecord, deliveryOutcomes } from './delivery/delivery-record.ts';
-import type { FaultKnobs } from './delivery/faults.ts';
+import type { LiveFaults } from './delivery/faults.ts';
 import { notificationEvents } from './delivery/notification.ts';
 import type { InferenceRecord } from './inference/inference-app.ts';
-import type { InferenceKnobs, ServiceKnobs } from './knobs.ts';
+import type { LiveInferenceSettings, LiveServiceSettings } from './live-settings.ts';
 import { catalogueEvents, type EventLedger } from './publishing/events.ts';
 import type { Holdings } from './publishing/holdings.ts';
 import type { Publisher } from './publishing/publisher.ts';
@@ -28,13 +28,16 @@ export interface ControlOptions {
   readonly record: DeliveryRecord;
   readonly holdings: Pick<Holdings, 'totals' | 'find'>;
   readonly ledger: EventLedger;
-  readonly faults: FaultKnobs;
+  readonly faults: LiveFaults;
   readonly clock: SandboxClock;
   readonly publisher: Publisher;
   readonly subscriptions: Subscriptions;
-  readonly knobs: ServiceKnobs;
+  readonly liveSettings: LiveServiceSettings;
   readonly requests: RequestLog;
-  readonly inference: { readonly knobs: InferenceKnobs; readonly record: InferenceRecord };
+  readonly inference: {
+    readonly liveSettings: LiveInferenceSettings;
+    readonly record: InferenceRecord;
+  };
   /** Ends what would take long. */
   readonly signal: AbortSignal;
 }
@@ -119,13 +122,13 @@ export function createControlApp(options: ControlOptions): Hono {
       return result instanceof Response ? result : Response.json(result);
     });
   };
-  addReading(add, options);
-  addSteering(add, options);
-  addServices(add, options);
+  addReadOperations(add, options);
+  addControlOperations(add, options);
+  addServiceOperations(add, options);
   return app;
 }
 
-function addReading(add: Add, options: ControlOptions): void {
+function addReadOperations(add: Add, options: ControlOptions): void {
   const { record, holdings, clock } = options;
   const recordTitle = 'Notifications and their attempts, a page at a time.';
   add('GET /record?outcome=&limit=&after=', recordTitle, (request) => {
@@ -151,7 +154,7 @@ function addReading(add: Add, options: ControlOptions): void {
   });
 }
 
-function addSteering(add: Add, { clock, publisher, signal }: ControlOptions): void {
+function addControlOperations(add: Add, { clock, publisher, signal }: ControlOptions): void {
   const clockExample = '{"advanceMs":60000}';
   add('POST /clock', `Moves the time forward, e.g. ${clockExample}.`, async (request) => {
     const { advanceMs } = await readBody(request, schemas.clock, clockExample);
@@ -172,8 +175,8 @@ function addSteering(add: Add, { clock, publisher, signal }: ControlOptions): vo
   const passExample = '{"products":60,"durationMs":3600000}';
   const passTitle = `Moves the time while products are published, e.g. ${passExample}.`;
   add('POST /pass', passTitle, async (request) => {
-    const passage = await readBody(request, schemas.pass, passExample);
-    const published = await publisher.pass(passage, signal);
+    const period = await readBody(request, schemas.pass, passExample);
+    const published = await publisher.pass(period, signal);
     return { published, ...readClock(clock) };
   });
   add('POST /pause', 'Stops publishing by rate; what is published is still delivered.', () => {
@@ -186,12 +189,12 @@ function addSteering(add: Add, { clock, publisher, signal }: ControlOptions): vo
   });
 }
 
-function addServices(add: Add, options: ControlOptions): void {
-  const { faults, subscriptions, knobs, requests, inference } = options;
+function addServiceOperations(add: Add, options: ControlOptions): void {
+  const { faults, subscriptions, liveSettings, requests, inference } = options;
   add('GET /faults', 'The fault rates, 0 to 1.', faults.current);
   const rates = '{"duplicate":0.5}';
   const ratesTitle = `Changes rates, e.g. ${rates}; holds for what is published from now on.`;
-  add('PATCH /faults', ratesTitle, (request) => changed(request, faults, rates));
+  add('PATCH /faults', ratesTitle, (request) => applyChanges(request, faults, rates));
   const listTitle = "The account's subscriptions, without credentials.";
   add('GET /subscriptions', listTitle, () => ({ subscriptions: subscriptions.list().map(viewOf) }));
   const pull = '{"type":"pull"}';
@@ -202,22 +205,22 @@ function addServices(add: Add, options: ControlOptions): void {
   });
   /** The settings without the secret: only whether it is set. */
   const shown = () => {
-    const { totpSecret, ...settings } = knobs.current();
+    const { totpSecret, ...settings } = liveSettings.current();
     return { ...settings, totpSecretSet: totpSecret !== null };
   };
   add('GET /service', 'The knobs of the subscription service and the identity provider.', shown);
   const patchTitle = 'Turns knobs, e.g. {"runningMax":1,"unavailable":true}.';
   add('PATCH /service', patchTitle, async (request) => {
-    await changed(request, knobs, '{"runningMax":1}');
+    await applyChanges(request, liveSettings, '{"runningMax":1}');
     return shown();
   });
   add('GET /requests', 'The last requests that the services were sent.', () => ({
     requests: requests.entries(),
   }));
-  add('GET /inference', 'The knobs of the inference service.', inference.knobs.current);
+  add('GET /inference', 'The knobs of the inference service.', inference.liveSettings.current);
   const inferenceTitle = 'Turns knobs, e.g. {"faults":{"rateLimited":0.1},"next":{"hang":1}}.';
   add('PATCH /inference', inferenceTitle, (request) =>
-    changed(request, inference.knobs, '{"next":{"rateLimited":2}}'),
+    applyChanges(request, inference.liveSettings, '{"next":{"rateLimited":2}}'),
   );
   const requestsTitle = 'Its last requests and counts of all, without keys and texts.';
   add('GET /inference/requests', requestsTitle, () => ({
@@ -226,12 +229,12 @@ function addServices(add: Add, options: ControlOptions): void {
   }));
 }
 
-async function changed<Settings extends object>(
+async function applyChanges<Settings extends object>(
   request: HonoRequest,
-  knobs: { changedSchema(): z.ZodType<Settings>; change(changes: Settings): Settings },
+  liveSettings: { changedSchema(): z.ZodType<Settings>; change(changes: Settings): Settings },
   example: string,
 ): Promise<Settings> {
-  return knobs.change(await readBody(request, knobs.changedSchema(), example));
+  return liveSettings.change(await readBody(request, liveSettings.changedSchema(), example));
 }
 
 function readClock(clock: SandboxClock) {
@@ -297,6 +300,6 @@ function check<Schema extends z.ZodType>(value: unknown, schema: Schema, advice:
       : [{ field: issue.path.join('.'), message: issue.message }],
   );
   const faults = fields.map(({ field, message }) => (field ? `${field}: ${message}` : message));
-  const detail = `Nothing was changed, because of ${faults.join('; ')}. Fix that, or ${advice}.`;
+  const detail = `Nothing was applyChanges, because of ${faults.join('; ')}. Fix that, or ${advice}.`;
   throw new HTTPException(400, { res: problem(400, 'The request has faults', detail, {}, fields) });
 }

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns';
 import { createServer } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { SandboxConfigurationError } from './knobs.ts';
+import { SandboxConfigurationError } from './live-settings.ts';
 
 export interface ListenAddress {
   /** Name or address, IPv6 without brackets. */

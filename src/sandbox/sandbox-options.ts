@@ -3,14 +3,14 @@ import { z } from 'zod';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
 import {
-  describeFaults,
+  describeIssues,
   inferenceSettingsSchema,
   SandboxConfigurationError,
   serviceSettingsSchema,
-} from './knobs.ts';
+} from './live-settings.ts';
 import type { ListenAddress } from './local-server.ts';
 import { eventsMaxDefault } from './publishing/events.ts';
-import { heldMaxDefault } from './publishing/holdings.ts';
+import { holdingsMaxDefault } from './publishing/holdings.ts';
 import { pastProducts } from './publishing/publisher.ts';
 
 const dayMs = 86_400_000;
@@ -73,7 +73,7 @@ const optionsSchema = z.strictObject({
     })
     .optional(),
   /** How many products are kept, and how many deleted ones; by default 12,000 and the past. */
-  heldMax: z.int().min(1).max(productsMax).optional(),
+  holdingsMax: z.int().min(1).max(productsMax).optional(),
   /** How many events are remembered; by default 100,000 and those of the past. */
   eventsMax: z
     .int()
@@ -96,9 +96,9 @@ const optionsSchema = z.strictObject({
   account: z
     .strictObject({ username: z.string().min(1), password: z.string().min(1) })
     .default({ username: 'sandbox', password: 'sandbox' }),
-  /** Knobs of the services to start with; what is left out has its default. */
+  /** LiveSettings of the services to start with; what is left out has its default. */
   service: serviceSettingsSchema.prefault({}),
-  /** Knobs of the inference service to start with; what is left out has its default. */
+  /** LiveSettings of the inference service to start with; what is left out has its default. */
   inference: inferenceSettingsSchema.prefault({}),
   retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),
   /** Time for a complete answer of the endpoint, ms. */
@@ -117,14 +117,14 @@ const optionsSchema = z.strictObject({
 
 const sandboxOptionsSchema = optionsSchema
   .check(({ value, issues }) => {
-    const fault = endpointFault(value) ?? pastFault(value);
+    const fault = endpointIssue(value) ?? pastIssue(value);
     if (fault !== null) issues.push({ code: 'custom', input: undefined, ...fault });
   })
   .transform((options) => {
     const past = options.past === undefined ? 0 : pastProducts(options.past);
     return {
       ...options,
-      heldMax: options.heldMax ?? Math.min(productsMax, heldMaxDefault + past),
+      holdingsMax: options.holdingsMax ?? Math.min(productsMax, holdingsMaxDefault + past),
       // Published, modified twice and deleted.
       eventsMax: options.eventsMax ?? eventsMaxDefault + 4 * past,
     };
@@ -132,7 +132,7 @@ const sandboxOptionsSchema = optionsSchema
 
 type GivenOptions = z.output<typeof optionsSchema>;
 
-function endpointFault({ endpoint, username, password, subscriptionId }: GivenOptions) {
+function endpointIssue({ endpoint, username, password, subscriptionId }: GivenOptions) {
   const given = [endpoint, username, password].filter((one) => one !== undefined);
   const isOdd = given.length % 3 !== 0 || (subscriptionId !== undefined && given.length === 0);
   if (!isOdd) return null;
@@ -140,7 +140,7 @@ function endpointFault({ endpoint, username, password, subscriptionId }: GivenOp
   return { path: ['endpoint'], message };
 }
 
-function pastFault({ past }: GivenOptions) {
+function pastIssue({ past }: GivenOptions) {
   if (past === undefined || pastProducts(past) <= productsMax) return null;
   return { path: ['past'], message: `has more than ${productsMax} products` };
 }
@@ -155,7 +155,7 @@ export type CheckedSandboxOptions = z.output<typeof sandboxOptionsSchema>;
 export function checkSandboxOptions(options: SandboxOptions): CheckedSandboxOptions {
   const { data, error } = sandboxOptionsSchema.safeParse(options);
   if (data) return data;
-  const faults = describeFaults(error, 'options');
+  const faults = describeIssues(error, 'options');
   throw new SandboxConfigurationError(`The sandbox was not started. ${faults}.`);
 }
 

@@ -3,7 +3,7 @@ import {
   type AddedSubscription,
   addedSubscriptionSchema,
   createSubscriptions,
-  pushedTo,
+  pushSubscriptionsFor,
   SubscriptionRefusal,
   viewOf,
 } from './account.ts';
@@ -16,19 +16,19 @@ import { faultsSchema } from './delivery/faults.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
 import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
 import {
-  createKnobs,
-  createServiceKnobs,
-  describeFaults,
+  createLiveServiceSettings,
+  createLiveSettings,
+  describeIssues,
   inferenceSettingsSchema,
   SandboxConfigurationError,
-} from './knobs.ts';
+} from './live-settings.ts';
 import { type ListenAddress, type LocalServer, startLocalServer } from './local-server.ts';
 import { createProductGenerator } from './products/product-generator.ts';
 import { readProductRecords } from './products/record.ts';
 import { catalogueEvents, createEventLedger, type EventSelection } from './publishing/events.ts';
 import { createHoldings } from './publishing/holdings.ts';
 import type { PublicationSource } from './publishing/publication.ts';
-import { createPublisher, type Passage } from './publishing/publisher.ts';
+import { createPublisher, type SimulatedPeriod } from './publishing/publisher.ts';
 import {
   type CheckedSandboxOptions,
   checkSandboxOptions,
@@ -51,7 +51,7 @@ export async function startSandbox(options: SandboxOptions) {
   const { signal } = stopping;
   const parts = createParts(checked, signal);
   const { record, publisher, subscriptions } = parts;
-  const { knobs, record: inferenceRecord } = parts.inference;
+  const { liveSettings, record: inferenceRecord } = parts.inference;
   const subscriptionId = subscribeEndpoint(checked, parts);
   if (checked.past !== undefined) await publisher.publishPast(checked.past, signal);
   const { close, ...urls } = await openPorts(checked, parts, subscriptionId, signal);
@@ -64,9 +64,13 @@ export async function startSandbox(options: SandboxOptions) {
     subscriptionId,
     clock: parts.clock,
     /** The knobs of the services. */
-    service: parts.knobs,
+    service: parts.liveSettings,
     /** The knobs of the inference service, and its requests. */
-    inference: { ...knobs, requests: inferenceRecord.requests, totals: inferenceRecord.totals },
+    inference: {
+      ...liveSettings,
+      requests: inferenceRecord.requests,
+      totals: inferenceRecord.totals,
+    },
     totals: record.totals,
     /** Counts of what the catalogue holds, notified or not. */
     holdings: parts.holdings.totals,
@@ -83,7 +87,7 @@ export async function startSandbox(options: SandboxOptions) {
      * Adds a subscription as another client of the account would, within the limits and rules. Throws
      * SubscriptionRefusal, and SandboxConfigurationError for options that do not fit.
      */
-    addSubscription: (added: AddedSubscription) => viewOf(subscriptions.create(readAdded(added))),
+    addSubscription: (added: AddedSubscription) => viewOf(subscriptions.create(checkAdded(added))),
     /** Returns the last thousand requests to the account's services. */
     requests: parts.requests.entries,
     /**
@@ -98,7 +102,7 @@ export async function startSandbox(options: SandboxOptions) {
      * Moves the time forward while products are published, and their changes with them; each notification
      * leaves at its own time. For a sandbox that publishes nothing by rate: with `count: 0`, or paused.
      */
-    pass: (passage: Passage) => publisher.pass(passage, signal),
+    pass: (period: SimulatedPeriod) => publisher.pass(period, signal),
     /** Resolves when all that is due was sent: what is left waits for its time. */
     quiet: publisher.quiet,
     /** The fault rates of deliveries. */
@@ -135,16 +139,25 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
   const randomOf = (purpose: keyof typeof seeds) => createRandom(seed ^ seeds[purpose]);
   const source = createSource(options);
   const clock = createSandboxClock(options);
-  const knobs = createServiceKnobs(options.service);
-  const random = randomOf('subscriptions');
-  const subscriptions = createSubscriptions({ clock, knobs, endpointRules: options, random });
-  const provider = createIdentityProvider({ account, knobs, clock, random: randomOf('tokens') });
+  const liveSettings = createLiveServiceSettings(options.service);
+  const subscriptions = createSubscriptions({
+    clock,
+    liveSettings,
+    endpointRules: options,
+    random: randomOf('subscriptions'),
+  });
+  const provider = createIdentityProvider({
+    account,
+    liveSettings,
+    clock,
+    random: randomOf('tokens'),
+  });
   const deliverer = createDeliverer(options);
   const record = createDeliveryRecord();
   const dispatcher = createDispatcher({ ...options, deliverer, record, clock, signal });
   const state = {
-    faults: createKnobs(faultsSchema, options.faults, 'The faults were'),
-    holdings: createHoldings({ heldMax: options.heldMax, now: clock.now }),
+    faults: createLiveSettings(faultsSchema, options.faults, 'fault'),
+    holdings: createHoldings({ holdingsMax: options.holdingsMax, now: clock.now }),
     ledger: createEventLedger(options.eventsMax),
   };
   const publisher = createPublisher({
@@ -153,7 +166,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     source,
     recipientsOf: createRecipients(subscriptions, seed ^ seeds.bodies),
     pausedIdsOf: (event, product) => {
-      const paused = pushedTo(subscriptions.list(), event, 'paused');
+      const paused = pushSubscriptionsFor(subscriptions.list(), event, 'paused');
       return paused.filter(({ matches }) => matches(product)).map(({ id }) => id);
     },
     dispatcher,
@@ -164,7 +177,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
   return {
     ...state,
     clock,
-    knobs,
+    liveSettings,
     subscriptions,
     provider,
     deliverer,
@@ -172,7 +185,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     publisher,
     requests: createRequestLog<LoggedRequest>(),
     inference: {
-      knobs: createKnobs(inferenceSettingsSchema, options.inference, 'The inference service was'),
+      liveSettings: createLiveSettings(inferenceSettingsSchema, options.inference, 'inference'),
       record: createInferenceRecord(),
       seed: seed ^ seeds.inference,
     },
@@ -203,10 +216,10 @@ function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: Sa
   }
 }
 
-function readAdded(subscription: AddedSubscription) {
+function checkAdded(subscription: AddedSubscription) {
   const { data, error } = addedSubscriptionSchema.safeParse(subscription);
   if (data) return data;
-  throw new SandboxConfigurationError(`The subscription was not added. ${describeFaults(error)}.`);
+  throw new SandboxConfigurationError(`The subscription was not added. ${describeIssues(error)}.`);
 }
 
 /** Throws SandboxConfigurationError, with nothing left open, when a port cannot be opened. */

@@ -113,7 +113,7 @@ function createFinish(options: DeliveryOptions, health: SinkHealth) {
     if (!(await stillWants(item))) {
       const { id, position } = item;
       logger.info({ sink, item: id, position }, 'a sink does not want an item any more; forgotten');
-      return { id, outcome: 'taken' };
+      return { id, outcome: 'acknowledged' };
     }
     const startedAtUs = nowUs();
     const answer = await attempt(item, definition, { ...context, ...options, readBody });

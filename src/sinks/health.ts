@@ -131,7 +131,7 @@ export function createAfterAnswer(
       return { id, outcome: 'dead', error };
     }
     const waitMs = Math.min(sinkRetryDelayMaxMs, refusalWaitMs * 4 ** Math.min(attempts, 10));
-    return { id, outcome: 'postponed', error, nextTryAtUs: inMs(waitMs), counts: true };
+    return { id, outcome: 'postponed', error, nextAttemptAtUs: inMs(waitMs), counts: true };
   };
   return {
     /** Notes the answer for the sink, too. */
@@ -141,7 +141,7 @@ export function createAfterAnswer(
         taken += 1;
         failed.delete(id);
         health.noteAnswer();
-        return { id, outcome: 'taken', deliveredAtUs: nowUs() };
+        return { id, outcome: 'acknowledged', deliveredAtUs: nowUs() };
       }
       const { kind, reason: error } = answer;
       if (kind === 'refused') health.noteAnswer();
@@ -152,8 +152,8 @@ export function createAfterAnswer(
       const { count, isOwnFault } = noteFailure(id);
       if (isOwnFault) return afterRefusal(item, error);
       const waitMs = Math.min(failureWaitMsMax, failureWaitMs * 2 ** Math.min(count - 1, 10));
-      const nextTryAtUs = Math.max(health.untilUs(), inMs(waitMs));
-      return { id, outcome: 'postponed', error, counts: false, nextTryAtUs };
+      const nextAttemptAtUs = Math.max(health.untilUs(), inMs(waitMs));
+      return { id, outcome: 'postponed', error, counts: false, nextAttemptAtUs };
     },
   };
 }

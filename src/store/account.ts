@@ -72,10 +72,10 @@ export const accountWrites = {
    * successor, or record a gap that has ended. What this makes of the definition of a subscription is kept, too.
    */
   commit(database: Database, change: AdministrationChange): void {
-    const { forget, save, history = [], openGap: gap, closeGaps } = change;
+    const { removeRegistration: removed, save, history = [], openGap: gap, closeGaps } = change;
     saveDefinitions(database, change);
-    if (forget !== undefined) {
-      prepared(database, 'DELETE FROM registration WHERE name = ?').run(forget);
+    if (removed !== undefined) {
+      prepared(database, 'DELETE FROM registration WHERE name = ?').run(removed);
     }
     if (save !== undefined) saveRegistration(database, save);
     for (const entry of history) {
@@ -131,12 +131,12 @@ function openGap(database: Database, gap: NewGap): void {
 
 /** Records since when a subscription has which events and filter. Called before the change is made. */
 function saveDefinitions(database: Database, change: AdministrationChange): void {
-  const { forget, save, history = [], closeGaps } = change;
+  const { removeRegistration: removed, save, history = [], closeGaps } = change;
   const times = history.map(({ atUs }) => atUs);
   const notedAtUs = times.length > 0 ? Math.max(...times) : undefined;
-  if (forget !== undefined && forget !== save?.name) {
-    const atUs = notedAtUs ?? closeGaps?.toUs ?? activityAtUs(database, forget);
-    if (atUs !== undefined) saveDefinition(database, forget, givenUp, atUs);
+  if (removed !== undefined && removed !== save?.name) {
+    const atUs = notedAtUs ?? closeGaps?.toUs ?? activityAtUs(database, removed);
+    if (atUs !== undefined) saveDefinition(database, removed, givenUp, atUs);
   }
   // Until it is finished, the catalogue may have the old one, or none.
   if (save === undefined || save.unfinished) return;

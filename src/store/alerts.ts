@@ -56,7 +56,7 @@ export const alertReads = {
     ).map(({ delivery }) => delivery);
   },
 
-  untold(database: Database, nowUs: number): (AlertDelivery & { isGivenUp: boolean })[] {
+  unsentDeliveries(database: Database, nowUs: number): (AlertDelivery & { isGivenUp: boolean })[] {
     return deliveries(
       database,
       `WHERE delivery.ended_at_us IS NULL OR delivery.ended_at_us >= @sinceUs ORDER BY delivery.id`,
@@ -95,7 +95,7 @@ export const alertWrites = {
   /** Only a delivery that waits is changed: one that has ended stays as it is. */
   settleDelivery(database: Database, options: Options<'settleDelivery'>): void {
     const { id, atUs, outcome } = options;
-    if (outcome === 'told') {
+    if (outcome === 'sent') {
       prepared(database, 'DELETE FROM alert_delivery WHERE id = ? AND ended_at_us IS NULL').run(id);
       return;
     }
@@ -103,12 +103,12 @@ export const alertWrites = {
     prepared(
       database,
       `UPDATE alert_delivery SET attempts = attempts + 1, error = @error,
-         due_at_us = coalesce(@nextTryAtUs, due_at_us), ended_at_us = @endedAtUs
+         due_at_us = coalesce(@nextAttemptAtUs, due_at_us), ended_at_us = @endedAtUs
        WHERE id = @id AND ended_at_us IS NULL`,
     ).run({
       id,
       error: options.error,
-      nextTryAtUs: isGivenUp ? null : options.nextTryAtUs,
+      nextAttemptAtUs: isGivenUp ? null : options.nextAttemptAtUs,
       endedAtUs: isGivenUp ? atUs : null,
     });
     if (!isGivenUp) return;

@@ -11,7 +11,7 @@ import {
   type RecoveredEvent,
   type Uptime,
 } from '../domain/completeness.ts';
-import { wholeSinceUs } from '../domain/pruning.ts';
+import { unprunedSinceUs } from '../domain/pruning.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import { prepared } from './engine/database.ts';
 import { pruneHorizon } from './pruning/prune-queries.ts';
@@ -103,7 +103,7 @@ export const coverageReads = {
     ).all(options);
   },
 
-  wholeSinceUs: (database: Database): number => wholeSinceUs(pruneHorizon(database)),
+  unprunedSinceUs: (database: Database): number => unprunedSinceUs(pruneHorizon(database)),
 };
 
 export const coverageWrites = {
@@ -129,7 +129,7 @@ export const coverageWrites = {
   },
 
   /** A clock that was set back takes nothing away. */
-  markUp(database: Database, uptime: Uptime): void {
+  recordUptime(database: Database, uptime: Uptime): void {
     prepared(
       database,
       `INSERT INTO uptime VALUES (@fromUs, max(@fromUs, @toUs))

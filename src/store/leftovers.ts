@@ -2,7 +2,7 @@
 import type { LockName } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { removeUnfinished, unfinishedBackup } from './backups/backup-target.ts';
-import { createTakeLock } from './engine/locks.ts';
+import { createAcquireLock } from './engine/locks.ts';
 import { removeStaleProductFiles, staleProductFiles } from './products/product-file.ts';
 
 const kinds: readonly {
@@ -28,12 +28,12 @@ const kinds: readonly {
  * those who need the disk space next. Never rejects for files that cannot be removed: they only take up space.
  */
 export async function removeLeftovers(dataDir: string): Promise<void> {
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   for (const { lock, exist, remove } of kinds) {
     try {
       // Without leftovers no lock is taken: on a full disk its file may not even open.
       if (!exist(dataDir)) continue;
-      const release = await takeLock(lock, { waitMs: 0 });
+      const release = await acquireLock(lock, { waitMs: 0 });
       try {
         remove(dataDir);
       } finally {

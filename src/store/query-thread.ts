@@ -7,7 +7,7 @@ import { createReaderConnection } from './engine/database.ts';
 import { serveThread } from './engine/serve-thread.ts';
 import { quarantineReads } from './log/quarantine.ts';
 import { logReads } from './log/queries.ts';
-import { logHolders, logSize, prunable, pruneHorizon } from './pruning/prune-queries.ts';
+import { logSize, prunable, pruneBlockers, pruneHorizon } from './pruning/prune-queries.ts';
 import { sinkReads } from './sinks.ts';
 import { summaryReads } from './summaries.ts';
 
@@ -20,7 +20,7 @@ const reads = {
   sinks: sinkReads,
   summaries: summaryReads,
   backups: { lastBackups },
-  pruning: { pruneHorizon, logHolders, logSize, prunable },
+  pruning: { pruneHorizon, pruneBlockers, logSize, prunable },
 };
 export type Reads = typeof reads;
 

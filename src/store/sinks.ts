@@ -115,7 +115,7 @@ export const sinkReads = {
   },
 
   /** One without an end delivers what there was when it was requested. */
-  sameReplay(database: Database, wish: ReplayRequest): Replay | null {
+  sameReplay(database: Database, request: ReplayRequest): Replay | null {
     const same = prepared<[object], Replay>(
       database,
       `SELECT ${replayColumns} FROM sink_replay AS replay
@@ -124,7 +124,7 @@ export const sinkReads = {
          AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
            WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
        ORDER BY id DESC LIMIT 1`,
-    ).get(wish);
+    ).get(request);
     return same ?? null;
   },
 
@@ -163,7 +163,7 @@ export const sinkWrites = {
   /** Each item is found by its id; one that is gone, or no longer waits, stays as it is. */
   settle(database: Database, results: readonly Result[]): void {
     for (const result of results) {
-      if (result.outcome === 'taken') remove(database, result);
+      if (result.outcome === 'acknowledged') remove(database, result);
       else leaveUndone(database, result);
     }
   },
@@ -234,7 +234,7 @@ function some(state: SinkItem['state'], ids: readonly number[] | 'all'): string 
 /** A dead letter, too, is removed when it turns out to have been acknowledged. */
 function remove(
   database: Database,
-  { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'taken' }>,
+  { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'acknowledged' }>,
 ): void {
   const sink = prepared<[number], string>(
     database,
@@ -250,12 +250,15 @@ function remove(
   ).run({ sink, atUs });
 }
 
-function leaveUndone(database: Database, result: Exclude<Result, { outcome: 'taken' }>): void {
+function leaveUndone(
+  database: Database,
+  result: Exclude<Result, { outcome: 'acknowledged' }>,
+): void {
   const isDead = result.outcome === 'dead';
   prepared(
     database,
     `UPDATE sink_item AS item SET state = @state, attempts = attempts + @refusals, error = @error,
-       due_at_us = coalesce(@nextTryAtUs, due_at_us),
+       due_at_us = coalesce(@nextAttemptAtUs, due_at_us),
        failure = 1 + coalesce((SELECT max(failure) FROM sink_item AS other
          WHERE other.sink = item.sink AND other.failure IS NOT NULL), 0)
      WHERE id = @id AND state = 'waiting'`,
@@ -264,6 +267,6 @@ function leaveUndone(database: Database, result: Exclude<Result, { outcome: 'tak
     error: result.error,
     state: isDead ? 'dead' : 'waiting',
     refusals: Number(isDead || result.counts),
-    nextTryAtUs: isDead ? null : result.nextTryAtUs,
+    nextAttemptAtUs: isDead ? null : result.nextAttemptAtUs,
   });
 }

@@ -6,7 +6,7 @@ import { errorCodeOf } from '../domain/app-error.ts';
 import { type Check, type Finding, failedFinding } from '../domain/finding.ts';
 import { type DiskSpace, diskLevels } from '../domain/ports.ts';
 import { sizeText } from '../domain/text.ts';
-import { databaseFileName, isOpenToAll } from './engine/database.ts';
+import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { type DataPlace, diskSpace } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
@@ -58,7 +58,7 @@ async function checkDirectory(dataDir: string): Promise<Finding[]> {
       },
     ];
   }
-  if (exists && isOpenToAll(place.stats)) {
+  if (exists && isWritableByAll(place.stats)) {
     const message = `Every user of this machine may write to ${dataDir}.`;
     return [{ check, state: 'fail', message, advice: `Run: chmod o-w ${dataDir}` }];
   }

@@ -82,7 +82,7 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
   return {
     ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor']),
     find: (query) => findRows(log, query),
-    ...pick(quarantine, ['heldCount', 'quarantineEntry']),
+    ...pick(quarantine, ['quarantinedCount', 'quarantineEntry']),
     quarantined: ({ released, limit }) =>
       pages(limit, (rowsMax, last) =>
         quarantine.page({ released, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
@@ -102,9 +102,9 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
       'uptimes',
       'coverage',
       'arrivals',
-      'wholeSinceUs',
+      'unprunedSinceUs',
     ]),
-    alerts: pick(alerts, ['alerts', 'dueDeliveries', 'untold']),
+    alerts: pick(alerts, ['alerts', 'dueDeliveries', 'unsentDeliveries']),
     sinks: {
       ...pick(sinks, ['due', 'nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
       items: ({ sink, state, limit }) =>
@@ -113,7 +113,7 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
         ),
     },
     backups: pick(backups, ['lastBackups']),
-    pruning: pick(pruning, ['pruneHorizon', 'logHolders', 'logSize', 'prunable']),
+    pruning: pick(pruning, ['pruneHorizon', 'pruneBlockers', 'logSize', 'prunable']),
   };
 }
 
@@ -204,7 +204,7 @@ export function changePorts(
     },
     completeness: {
       ...reader.completeness,
-      ...pick(coverage, ['recover', 'saveCoverage', 'markUp', 'beginRun', 'endRun']),
+      ...pick(coverage, ['recover', 'saveCoverage', 'recordUptime', 'beginRun', 'endRun']),
     },
     alerts: { ...reader.alerts, ...pick(alerts, ['settleFindings', 'settleDelivery']) },
     sinks: {
@@ -217,7 +217,7 @@ export function changePorts(
     pruning: {
       ...reader.pruning,
       ...pick(writer, ['pruneStep', 'checkpoint']),
-      ...pick(pruning, ['forgetReader']),
+      ...pick(pruning, ['removeReader']),
     },
   };
 }

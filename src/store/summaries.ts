@@ -70,7 +70,7 @@ export const summaryReads = {
       `SELECT job.id, job.kind, job.product_id AS productId, job.product_name AS productName,
          job.subscription, job.scope, job.state, job.attempts,
          job.requested_at_us AS requestedAtUs,
-         iif(job.state IN ('waiting', 'asking'), job.due_at_us, NULL) AS nextTryAtUs, job.error,
+         iif(job.state IN ('waiting', 'asking'), job.due_at_us, NULL) AS nextAttemptAtUs, job.error,
          ${storedTextColumns}
        FROM ${source} LEFT JOIN summary_text AS text ON text.key = job.text_key
        WHERE ${where} ORDER BY job.id DESC LIMIT ?`,

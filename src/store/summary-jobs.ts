@@ -241,7 +241,7 @@ function leaveUndone(
     `UPDATE summary_job SET state = @state, attempts = attempts + @failures, error = @error,
        doubted = coalesce(@doubted, doubted),
        text_key = iif(@isOver AND coalesce(@template, template) IS NOT NULL, NULL, text_key),
-       due_at_us = coalesce(@nextTryAtUs, due_at_us),
+       due_at_us = coalesce(@nextAttemptAtUs, due_at_us),
        template_at_us = iif(coalesce(@template, template) IS template, template_at_us, @nowUs),
        template = coalesce(@template, template)
      WHERE ${asSeen}`,
@@ -251,7 +251,7 @@ function leaveUndone(
     isOver: Number(!isPostponed),
     doubted: doubted === undefined ? null : JSON.stringify(doubted),
     failures: Number(isPostponed ? result.counts : outcome === 'failed'),
-    nextTryAtUs: isPostponed ? result.nextTryAtUs : null,
+    nextAttemptAtUs: isPostponed ? result.nextAttemptAtUs : null,
     error,
     template,
     nowUs,
@@ -273,7 +273,7 @@ function claim(
     `SELECT 1 FROM summary_job WHERE id = @id AND revision = @revision
        AND state IN ('waiting', 'asking') AND (due_at_us <= @nowUs OR ${isStranded})`,
   ).get({ id, revision, nowUs });
-  if (free === undefined) return { outcome: 'taken' };
+  if (free === undefined) return { outcome: 'superseded' };
   // A clock that was set back would let them count until it has caught up.
   prepared(
     database,

@@ -1,6 +1,11 @@
 /** Checks a subscription at the catalogue: that it runs, its lifetime there, and its comparison. */
 import type { Registration } from '../domain/account.ts';
-import { type Definition, horizonUs, hourUs, settlingUs } from '../domain/completeness.ts';
+import {
+  comparisonHorizonUs,
+  type Definition,
+  hourUs,
+  settlingUs,
+} from '../domain/completeness.ts';
 import {
   type CheckResult,
   checkOf,
@@ -118,7 +123,7 @@ export function checkLifetimes(
 }
 
 /** Age of the oldest hours that are checked: those that are compared automatically, without the last day. */
-const checkedBackUs = horizonUs - dayUs;
+const checkedBackUs = comparisonHorizonUs - dayUs;
 
 /** So much later, and with earshot up all the while, it should have been; it is over when less is open. */
 const unknownUs = 6 * hourUs;
@@ -189,7 +194,11 @@ function unknownHours(name: string, situation: Situation, untilUs: number): numb
   const known = new Set(
     coverageOf(situation, name).map(({ hourUs: us, event }) => `${us} ${event}`),
   );
-  const sinceUs = Math.max(first.fromUs, situation.nowUs - checkedBackUs, situation.wholeSinceUs);
+  const sinceUs = Math.max(
+    first.fromUs,
+    situation.nowUs - checkedBackUs,
+    situation.unprunedSinceUs,
+  );
   const open: number[] = [];
   for (let us = Math.ceil(sinceUs / hourUs) * hourUs; us + hourUs <= untilUs; us += hourUs) {
     const events = definitionAt(definitions, us)?.events ?? [];

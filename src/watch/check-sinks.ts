@@ -126,11 +126,11 @@ const kinds = ['sink', 'sink-refused'] as const;
  * alert without a name is for all sinks.
  */
 export async function checkSinks(
-  deps: Pick<WatchDeps, 'sinks' | 'notifications' | 'handingOver'>,
+  deps: Pick<WatchDeps, 'sinks' | 'notifications' | 'deliveryState'>,
   situation: Active,
   cursors: CursorMemory,
 ): Promise<CheckResult> {
-  const { names, faults, fault, rejected = null } = deps.handingOver();
+  const { names, faults, fault, rejected = null } = deps.deliveryState();
   const counts = await deps.sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
   for (const sink of cursors.keys()) if (!known.has(sink)) cursors.delete(sink);

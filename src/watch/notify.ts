@@ -48,7 +48,7 @@ export async function deliverDue(
     if (signal.aborted) break;
     const error = await tellOnce({ channel, message: alertMessage(delivery) }, deps, signal);
     if (error === null) {
-      await alerts.settleDelivery({ id: delivery.id, atUs: nowUs(), outcome: 'told' });
+      await alerts.settleDelivery({ id: delivery.id, atUs: nowUs(), outcome: 'sent' });
       told += 1;
       continue;
     }
@@ -86,8 +86,8 @@ async function settleFailure(
   }
   const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
   log.warn(fields, 'an alert could not be told; it is tried again');
-  const nextTryAtUs = atUs + Math.round(waitUs);
-  return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextTryAtUs });
+  const nextAttemptAtUs = atUs + Math.round(waitUs);
+  return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
 }
 
 /** A channel that does not even end after its own timeout is left behind. */

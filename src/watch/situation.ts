@@ -31,7 +31,7 @@ export interface Situation {
   gaps: readonly Gap[];
   uptimes: readonly Uptime[];
   /** Of what came before, nothing can be said, as it was pruned; 0 where nothing ever was. */
-  wholeSinceUs: number;
+  unprunedSinceUs: number;
   active: readonly Alert[];
   memory: PushMemory;
   /** Last delivery by a subscription's name. */
@@ -62,7 +62,7 @@ export async function readSituation(
     definitions: await completeness.definitions(),
     gaps: await administration.gaps(),
     uptimes: await completeness.uptimes(now - rememberedUs),
-    wholeSinceUs: await completeness.wholeSinceUs(),
+    unprunedSinceUs: await completeness.unprunedSinceUs(),
     active: await alerts.alerts({ all: false, limit: activeMax }),
     memory,
     deliveredAtUs,
@@ -83,12 +83,12 @@ export function runs(registration: Registration): boolean {
 
 /** When its pushes could have come and would be here: we were up, it ran, and it asked for what it asks for now. */
 export function watchedSpans(
-  { definitions, gaps, uptimes, wholeSinceUs, nowUs }: Situation,
+  { definitions, gaps, uptimes, unprunedSinceUs, nowUs }: Situation,
   subscription: string,
 ): Span[] {
   const definition = definitions.findLast((one) => one.subscription === subscription);
   if (definition === undefined) return [];
-  const fromUs = Math.max(definition.fromUs, nowUs - rememberedUs, wholeSinceUs);
+  const fromUs = Math.max(definition.fromUs, nowUs - rememberedUs, unprunedSinceUs);
   const notSent = gaps
     .filter((gap) => gap.subscription === subscription)
     .map((gap) => ({ fromUs: gap.fromUs, toUs: gap.toUs ?? nowUs }));
@@ -101,11 +101,11 @@ export function arrivalsOf({ memory }: Situation, subscription: string): Map<num
 
 /** Compared hours since the subscription began, those of all events, in no order. */
 export function coverageOf(
-  { memory, wholeSinceUs, definitions }: Situation,
+  { memory, unprunedSinceUs, definitions }: Situation,
   subscription: string,
 ): HourCoverage[] {
   const began = definitions.find((one) => one.subscription === subscription);
-  const sinceUs = Math.max(wholeSinceUs, hourOf(began?.fromUs ?? 0));
+  const sinceUs = Math.max(unprunedSinceUs, hourOf(began?.fromUs ?? 0));
   const hours = [...(memory.coverage.get(subscription)?.values() ?? [])];
   return hours.filter((hour) => hour.hourUs >= sinceUs);
 }
@@ -155,7 +155,7 @@ export interface Probes {
 }
 
 /** How this program hands over to sinks. */
-export interface HandingOver {
+export interface DeliveryState {
   /** Those that are set up; null where that cannot be known. */
   names: readonly string[] | null;
   /** Why nothing can be handed over to some of these, by name and in words that hold no secret. */
@@ -190,7 +190,7 @@ export interface WatchDeps {
   backups: BackupReader;
   /** The log that sinks read, and where each has got to. */
   notifications: Pick<NotificationLog, 'find'> & Pick<Cursors, 'cursor'>;
-  handingOver: () => HandingOver;
+  deliveryState: () => DeliveryState;
   probes: Probes;
   /** Null when it is not known. `lastDeliveryAtUs` is the last delivery to its path; null for none. */
   lifetimes: (known: {

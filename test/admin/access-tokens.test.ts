@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../src/admin/access-tokens.ts';
 import { isCode, oneTimeCode } from '../../src/admin/identity-provider.ts';
-import type { TakeLock } from '../../src/domain/account.ts';
+import type { AcquireLock } from '../../src/domain/account.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { wholeTextOf } from '../config/environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { failureOf, fileOf, savedBy, startAccount, startMs, type TestAccount } from './account.ts';
@@ -186,7 +186,7 @@ describe('the session file', () => {
     const lockDir = temporaryDirectory();
     const tokens = account.tokens(
       {},
-      { dataDir: join(account.dataDir, 'missing'), takeLock: createTakeLock(lockDir) },
+      { dataDir: join(account.dataDir, 'missing'), acquireLock: createAcquireLock(lockDir) },
     );
     const first = await tokens.get();
     expect(await tokens.get()).toBe(first);
@@ -199,9 +199,9 @@ describe('the session file', () => {
 describe('the lock', () => {
   it('that another program holds for long makes a call fail, to be tried again', async () => {
     const account = await startAccount();
-    const busy: TakeLock = () =>
+    const busy: AcquireLock = () =>
       Promise.reject(new AppError('conflict', 'Another earshot program is logging in.'));
-    const error = await failureOf(account.tokens({}, { takeLock: busy }).get());
+    const error = await failureOf(account.tokens({}, { acquireLock: busy }).get());
     expect([error.code, errorText(error)]).toEqual([
       'unavailable',
       'Another earshot program is logging in.',
@@ -211,14 +211,14 @@ describe('the lock', () => {
 
   it('that cannot be had in a folder like this does not keep anybody out', async () => {
     const account = await startAccount();
-    const none: TakeLock = () => Promise.reject(new AppError('configuration', 'no such folder'));
-    expect(await account.accepts(await account.tokens({}, { takeLock: none }).get())).toBe(true);
+    const none: AcquireLock = () => Promise.reject(new AppError('configuration', 'no such folder'));
+    expect(await account.accepts(await account.tokens({}, { acquireLock: none }).get())).toBe(true);
   });
 
   it('is given back after a failure', async () => {
     const account = await startAccount({ identityUnavailable: true });
     await failureOf(account.tokens().get());
-    const release = await createTakeLock(account.dataDir)('account', { waitMs: 0 });
+    const release = await createAcquireLock(account.dataDir)('account', { waitMs: 0 });
     release();
   });
 });
@@ -230,7 +230,7 @@ describe('a token that is given', () => {
       dataDir: '/nowhere',
       nowUs: () => 0,
       fetch: () => Promise.reject(new Error('Nobody is asked.')),
-      takeLock: () => Promise.reject(new Error('No lock is taken.')),
+      acquireLock: () => Promise.reject(new Error('No lock is taken.')),
     });
 
   it('is handed out as it is', async () => {

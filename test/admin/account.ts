@@ -6,9 +6,9 @@ import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/ac
 import { sessionFileName } from '../../src/admin/identity-provider.ts';
 import type { PasswordAccount } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/knobs.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** 2026-05-01T12:00:00Z, at the beginning of a one-time code's window. */
@@ -48,7 +48,7 @@ export async function startAccount(service: ServiceSettingsInput = {}) {
         dataDir,
         nowUs,
         fetch,
-        takeLock: createTakeLock(dataDir),
+        acquireLock: createAcquireLock(dataDir),
         ...more,
       }),
     /** How often a token was asked for, by grant. */

@@ -7,7 +7,7 @@ import {
 import type { AccessTokens } from '../../src/domain/account.ts';
 import type { AppError } from '../../src/domain/app-error.ts';
 import type { OutboundTiming } from '../../src/http/outbound-client.ts';
-import type { ServiceSettingsInput } from '../../src/sandbox/knobs.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { wholeTextOf } from '../config/environment.ts';
 import { type Answer, type SeenRequest, startServer } from '../http/answering-server.ts';
 import { failureOf, startAccount } from './account.ts';

@@ -103,7 +103,7 @@ describe('one that was adopted', () => {
     const setUp = await openAccount();
     await setUp.register(options);
     setUp.pass(50 * dayUs);
-    await setUp.administration.commit({ forget: 'alps' });
+    await setUp.administration.commit({ removeRegistration: 'alps' });
     await setUp.register(options);
     expect(await live(setUp, 11)).toEqual(['1 pause-ahead', '10 resume']);
     setUp.close();

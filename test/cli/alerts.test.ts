@@ -34,7 +34,7 @@ async function openContext() {
     await settle(5, disk);
     await settle(4);
     await settle(1, silence);
-    await completeness.markUp({ fromUs: nowUs - 5 * hourUs, toUs: nowUs - hourUs / 60 });
+    await completeness.recordUptime({ fromUs: nowUs - 5 * hourUs, toUs: nowUs - hourUs / 60 });
   });
   return context;
 }
@@ -94,7 +94,7 @@ describe('earshot alerts', () => {
   it('says that there is none, and what could not be told', async () => {
     const { dataDir, earshot } = createContext();
     const up = { fromUs: nowUs, toUs: nowUs };
-    await withStore(dataDir, ({ completeness }) => completeness.markUp(up));
+    await withStore(dataDir, ({ completeness }) => completeness.recordUptime(up));
     expect(await earshot('alerts')).toMatchObject({
       out: '',
       err: 'No alert is active. `earshot alerts --all` shows those that were.\n',
@@ -105,7 +105,7 @@ describe('earshot alerts', () => {
       const channels = ['url', 'command'] as const;
       await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
       const [url] = await alerts.dueDeliveries({ nowUs, limit: 9 });
-      const failed = { outcome: 'failed', error: 'no answer', nextTryAtUs: nowUs + 1 } as const;
+      const failed = { outcome: 'failed', error: 'no answer', nextAttemptAtUs: nowUs + 1 } as const;
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
     });
     const { err } = await earshot('alerts');
@@ -123,7 +123,7 @@ describe('earshot alerts without a receiver that runs', () => {
       'No alert is active. `earshot alerts --all` shows those that were.\nNo receiver ever ran on this data directory, so nothing is checked. Start it with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
-    await withStore(dataDir, ({ completeness }) => completeness.markUp(ended));
+    await withStore(dataDir, ({ completeness }) => completeness.recordUptime(ended));
     expect((await earshot('alerts')).err).toContain(
       '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is checked',
     );

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -81,7 +81,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
 
   it('ends the wait for another program when asked to', { timeout: 30_000 }, async () => {
     const { certificate, env } = await openContext();
-    const release = await createTakeLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
+    const release = await createAcquireLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
     onTestFinished(release);
     const waiting = startCommand('certificate renew', { env, nowUs });
     await expect.poll(waiting.err).toMatch(/another program is getting a certificate; waiting/);

@@ -1,7 +1,7 @@
 /** `earshot compact`, and the receiver that compacts by itself. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startCompacting } from '../../src/cli/start/storage-jobs.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { countOthers, keptRows, openOldStore } from '../store/bodies/bodies-in-file.ts';
@@ -82,7 +82,7 @@ describe('a receiver that compacts by itself', () => {
 
   it('leaves the log to a command that compacts', async () => {
     const { dataDir } = await openOldStore(bodies);
-    const release = await createTakeLock(dataDir)('compact', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('compact', { waitMs: 0 });
     const { stop, told } = startLoop(dataDir);
     const command = compact(dataDir);
     release();

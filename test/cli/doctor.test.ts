@@ -5,7 +5,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runSteps, type Step } from '../../src/cli/doctor/steps.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Finding } from '../../src/domain/finding.ts';
-import { demoProject, type InferenceSettingsInput, otherProject } from '../../src/sandbox/knobs.ts';
+import {
+  demoProject,
+  type InferenceSettingsInput,
+  otherProject,
+} from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -366,7 +370,7 @@ describe('the doctor on sinks and alerts', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace('{}', '{ alps: {} }'));
     const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
     await store.administration.commit({ save: registration({ name: 'nile' }) });
-    await store.administration.commit({ forget: 'nile' });
+    await store.administration.commit({ removeRegistration: 'nile' });
     await store.close();
     const warned = (await outgoing(folder)).filter(({ check }) => check === 'filters');
     expect(warned).toEqual([

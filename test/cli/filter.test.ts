@@ -41,7 +41,7 @@ describe('filter check', () => {
 
   it.each<[string, RegExp]>([
     ['Online eq 1', /true or false/],
-    ['ContentLength gt 5', /filters by it are not documented/],
+    ['ContentLength gt 5', /filtering by it is not documented/],
     ['year(ContentDate/Start) eq 2024', /Write a range of dates/],
     [collection.replaceAll("'", '"'), /single quotes/],
   ])(

@@ -23,9 +23,9 @@ async function openSources(changes: Partial<StatusSources> = {}) {
     ...{ store, dataDir, index: false, behindProxy: true },
     probes: { certificate: async () => null, disk: async () => null },
     receiver: async () => null,
-    beside: () => ({
+    backgroundJobs: () => ({
       version: '1.2.3',
-      handingOver: () => ({
+      deliveryState: () => ({
         names: ['orders', 'faulty'],
         faults: new Map([['faulty', 'Why.']]),
         fault: null,
@@ -267,11 +267,11 @@ describe('a part that fails', () => {
 
   it('is the sinks where a file that should name them cannot be read', async () => {
     const { sources } = await openSources();
-    const beside = () => ({
-      ...sources.beside(),
-      handingOver: () => ({ names: null, fault: 'earshot.config.ts cannot be read.' }),
+    const backgroundJobs = () => ({
+      ...sources.backgroundJobs(),
+      deliveryState: () => ({ names: null, fault: 'earshot.config.ts cannot be read.' }),
     });
-    const { failures } = await gatherStatus({ ...sources, beside });
+    const { failures } = await gatherStatus({ ...sources, backgroundJobs });
     expect(failures).toEqual([{ part: 'sinks', reason: 'earshot.config.ts cannot be read.' }]);
   });
 });

@@ -12,7 +12,7 @@ import {
 } from '../../src/config/endpoint-credentials.ts';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type AccountContext, endpointPair, openAccountContext } from './account-context.ts';
@@ -44,7 +44,7 @@ async function openQuietContext({ withCredentials = true } = {}) {
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
   const context = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
   const round = () => maintenanceRound(config, store, context);
-  return { folder, dataDir, asked, round, takeLock: createTakeLock(dataDir) };
+  return { folder, dataDir, asked, round, acquireLock: createAcquireLock(dataDir) };
 }
 
 describe('a round', () => {
@@ -84,11 +84,11 @@ describe('a round', () => {
   );
 
   it('says what to do when there are no credentials', async () => {
-    const { round, takeLock } = await openQuietContext({ withCredentials: false });
+    const { round, acquireLock } = await openQuietContext({ withCredentials: false });
     await expect(round()).rejects.toMatchObject({
       text: expect.stringMatching(/no endpoint credentials.*credentials create/),
     });
-    (await takeLock('subscriptions', { waitMs: 0 }))();
+    (await acquireLock('subscriptions', { waitMs: 0 }))();
   });
 });
 
@@ -100,7 +100,7 @@ describe('maintenance beside a receiver', () => {
     const config = loadAccountConfig({ env, readFile: () => '' });
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
     await writeCredentialsFile(dataDir, [endpointPair, next]);
-    await vi.waitFor(() => expect(log.join()).toContain('endpoint credentials changed'), {
+    await vi.waitFor(() => expect(log.join()).toContain('reloaded endpoint credentials'), {
       timeout: 10_000,
     });
     passDays(366);
@@ -118,7 +118,7 @@ describe('maintenance beside a receiver', () => {
     onTestFinished(() => loop.stop());
     await vi.waitFor(() => expect(lines.length).toBeGreaterThan(0), { timeout: 15_000 });
     expect(lines).toContainEqual({
-      ...{ level: 'info', message: 'maintenance acted' },
+      ...{ level: 'info', message: 'maintenance made a change' },
       fields: expect.objectContaining({ did: 'recreate' }),
     });
     expect(sandbox.subscriptions()).toMatchObject([{ status: 'running' }]);
@@ -178,7 +178,7 @@ it('logs the reason of a round that failed', async () => {
   expect((await logged(1))[0]).toEqual({
     level: 'error',
     fields: { reason: errorText(refusal), details: refusal.details },
-    message: 'maintenance failed; it is tried again, and intake goes on',
+    message: 'maintenance failed; retrying later',
   });
 });
 
@@ -188,7 +188,7 @@ it('makes no alarm of another program at work, and retries soon', async () => {
   expect((await logged(2))[1]).toEqual({
     level: 'info',
     fields: { reason: errorText(conflict) },
-    message: 'maintenance waits for another command',
+    message: 'maintenance postponed: another command is changing the account',
   });
 });
 
@@ -209,18 +209,22 @@ it('tells what was done, what could not be done, and notes that are news', async
     {
       level: 'info',
       fields: { subscription: 'ice', status: 'paused', did: 'resume' },
-      message: 'maintenance acted',
+      message: 'maintenance made a change',
     },
     {
       level: 'error',
       fields: { subscription: 'sea', status: 'gone', reason: 'There is no room.' },
-      message: 'maintenance could not act',
+      message: 'maintenance failed',
     },
-    { level: 'warn', fields: { ...old, note: 'It is paused.' }, message: 'maintenance reports' },
+    {
+      level: 'warn',
+      fields: { ...old, note: 'It is paused.' },
+      message: 'maintenance found a problem',
+    },
     {
       level: 'warn',
       fields: { ...old, note: 'Its filter changed.' },
-      message: 'maintenance reports',
+      message: 'maintenance found a problem',
     },
   ]);
 });
@@ -257,7 +261,7 @@ describe('a round beside a running receiver', () => {
 
   it('gives way to a command that holds the account', async () => {
     const context = await openAccountContext();
-    const release = await createTakeLock(context.dataDir)('subscriptions', { waitMs: 0 });
+    const release = await createAcquireLock(context.dataDir)('subscriptions', { waitMs: 0 });
     await expect(roundOf(context)()).rejects.toMatchObject({ code: 'conflict' });
     release();
     expect(await roundOf(context)()).toEqual([]);
@@ -269,7 +273,7 @@ describe('earshot start', () => {
     const context = await openAccountContext();
     const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...env } = context.env;
     const start = startCommand(['start'], { env, workingDir: context.folder });
-    await expect.poll(start.err).toContain('maintenance of the subscriptions is off');
+    await expect.poll(start.err).toContain('subscription maintenance disabled');
     expect(start.err()).toContain('EARSHOT_ACCOUNT_USERNAME');
     start.stop();
     expect(await start.ended).toMatchObject({ code: 0 });

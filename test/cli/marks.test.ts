@@ -165,16 +165,16 @@ async function startUptime() {
     nowUs: () => clock.us,
   });
   onTestFinished(() => close());
-  const { markUp } = completeness;
+  const { recordUptime } = completeness;
   let refused = 0;
   /** Marks are refused, as by a disk that is full, until it is called again. */
   const refuse = (isRefused: boolean) => {
-    completeness.markUp = isRefused
+    completeness.recordUptime = isRefused
       ? async () => {
           refused += 1;
           throw new AppError('unavailable', 'The disk is full.');
         }
-      : markUp;
+      : recordUptime;
   };
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());

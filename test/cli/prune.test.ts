@@ -1,6 +1,6 @@
 /** `earshot prune`: what it tells, asks, does, and refuses. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
@@ -133,7 +133,7 @@ describe('earshot prune', () => {
       err: 'earshot: There is no reader orders. Known are: sink:orders.\n',
     });
     const { err } = await expectEnd(run('prune --forget-reader sink:orders --yes'), 1);
-    expect(err).toContain('There still is: what waits for sink orders, at position 1');
+    expect(err).toContain('There still is: queue of sink orders, at position 1');
     expect(err).toContain('`earshot sinks drop orders --waiting` gives it up.');
   });
 
@@ -153,7 +153,7 @@ describe('earshot prune', () => {
 
   it('leaves the log to another program that prunes', async () => {
     const { dataDir, run, left } = await openContext();
-    const release = await createTakeLock(dataDir)('prune', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
     expect(await run('prune --older-than 3d --yes')).toMatchObject({
       code: 1,
       err: expect.stringContaining('Another earshot program is pruning the log.'),

@@ -212,7 +212,7 @@ describe('a box', () => {
   ])('%s that looks like latitude first is warned about', async (box, degrees, corrected) => {
     const { err } = await expectEnd(context.earshot(['query', 'products', `--bbox=${box}`]), 0);
     expect(err).toContain(
-      `warning: --bbox: The box spans ${degrees} degrees of longitude, across the antimeridian. The order is west,south,east,north. If latitudes come first here, use ${corrected}.\n`,
+      `warning: --bbox: The box spans ${degrees} degrees of longitude, across the antimeridian. The order is west,south,east,north. If you wrote latitudes first, use ${corrected}.\n`,
     );
   });
 
@@ -263,21 +263,24 @@ describe('wrong words', () => {
     ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],
     [
       '--bbox 45,120,48,130',
-      /South \(120\) and north \(130\) are no latitudes, which go from -90 to 90\. .* Did you mean 120,45,130,48\?\n/,
+      /South \(120\) and north \(130\) are out of range: latitudes are from -90 to 90\. .* Did you mean 120,45,130,48\?\n/,
     ],
     [
       '--bbox 6,95,11,99',
-      /South \(95\) and north \(99\) are no latitudes, .* from -90 to 90\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
+      /South \(95\) and north \(99\) are out of range: .* from -90 to 90\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
     ],
     [
       '--bbox 6,45,11,99',
-      /North \(99\) is no latitude, which goes from -90 to 90\. .*Did you mean 45,6,99,11\?\n/,
+      /North \(99\) is out of range: latitudes are from -90 to 90\. .*Did you mean 45,6,99,11\?\n/,
     ],
-    ['--bbox 5,48,11,45', /South \(48\) is above north \(45\)\. .*Did you mean 5,45,11,48\?\n/],
-    ['--bbox 200,0,210,1', /West \(200\) and east \(210\) are no longitudes, .*-180 to 180\./],
+    [
+      '--bbox 5,48,11,45',
+      /South \(48\) is greater than north \(45\)\. .*Did you mean 5,45,11,48\?\n/,
+    ],
+    ['--bbox 200,0,210,1', /West \(200\) and east \(210\) are out of range: .*-180 to 180\./],
     ['--bbox 5,45,5,48', /no area/],
     ['--bbox 5,45,6,45', /no area/],
-    ['--bbox 180,0,-180,10', /same meridian\. For all the way round use -180,0,180,10\./],
+    ['--bbox 180,0,-180,10', /same meridian\. For all longitudes, use -180,0,180,10\./],
     ['--bbox 0,0,1e-320,1', /too small/],
     ['--bbox ,,,', /west,south,east,north/],
     [

@@ -1,6 +1,6 @@
 /** `earshot reconcile` where something is in the way: words, windows, the catalogue, another program, Ctrl-C, the clock. */
 import { describe, expect, test } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { expectEnd, printedJson } from './fake-io.ts';
@@ -82,7 +82,7 @@ describe('earshot reconcile', () => {
     const atUs = nowUs - 86_400_000_000;
     await context.withStore(({ administration }) =>
       administration.commit({
-        forget: 'sea-ice',
+        removeRegistration: 'sea-ice',
         history: [
           {
             ...{ atUs, subscription: 'sea-ice', subscriptionId: null },
@@ -103,7 +103,7 @@ describe('earshot reconcile', () => {
     context.sandbox.service.change({ queriesNeedToken: true });
     expect(await context.run(reconcile)).toMatchObject({
       code: 1,
-      err: 'earshot: The catalogue refuses to list the created products without a login (401). Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.\n',
+      err: 'earshot: The catalogue refused to list the created products without a login (401). Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.\n',
     });
     const env = { EARSHOT_ACCOUNT_USERNAME: 'sandbox', EARSHOT_ACCOUNT_PASSWORD: 'sandbox' };
     expect(await context.run(reconcile, { env })).toMatchObject({ code: 0 });
@@ -113,7 +113,7 @@ describe('earshot reconcile', () => {
     context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
     const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
-      /^The catalogue's answer cannot be used; retrying for about 2 min …\nRecovered 112 of 112 events\. 4 requests/,
+      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 112 of 112 events\. 4 requests/,
     );
   });
 
@@ -128,7 +128,7 @@ describe('earshot reconcile', () => {
     });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /1 request *\r +\rThe catalogue does not answer as it should \(500\); trying again for about 2 min …\n\rsea-ice/,
+      /1 request *\r +\rThe catalogue responds with an error \(500\); trying again for about 2 min …\n\rsea-ice/,
     );
   });
 
@@ -157,7 +157,7 @@ describe('earshot reconcile', () => {
     const down = context.start(reconcile, { fetch: fetchDown });
     // The second try comes a second later; the cause is told once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
-    const line = 'The catalogue does not answer (ECONNREFUSED); trying again for about 2 min …\n';
+    const line = 'The catalogue does not respond (ECONNREFUSED); trying again for about 2 min …\n';
     expect(down.err()).toBe(line);
     down.stop();
     expect(await down.ended).toMatchObject({
@@ -183,7 +183,7 @@ describe('earshot reconcile', () => {
 
   it('says that it waits for another program that compares, and then goes on', async () => {
     const context = await openRegistered();
-    const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 0 });
+    const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
     const running = context.start(reconcile);
     await expect.poll(running.err).toContain('Waiting for another comparison');
     expect(context.asked()).toBe(0);

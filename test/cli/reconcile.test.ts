@@ -227,6 +227,8 @@ it('says of hours that were pruned that they were, and counts the others alone',
   expect(strip).toContain('  2026-04-30  ------------------------\n');
   expect(strip).toContain('  2026-05-01  ------------████████████\n');
   expect(legend).toMatch(/^- pruned {3}░ no event/);
-  const wholeSinceUs = nowUs - 24 * hourUs - 20 * 60_000_000;
-  expect(await withStore(({ completeness }) => completeness.wholeSinceUs())).toBe(wholeSinceUs);
+  const unprunedSinceUs = nowUs - 24 * hourUs - 20 * 60_000_000;
+  expect(await withStore(({ completeness }) => completeness.unprunedSinceUs())).toBe(
+    unprunedSinceUs,
+  );
 });

@@ -10,7 +10,7 @@ import {
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import type { Answer } from '../http/answering-server.ts';
@@ -122,7 +122,7 @@ describe('a round', () => {
       {
         ...{ level: 'warn', subscription: 'a', event: 'created' },
         reason: expect.stringContaining('302'),
-        message: expect.stringContaining('could not be compared'),
+        message: expect.stringContaining('failed to compare'),
       },
     ]);
     const compared = (await context.coverage()).map((one) => `${one.subscription} ${one.event}`);
@@ -233,11 +233,9 @@ describe('a round', () => {
     };
     const context = await openContext({ answers: { "'A') and PublicationDate": busy } });
     expect(await roundsOf(context)()).toBe('all');
-    const asked = context
-      .told()
-      .filter(({ message }) => message === 'the catalogue is asked again');
+    const asked = context.told().filter(({ message }) => message === 'retrying a catalogue query');
     expect(asked).toMatchObject([
-      { level: 'debug', reason: 'The catalogue does not answer as it should (500)', waitMs: 500 },
+      { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
     ]);
   });
 
@@ -251,8 +249,8 @@ describe('a round', () => {
       const { completeness } = context.store;
       // By our clock: until half past the hour, and again since half an hour ago.
       const ownNowUs = nowUs + aheadUs;
-      await completeness.markUp({ fromUs: t0, toUs: ownNowUs - 40 * minute });
-      await completeness.markUp({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
+      await completeness.recordUptime({ fromUs: t0, toUs: ownNowUs - 40 * minute });
+      await completeness.recordUptime({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
       const round = roundsOf(context);
       // The first answer tells the time.
       await round();
@@ -272,7 +270,7 @@ describe('the loop', () => {
   it('waits no longer than usual after a round that was busy, or in which something was compared', async () => {
     const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
     const { parts, config, io } = context;
-    const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 0 });
+    const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
     const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
     const loop = startReconcile(parts, config, io, timing);
     onTestFinished(() => loop.stop());

@@ -41,22 +41,22 @@ async function serve(
 describe('the sinks of a receiver', () => {
   it('are named to the watchdog, or known to be none', async () => {
     const none = await serve(null);
-    expect(none.handingOver()).toEqual({ names: [], faults: new Map(), fault: null });
-    const { handingOver, lines } = await serve(file("{ act: { command: ['true'] } }"));
-    expect(handingOver()).toEqual({ names: ['act'], faults: new Map(), fault: null });
+    expect(none.deliveryState()).toEqual({ names: [], faults: new Map(), fault: null });
+    const { deliveryState, lines } = await serve(file("{ act: { command: ['true'] } }"));
+    expect(deliveryState()).toEqual({ names: ['act'], faults: new Map(), fault: null });
     await expect.poll(lines).toMatchObject([{ level: 'info' }]);
   });
 
   it('that the file names wrongly are a fault with its reason, and not known', async () => {
-    const { handingOver } = await serve(file('{ act: {} }'));
-    const { names, fault } = handingOver();
+    const { deliveryState } = await serve(file('{ act: {} }'));
+    const { names, fault } = deliveryState();
     expect(names).toBeNull();
     expect(fault).toContain('earshot.config.ts');
     expect(fault).toContain('act');
   });
 
   it('are started but for the faulty ones, of which log and watchdog are told each reason', async () => {
-    const { handingOver, lines, store } = await serve(
+    const { deliveryState, lines, store } = await serve(
       file(`{
         act: { command: ['true'], from: 'start' },
         odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
@@ -70,7 +70,7 @@ describe('the sinks of a receiver', () => {
         await store.sinks.enqueue({ ...from, items, atUs: 0 });
       },
     );
-    const { names, faults, fault } = handingOver();
+    const { names, faults, fault } = deliveryState();
     expect({ names, fault }).toEqual({ names: ['act', 'hook', 'odd'], fault: null });
     expect([...(faults ?? [])]).toEqual([
       ['hook', expect.stringMatching(/^sinks\.hook\.secretFile: .*gone cannot be read \(ENOENT\)/)],
@@ -93,53 +93,53 @@ describe('the sinks of a receiver', () => {
   });
 
   it('that are all faulty are told one by one', async () => {
-    const { handingOver } = await serve(file("{ odd: { command: ['true'], filter: 'x' } }"));
-    const { names, faults, fault } = handingOver();
+    const { deliveryState } = await serve(file("{ odd: { command: ['true'], filter: 'x' } }"));
+    const { names, faults, fault } = deliveryState();
     expect({ names, fault }).toEqual({ names: ['odd'], fault: null });
     expect(faults?.get('odd')).toContain('sinks.odd.filter');
   });
 
   it('that want a subscription that nobody knows are warned of, with the name that may be meant', async () => {
-    const { lines, handingOver } = await serve(
+    const { lines, deliveryState } = await serve(
       file(
         "{ act: { command: ['true'], subscriptions: ['alps', 'nlie', 'oder'] } }",
         '{ alps: {}, nile: {} }',
       ),
       async (_dataDir, { administration }) => {
         await administration.commit({ save: registration({ name: 'oder' }) });
-        await administration.commit({ forget: 'oder' });
+        await administration.commit({ removeRegistration: 'oder' });
       },
     );
     const warnings = lines().filter(({ level }) => level === 'warn');
     expect(warnings.map(({ fields }) => fields.reason)).toEqual([
       'sinks.act.subscriptions: there is no subscription nlie. Did you mean nile? Known are: alps, nile, oder.',
     ]);
-    expect(handingOver()).toMatchObject({ names: ['act'], fault: null });
+    expect(deliveryState()).toMatchObject({ names: ['act'], fault: null });
   });
 
   const act = "{ act: { command: ['true'], from: 'start' } }";
   const none = { definitions: [], faulty: [] };
 
   it('whose lock file cannot be used are a fault with its reason', async () => {
-    const { handingOver } = await serve(file(act), (dataDir) =>
+    const { deliveryState } = await serve(file(act), (dataDir) =>
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
-    await vi.waitFor(() => expect(handingOver().fault).toContain('sinks.lock'));
-    expect(handingOver().names).toEqual(['act']);
+    await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
+    expect(deliveryState().names).toEqual(['act']);
   });
 
   it('have no fault any more after a change to none, and start with a later change', async () => {
-    const { handingOver, change, store, dataDir } = await serve(file(act), (dataDir) =>
+    const { deliveryState, change, store, dataDir } = await serve(file(act), (dataDir) =>
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
-    await vi.waitFor(() => expect(handingOver().fault).toContain('sinks.lock'));
+    await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
     await change(none);
-    expect(handingOver()).toEqual({ names: [], faults: new Map(), fault: null });
+    expect(deliveryState()).toEqual({ names: [], faults: new Map(), fault: null });
     rmdirSync(join(dataDir, 'sinks.lock'));
     await change(await loadEachSink(writeConfig(file(act))));
     await store.accept(delivery(notification(1)));
     await expect.poll(() => store.cursor('sink:act')).toBe(1);
-    expect(handingOver().fault).toBeNull();
+    expect(deliveryState().fault).toBeNull();
   });
 
   it('are those of a change that comes while they start', async () => {

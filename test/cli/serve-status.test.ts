@@ -43,7 +43,7 @@ async function openStatus(reasons: readonly UnreadyReason[]) {
 
 describe('a receiver that serves', () => {
   it('takes notifications, since it began, with nothing beside it by default', async () => {
-    const { status, tellBeside, pass } = await openStatus([]);
+    const { status, setBackgroundJobs, pass } = await openStatus([]);
     pass(60_000_000);
     expect(await status()).toMatchObject({
       ...{ version: 'unknown', sinks: [], behindProxy: true, failures: [] },
@@ -54,9 +54,9 @@ describe('a receiver that serves', () => {
         queue: { bytes: 0, bytesMax: 2 ** 26 },
       },
     });
-    tellBeside({
+    setBackgroundJobs({
       version: '1.2.3',
-      handingOver: () => ({ names: ['act'], fault: 'It is broken.' }),
+      deliveryState: () => ({ names: ['act'], fault: 'It is broken.' }),
       summaryMode: async () => 'digest',
       comparisonOff: null,
       backupEveryHours: 24,
@@ -72,8 +72,8 @@ describe('a receiver that serves', () => {
 
   it.each<[UnreadyReason, string]>([
     ['store', 'The disk is full.'],
-    ['writer', 'The thread that writes does not answer.'],
-    ['certificate', 'There is no certificate that is valid now.'],
+    ['writer', 'The writer thread does not answer.'],
+    ['certificate', 'There is no valid certificate.'],
   ])('that is not ready for its %s says so', async (reason, words) => {
     const { status } = await openStatus([reason]);
     const { receiver, parts } = await status();

@@ -55,7 +55,7 @@ describe('a receiver that is put together', () => {
     const first = await servedSerial();
     writeFileSync(files.key, 'broken');
     const complaint = expect.objectContaining({
-      ...{ level: 'error', message: expect.stringContaining('serving the old one') },
+      ...{ level: 'error', message: expect.stringContaining('previous certificate stays in use') },
     });
     await vi.waitFor(() => expect(lines).toContainEqual(complaint), { timeout: 5_000 });
     expect(await servedSerial()).toBe(first);
@@ -67,8 +67,8 @@ describe('a receiver that is put together', () => {
     const { lines } = await startServing({}, Date.now() - 1_000);
     const warnings = lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect(warnings).toEqual([
-      'the certificate has expired; the catalogue will refuse it',
-      'the certificate is not valid for the name in EARSHOT_PUBLIC_URL',
+      'certificate has expired; the catalogue will reject it',
+      'certificate is not valid for the host in EARSHOT_PUBLIC_URL',
     ]);
   });
 

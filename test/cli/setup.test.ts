@@ -179,7 +179,7 @@ describe('setup on a terminal', () => {
     expect(err).toContain('must be an https URL');
     expect(err).toContain('use files, acme, off');
     expect(err).toContain('Without your agreement there is no certificate.');
-    expect(err).toContain('South (48) is above north (45)');
+    expect(err).toContain('South (48) is greater than north (45)');
     expect(err).toContain('nowhere.geojson cannot be read');
     expect(err).toContain('Use a number above 0, up to 100, such as 20.');
     expect(err).toContain('lower-case letters, digits and dashes');

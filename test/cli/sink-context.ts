@@ -80,7 +80,7 @@ export async function openRefusedContext() {
     await sinks.settle(
       due.slice(0, 3).map(({ id }) => {
         if (id === due[0]?.id)
-          return { id, outcome: 'taken', deliveredAtUs: nowUs - hourUs } as const;
+          return { id, outcome: 'acknowledged', deliveredAtUs: nowUs - hourUs } as const;
         return { id, outcome: 'dead', error: refusal } as const;
       }),
     );

@@ -84,8 +84,10 @@ describe('alerts about a sink', () => {
     // Without the receiver's settings: the end of an alert goes where its beginning went.
     expect((await earshot('sinks drop bus --all --yes')).code).toBe(0);
     expect(await causes()).toEqual([]);
-    const untold = await withStore(dataDir, ({ alerts }) => alerts.untold(nowUs));
-    expect(untold.map(({ change, channel }) => `${change} ${channel}`)).toEqual([
+    const unsentDeliveries = await withStore(dataDir, ({ alerts }) =>
+      alerts.unsentDeliveries(nowUs),
+    );
+    expect(unsentDeliveries.map(({ change, channel }) => `${change} ${channel}`)).toEqual([
       'raised command',
       'resolved command',
     ]);

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkReader } from '../../src/domain/sinks.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import { expectEnd, nowUs, printedJson } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
@@ -73,7 +73,7 @@ describe('earshot sinks list', () => {
     await withStore(dataDir, async ({ sinks }) => {
       const [item] = await sinks.due({ sink: 'bus', nowUs, limit: 1 });
       const failed = { outcome: 'postponed', error: 'it is away', counts: false } as const;
-      await sinks.settle([{ ...failed, id: item?.id ?? 0, nextTryAtUs: nowUs + 1 }]);
+      await sinks.settle([{ ...failed, id: item?.id ?? 0, nextAttemptAtUs: nowUs + 1 }]);
     });
     const { out } = await earshot('sinks list');
     expect(out).toContain('  bus does not take what waits: it is away (tried: 1 of 1).\n');
@@ -97,7 +97,7 @@ describe('earshot sinks list', () => {
             outcome: 'postponed',
             error,
             counts: false,
-            nextTryAtUs: nowUs,
+            nextAttemptAtUs: nowUs,
           } as const;
           await sinks.settle([{ ...failed, id: due[index]?.id ?? 0 }]);
         }
@@ -118,7 +118,7 @@ describe('earshot sinks list', () => {
     const { dataDir, earshot } = await openRefusedContext();
     const note = 'No receiver is delivering to sinks. Start it with `earshot start`.';
     expect((await earshot('sinks list')).err).toContain(note);
-    const release = await createTakeLock(dataDir)('sinks', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
     onTestFinished(release);
     expect((await earshot('sinks list')).err).toBe('');
     release();

@@ -23,7 +23,7 @@ async function openContext(port?: number) {
     await administration.commit({ save: registration({ name: 'sea-ice', ...times }) });
     const mark = { subscription: 'sea-ice', username: 'catalogue', lastAtUs: nowUs - hourUs };
     await administration.markDeliveries([mark]);
-    await completeness.markUp({ fromUs: nowUs - 12 * hourUs, toUs: nowUs });
+    await completeness.recordUptime({ fromUs: nowUs - 12 * hourUs, toUs: nowUs });
   });
   const env = {
     EARSHOT_DATA_DIR: context.dataDir,

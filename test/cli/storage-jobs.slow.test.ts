@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startBackups, startPruning } from '../../src/cli/start/storage-jobs.ts';
 import { formatDateUs, shortDateUs } from '../../src/domain/dates.ts';
-import type { Keep } from '../../src/domain/pruning.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import type { Retention } from '../../src/domain/pruning.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -100,7 +100,7 @@ it('tries again after a failure, removes nothing before it has succeeded, and re
 
 it('waits for a backup that somebody makes by hand', async () => {
   const { dataDir, start, names, messages } = await openBackups();
-  const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+  const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   start();
   await expect.poll(() => messages('info').length, soon).toBeGreaterThan(2);
   expect(messages('error')).toEqual([]);
@@ -119,7 +119,7 @@ const dayUs = 86_400_000_000;
 const newestUs = 1_795_000_000_000_000;
 
 /** One notification a day, the last one now; rounds follow each other at once. */
-async function openKeeping(keep: Partial<Keep>, { clockUs = newestUs, days = 30 } = {}) {
+async function openKeeping(keep: Partial<Retention>, { clockUs = newestUs, days = 30 } = {}) {
   const { store, dataDir } = await openSqliteStore();
   for (let day = days; day >= 0; day -= 1) {
     const receivedAtUs = newestUs - day * dayUs;
@@ -152,9 +152,9 @@ describe('a receiver that is told what to keep', () => {
     expect(logged[0]).toEqual({
       level: 'info',
       fields: { keep: '10d' },
-      message: 'what of the log is beyond that is removed once a day',
+      message: 'automatic pruning enabled',
     });
-    expect(logged.find(({ message }) => message === 'the log was pruned')?.fields).toMatchObject({
+    expect(logged.find(({ message }) => message === 'pruned the log')?.fields).toMatchObject({
       notifications: 20,
       quarantined: 0,
       since: formatDateUs(newestUs - 10 * dayUs),
@@ -212,7 +212,7 @@ describe('a receiver that is told what to keep', () => {
 
   it('waits while a command prunes, and ends at once when it is stopped', async () => {
     const { dataDir, start, left, messages } = await openKeeping({ ageUs: 10 * dayUs });
-    const release = await createTakeLock(dataDir)('prune', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
     const pruning = start();
     await expect.poll(() => messages('info')).toHaveLength(1);
     expect(await left()).toBe(31);

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { otherProject } from '../../src/sandbox/knobs.ts';
+import { otherProject } from '../../src/sandbox/live-settings.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { createSummaryContext, model } from './summary-context.ts';
 
@@ -277,9 +277,9 @@ describe('beside others', () => {
       `export default { subscriptions: { alps: { summary: ${rule} } } };\n`,
     );
     const receiver = context.startWithModel(['start'], { env });
-    await vi.waitFor(() => expect(receiver.err()).toContain('"summaries are made"'), 10_000);
+    await vi.waitFor(() => expect(receiver.err()).toContain('"summaries enabled"'), 10_000);
     const warned = receiver.err().match(/subscriptions\.alps\.summary\.each\.filter.*SENTINEL2.*/g);
-    expect(warned).toMatchObject([expect.stringContaining('may not mean what it should')]);
+    expect(warned).toMatchObject([expect.stringContaining('suspicious filter in a summary rule')]);
     // Two at a time each: the command has written its own before the receiver has.
     const { code, out, err } = await context.summarize(['--each', '--limit', '4']);
     expect({ code, err }).toEqual({ code: 0, err: '4 written.\n' });

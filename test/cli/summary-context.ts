@@ -1,6 +1,6 @@
 /** A data directory that was told of products, and the sandbox's inference service to write about them. */
 import { onTestFinished } from 'vitest';
-import { demoProject, type InferenceSettingsInput } from '../../src/sandbox/knobs.ts';
+import { demoProject, type InferenceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import type { FakeIoOptions } from './fake-io.ts';

@@ -5,21 +5,27 @@ import { generatedFiles, idleIo } from '../../src/cli/generated-files.ts';
 import { createProgram, fullName, withChildren } from '../../src/cli/program.ts';
 import { expectEnd, expectRefusal, printed, runCommand, version } from './fake-io.ts';
 
-const commands = [
-  ...['demo', 'start', 'query', 'filter', 'index', 'tail', 'quarantine', 'sandbox', 'health'],
-  ...['summarize', 'status'],
-];
-
 describe('earshot', () => {
   it.each([['--version'], ['-V']])('%s prints the version', async (flag) => {
     expect(await runCommand([flag])).toMatchObject({ code: 0, out: `${version}\n`, err: '' });
   });
 
-  it.each([['--help'], ['-h'], ['help']])('%s names every command on stdout', async (flag) => {
-    const out = await printed(runCommand([flag]));
-    for (const command of commands) expect(out).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
-    expect(out).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage');
-  });
+  it.each([['--help'], ['-h'], ['help']])(
+    '%s names every command on stdout, on one screen',
+    async (flag) => {
+      const out = await printed(runCommand([flag]));
+      for (const { name, parent } of tree.map((one) => ({
+        name: one.name(),
+        parent: one.parent,
+      }))) {
+        if (parent === program) expect(out).toMatch(new RegExp(`^ {2}[a-z].* ${name}\\b`, 'm'));
+      }
+      expect(out).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage');
+      const lines = out.trimEnd().split('\n');
+      expect(lines.length).toBeLessThanOrEqual(24);
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+    },
+  );
 
   it.each([
     [
@@ -51,7 +57,7 @@ describe('earshot', () => {
   });
 
   it('help has no line of more than 100 characters', async () => {
-    const lines = (await generatedFiles())['docs/cli.md']?.split('\n') ?? [];
+    const lines = (await generatedFiles())['docs/reference/cli.md']?.split('\n') ?? [];
     expect(lines.length).toBeGreaterThan(500);
     expect(lines.filter((line) => line.length > 100)).toEqual([]);
   });
@@ -98,7 +104,7 @@ describe('wrong words', () => {
     ),
     [
       "filter check Collection/Name eq 'SENTINEL-2'",
-      /takes 1, not 'eq'\. A text with blanks stands in quotes: "Collection\/Name eq 'SENTINEL-2'"/,
+      /takes 1, not 'eq'\. Put an expression with spaces in quotes: "Collection\/Name eq 'SENTINEL-2'"/,
     ],
     ['query --limit ten', /'ten' is invalid[\s\S]*whole number of 1 or more/],
     ['query --limit 0', /whole number of 1 or more/],
@@ -294,7 +300,7 @@ it('a span of time has no other names than --since and --until', () => {
 it('every command takes --data-dir, but for those that read no data directory', () => {
   const without = tree.filter((command) => optionOf(command, '--data-dir') === undefined);
   expect(without.map(fullName)).toEqual([
-    ...['earshot demo', 'earshot filter check', 'earshot completion', 'earshot sandbox'],
+    ...['earshot completion', 'earshot filter check', 'earshot demo', 'earshot sandbox'],
   ]);
 });
 

@@ -196,7 +196,7 @@ async function startReceiver(
   };
   const accepts = async () => [await statusOf(first), await statusOf(second)];
   const problems = () => log.filter(({ level }) => level === 'error');
-  const changes = () => log.filter(({ message }) => message === 'endpoint credentials changed');
+  const changes = () => log.filter(({ message }) => message === 'reloaded endpoint credentials');
   return { dataDir, path, log, accepts, problems, changes, close: receiver.close };
 }
 
@@ -270,7 +270,7 @@ describe('a receiver with the credentials file', () => {
       vi.advanceTimersByTime(60_000);
       expect(problems()).toMatchObject([
         {
-          message: 'the changed credentials cannot be used; those from before stay',
+          message: 'failed to reload endpoint credentials; the previous ones stay valid',
           fields: { reason: expect.stringMatching(reason) },
         },
       ]);

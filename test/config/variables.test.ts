@@ -240,15 +240,18 @@ describe('the reference', async () => {
   );
   const files = await generatedFiles();
 
-  it.each(['.env.example', 'docs/configuration.md'])('%s names every variable', (path) => {
-    const written = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-    for (const text of [written, files[path]])
-      expect(new Set(text?.match(/EARSHOT_[A-Z_]*[A-Z]/g))).toEqual(new Set(known));
-  });
+  it.each(['.env.example', 'docs/reference/configuration.md'])(
+    '%s names every variable',
+    (path) => {
+      const written = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+      for (const text of [written, files[path]])
+        expect(new Set(text?.match(/EARSHOT_[A-Z_]*[A-Z]/g))).toEqual(new Set(known));
+    },
+  );
 
   it('names every default', () => {
     for (const [, row] of variableRows)
-      expect(files['docs/configuration.md']).toContain(row.default ?? row.example);
+      expect(files['docs/reference/configuration.md']).toContain(row.default ?? row.example);
   });
 
   it('gives an example file that is a whole configuration once its lines are uncommented', () => {

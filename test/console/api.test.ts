@@ -179,7 +179,7 @@ describe('/api/products', () => {
   it('warns of a box that looks like latitude first, and refuses one that is none', async () => {
     const context = await openFilled(30, 4);
     const { headers } = await context.get('/api/products?bbox=48,6,45,11');
-    expect(headers['earshot-warning']).toContain('If latitudes come first here, use 6,45,11,48.');
+    expect(headers['earshot-warning']).toContain('If you wrote latitudes first, use 6,45,11,48.');
     expect((await context.get('/api/products?bbox=6,45,11,48')).headers).not.toHaveProperty(
       'earshot-warning',
     );
@@ -256,7 +256,7 @@ describe('/api/summaries', () => {
     const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
     const context = await openWith([
       summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
-      summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: startUs }),
+      summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextAttemptAtUs: startUs }),
     ]);
     const { json } = await context.get('/api/summaries');
     expect(json.next).toBe(null);

@@ -208,9 +208,9 @@ export async function follow(
 }
 
 export function createMemoryCompleteness(
-  known: { definitions?: Definition[]; hours?: HourCoverage[]; wholeSinceUs?: number } = {},
+  known: { definitions?: Definition[]; hours?: HourCoverage[]; unprunedSinceUs?: number } = {},
 ): CompletenessReader {
-  const { definitions = [], hours = [], wholeSinceUs = 0 } = known;
+  const { definitions = [], hours = [], unprunedSinceUs = 0 } = known;
   return {
     recoveredEvents: async () => [],
     definitions: async () => definitions,
@@ -223,7 +223,7 @@ export function createMemoryCompleteness(
           (subscription === undefined || one.subscription === subscription),
       ),
     arrivals: async () => [],
-    wholeSinceUs: async () => wholeSinceUs,
+    unprunedSinceUs: async () => unprunedSinceUs,
   };
 }
 
@@ -374,7 +374,7 @@ export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): Summa
     text: { text: 'A text.', model: 'a/b', verified: true, doubts: [], createdAtUs: atUs },
     attempts: 0,
     requestedAtUs: atUs,
-    nextTryAtUs: null,
+    nextAttemptAtUs: null,
     error: null,
     ...changes,
   };

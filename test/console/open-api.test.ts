@@ -41,7 +41,7 @@ async function openWithAll() {
   const scope = { fromUs: 1, untilUs: 2, subscription: null, collection: 'c', filter: null };
   context.summaries.rows = [
     summaryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
-    summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextTryAtUs: 3 }),
+    summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextAttemptAtUs: 3 }),
     summaryRow(3, { kind: 'digest', productId: null, scope: { ...scope, area: 'a' } }),
   ];
   return context;

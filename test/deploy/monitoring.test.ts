@@ -52,7 +52,7 @@ const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 const withoutVariables = (expr: string) =>
   expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(instance|subscription)"/g, '""');
 
-const page = (await generatedFiles())['docs/cli.md'] ?? '';
+const page = (await generatedFiles())['docs/reference/cli.md'] ?? '';
 const headings = [...page.matchAll(/^##+ (earshot [a-z ]+)$/gm)].map(([, command = '']) => command);
 /** Those that do something by themselves. */
 const commands = headings.filter((one) => !headings.some((other) => other.startsWith(`${one} `)));

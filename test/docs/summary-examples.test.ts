@@ -1,5 +1,5 @@
 /**
- * Writes docs/summaries-examples.md and compares: the page says what the code says. To bring it up to date:
+ * Writes docs/reference/summary-examples.md and compares: the page says what the code says. To bring it up to date:
  * `npx vitest run test/docs/summary-examples.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
@@ -99,7 +99,7 @@ async function factsOfAll(all: readonly News[]): Promise<ProductFacts[]> {
 const head = `# Examples of summaries
 
 What earshot says of a product without a model: the text made from the facts alone
-([summaries.md](summaries.md)). The products are real ones: recorded ones of the catalogue, and a few of its own
+([summaries.md](../summaries.md)). The products are real ones: recorded ones of the catalogue, and a few of its own
 documentation (the tile at Level-2A, the deleted product, and the notification without a record). No record of
 Sentinel-5P was to be had, so the sandbox made these up. The recorded products do not tell when they were received; here
 that is 46 s after their publication, as in the documentation.
@@ -122,7 +122,7 @@ describe('the page of examples', () => {
       ({ title, facts }) => `## ${title}\n\n${facts.map(example).join('\n')}`,
     );
     const page = [head, ...sections, sheetSection(theOne(real, 'S2A_MSIL1C_20240912'))].join('\n');
-    await expect(page).toMatchFileSnapshot('../../docs/summaries-examples.md');
+    await expect(page).toMatchFileSnapshot('../../docs/reference/summary-examples.md');
   });
 });
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { failedFinding } from '../../src/domain/finding.ts';
-import { receivedError, sentError } from '../../src/store/engine/rpc.ts';
+import { deserializeError, serializeError } from '../../src/store/engine/rpc.ts';
 
 const advice = 'Free some space.';
 const details = ['a: no', 'b: no'];
@@ -29,7 +29,7 @@ describe('the data of an error', () => {
   });
 
   it('crosses a thread', () => {
-    const received = receivedError(structuredClone(sentError(full)));
+    const received = deserializeError(structuredClone(serializeError(full)));
     const { code, message } = full;
     expect(received).toMatchObject({ code, message, advice, details, facts });
     expect(received.cause).toBe(full.stack);

@@ -39,9 +39,9 @@ function report(
   definitions: readonly Definition[],
   hours: readonly HourCoverage[],
   count = 1,
-  wholeSinceUs = 0,
+  unprunedSinceUs = 0,
 ) {
-  const window = { sinceUs: t0, untilUs: at(count), wholeSinceUs, nowUs: at(99) };
+  const window = { sinceUs: t0, untilUs: at(count), unprunedSinceUs, nowUs: at(99) };
   return reportCoverage({ definitions, hours, ...window });
 }
 
@@ -86,7 +86,7 @@ describe('an hour of a report', () => {
 
   it('is pending until half an hour after its end, unless a command has compared it', () => {
     const pending = (nowUs: number, hours: readonly HourCoverage[] = []) => {
-      const window = { sinceUs: t0, untilUs: nowUs, wholeSinceUs: 0, nowUs };
+      const window = { sinceUs: t0, untilUs: nowUs, unprunedSinceUs: 0, nowUs };
       return reportCoverage({ definitions: [definition(0.5)], hours, ...window })[0];
     };
     expect(pending(at(0.75))).toMatchObject({
@@ -118,7 +118,7 @@ describe('an hour of a report', () => {
 
 describe('a report of coverage', () => {
   it('has the hours that hold the window, from the one of its beginning to before its end', () => {
-    const window = { sinceUs: at(1.9), untilUs: at(3.1), wholeSinceUs: 0, nowUs: at(99) };
+    const window = { sinceUs: at(1.9), untilUs: at(3.1), unprunedSinceUs: 0, nowUs: at(99) };
     const [one] = reportCoverage({ definitions: [definition(-9)], hours: [], ...window });
     expect(one?.hours.map(({ hourUs: us }) => us)).toEqual([at(1), at(2), at(3)]);
     expect(hourOf(at(1.9))).toBe(at(1));

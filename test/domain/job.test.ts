@@ -95,10 +95,10 @@ describe('rounds', () => {
 describe('the lock', () => {
   it('is taken for each round and released after it, also when the round fails', async () => {
     const release = vi.fn();
-    const takeLock = vi.fn(async () => release);
-    const { ended } = startRounds([done, fails], { takeLock });
+    const acquireLock = vi.fn(async () => release);
+    const { ended } = startRounds([done, fails], { acquireLock });
     await ended;
-    expect([takeLock.mock.calls.length, release.mock.calls.length]).toEqual([2, 2]);
+    expect([acquireLock.mock.calls.length, release.mock.calls.length]).toEqual([2, 2]);
   });
 
   it.each<[string, Partial<JobOptions>, number, unknown[]]>([
@@ -113,7 +113,7 @@ describe('the lock', () => {
     const run = vi.fn(done);
     const { ended, waits, lines } = startRounds([done], {
       ...{ every: { ...every, retryMs: 20 }, fields: { a: 1 }, run, ...options },
-      takeLock: () => Promise.reject(conflict),
+      acquireLock: () => Promise.reject(conflict),
     });
     await ended;
     expect(run).not.toHaveBeenCalled();

@@ -1,7 +1,7 @@
 /** First issue and renewal at a second ACME server, which is not Pebble and is as strict as a public one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
@@ -82,9 +82,9 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
       random: () => 0,
       signal: new AbortController().signal,
     });
-    const takeLock = createTakeLock(dataDir);
+    const acquireLock = createAcquireLock(dataDir);
     const look = () =>
-      renew(context, { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined });
+      renew(context, { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined });
     try {
       clockAheadUs = 5.5 * hourUs;
       expect(await look()).toMatchObject({ outcome: 'current' });

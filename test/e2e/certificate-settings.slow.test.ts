@@ -1,6 +1,6 @@
 /** Programs with different settings on one data directory: neither harms the other, or the authority. */
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { renew } from '../../src/tls/acme/renew.ts';
@@ -33,9 +33,9 @@ function openLook({ pebble, proxy, dataDir }: CertificateContext, directoryUrl: 
     random: () => 0,
     signal: new AbortController().signal,
   });
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   return async () => {
-    const options = { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined } as const;
+    const options = { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined } as const;
     const { outcome } = await renew(context, options);
     await door.close();
     return outcome;

@@ -41,8 +41,8 @@ it('keeps every notification while the log is compacted under load, and answers 
   expect(statuses.filter((status) => status !== 200)).toEqual([]);
   const database = new Sqlite(join(context.dataDir, databaseFileName), { readonly: true });
   const ids = database.prepare<[], number>('SELECT body_id FROM notification').pluck().all();
-  const { keptBody } = bodyReader(database);
-  const kept = ids.map((id) => Buffer.from(keptBody(id)).toString());
+  const { storedBody } = bodyReader(database);
+  const kept = ids.map((id) => Buffer.from(storedBody(id)).toString());
   database.close();
   expect(kept.toSorted()).toEqual(bodies.map(String).toSorted());
   expect(keptRows(context.dataDir).length).toBeLessThan(bodies.length / 10);

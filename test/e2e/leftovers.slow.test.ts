@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { fill, openFilled } from '../store/backups/backup-context.ts';
@@ -63,7 +63,7 @@ describe('files of commands that were killed', () => {
     await store.close();
     const { start } = await createReceiverContext(folder);
     // As a backup that is still in progress holds it.
-    const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
     (await start({ EARSHOT_INDEX: 'off' })).child.kill('SIGKILL');
     expect(unfinished().filter((name) => !name.includes('.part'))).toEqual([]);
     expect(unfinished()).not.toEqual([]);

@@ -26,7 +26,7 @@ it('is enough for another machine to go on, with nothing missing', {
   await expect.poll(async () => (await context.entries()).length).toBe(5);
   await context.stop(first);
   const running = await context.start({ EARSHOT_BACKUP_DIR: backups });
-  await expect.poll(running.err, { timeout: 20_000 }).toContain('"a backup was made and checked"');
+  await expect.poll(running.err, { timeout: 20_000 }).toContain('"made and verified a backup"');
   await publish(context, 4);
   await expect.poll(async () => (await context.entries()).length).toBe(9);
   await context.stop(running);

@@ -1,6 +1,6 @@
 /** An account with a subscription, and `earshot start` in this process: what it does by itself, it does soon. */
 import { expect, onTestFinished, vi } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { openAccountContext } from '../cli/account-context.ts';
 import { type Running, startCommand } from '../cli/fake-io.ts';
@@ -87,7 +87,7 @@ export async function passBetweenRounds(
   ms: number,
   rest?: () => Promise<unknown>,
 ): Promise<void> {
-  const release = await createTakeLock(context.dataDir)('reconcile', { waitMs: 15_000 });
+  const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 15_000 });
   try {
     context.passMs(ms);
     await rest?.();

@@ -97,8 +97,8 @@ it('reports a faulty file once, runs without a removed one, and protects a versi
   rmSync(path);
   await expect.poll(errors).toHaveLength(2);
   expect(errors()[1]).toMatchObject({
-    msg: 'rejected the changed configuration file; the version before stays in effect',
-    reason: `${path} was removed. Put it back; to run without it, restart the receiver, or write \`export default { sinks: {} };\` to it.`,
+    msg: 'rejected the changed configuration file; the previous version stays in effect',
+    reason: `${path} was removed. Restore it. To run without it, restart the receiver, or write \`export default { sinks: {} };\` to it.`,
   });
   const send = createClient({ port: receiver.port, ca: context.ca, connections: 1 });
   await send('POST', '/notifications/all', JSON.stringify(notification(1)));

@@ -15,7 +15,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
 const concurrency = 8;
-const handsOver = '"delivering notifications to sinks"';
+const handsOver = '"started delivery to sinks"';
 
 /** Pushes as fast as they are taken, as the catalogue does: what has no good answer is sent again to the next one. */
 function createCatalogue({ ca }: ReceiverContext) {

@@ -73,15 +73,15 @@ describe('an expression', () => {
     [
       'a number that is none',
       () => cloudCover.lt(Number.NaN),
-      /cloudCover cannot be compared with "NaN"\. Give it a number/,
+      /cloudCover cannot be compared with "NaN"\. Use a number/,
     ],
-    ['an invalid date', () => sensed.from(new Date('x')), /an invalid Date\. Give it a valid Date/],
+    ['an invalid date', () => sensed.from(new Date('x')), /an invalid Date\. Use a valid Date/],
     [
       'a text that is no date',
       () => published.from('soon'),
       /PublicationDate cannot be compared with "soon"/,
     ],
-    ['no terms', () => and(), /and\(\) has no terms/],
+    ['no terms', () => and(), /and\(\) needs at least one expression/],
     ['a line', () => intersects({ type: 'LineString', coordinates: [] }), /LineString/],
     [
       'a ring that is not closed',
@@ -90,13 +90,13 @@ describe('an expression', () => {
     ],
     // What the type checker refuses must be refused without it, too.
     // @ts-expect-error a text where a number belongs
-    ['a text for a number', () => cloudCover.lt('20'), /Give it a number/],
+    ['a text for a number', () => cloudCover.lt('20'), /Use a number/],
     // @ts-expect-error no kind, and not published
-    ['an unknown name', () => attribute('cloudcover'), /Is it cloudCover\?.*name its kind/],
+    ['an unknown name', () => attribute('cloudcover'), /Did you mean cloudCover\?.*pass its type/],
     // @ts-expect-error not an expression
-    ['a text for an expression', () => and("Name eq 'a'"), /built of expressions/],
+    ['a text for an expression', () => and("Name eq 'a'"), /is not an expression/],
     // @ts-expect-error a number where a text belongs
-    ['a number for a text', () => name.contains(5), /Give it a text/],
+    ['a number for a text', () => name.contains(5), /Use a string/],
   ] as const)('refuses %s and says what to do', (_what, build, message) => {
     expect(build).toThrow(
       expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),

@@ -42,7 +42,7 @@ const place = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${
 describe('an error is found', () => {
   it.each(
     rowsOf(String.raw`
-      «Nmae» eq 'a' ¦ unknown-field ¦ no field \x60Nmae\x60.*Did you mean Name\?
+      «Nmae» eq 'a' ¦ unknown-field ¦ no property \x60Nmae\x60.*Did you mean Name\?
       «PublicationDat» gt 2024-01-01 ¦ unknown-field ¦ Did you mean PublicationDate\?
       «foo» eq 'bar' ¦ unknown-field ¦ Name, Id, Collection/Name.*undefined
       «contentdate» gt 2024-01-01 ¦ unknown-field ¦ ContentDate/Start or ContentDate/End
@@ -51,20 +51,20 @@ describe('an error is found', () => {
       «platformname» eq 'Sentinel-2' ¦ unknown-field ¦ Write Collection/Name eq
       «cloudCover» lt 20 ¦ unknown-field ¦ is an attribute: Attributes/OData.CSC.DoubleAttribute
       «Attributes/cloudcover» lt 20 ¦ unknown-field ¦ is an attribute.*'cloudCover'
-      «ContentLength» gt 1 ¦ undocumented-field ¦ is in the records, but .* not documented
-      «BurstId» eq 15804 ¦ unknown-field ¦ field of Bursts
+      «ContentLength» gt 1 ¦ undocumented-field ¦ is in product records, but .* not documented
+      «BurstId» eq 15804 ¦ unknown-field ¦ property of Bursts
       contains(«Naam»,'a') ¦ unknown-field ¦ Did you mean Name
-      «constructor» eq 'a' ¦ unknown-field ¦ no field \x60constructor\x60
+      «constructor» eq 'a' ¦ unknown-field ¦ no property \x60constructor\x60
       «Footprint» eq 'a' ¦ not-comparable ¦ Intersects\(area
       «attributes» eq 'a' ¦ not-comparable ¦ any\(
       «DeletionDate» gt 2024-01-01 ¦ field-of-other-entity ¦ of DeletedProducts, not of Products
       Name eq «20» ¦ wrong-type ¦ single quotes: \x60'20'\x60
-      Id eq «2024-01-01» ¦ wrong-type ¦ an id
+      Id eq «2024-01-01» ¦ wrong-type ¦ a GUID
       ContentDate/Start gt «2024» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'yesterday'» ¦ wrong-type ¦ a date such as
       Online eq «'yes'» ¦ wrong-type ¦ true or false
       Online eq «1» ¦ wrong-type ¦ true or false
-      contains(«ContentDate/Start»,'2024') ¦ wrong-type ¦ works on texts
+      contains(«ContentDate/Start»,'2024') ¦ wrong-type ¦ needs a string property
       ${place('POLYGON((4 50,5 50,5 51,«4 51»))')} ¦ invalid-geometry ¦ closed
       ${place('MULTIPOLYGON(((4 50,5 50,5 51,4 50)),((4 52,5 52,5 53,«4 53»)))')} ¦ invalid-geometry ¦ closed
       ${place('POINT(«181 5»)')} ¦ invalid-geometry ¦ globe|degrees|longitude
@@ -78,7 +78,7 @@ describe('an error is found', () => {
   it('for a field that deleted products do not have', () => {
     const words = /of Products, not of DeletedProducts/;
     expectFinding('«Online» eq true', 'error', 'field-of-other-entity', words, 'DeletedProducts');
-    const near = /of Products, not of DeletedProducts.*DeletionDate is the nearest/;
+    const near = /of Products, not of DeletedProducts.*similar property here is DeletionDate/;
     const text = '«PublicationDate» gt 2024-01-01';
     expectFinding(text, 'error', 'field-of-other-entity', near, 'DeletedProducts');
     expect(checkFilter("DeletionCause ne 'a'", 'DeletedProducts').tree).not.toBeNull();
@@ -104,10 +104,10 @@ describe('a trap is warned about', () => {
       Online «gt» true ¦ odd-order ¦ no order
       ContentDate/Start gt «2024-01-01T00:00:00.1234567Z» ¦ fine-date ¦ six
       ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'» ¦ fine-date ¦ six
-      ContentDate/Start lt «9999-12-31» ¦ far-date ¦ after 2255-06-05T23:47:34.740991Z count as
+      ContentDate/Start lt «9999-12-31» ¦ far-date ¦ after 2255-06-05T23:47:34.740991Z are changed
       ContentDate/Start lt «'9999-12-31'» ¦ far-date ¦ after 2255
       ContentDate/End gt «0001-01-01T00:00:00Z» ¦ far-date ¦ before 1684-07-28T00:12:25.259009Z
-      ${on('Integer', "'orbitNumber'", 'eq «9007199254740993»')} ¦ large-number ¦ counts as 9007199254740992 here
+      ${on('Integer', "'orbitNumber'", 'eq «9007199254740993»')} ¦ large-number ¦ is rounded to 9007199254740992
       ${on('DateTimeOffset', "'processingDate'", 'lt «3000-01-01»')} ¦ far-date ¦ after 2255
       Collection/Name eq «'SENTINEL2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
       Collection/Name eq «'Sentinel-1'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-1'
@@ -122,11 +122,11 @@ describe('a trap is warned about', () => {
       ${on('String', "'productType'", 'eq «5»')} ¦ attribute-value ¦ published as String.*quotes: \x60'5'\x60
       ${on('Integer', "'orbitNumber'", 'eq «true»')} ¦ attribute-value ¦ published as Integer.*match nothing
       ${on('DateTimeOffset', "'processingDate'", "gt «'then'»")} ¦ attribute-value ¦ published as DateTimeOffset.*match nothing
-      Online eq «'true'» ¦ wrong-type ¦ Accepted here.*not known.*Remove the quotes
-      startswith(«Id»,'79') ¦ undocumented-form ¦ Accepted here.*not known
-      Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0» ¦ undocumented-form ¦ Accepted here.*not known.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'
-      OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ Accepted here.*not known.*Footprint=geography
-      «Intersects»(Footprint=geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ Accepted here.*not known.*OData.CSC.Intersects
+      Online eq «'true'» ¦ wrong-type ¦ Accepted by earshot.*may refuse it.*Remove the quotes
+      startswith(«Id»,'79') ¦ undocumented-form ¦ Accepted by earshot.*may refuse it
+      Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0» ¦ undocumented-form ¦ Accepted by earshot.*may refuse it.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'
+      OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ Accepted by earshot.*may refuse it.*Footprint=geography
+      «Intersects»(Footprint=geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ Accepted by earshot.*may refuse it.*OData.CSC.Intersects
       ${on('String', "'productType'", "«in» ('S2MSI1C','S2MSI2A')")} ¦ undocumented-operator ¦ joined by \x60or\x60
       ${on('Boolean', "'sliceProductFlag'", 'eq true').replace(/^.*any/, '«$&»')} ¦ undocumented-attribute-kind ¦ not documented
       ${place('POLYGON((«-100 10,100 10»,0 20,-100 10))')} ¦ wide-edge ¦ spans 200 degrees
@@ -137,7 +137,7 @@ describe('a trap is warned about', () => {
 
   it('when the filter is blank', () => {
     expect(checkFilter(' \n', 'Products').findings).toMatchObject([
-      { severity: 'warning', code: 'empty', message: 'An empty filter is every product.' },
+      { severity: 'warning', code: 'empty', message: 'An empty filter matches every product.' },
     ]);
   });
 
@@ -223,7 +223,7 @@ describe('the kinds of an attribute as current clients write them', () => {
     const [finding] = checkFilter(text, 'Products').findings;
     expect(finding?.hint).toBeUndefined();
     expect(finding?.message).toBe(
-      'The condition names two kinds, String and Integer. The value decides: it is compared as a number.',
+      'The condition names two types, String and Integer. The literal decides: it is compared as a number.',
     );
   });
 
@@ -292,13 +292,13 @@ describe('a filter with several faults', () => {
     const { message, details } = refusalOf(text);
     expect(message).toBe('3 errors in the filter for Products.');
     expect(details).toHaveLength(3);
-    expect(details[1]).toContain('Name is a text, and `2` is not.\n  foo eq 1 and Name eq 2');
+    expect(details[1]).toContain('Name is a string; `2` is not.\n  foo eq 1 and Name eq 2');
   });
 
   it('is shown no more than twenty of them', () => {
     const { details } = refusalOf(Array(30).fill('foo eq 1').join(' or '));
     expect(details).toHaveLength(21);
-    expect(details.at(-1)).toBe('And 10 more.');
+    expect(details.at(-1)).toBe('10 more errors are not shown.');
   });
 });
 

@@ -231,31 +231,31 @@ describe('the words for a filter', () => {
     ).toEqual([
       'all of:',
       '  collection is SENTINEL-2',
-      '  cloudCover is below 20',
+      '  cloudCover is less than 20',
       '  not:',
       '    any of:',
-      '      name contains T32',
+      '      product name contains T32',
       '      product is not online',
     ]);
   });
 
   it.each([
-    ["Name ne 'a'", 'name is not a'],
-    ["Name eq ''", "name is ''"],
-    ["Name eq ' a'", "name is ' a'"],
-    ["Name eq 'a\u001b'", 'name is a\ufffd'],
-    ["Name in ('a','b')", 'name is one of a, b'],
-    ["startswith(Name,'a')", 'name begins with a'],
-    ["endswith(Name,'a')", 'name ends with a'],
+    ["Name ne 'a'", 'product name is not a'],
+    ["Name eq ''", "product name is ''"],
+    ["Name eq ' a'", "product name is ' a'"],
+    ["Name eq 'a\u001b'", 'product name is a\ufffd'],
+    ["Name in ('a','b')", 'product name is one of a, b'],
+    ["startswith(Name,'a')", 'product name starts with a'],
+    ["endswith(Name,'a')", 'product name ends with a'],
     ['Online ne true', 'product is not online'],
     ['ContentDate/Start ge 2024-05-01', 'sensing start is at or after 2024-05-01 00:00:00 UTC'],
     [
       'ContentDate/End lt 2024-05-01T10:00:00.5Z',
       'sensing end is before 2024-05-01 10:00:00.5 UTC',
     ],
-    ["PublicationDate gt '2024-05-01'", 'publication is after 2024-05-01'],
-    ['ModificationDate le 2024-05-01', 'last modification is at or before 2024-05-01 00:00:00 UTC'],
-    ["DeletionCause eq 'Reprocessed product'", 'cause of deletion is Reprocessed product'],
+    ["PublicationDate gt '2024-05-01'", 'publication date is after 2024-05-01'],
+    ['ModificationDate le 2024-05-01', 'modification date is at or before 2024-05-01 00:00:00 UTC'],
+    ["DeletionCause eq 'Reprocessed product'", 'deletion cause is Reprocessed product'],
     ["constructor eq 'a'", 'constructor is a'],
     [
       "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'relativeOrbitNumber' and a/OData.CSC.IntegerAttribute/Value ge 15)",
@@ -270,24 +270,27 @@ describe('the words for a filter', () => {
   });
 
   it.each([
-    ['POINT(-0.53195 28.65)', 'place meets POINT 0.532°W 28.65°N'],
-    ['POINT(0 -5)', 'place meets POINT 0° 5°S'],
+    ['POINT(-0.53195 28.65)', 'footprint intersects POINT 0.532°W 28.65°N'],
+    ['POINT(0 -5)', 'footprint intersects POINT 0° 5°S'],
     [
       'POLYGON((4 50,5 50,5 51,4 51,4 50))',
-      'place meets POLYGON of 5 points between 4°E 50°N and 5°E 51°N',
+      'footprint intersects POLYGON with 5 points, from 4°E 50°N to 5°E 51°N',
     ],
-    ['MULTIPOINT((1 2),(3 4))', 'place meets MULTIPOINT of 2 points between 1°E 2°N and 3°E 4°N'],
+    [
+      'MULTIPOINT((1 2),(3 4))',
+      'footprint intersects MULTIPOINT with 2 points, from 1°E 2°N to 3°E 4°N',
+    ],
     [
       'POLYGON((170 10,-170 10,-170 20,170 20,170 10))',
-      'place meets POLYGON of 5 points between 170°E 10°N and 170°W 20°N, across the antimeridian',
+      'footprint intersects POLYGON with 5 points, from 170°E 10°N to 170°W 20°N, across the antimeridian',
     ],
     [
       'POLYGON((170 10,180 10,180 20,170 20,170 10))',
-      'place meets POLYGON of 5 points between 170°E 10°N and 180°E 20°N',
+      'footprint intersects POLYGON with 5 points, from 170°E 10°N to 180°E 20°N',
     ],
     [
       'POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))',
-      'place meets POLYGON of 5 points between 180°W 90°S and 180°E 90°N',
+      'footprint intersects POLYGON with 5 points, from 180°W 90°S to 180°E 90°N',
     ],
   ])('say where a place is: %s', (wkt, line) => {
     expect(place(wkt)).toEqual([line]);

@@ -2,7 +2,7 @@
 
 import { expect, onTestFinished, vi } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import type { AcmeSettings } from '../../src/tls/acme/authority.ts';
 import { openAcmeContext } from '../../src/tls/acme/order.ts';
 import { type RenewOptions, renew, startRenewalLoop } from '../../src/tls/acme/renew.ts';
@@ -70,7 +70,7 @@ export function openOrders(
     random: () => 0,
     signal: stopper.signal,
   });
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   const served: OwnCertificate[] = [];
   const onIssued = (certificate: OwnCertificate) => void served.push(certificate);
   return {
@@ -81,7 +81,7 @@ export function openOrders(
     served,
     /** One look. */
     look: (when: RenewOptions['when'] = 'due') =>
-      renew(context, { when, takeLock, lockWaitMs: 0, onIssued }),
+      renew(context, { when, acquireLock, lockWaitMs: 0, onIssued }),
     /** Resolves when a loop has looked so many times more; each look begins at the door. */
     looked: async (count: number) => {
       const enough = doors + count;
@@ -89,7 +89,7 @@ export function openOrders(
     },
     /** Looks again and again, as in a receiver; stopped when the test has finished. */
     startLoop: (current: OwnCertificate | null = null) => {
-      const loopOptions = { context, current, takeLock, onCertificate: onIssued, log: logger };
+      const loopOptions = { context, current, acquireLock, onCertificate: onIssued, log: logger };
       const loop = startRenewalLoop({ ...loopOptions, checkEveryMs: 5 }, stopper);
       onTestFinished(() => loop.stop());
       return loop;

@@ -15,8 +15,8 @@ export function replaceBody(dataDir: string, bodyId: number, bytes: Uint8Array):
       .get(bodyId);
     if (pack === undefined) throw new Error(`There is no body ${bodyId}.`);
     const ids = Array.from({ length: pack.bodies }, (_, i) => pack.id + i);
-    const { keptBody } = bodyReader(database);
-    const bodies = ids.map((id) => (id === bodyId ? bytes : keptBody(id)));
+    const { storedBody } = bodyReader(database);
+    const bodies = ids.map((id) => (id === bodyId ? bytes : storedBody(id)));
     database.transaction(() => {
       database.prepare('DELETE FROM body WHERE id = ?').run(pack.id);
       const insert = database.prepare("INSERT INTO body VALUES (?, 'identity', ?, 1)");

@@ -250,7 +250,7 @@ it('are stored in each known encoding, alone or one over the other, and found ag
     expect({ header, encoding }).toEqual({ header, encoding: noted });
     expect(Buffer.from(bytes).equals(sent)).toBe(true);
   }
-  expect(await store.heldCount()).toBe(0);
+  expect(await store.quarantinedCount()).toBe(0);
 });
 
 it('in an unknown encoding are answered 415 with the known ones, and quarantined', async ({
@@ -307,6 +307,6 @@ it('that become larger than the limit are answered 413, and the next is taken', 
     expect((await send(receiver, encoding, body)).status).toBe(413);
   }
   expect((await send(receiver, 'gzip', gzipSync(spaces(bodyBytesMax)))).status).toBe(400);
-  expect(await receiver.store.heldCount()).toBe(1);
+  expect(await receiver.store.quarantinedCount()).toBe(1);
   await expectStillTakesNotifications(receiver);
 });

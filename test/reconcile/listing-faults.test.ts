@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessTokens } from '../../src/domain/account.ts';
 import { errorText } from '../../src/domain/app-error.ts';
-import type { ListingTrouble } from '../../src/reconcile/listing-requests.ts';
+import type { ListingRetry } from '../../src/reconcile/listing-requests.ts';
 import { wholeTextOf } from '../config/environment.ts';
 import type { Answer } from '../http/answering-server.ts';
 import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './listing-set-up.ts';
@@ -64,7 +64,7 @@ describe('a page is asked for again', () => {
       expect(numbersIn(pages)).toHaveLength(value.length > 9 ? 5 : 0);
       expect(listing.spent()).toMatchObject({
         requests: 1,
-        oddRecords: Math.min(value.length, value.length > 9 ? 5 : 9),
+        unreadableRecords: Math.min(value.length, value.length > 9 ? 5 : 9),
       });
     }
   });
@@ -77,7 +77,7 @@ describe('a page is asked for again', () => {
     expect(errorText(error)).toContain('not JSON');
     expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
-      /, as .*\. That was the last of 8 tries in a row\. Try again later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
+      /is unusable: .*\. Failed 8 times in a row\. Retry later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
@@ -190,7 +190,7 @@ describe('requests', () => {
 
   it('that are told to come back at once do so with the usual distance, and not forever', async () => {
     const catalogue = await always({ status: 429, headers: { 'Retry-After': '0' } });
-    const walk = listingOf(catalogue.url, { timing: { toldWaitsMsMax: 60_000 } });
+    const walk = listingOf(catalogue.url, { timing: { retryAfterTotalMsMax: 60_000 } });
     await expect(walked(walk)).rejects.toMatchObject({ code: 'too_many' });
     expect(walk.startsMs.at(-1)).toBeLessThanOrEqual(60_000);
     expect(catalogue.requests.length).toBeLessThan(60);
@@ -284,20 +284,20 @@ describe('trouble is told', () => {
       records: () => [],
       answer: (request) => (request === 0 ? answer : undefined),
     });
-    const troubles: ListingTrouble[] = [];
-    const onTrouble = (trouble: ListingTrouble) => void troubles.push(trouble);
+    const troubles: ListingRetry[] = [];
+    const onRetry = (trouble: ListingRetry) => void troubles.push(trouble);
     const timing = answer === 'hang' ? { attemptTimeoutMs: 500 } : {};
-    await walked(listingOf(catalogue.url, { onTrouble, timing }));
+    await walked(listingOf(catalogue.url, { onRetry, timing }));
     return troubles;
   }
 
   it.each<[string, Answer]>([
-    ['The catalogue does not answer as it should (500)', { status: 500 }],
-    ["The catalogue's answer cannot be used", { body: { detail: 'none' } }],
-    ['The catalogue cannot be asked: it did not answer in time', 'hang'],
+    ['The catalogue responds with an error (500)', { status: 500 }],
+    ["The catalogue's response is unusable", { body: { detail: 'none' } }],
+    ['The catalogue cannot be reached: it did not answer in time', 'hang'],
   ])('as: %s', async (cause, answer) => {
     const [first, ...others] = await troublesOf(answer);
-    expect(first).toEqual({ cause, waitMs: 750, triesForMs: 123_000 });
+    expect(first).toEqual({ cause, waitMs: 750, remainingWaitMs: 123_000 });
     expect(new Set(others.map((trouble) => trouble.cause))).toEqual(
       new Set(others.length > 0 ? [cause] : []),
     );
@@ -305,13 +305,13 @@ describe('trouble is told', () => {
 
   it('as a wait that the catalogue asks for', async () => {
     expect(await troublesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
-      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, triesForMs: null },
+      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, remainingWaitMs: null },
     ]);
   });
 
   it('before each further try, and with the advice last when it is given up', async () => {
     const causes: string[] = [];
-    const triesForMs: (number | null)[] = [];
+    const remainingWaitMs: (number | null)[] = [];
     const refusing: typeof fetch = async () => {
       throw new TypeError('fetch failed', {
         cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
@@ -319,20 +319,20 @@ describe('trouble is told', () => {
     };
     const walk = listingOf('http://catalogue.test', {
       fetch: refusing,
-      onTrouble: (trouble) => {
+      onRetry: (trouble) => {
         causes.push(trouble.cause);
-        triesForMs.push(trouble.triesForMs);
+        remainingWaitMs.push(trouble.remainingWaitMs);
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
-      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). That was the last of 8 tries in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
+      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). Failed 8 times in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
     });
     expect(causes).toEqual(
-      Array.from({ length: 7 }, () => 'The catalogue does not answer (ECONNREFUSED)'),
+      Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),
     );
     // Less and less, and at last the longest wait alone.
     const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
-    expect(triesForMs).toEqual(leftMs);
+    expect(remainingWaitMs).toEqual(leftMs);
   });
 });
 
@@ -391,7 +391,7 @@ it('names the length of the address where the filter cannot be asked of the reco
   const filter = `what is this '${'x'.repeat(2_000)}'`;
   const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
   expect(errorText(error)).toMatch(
-    /^Could not list the created products: the answer \(403\) is not .* the address has 2,\d\d\d characters, .* shorter filter, .*\. It says: \(a web page\) 403 Forbidden$/,
+    /^Could not list the created products: the response \(403\) comes from a firewall or proxy, .* the URL has 2,\d\d\d characters, .* Shorten the filter .*\. It says: \(a web page\) 403 Forbidden$/,
   );
   expect(error).toMatchObject({ code: 'invalid' });
   expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
@@ -409,7 +409,7 @@ it('says that this host may be kept out where a short address is refused, with a
     const error = await walked(listingOf(catalogue.url, own), { filter }).catch((e) => e);
     expect(error).toMatchObject({
       code: 'unavailable',
-      text: expect.stringMatching(/keep this host out .*Try again later.*EARSHOT_CATALOGUE_URL/),
+      text: expect.stringMatching(/block this host .*Retry later.*EARSHOT_CATALOGUE_URL/),
     });
     expect(errorText(error)).not.toMatch(/EARSHOT_ACCOUNT|characters/);
   }
@@ -426,7 +426,7 @@ it('logs in where the catalogue itself refuses whoever has not', async () => {
   expect(used).toEqual({ tokens: 1, refused: 0 });
   await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
     code: 'unauthorized',
-    text: 'The catalogue refuses to list the created products (403), perhaps as it wants a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
+    text: 'The catalogue refused to list the created products (403); it may require a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
   });
 });
 
@@ -436,7 +436,9 @@ it('logs in once where the account may not, and says so', async () => {
   const walk = walked(listingOf(catalogue.url, { tokens }), { filter: "Name ne 'x'" });
   await expect(walk).rejects.toMatchObject({
     code: 'unauthorized',
-    text: expect.stringMatching(/the account may not\. Log in on .*It says: Not for you$/),
+    text: expect.stringMatching(
+      /the account lacks the permission\. Log in on .*It says: Not for you$/,
+    ),
   });
   expect(used).toEqual({ tokens: 1, refused: 0 });
   expect(catalogue.requests).toHaveLength(2);

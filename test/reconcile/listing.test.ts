@@ -112,7 +112,7 @@ describe('a filter', () => {
     const pages = await walked({ listing }, { event: 'deleted', filter });
     expect(numbersIn(pages)).toEqual([0]);
     expect(catalogue.requests).toHaveLength(2);
-    expect(listing.spent()).toMatchObject({ undecided: 2, oddRecords: 0 });
+    expect(listing.spent()).toMatchObject({ undecided: 2, unreadableRecords: 0 });
   });
 
   it('that is too long for an address is asked of the records here from the start', async () => {
@@ -181,7 +181,7 @@ describe('a record', () => {
     });
     const walk = listingOf(catalogue.url);
     expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
-    expect(walk.listing.spent()).toMatchObject({ oddRecords: 3, requests: 1 });
+    expect(walk.listing.spent()).toMatchObject({ unreadableRecords: 3, requests: 1 });
   });
 });
 
@@ -307,7 +307,7 @@ describe('a walk', () => {
         faults = [...own.faults];
         answered = 0;
         const [fromUs, toUs] = [startUs + Math.min(...window), startUs + Math.max(...window)];
-        const timing = { triesMax: 30 };
+        const timing = { attemptsMax: 30 };
         const walk = listingOf(catalogues[links].url, { sizes: [4, 2], timing });
         const pages: ListingPage[] = [];
         const query = { ...wholeDay, event: 'modified', fromUs, toUs } as const;
@@ -385,7 +385,7 @@ describe('a list that changes', () => {
     const catalogue = await startCatalogue({ records: () => [], answer });
     await expect(walked(listingOf(catalogue.url, { sizes: [5] }))).rejects.toMatchObject({
       code: 'unavailable',
-      text: expect.stringContaining('changes all the time'),
+      text: expect.stringContaining('the results keep changing'),
     });
   });
 });
@@ -562,7 +562,7 @@ describe('pages', () => {
     })().catch((error) => error);
     expect(end).toMatchObject({
       code: 'unavailable',
-      text: expect.stringContaining(`counts 20 products and shows ${shown} of them`),
+      text: expect.stringContaining(`counts 20 products but returned only ${shown};`),
     });
     // What was shown is good; of what is behind it nothing is claimed.
     expect(numbersIn(given)).toHaveLength(shown);

@@ -415,7 +415,7 @@ it('says what to do when the index does not follow the log', async () => {
   const stuck = setUp.run([task('created', firstHours)], { mode: 'check' });
   await expect(stuck).rejects.toMatchObject({
     code: 'unavailable',
-    text: expect.stringContaining('1 notifications behind the log'),
+    text: expect.stringContaining('lag in notifications: 1'),
   });
   expect(pausedMs).toBe(600_000);
   expect(await setUp.coverage()).toEqual([]);
@@ -529,7 +529,7 @@ it('leaves out what lies before the horizon, in counts and in the log', async ()
   const setUp = await openPushed();
   // p0 to p3 go, with p2, which never came.
   expect(await pruneBefore(setUp.store, t0 + 110 * minute)).toMatchObject({ notifications: 3 });
-  expect(await setUp.completeness.wholeSinceUs()).toBe(t0 + 120 * minute);
+  expect(await setUp.completeness.unprunedSinceUs()).toBe(t0 + 120 * minute);
   const tasks = [task('created', [0, 300])];
   expect(await setUp.run(tasks)).toMatchObject([{ expected: 6, pushed: 5, recovered: 1 }]);
   const rows = await setUp.rows();

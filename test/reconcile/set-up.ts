@@ -111,7 +111,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     completeness: {
       recoveredEvents: completeness.recoveredEvents,
       coverage: completeness.coverage,
-      wholeSinceUs: completeness.wholeSinceUs,
+      unprunedSinceUs: completeness.unprunedSinceUs,
       recover: (options) => wrapped('recover', () => completeness.recover(options)),
       saveCoverage: (hours) => wrapped('save', () => completeness.saveCoverage(hours)),
     },
@@ -142,7 +142,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
       requests: 0,
       answersMs: 0,
       waitedMs: 0,
-      oddRecords: setUp.odd,
+      unreadableRecords: setUp.odd,
       undecided: setUp.undecided,
     };
   }

@@ -144,7 +144,7 @@ const gap = (from: number, to: number | null): Gap => ({
 const uptime = (from: number, to: number) => ({ fromUs: at(from), toUs: at(to) });
 
 function due(now: number, known: Partial<DueOptions>) {
-  const { tasks, secondLooks, earlyLooks } = dueTasks({
+  const { tasks, rechecks, earlyChecks } = dueTasks({
     definitions: [since(-1_000)],
     registrations: [],
     coverage: [],
@@ -152,17 +152,17 @@ function due(now: number, known: Partial<DueOptions>) {
     gaps: [],
     nowUs: at(now),
     settlingUs,
-    secondLookUs: day,
-    horizonUs: 30 * day,
-    wholeSinceUs: 0,
+    recheckAfterUs: day,
+    comparisonHorizonUs: 30 * day,
+    unprunedSinceUs: 0,
     ...known,
   });
   const spans = (list: readonly ReconcileTask[]) =>
     list.map(({ fromUs, toUs }) => [fromUs, toUs].map((us) => (us - t0) / hour));
   return {
     tasks: spans(tasks),
-    secondLooks: spans(secondLooks),
-    earlyLooks: spans(earlyLooks),
+    rechecks: spans(rechecks),
+    earlyChecks: spans(earlyChecks),
     all: tasks,
   };
 }
@@ -179,9 +179,9 @@ it('compares an hour when it has been over for half an hour', () => {
 
 it('compares nothing of hours from which notifications were pruned, neither by the hour nor early', () => {
   const definitions = [since(0)];
-  expect(due(10.5, { definitions, wholeSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
+  expect(due(10.5, { definitions, unprunedSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
   const uptimes = [uptime(0, 10.1), uptime(10.4, 10.5)];
-  const early = due(10.5, { definitions, uptimes, wholeSinceUs: at(10.3) }).earlyLooks;
+  const early = due(10.5, { definitions, uptimes, unprunedSinceUs: at(10.3) }).earlyChecks;
   expect(early.map(([from]) => from)).toEqual([10.3]);
 });
 
@@ -209,16 +209,16 @@ it('looks a second time when an hour is a day old, whatever happened before', ()
   const coverage = [compared(0, 3), ...known(1, 24)];
   const at25 = due(25, { definitions, coverage: [...coverage, ...known(24, 25)] });
   expect(at25.tasks).toEqual([]);
-  expect(at25.secondLooks).toEqual([[0, 1]]);
+  expect(at25.rechecks).toEqual([[0, 1]]);
   const later = [compared(0, 25), ...coverage.slice(1), ...known(24, 27)];
   const at27 = due(27, { definitions, coverage: later });
   expect(at27.tasks).toEqual([]);
-  expect(at27.secondLooks).toEqual([[1, 3]]);
+  expect(at27.rechecks).toEqual([[1, 3]]);
 });
 
 it('looks no further back than the horizon', () => {
   expect(due(720.5, {}).tasks).toEqual([[1, 720]]);
-  expect(due(720.5, { horizonUs: day }).tasks).toEqual([[697, 720]]);
+  expect(due(720.5, { comparisonHorizonUs: day }).tasks).toEqual([[697, 720]]);
 });
 
 it('cuts hours where the filter changed, and compares the parts as one hour', () => {
@@ -244,11 +244,11 @@ it('looks at once at what may be missing since it was last up, where settled hou
   const now = 10 + minutes(20);
   const definitions = [since(0)];
   const nights = [uptime(0, 8 + minutes(40)), uptime(now - minutes(1), now)];
-  const { tasks, earlyLooks } = due(now, { definitions, uptimes: nights, coverage: known(0, 7) });
+  const { tasks, earlyChecks } = due(now, { definitions, uptimes: nights, coverage: known(0, 7) });
   expect(tasks).toEqual([[7, 9]]);
-  expect(earlyLooks).toEqual([[9, now - minutes(2)]]);
+  expect(earlyChecks).toEqual([[9, now - minutes(2)]]);
   const short = [uptime(0, 10 + minutes(10)), uptime(now - minutes(1), now)];
-  expect(due(now, { definitions, uptimes: short }).earlyLooks).toEqual([
+  expect(due(now, { definitions, uptimes: short }).earlyChecks).toEqual([
     [10 + minutes(5), now - minutes(2)],
   ]);
 });
@@ -256,19 +256,19 @@ it('looks at once at what may be missing since it was last up, where settled hou
 it('takes no early look without need', () => {
   const now = 10.4;
   // Never up before; up all the time; away, but that was compared or looked at since.
-  expect(due(now, { uptimes: [] }).earlyLooks).toEqual([]);
+  expect(due(now, { uptimes: [] }).earlyChecks).toEqual([]);
   const up = uptime(0, now - 1 / 60);
-  expect(due(now, { uptimes: [up] }).earlyLooks).toEqual([]);
+  expect(due(now, { uptimes: [up] }).earlyChecks).toEqual([]);
   const before = [uptime(-5, 0), uptime(8, now)];
-  expect(due(now, { uptimes: before }).earlyLooks).toEqual([]);
+  expect(due(now, { uptimes: before }).earlyChecks).toEqual([]);
   const recent = [uptime(-5, 9), uptime(10, now)];
-  expect(due(now, { uptimes: recent, lookedAtUs: at(10.2) }).earlyLooks).toEqual([]);
-  expect(due(now, { uptimes: recent, lookedAtUs: at(9.9) }).earlyLooks).toHaveLength(1);
+  expect(due(now, { uptimes: recent, earlyCheckedAtUs: at(10.2) }).earlyChecks).toEqual([]);
+  expect(due(now, { uptimes: recent, earlyCheckedAtUs: at(9.9) }).earlyChecks).toHaveLength(1);
 });
 
 it('takes no early look for want of the latest sign of life: whoever asks is up', () => {
   const uptimes = [uptime(0, 10)];
-  for (const now of [10.1, 10.3, 11.4]) expect(due(now, { uptimes }).earlyLooks).toEqual([]);
+  for (const now of [10.1, 10.3, 11.4]) expect(due(now, { uptimes }).earlyChecks).toEqual([]);
 });
 
 it('does not believe what was compared by a clock that was ahead', () => {
@@ -288,11 +288,11 @@ it('takes an early look after a gap that has ended, for that subscription alone'
     since(0, { subscription: 'andes', events: ['created', 'deleted'] }),
   ];
   const looks = (gaps: Gap[]) => {
-    const { earlyLooks } = dueTasks({
+    const { earlyChecks } = dueTasks({
       ...{ definitions, registrations: [], coverage: [], uptimes, gaps, nowUs: at(10.4) },
-      ...{ settlingUs, secondLookUs: day, horizonUs: day, wholeSinceUs: 0 },
+      ...{ settlingUs, recheckAfterUs: day, comparisonHorizonUs: day, unprunedSinceUs: 0 },
     });
-    return earlyLooks.map(({ subscription, event, fromUs, toUs }) => [
+    return earlyChecks.map(({ subscription, event, fromUs, toUs }) => [
       subscription,
       event,
       ...[fromUs, toUs].map((us) => (us - t0) / minute),

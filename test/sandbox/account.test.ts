@@ -1,7 +1,7 @@
 /** The account's subscriptions over real HTTP: fields, edits, transitions, limits, and those of other clients. */
 import { describe, expect, it } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
-import { SandboxConfigurationError } from '../../src/sandbox/knobs.ts';
+import { SandboxConfigurationError } from '../../src/sandbox/live-settings.ts';
 import {
   dayMs,
   endpoint,

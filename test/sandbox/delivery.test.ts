@@ -13,10 +13,10 @@ import {
   isSuccess,
 } from '../../src/sandbox/delivery/deliverer.ts';
 import {
-  createServiceKnobs,
+  createLiveServiceSettings,
   SandboxConfigurationError,
   serviceSettingsSchema,
-} from '../../src/sandbox/knobs.ts';
+} from '../../src/sandbox/live-settings.ts';
 import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
 import { type EndpointAnswer, startEndpoint, startMs, startTrustedEndpoint } from './set-up.ts';
 
@@ -94,8 +94,13 @@ describe('the rules of endpoints', () => {
   /** Returns the refusal of an endpoint; null when it is allowed. */
   function refusalOf(endpoint: string, endpointRules: EndpointRules = {}, username = 'catalogue') {
     const clock = createSandboxClock({ now });
-    const knobs = createServiceKnobs(serviceSettingsSchema.parse({}));
-    const account = createSubscriptions({ clock, knobs, endpointRules, random: createRandom(1) });
+    const liveSettings = createLiveServiceSettings(serviceSettingsSchema.parse({}));
+    const account = createSubscriptions({
+      clock,
+      liveSettings,
+      endpointRules,
+      random: createRandom(1),
+    });
     const address = { endpoint, username, password: 'hunter2' };
     const subscription = { status: 'running', events: [], filter: '', stageOrder: false } as const;
     try {

@@ -8,7 +8,7 @@ import {
 } from '../../src/sandbox/delivery/delivery-record.ts';
 import {
   createDispatcher,
-  createHoldBack,
+  createReordering,
   type DispatcherOptions,
 } from '../../src/sandbox/delivery/dispatcher.ts';
 import { type DeliveryPlan, noFaults, planDelivery } from '../../src/sandbox/delivery/faults.ts';
@@ -43,7 +43,7 @@ async function startDispatcher(answer?: EndpointAnswer, options: Partial<Dispatc
   const record = createDeliveryRecord();
   const stopping = new AbortController();
   const settled: DeliveryEntry[] = [];
-  const { dispatch, drained, room } = createDispatcher({
+  const { dispatch, drained, capacity } = createDispatcher({
     deliverer,
     clock,
     record,
@@ -65,7 +65,7 @@ async function startDispatcher(answer?: EndpointAnswer, options: Partial<Dispatc
     return record.find(1);
   };
   const bodies = () => requests.map(({ body }) => body.toString());
-  return { start, deliver, drained, room, record, clock, requests, bodies, settled, stopping };
+  return { start, deliver, drained, capacity, record, clock, requests, bodies, settled, stopping };
 }
 
 describe('retrying', () => {
@@ -178,7 +178,7 @@ describe('a fault', () => {
     // The time stands still, so that only the later ones can set the first one free.
     const clock = createSandboxClock({ now: () => 0 });
     const { start, drained, bodies } = await startDispatcher(undefined, { clock });
-    start(1, { heldBehind: 2 });
+    start(1, { overtakenBy: 2 });
     for (const number of [2, 3]) start(number);
     await drained();
     expect(bodies().at(-1)).toBe('{"number":1}');
@@ -206,10 +206,10 @@ describe('the dispatcher', () => {
     const onSettled = () => {
       throw new Error('the listener broke');
     };
-    const { start, drained, room } = await startDispatcher(undefined, { onSettled });
+    const { start, drained, capacity } = await startDispatcher(undefined, { onSettled });
     start();
     await expect(drained()).rejects.toThrow('the listener broke');
-    await expect(room(10)).rejects.toThrow('the listener broke');
+    await expect(capacity(10)).rejects.toThrow('the listener broke');
   });
 });
 
@@ -225,25 +225,25 @@ describe('the record', () => {
 /** Holds notification number 5 back behind two later ones, on a clock that stands still. */
 function holdFifth() {
   const clock = createSandboxClock({ now: () => 0 });
-  const holdBack = createHoldBack(clock);
+  const reordering = createReordering(clock);
   const closing = new AbortController();
   let released = false;
-  void holdBack.wait(5, 2, closing.signal).then(() => {
+  void reordering.wait(5, 2, closing.signal).then(() => {
     released = true;
   });
   const isReleased = async () => {
     await turn();
     return released;
   };
-  return { clock, holdBack, closing, isReleased };
+  return { clock, reordering, closing, isReleased };
 }
 
 describe('a notification that is held back', () => {
   it('continues when as many later ones have gone out, not counting earlier ones', async () => {
-    const { holdBack, isReleased } = holdFifth();
-    for (const sequence of [1, 2, 3, 4, 6]) holdBack.wentOut(sequence);
+    const { reordering, isReleased } = holdFifth();
+    for (const sequence of [1, 2, 3, 4, 6]) reordering.wentOut(sequence);
     expect(await isReleased()).toBe(false);
-    holdBack.wentOut(8);
+    reordering.wentOut(8);
     expect(await isReleased()).toBe(true);
   });
 

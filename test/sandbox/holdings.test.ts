@@ -5,7 +5,7 @@ import { requireFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import type { NotificationEvent } from '../../src/sandbox/delivery/notification.ts';
-import { serviceSettingsSchema } from '../../src/sandbox/knobs.ts';
+import { serviceSettingsSchema } from '../../src/sandbox/live-settings.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createRecordArchive } from '../../src/sandbox/publishing/record-archive.ts';
@@ -76,7 +76,7 @@ type Query = typeof query extends fc.Arbitrary<infer Value> ? Value : never;
 /** The newest states in the order of their coming, kept without any index. */
 function plainHoldings(
   history: readonly (readonly [NotificationEvent, Record])[],
-  heldMax: number,
+  holdingsMax: number,
 ) {
   const of = { Products: new Map<string, Record>(), DeletedProducts: new Map<string, Record>() };
   for (const [event, record] of history) {
@@ -87,7 +87,7 @@ function plainHoldings(
     if (event === 'deleted') into.delete(key);
     into.set(key, record);
     const [oldest] = into.keys();
-    if (into.size > heldMax && oldest !== undefined) into.delete(oldest);
+    if (into.size > holdingsMax && oldest !== undefined) into.delete(oldest);
   }
   return of;
 }
@@ -141,10 +141,10 @@ describe('holdings', () => {
         events,
         fc.constantFrom(3, 100),
         fc.array(query, { minLength: 1, maxLength: 5 }),
-        (history, heldMax, queries) => {
-          const holdings = createHoldings({ heldMax });
-          for (const [event, record] of history) holdings.note(event, record as Record);
-          const plain = plainHoldings(history as [NotificationEvent, Record][], heldMax);
+        (history, holdingsMax, queries) => {
+          const holdings = createHoldings({ holdingsMax });
+          for (const [event, record] of history) holdings.apply(event, record as Record);
+          const plain = plainHoldings(history as [NotificationEvent, Record][], holdingsMax);
           for (const asked of queries) {
             const expected = plainAnswer([...plain[asked.entity].values()], asked);
             expect(ask(holdings, asked)).toEqual(expected);
@@ -160,7 +160,7 @@ describe('holdings', () => {
     const atMs = (index: number) => Date.UTC(2026, 0, 1) + index * 1_000;
     for (let index = 0; index < 5_000; index += 1) {
       const PublicationDate = new Date(atMs(index)).toISOString();
-      holdings.note('created', { Id: `id-${index}`, Name: `n-${index}`, PublicationDate });
+      holdings.apply('created', { Id: `id-${index}`, Name: `n-${index}`, PublicationDate });
     }
     const range = { fromUs: atMs(2_000) * 1_000, toUs: atMs(2_100) * 1_000 };
     const ranges = new Map([['PublicationDate' as const, range]]);
@@ -174,11 +174,11 @@ describe('holdings', () => {
   it('keep a late record from the lists until its moment, and a deletion takes it away', () => {
     let nowMs = 0;
     const holdings = createHoldings({ now: () => nowMs });
-    holdings.note('created', { Id: 'a', Name: 'a' }, 10);
-    holdings.note('modified', { Id: 'a', Name: 'newer' }, 10);
-    holdings.note('created', { Id: 'b', Name: 'b' }, 5);
-    holdings.note('created', { Id: 'c', Name: 'c' }, 20);
-    holdings.note('deleted', {
+    holdings.apply('created', { Id: 'a', Name: 'a' }, 10);
+    holdings.apply('modified', { Id: 'a', Name: 'newer' }, 10);
+    holdings.apply('created', { Id: 'b', Name: 'b' }, 5);
+    holdings.apply('created', { Id: 'c', Name: 'c' }, 20);
+    holdings.apply('deleted', {
       Id: 'C',
       Name: 'c',
       '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',
@@ -205,14 +205,14 @@ describe('the archive of records', () => {
     const archive = createRecordArchive();
     const kept = Array.from({ length: 4_600 }, (_, index) => {
       const record = generator.next(Date.UTC(2026, 0, 1) + index * 1_000);
-      return { held: archive.keep(record), record };
+      return { stored: archive.keep(record), record };
     });
-    for (const { held, record } of kept.slice(0, 40)) {
-      expect(held.record).not.toBe(record);
-      expect(held.record).toEqual(record);
-      expect(held.view.text('Collection/Name')).toBe(productView(record).text('Collection/Name'));
+    for (const { stored, record } of kept.slice(0, 40)) {
+      expect(stored.record).not.toBe(record);
+      expect(stored.record).toEqual(record);
+      expect(stored.view.text('Collection/Name')).toBe(productView(record).text('Collection/Name'));
     }
     const newest = kept.at(-1);
-    expect(newest?.held.record).toBe(newest?.record);
+    expect(newest?.stored.record).toBe(newest?.record);
   });
 });

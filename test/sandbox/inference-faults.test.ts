@@ -1,6 +1,6 @@
 /** The faults of the inference service: what each does to an answer, and when one is played. */
 import { describe, expect, it } from 'vitest';
-import type { InferenceFault } from '../../src/sandbox/knobs.ts';
+import type { InferenceFault } from '../../src/sandbox/live-settings.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import {
   type AskOptions,
@@ -16,9 +16,9 @@ import {
 async function play(
   fault: InferenceFault,
   options: AskOptions = {},
-  knobs: SandboxOptions['inference'] = {},
+  liveSettings: SandboxOptions['inference'] = {},
 ) {
-  const test = await startInference({ ...knobs, next: { [fault]: 1 } });
+  const test = await startInference({ ...liveSettings, next: { [fault]: 1 } });
   const answer = await test.ask(options);
   expect(textOf(await test.ask())).toBe(rightText);
   expect(test.inference.totals().outcomes).toEqual({ [fault]: 1, answered: 1 });

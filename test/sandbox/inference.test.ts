@@ -5,7 +5,7 @@ import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { answerText } from '../../src/sandbox/inference/answer.ts';
 import { createInferenceRecord } from '../../src/sandbox/inference/inference-app.ts';
-import { inferenceFaults, inferenceSettingsSchema } from '../../src/sandbox/knobs.ts';
+import { inferenceFaults, inferenceSettingsSchema } from '../../src/sandbox/live-settings.ts';
 import {
   demoModels,
   iso,

@@ -127,12 +127,12 @@ describe('the fault rates', () => {
     expect(Object.values(planShape(noFaults, createRandom(1)))).toEqual(Array(5).fill(false));
     const attempts = Array(4).fill({ connectionFails: true, answerLost: true });
     expect(planDelivery(all, createRandom(1))).toMatchObject({ lost: true, attempts });
-    expect(planDelivery(all, createRandom(1)).heldBehind).toBeGreaterThan(0);
+    expect(planDelivery(all, createRandom(1)).overtakenBy).toBeGreaterThan(0);
     expect(planDelivery(all, createRandom(1)).duplicateAfterMs).toBeGreaterThan(0);
     expect(planDelivery(noFaults, createRandom(1))).toEqual({
       lost: false,
       duplicateAfterMs: null,
-      heldBehind: 0,
+      overtakenBy: 0,
       attempts: Array(4).fill({ connectionFails: false, answerLost: false }),
     });
   });
@@ -153,7 +153,7 @@ describe('the fault rates', () => {
       const plans = Array.from({ length: 200 }, () => planDelivery(demoFaults, random));
       expect(plans.some(({ lost }) => lost)).toBe(true);
       expect(plans.some(({ duplicateAfterMs }) => duplicateAfterMs !== null)).toBe(true);
-      expect(plans.some(({ heldBehind }) => heldBehind > 0)).toBe(true);
+      expect(plans.some(({ overtakenBy }) => overtakenBy > 0)).toBe(true);
     }
   });
 });

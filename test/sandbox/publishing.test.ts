@@ -8,7 +8,7 @@ import {
   type BuiltNotification,
   createNotificationBuilder,
 } from '../../src/sandbox/delivery/notification.ts';
-import { createKnobs } from '../../src/sandbox/knobs.ts';
+import { createLiveSettings } from '../../src/sandbox/live-settings.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import type { CatalogueProduct } from '../../src/sandbox/products/record.ts';
 import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
@@ -20,7 +20,7 @@ function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
   const published: BuiltNotification[] = [];
   const dispatcher: Dispatcher = {
     dispatch: (notification) => published.push(notification),
-    room: async () => {},
+    capacity: async () => {},
     drained: async () => {},
     quiet: async () => {},
   };
@@ -39,7 +39,7 @@ function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
     dispatcher,
     clock,
     random: createRandom(seed),
-    faults: createKnobs(faultsSchema, noFaults, 'The faults were'),
+    faults: createLiveSettings(faultsSchema, noFaults, 'fault'),
     ratePerSecond: 1,
     modifiedShare: 0,
     deletedShare: 0,
@@ -227,7 +227,7 @@ describe('simulated time', () => {
 
   it('keeps no more of a past than is configured, and refuses one that is too long', async () => {
     const past = { durationMs: dayMs, productsPerDay: 120 };
-    const { sandbox } = await startTestSandbox({ past, heldMax: 100 });
+    const { sandbox } = await startTestSandbox({ past, holdingsMax: 100 });
     expect(sandbox.holdings().products).toBe(100);
     const tooMany = startTestSandbox({ past: { durationMs: 10 * dayMs, productsPerDay: 200_000 } });
     await expect(tooMany).rejects.toThrow(/past: has more than 1000000/);

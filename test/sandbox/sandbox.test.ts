@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { demoFaults } from '../../src/sandbox/delivery/faults.ts';
-import { SandboxConfigurationError } from '../../src/sandbox/knobs.ts';
+import { SandboxConfigurationError } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import {
@@ -98,7 +98,7 @@ describe('the sandbox', () => {
     });
     await sandbox.finished;
     const text = 'the connection failed (played by the sandbox)';
-    expect(failures).toEqual(Array(4).fill({ text, status: null, code: null, isPlayed: true }));
+    expect(failures).toEqual(Array(4).fill({ text, status: null, code: null, isInjected: true }));
   });
 
   it('passes on what the listener for settled notifications threw', async () => {

@@ -1,6 +1,9 @@
 /** The knobs of the services: what each changes, and how they are turned while the sandbox runs. */
 import { describe, expect, it } from 'vitest';
-import { type ServiceSettingsInput, serviceSettingsSchema } from '../../src/sandbox/knobs.ts';
+import {
+  type ServiceSettingsInput,
+  serviceSettingsSchema,
+} from '../../src/sandbox/live-settings.ts';
 import { type Answer, send, startMs, startTestSandbox, turn, unknownId } from './set-up.ts';
 
 const unknownPath = `/Subscriptions(${unknownId})`;

@@ -4,7 +4,10 @@ import { productView } from '../../src/filter/product-view.ts';
 import { createSubscriptions } from '../../src/sandbox/account.ts';
 import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
 import { createRecipients } from '../../src/sandbox/delivery/dispatcher.ts';
-import { createServiceKnobs, serviceSettingsSchema } from '../../src/sandbox/knobs.ts';
+import {
+  createLiveServiceSettings,
+  serviceSettingsSchema,
+} from '../../src/sandbox/live-settings.ts';
 import {
   dayMs,
   type EndpointAnswer,
@@ -284,9 +287,9 @@ describe('a filter', () => {
 
   it('is asked once about an event, however many subscriptions have it', () => {
     const clock = createSandboxClock({ now: () => startMs });
-    const knobs = createServiceKnobs(serviceSettingsSchema.parse({ runningMax: 10 }));
+    const liveSettings = createLiveServiceSettings(serviceSettingsSchema.parse({ runningMax: 10 }));
     const random = createRandom(1);
-    const subscriptions = createSubscriptions({ clock, knobs, endpointRules: {}, random });
+    const subscriptions = createSubscriptions({ clock, liveSettings, endpointRules: {}, random });
     for (const filter of ["Name eq 'a'", "Name eq 'a'", "Name eq 'b'", "Name eq 'a'"]) {
       const address = { endpoint, username: null, password: null };
       const events = ['created'] as const;

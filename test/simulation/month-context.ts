@@ -36,7 +36,7 @@ export interface MonthContext {
   /** An outage of ours begins. */
   shut(): Promise<void>;
   /** The sign of life that `start` gives each minute. */
-  markUp(): Promise<void>;
+  recordUptime(): Promise<void>;
   /** A round of comparing, as `start` makes them; false when it failed. */
   compare(): Promise<boolean>;
   /** When rounds were made, ms since 1970. */
@@ -117,19 +117,19 @@ function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthConte
     if (served === null) throw new Error('The receiver is closed.');
     return served;
   };
-  const markUp = () => {
+  const recordUptime = () => {
     const { receiver, sinceUs: fromUs } = up();
-    return receiver.store.completeness.markUp({ fromUs, toUs: io.nowUs() });
+    return receiver.store.completeness.recordUptime({ fromUs, toUs: io.nowUs() });
   };
   const shut = async () => {
-    await markUp();
+    await recordUptime();
     const { receiver, stopping } = up();
     served = null;
     stopping.abort();
     await receiver.close();
   };
   return {
-    ...{ dataDir, folder, sandbox, troubles, rounds, markUp, shut },
+    ...{ dataDir, folder, sandbox, troubles, rounds, recordUptime, shut },
     nowMs: sandbox.clock.now,
     receiver: () => served?.receiver ?? null,
     open: async () => {
@@ -142,7 +142,7 @@ function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthConte
       const config = loadConfig({ ...io, env }, reconcileSections);
       const compare = createReconcileRounds({ store, products, log }, config, io, stopping.signal);
       served = { receiver, compare, sinceUs: io.nowUs(), stopping };
-      await markUp();
+      await recordUptime();
     },
     compare: async () => {
       const { receiver, compare } = up();

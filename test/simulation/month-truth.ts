@@ -132,7 +132,7 @@ export function readLog(dataDir: string): LoggedEvent[] {
     );
     const bodies = bodyReader(database);
     // One at a time: bodies are large, and not kept.
-    return Array.from(rows.iterate(), (row) => toLogged(row, bodies.keptBody(row.bodyId)));
+    return Array.from(rows.iterate(), (row) => toLogged(row, bodies.storedBody(row.bodyId)));
   } finally {
     database.close();
   }

@@ -56,7 +56,7 @@ export async function walkMonth(
   const deletions = { events: ['deleted'], filter: `DeletionDate ge ${silentUntil}` } as const;
   await account.want({ deletions });
   context.sandbox.clock.advance(quietMs);
-  await context.markUp();
+  await context.recordUptime();
   const fromMs = context.nowMs();
   const acquisitions = { events: ['created', 'modified'], filter: filters.before } as const;
   await account.want({ acquisitions, deletions });
@@ -229,7 +229,7 @@ export function createMonthHours(
   let sinceRound = 0;
   const afterHour = async () => {
     if (context.receiver() === null) return;
-    await context.markUp();
+    await context.recordUptime();
     sinceRound += 1;
     if (sinceRound < roundHours) return;
     sinceRound = 0;

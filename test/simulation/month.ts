@@ -66,7 +66,7 @@ Examples:
         ...{ lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
         ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.02 },
         // All of it must be remembered, as it is the truth.
-        heldMax: Math.min(1_000_000, 2 * days * productsPerDay),
+        holdingsMax: Math.min(1_000_000, 2 * days * productsPerDay),
         eventsMax: Math.min(4_000_000, 4 * days * productsPerDay),
       },
     });

@@ -104,7 +104,9 @@ describe('an item', () => {
     const waits = [0, 1, 2, 3].map((attempts) => {
       const settlement = answer(1, refused, attempts);
       expect(settlement).toMatchObject({ outcome: 'postponed', counts: true });
-      return 'nextTryAtUs' in settlement ? (settlement.nextTryAtUs - clock.us) / secondUs : null;
+      return 'nextAttemptAtUs' in settlement
+        ? (settlement.nextAttemptAtUs - clock.us) / secondUs
+        : null;
     });
     expect(waits).toEqual([5, 20, 80, 320]);
     expect(answer(1, refused, 4)).toEqual({ id: 1, outcome: 'dead', error: 'it said no' });
@@ -141,7 +143,7 @@ describe('an item', () => {
     for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
     expect(health.isDown()).toBe(true);
     clock.us = health.untilUs();
-    expect(answer(1, broken)).toMatchObject({ nextTryAtUs: clock.us + 128 * secondUs });
+    expect(answer(1, broken)).toMatchObject({ nextAttemptAtUs: clock.us + 128 * secondUs });
     expect(health.untilUs()).toBe(clock.us + 2 * secondUs);
   });
 
@@ -177,7 +179,7 @@ function minutesUntilDead(
     if (settlement.outcome === 'dead') return (clock.us - startUs) / minuteUs;
     if (settlement.outcome !== 'postponed') throw new Error('It was taken.');
     attempts += Number(settlement.counts);
-    clock.us = settlement.nextTryAtUs;
+    clock.us = settlement.nextAttemptAtUs;
   }
   return null;
 }

@@ -139,7 +139,7 @@ function createQueue() {
         if (result.outcome === 'dead') dead.push(item.id);
         if (result.outcome !== 'postponed') continue;
         const attempts = item.attempts + Number(result.counts);
-        const { error, nextTryAtUs: dueAtUs } = result;
+        const { error, nextAttemptAtUs: dueAtUs } = result;
         waiting.set(item.id, { ...item, attempts, error, dueAtUs });
       }
     },

@@ -91,8 +91,8 @@ describe('the store as memory of registrations', () => {
       history: [entry(1)],
       openGap: newGap(),
     });
-    await administration.commit({ forget: 'alps' });
-    await administration.commit({ forget: 'never-there' });
+    await administration.commit({ removeRegistration: 'alps' });
+    await administration.commit({ removeRegistration: 'never-there' });
     expect(await administration.registrations()).toEqual([bare]);
     expect(await administration.history({ limit: 9 })).toHaveLength(1);
     expect(await administration.gaps()).toHaveLength(1);
@@ -101,8 +101,14 @@ describe('the store as memory of registrations', () => {
   it('forgets before it saves, so that a change of name is one change', async () => {
     const administration = await openAdministration();
     await administration.commit({ save: registration });
-    await administration.commit({ forget: 'alps', save: { ...registration, name: 'andes' } });
-    await administration.commit({ forget: 'andes', save: { ...registration, name: 'andes' } });
+    await administration.commit({
+      removeRegistration: 'alps',
+      save: { ...registration, name: 'andes' },
+    });
+    await administration.commit({
+      removeRegistration: 'andes',
+      save: { ...registration, name: 'andes' },
+    });
     expect((await administration.registrations()).map((one) => one.name)).toEqual(['andes']);
   });
 
@@ -216,7 +222,7 @@ describe('the store as keeper of changes and deliveries', () => {
     await administration.commit({ save: bare, openGap: newGap({ subscription: 'lasting' }) });
     const whole: AdministrationChange = {
       save: registration,
-      forget: bare.name,
+      removeRegistration: bare.name,
       history: [entry(1), entry(2)],
       openGap: newGap(),
       closeGaps: { subscription: 'lasting', toUs: atUs },

@@ -21,7 +21,7 @@ async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[
 
 async function tellAll(alerts: Alerts): Promise<void> {
   for (const { id } of await alerts.dueDeliveries({ nowUs: atUs, limit: 99 })) {
-    await alerts.settleDelivery({ id, atUs, outcome: 'told' });
+    await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
   }
 }
 
@@ -105,7 +105,7 @@ describe('the store as keeper of alerts', () => {
     await expect(refused).rejects.toMatchObject({ code: 'internal' });
     const kept = await alerts.alerts({ all: true, limit: 9 });
     expect(kept).toMatchObject([{ subject: 'lasting', resolvedAtUs: null }]);
-    expect(await alerts.untold(atUs)).toEqual([]);
+    expect(await alerts.unsentDeliveries(atUs)).toEqual([]);
   });
 });
 
@@ -140,10 +140,10 @@ describe('the store as keeper of what is to be told', () => {
     const later = {
       outcome: 'failed',
       error: 'It answered 500.',
-      nextTryAtUs: atUs + 9,
+      nextAttemptAtUs: atUs + 9,
     } as const;
     await alerts.settleDelivery({ id: url.id, atUs, ...later });
-    await alerts.settleDelivery({ id: command.id, atUs, outcome: 'told' });
+    await alerts.settleDelivery({ id: command.id, atUs, outcome: 'sent' });
     expect(await dueNow(alerts)).toEqual(['resolved alps command']);
     expect(await dueNow(alerts, atUs + 9)).toEqual(['raised alps url', 'resolved alps command']);
     const [again] = await alerts.dueDeliveries({ nowUs: atUs + 9, limit: 1 });
@@ -171,7 +171,7 @@ describe('the store as keeper of what is to be told', () => {
     await settle(alerts, [finding(), finding({ subject: 'andes' })], { channels });
     const [first] = await alerts.dueDeliveries({ nowUs: atUs, limit: 1 });
     const error = 'It timed out.';
-    const later = { outcome: 'failed', error, nextTryAtUs: atUs + 9 } as const;
+    const later = { outcome: 'failed', error, nextAttemptAtUs: atUs + 9 } as const;
     await alerts.settleDelivery({ id: first?.id ?? 0, atUs, ...later });
     expect(await dueNow(alerts)).toEqual(['raised andes url']);
   });
@@ -197,22 +197,22 @@ describe('the store as keeper of what is to be told', () => {
   it('shows what waits, and for a week what was given up', async () => {
     const { alerts } = (await openLocalStore()).store;
     await settle(alerts, [finding()]);
-    const [url, command] = await alerts.untold(atUs);
+    const [url, command] = await alerts.unsentDeliveries(atUs);
     expect([url, command]).toMatchObject([{ isGivenUp: false }, { isGivenUp: false }]);
     const refused = { outcome: 'given-up', error: 'It answered 404.' } as const;
     await alerts.settleDelivery({ id: url?.id ?? 0, atUs, ...refused });
     const givenUp = { ...url, attempts: 1, error: refused.error, isGivenUp: true };
-    expect(await alerts.untold(atUs + weekUs)).toEqual([givenUp, command]);
-    expect(await alerts.untold(atUs + weekUs + 1)).toEqual([command]);
-    await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'told' });
-    expect(await alerts.untold(atUs)).toEqual([givenUp]);
+    expect(await alerts.unsentDeliveries(atUs + weekUs)).toEqual([givenUp, command]);
+    expect(await alerts.unsentDeliveries(atUs + weekUs + 1)).toEqual([command]);
+    await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'sent' });
+    expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
     // What is over stays as it is.
     for (const id of [url?.id ?? 0, command?.id ?? 0, 999]) {
-      const late = { id, atUs, outcome: 'failed', error: 'Late.', nextTryAtUs: atUs } as const;
+      const late = { id, atUs, outcome: 'failed', error: 'Late.', nextAttemptAtUs: atUs } as const;
       await alerts.settleDelivery(late);
-      await alerts.settleDelivery({ id, atUs, outcome: 'told' });
+      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
     }
-    expect(await alerts.untold(atUs)).toEqual([givenUp]);
+    expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
     expect(await dueNow(alerts)).toEqual([]);
   });
 
@@ -232,7 +232,7 @@ describe('the store as keeper of what is to be told', () => {
     const findings = subjects.map((subject) => finding({ subject }));
     await settle(alerts, findings, { channels: ['url'] });
     const [first, second, third] = await alerts.dueDeliveries({ nowUs: atUs, limit: 9 });
-    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, outcome: 'told' });
+    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, outcome: 'sent' });
     expect(rows()).toBe(2);
     const givenUp = { outcome: 'given-up', error: 'It answered 404.' } as const;
     await alerts.settleDelivery({ id: second?.id ?? 0, atUs, ...givenUp });

@@ -87,9 +87,9 @@ describe('the store as memory of runs', () => {
 describe('the store as memory of when it served', () => {
   it('moves the end of an uptime on, and never back', async () => {
     const { store, reopen } = await openLocalStore();
-    for (const toUs of [10, 30, 20]) await store.completeness.markUp({ fromUs: 10, toUs });
+    for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });
     // By a clock that was set back meanwhile.
-    await store.completeness.markUp({ fromUs: 50, toUs: 40 });
+    await store.completeness.recordUptime({ fromUs: 50, toUs: 40 });
     expect(await (await reopen()).completeness.uptimes(0)).toEqual([
       { fromUs: 10, toUs: 30 },
       { fromUs: 50, toUs: 50 },
@@ -105,7 +105,7 @@ describe('the store as memory of when it served', () => {
       [40, 50],
       [60, 65],
     ] as const;
-    for (const [fromUs, toUs] of times) await completeness.markUp({ fromUs, toUs });
+    for (const [fromUs, toUs] of times) await completeness.recordUptime({ fromUs, toUs });
     const told = async (sinceUs: number) =>
       (await completeness.uptimes(sinceUs)).map(({ fromUs, toUs }) => [fromUs, toUs]);
     const [first, second, third] = [
@@ -219,15 +219,18 @@ describe('the store as memory of what subscriptions asked for', () => {
   it('ends one with what is forgotten, unless it is saved under the same name', async () => {
     const { administration, completeness } = (await openLocalStore()).store;
     await administration.commit({ save: registration });
-    await administration.commit({ forget: subscription, save: registration });
-    await administration.commit({ forget: 'never-there', history: [replaced(atUs)] });
+    await administration.commit({ removeRegistration: subscription, save: registration });
+    await administration.commit({ removeRegistration: 'never-there', history: [replaced(atUs)] });
     expect(await completeness.definitions()).toEqual([first]);
     const closeGaps = { subscription, toUs: atUs + 50 };
     const lateUs = atUs + 60 + notificationDelayUs;
     const andes = { ...registration, name: 'andes', activityAtUs: lateUs };
-    await administration.commit({ forget: subscription, save: andes, closeGaps });
-    await administration.commit({ forget: subscription, history: [replaced(atUs + 70)] });
-    await administration.commit({ forget: 'andes' });
+    await administration.commit({ removeRegistration: subscription, save: andes, closeGaps });
+    await administration.commit({
+      removeRegistration: subscription,
+      history: [replaced(atUs + 70)],
+    });
+    await administration.commit({ removeRegistration: 'andes' });
     const over = { events: [], filter: '' };
     expect(await completeness.definitions()).toEqual([
       first,

@@ -110,7 +110,7 @@ describe('without room', () => {
     expect(await store.cursor('reader')).toBe(1);
     const due = () => sinks.due({ sink: 'hook', nowUs: atUs, limit: 1 });
     const [item] = await due();
-    await sinks.settle([{ id: item?.id ?? 0, outcome: 'taken' }]);
+    await sinks.settle([{ id: item?.id ?? 0, outcome: 'acknowledged' }]);
     expect(await due()).toEqual([]);
     await administration.markDeliveries([{ subscription: 'all', username: 'u', lastAtUs: atUs }]);
     const finding = {
@@ -128,7 +128,7 @@ describe('without room', () => {
     });
     expect(settled.raised).toHaveLength(1);
     // It is not up: what comes now is missing afterwards.
-    await expect(completeness.markUp({ fromUs: 0, toUs: 1 })).rejects.toThrow('nearly full');
+    await expect(completeness.recordUptime({ fromUs: 0, toUs: 1 })).rejects.toThrow('nearly full');
     await store.close();
   });
 });

@@ -137,7 +137,7 @@ describe('the store as intake and log', () => {
     await store.accept(delivery({ ...rest, value: product }));
     // Another order of keys is no other content.
     await store.accept(delivery({ value: product, ...rest }));
-    expect(await store.heldCount()).toBe(0);
+    expect(await store.quarantinedCount()).toBe(0);
     const other = { ...rest, value: { Online: true } };
     for (let times = 0; times < 3; times += 1) {
       expect((await store.accept(delivery(other))).outcome).toBe('duplicate');

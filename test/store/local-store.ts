@@ -9,11 +9,11 @@ import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.t
 import { coverageReads, coverageWrites } from '../../src/store/completeness.ts';
 import { openForWriting } from '../../src/store/engine/database.ts';
 import {
+  deserializeError,
   type Operation,
   type Operations,
   type Remote,
-  receivedError,
-  sentError,
+  serializeError,
 } from '../../src/store/engine/rpc.ts';
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
 import { logReads, logWrites } from '../../src/store/log/queries.ts';
@@ -21,9 +21,9 @@ import { recover } from '../../src/store/log/recovered-events.ts';
 import { retryQuarantined, writeDeliveries } from '../../src/store/log/write-delivery.ts';
 import type { Writes } from '../../src/store/log/writer-thread.ts';
 import {
-  logHolders,
   logSize,
   prunable,
+  pruneBlockers,
   pruneHorizon,
 } from '../../src/store/pruning/prune-queries.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
@@ -43,7 +43,7 @@ const reads = {
   sinks: sinkReads,
   summaries: summaryReads,
   backups: { lastBackups },
-  pruning: { pruneHorizon, logHolders, logSize, prunable },
+  pruning: { pruneHorizon, pruneBlockers, logSize, prunable },
 } satisfies Reads;
 
 /** Those of the writer thread whose changes are plain transactions. */
@@ -75,7 +75,7 @@ export function localOperations<Ops extends Operations<Database>>(
           try {
             return database().transaction(() => one(database(), ...args))();
           } catch (error) {
-            throw receivedError(sentError(error));
+            throw deserializeError(serializeError(error));
           }
         }
       : localOperations(one as Group, database),

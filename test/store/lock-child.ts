@@ -6,13 +6,13 @@ import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../src/domain/app-error.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 
 const [, , mode = '', dataDir = ''] = process.argv;
-const takeLock = createTakeLock(dataDir);
+const acquireLock = createAcquireLock(dataDir);
 
 async function hold(): Promise<void> {
-  const release = await takeLock('account', { waitMs: 0 });
+  const release = await acquireLock('account', { waitMs: 0 });
   process.stdout.write('taken\n');
   await new Promise((resolve) => process.stdin.once('end', resolve).resume());
   release();
@@ -20,7 +20,7 @@ async function hold(): Promise<void> {
 
 async function rounds(): Promise<void> {
   for (let round = 0; round < 10; round += 1) {
-    const release = await takeLock('account', { waitMs: 15_000 });
+    const release = await acquireLock('account', { waitMs: 15_000 });
     // Making a directory that is there fails, and then so does this process.
     mkdirSync(join(dataDir, 'held'));
     await delay(3);
@@ -31,7 +31,7 @@ async function rounds(): Promise<void> {
 }
 
 async function once(): Promise<void> {
-  const refusal = await takeLock('account', { waitMs: 0 }).catch((error: unknown) => error);
+  const refusal = await acquireLock('account', { waitMs: 0 }).catch((error: unknown) => error);
   const result =
     refusal instanceof AppError ? { code: refusal.code, message: refusal.message } : 'taken';
   process.stdout.write(JSON.stringify(result));

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { TakeLock } from '../../src/domain/account.ts';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import type { AcquireLock } from '../../src/domain/account.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
 
 const now = { waitMs: 0 };
 
 /** Two programs' ways to the same locks, all of them free. */
-function twoWays(): [TakeLock, TakeLock] {
+function twoWays(): [AcquireLock, AcquireLock] {
   const dataDir = temporaryDirectory();
-  return [createTakeLock(dataDir), createTakeLock(dataDir)];
+  return [createAcquireLock(dataDir), createAcquireLock(dataDir)];
 }
 
 describe('locks between programs', () => {
@@ -55,7 +55,7 @@ describe('locks between programs', () => {
   it('go to one after the other when many wait', async () => {
     const [take, takeElsewhere] = twoWays();
     let holders = 0;
-    const work = async (way: TakeLock) => {
+    const work = async (way: AcquireLock) => {
       const release = await way('account', { waitMs: 15_000 });
       holders += 1;
       await new Promise(setImmediate);
@@ -110,14 +110,14 @@ async function startHolder(dataDir: string): Promise<ChildProcess> {
 describe('a lock that another process holds', () => {
   it('is refused while that process lives, and free when it was killed', async () => {
     const dataDir = temporaryDirectory();
-    const takeLock = createTakeLock(dataDir);
+    const acquireLock = createAcquireLock(dataDir);
     const holder = await startHolder(dataDir);
-    await expect(takeLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(acquireLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
     // Waits already when the holder dies.
-    const waiting = takeLock('account', { waitMs: 15_000 });
+    const waiting = acquireLock('account', { waitMs: 15_000 });
     holder.kill('SIGKILL');
     const release = await waiting;
-    await expect(takeLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(acquireLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
     release();
   });
 
@@ -126,7 +126,7 @@ describe('a lock that another process holds', () => {
     const holder = await startHolder(dataDir);
     holder.kill('SIGTERM');
     await once(holder, 'exit');
-    const release = await createTakeLock(dataDir)('account', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('account', { waitMs: 0 });
     release();
   });
 
@@ -141,7 +141,7 @@ describe('a lock that another process holds', () => {
 describe('the file of a lock', () => {
   it('is all that is there, empty and for its owner alone', async () => {
     const dataDir = join(temporaryDirectory(), 'made');
-    const release = await createTakeLock(dataDir)('subscriptions', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 0 });
     expect(readdirSync(dataDir)).toEqual(['subscriptions.lock']);
     release();
     expect(readdirSync(dataDir)).toEqual(['subscriptions.lock']);
@@ -152,10 +152,12 @@ describe('the file of a lock', () => {
 
   it('stays locked when others in this process have tried and given up', async () => {
     const dataDir = temporaryDirectory();
-    const takeLock = createTakeLock(dataDir);
-    const release = await takeLock('account', { waitMs: 0 });
+    const acquireLock = createAcquireLock(dataDir);
+    const release = await acquireLock('account', { waitMs: 0 });
     for (let i = 0; i < 3; i += 1) {
-      await expect(takeLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
+      await expect(acquireLock('account', { waitMs: 0 })).rejects.toMatchObject({
+        code: 'conflict',
+      });
     }
     // Another process, since the system's locks do not hold within one.
     const { stdout } = runBoundByPermissions('lock-child.ts', 'once', dataDir);
@@ -165,7 +167,7 @@ describe('the file of a lock', () => {
 });
 
 describe('a data directory that cannot hold a lock', () => {
-  const taking = (dataDir: string) => createTakeLock(dataDir)('account', { waitMs: 5_000 });
+  const taking = (dataDir: string) => createAcquireLock(dataDir)('account', { waitMs: 5_000 });
   const child = (dataDir: string) => {
     const { stdout, stderr } = runBoundByPermissions('lock-child.ts', 'once', dataDir);
     expect(stderr).toBe('');

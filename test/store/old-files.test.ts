@@ -160,7 +160,7 @@ describe('a file of version 11', () => {
         productIds: ['product-101', 'product-102'],
       }),
     ).toMatchObject([{ pushedAtUs: null }, { pushedAtUs: atUs + 600_000_000 }]);
-    expect(await alerts.untold(atUs)).toMatchObject([
+    expect(await alerts.unsentDeliveries(atUs)).toMatchObject([
       {
         change: 'raised',
         channel: 'url',
@@ -196,6 +196,6 @@ describe('a file of version 11', () => {
     expect(await sinks.retry({ sink: 'act', ids: 'all', nowUs: atUs })).toBe(1);
     const enqueued = await summaries.enqueue({ jobs: [digestJob(3)], waitingMax: 9, atUs });
     expect(enqueued).toEqual({ ids: [3], dropped: 0 });
-    expect(await pruning.forgetReader('a-reader')).toBe(true);
+    expect(await pruning.removeReader('a-reader')).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createTakeLock } from '../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createStoreChecks } from '../../src/store/store-checks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -26,7 +26,7 @@ describe('a data directory that every user may write to', () => {
         ),
       };
       await expect(openStore({ dataDir, nowUs: () => 0 })).rejects.toMatchObject(refusal);
-      await expect(createTakeLock(dataDir)('account', { waitMs: 0 })).rejects.toMatchObject(
+      await expect(createAcquireLock(dataDir)('account', { waitMs: 0 })).rejects.toMatchObject(
         refusal,
       );
       expect(readdirSync(dataDir)).toEqual([]);

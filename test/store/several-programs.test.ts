@@ -55,7 +55,7 @@ describe('changes that arrive with notifications', () => {
     // Deliveries may be taken up in two parts; changes have no commit of their own.
     expect(commitsIn(dataDir) - before).toBeLessThanOrEqual(2);
     expect(await store.cursor('sink:act')).toBe(4);
-    expect(await store.alerts.untold(atUs)).toHaveLength(2);
+    expect(await store.alerts.unsentDeliveries(atUs)).toHaveLength(2);
     expect(await store.counts()).toMatchObject({ notifications: 2 });
   });
 
@@ -96,7 +96,8 @@ describe('changes that arrive with notifications', () => {
       numbers(100).map(async (n) => {
         const receipt = store.accept(delivery(notification(n)));
         const [item] = await queued(store, [`p-${n}`], { sink: `sink-${n}` });
-        if (item !== undefined) await store.sinks.settle([{ id: item.id, outcome: 'taken' }]);
+        if (item !== undefined)
+          await store.sinks.settle([{ id: item.id, outcome: 'acknowledged' }]);
         const [job] = await enqueued(store.summaries, [productJob(n)]);
         if (job !== undefined) await claim(store.summaries, job);
         await store.administration.commit({ openGap: { ...gap, subscription: `alps-${n}` } });
@@ -129,7 +130,7 @@ describe('two programs that do the same at once', () => {
       [...both, ...both].map((one) => settle(one.alerts, [finding()])),
     );
     expect(changes.flatMap(({ raised }) => raised)).toHaveLength(1);
-    expect(await both[1].alerts.untold(atUs)).toHaveLength(2);
+    expect(await both[1].alerts.unsentDeliveries(atUs)).toHaveLength(2);
   });
 
   it('recover each event once, and get the same run', async () => {
@@ -200,7 +201,7 @@ it('a summary is requested again when the program that requested it was killed, 
   child.kill('SIGKILL');
   await once(child, 'exit');
   expect(String(answer)).toBe('claimed\n');
-  expect(await claim(summaries, job)).toEqual({ outcome: 'taken' });
+  expect(await claim(summaries, job)).toEqual({ outcome: 'superseded' });
   const afterLease = { nowUs: atUs + 60_000_000 };
   const due = await summaries.due({ ...afterLease, limit: 9 });
   expect(due).toMatchObject([{ id: job.id, revision: job.revision }]);
@@ -234,7 +235,7 @@ describe('a reader', () => {
     const { store, dataDir } = await openSqliteStore();
     await store.administration.commit({ openGap: gap });
     await settle(store.alerts, [finding()]);
-    await store.completeness.markUp({ fromUs: 1, toUs: 2 });
+    await store.completeness.recordUptime({ fromUs: 1, toUs: 2 });
     const recover = { events: [missing(1)], knownUpTo: 0, atUs: recoveredUs };
     await store.completeness.recover(recover);
     await store.accept(delivery(notification(2), { receivedAtUs: recoveredUs }));
@@ -258,7 +259,7 @@ describe('a reader', () => {
     expect(await alerts.alerts({ all: false, limit: 9 })).toHaveLength(1);
     expect(await alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
     expect(await alerts.dueDeliveries({ nowUs: atUs, limit: 9 })).toHaveLength(2);
-    expect(await alerts.untold(atUs)).toHaveLength(2);
+    expect(await alerts.unsentDeliveries(atUs)).toHaveLength(2);
     const window = { sinceUs: recoveredUs, untilUs: recoveredUs + hourUs };
     expect(await completeness.uptimes(0)).toHaveLength(1);
     const productIds = ['product-1'];

@@ -46,7 +46,7 @@ export const replayOf = (
   ...fields,
 });
 
-export const taken = ({ id }: { id: number }): Settled => ({ id, outcome: 'taken' });
+export const taken = ({ id }: { id: number }): Settled => ({ id, outcome: 'acknowledged' });
 
 export const dead = ({ id }: { id: number }, error = 'It answered 400.'): Settled => ({
   id,
@@ -56,9 +56,9 @@ export const dead = ({ id }: { id: number }, error = 'It answered 400.'): Settle
 
 export const postponed = (
   { id }: { id: number },
-  nextTryAtUs: number,
+  nextAttemptAtUs: number,
   { counts = true, error = 'It answered 500.' } = {},
-): Settled => ({ id, outcome: 'postponed', error, nextTryAtUs, counts });
+): Settled => ({ id, outcome: 'postponed', error, nextAttemptAtUs, counts });
 
 /** The products of what is due, in its order. */
 export async function dueProducts(

@@ -11,7 +11,7 @@ const ids = fc.oneof(fc.constant('all' as const), fc.array(pick, { maxLength: 3 
 
 const result = fc.record({
   pick,
-  outcome: fc.constantFrom('taken', 'taken', 'postponed', 'dead'),
+  outcome: fc.constantFrom('acknowledged', 'acknowledged', 'postponed', 'dead'),
   waitUs: fc.integer({ min: 0, max: 5 }),
   counts: fc.boolean(),
 });
@@ -82,9 +82,15 @@ async function take(
       const results = one.results.map(({ pick, outcome, waitUs, counts }, i) => {
         const id = idOf(pick);
         const error = `${nowUs} ${i}`;
-        if (outcome === 'taken') return { id, outcome } as const;
+        if (outcome === 'acknowledged') return { id, outcome } as const;
         if (outcome === 'dead') return { id, outcome, error } as const;
-        return { id, outcome: 'postponed', error, nextTryAtUs: nowUs + waitUs, counts } as const;
+        return {
+          id,
+          outcome: 'postponed',
+          error,
+          nextAttemptAtUs: nowUs + waitUs,
+          counts,
+        } as const;
       });
       await sinks.settle(results);
       for (const each of results) model.settle(each);

@@ -45,11 +45,11 @@ export class SinkModel {
 
   settle(result: Settled): void {
     const item = this.items.find(({ id }) => id === result.id);
-    if (result.outcome === 'taken') this.#remove([result.id]);
+    if (result.outcome === 'acknowledged') this.#remove([result.id]);
     else if (item?.state === 'waiting') {
       item.error = result.error;
       if (result.outcome === 'dead') item.state = 'dead';
-      else item.dueAtUs = result.nextTryAtUs;
+      else item.dueAtUs = result.nextAttemptAtUs;
       if (result.outcome === 'dead' || result.counts) item.attempts += 1;
       this.#failed = [...this.#failed.filter((id) => id !== item.id), item.id];
     }

@@ -148,7 +148,7 @@ describe('the store as keeper of wanted summaries', () => {
     await claim(summaries, one);
     expect(await summaries.drop({ ids: [one.id, two.id, 12_345] })).toBe(1);
     const row = async () => (await collect(summaries.find({ productId: 'product-2' })))[0];
-    const dropped = { state: 'dropped', error: 'Dropped by command.', nextTryAtUs: null };
+    const dropped = { state: 'dropped', error: 'Dropped by command.', nextAttemptAtUs: null };
     expect(await row()).toMatchObject(dropped);
     expect(await summaries.drop({ ids: 'all' })).toBe(2);
     expect(await summaries.counts()).toMatchObject({ asking: 1, waiting: 0, dropped: 3 });
@@ -172,7 +172,7 @@ describe('the store with more products waiting than may', () => {
     expect(dropped).toBe(2);
     const rows = await collect(summaries.find({ state: 'dropped' }));
     expect(rows.map(({ productId }) => productId)).toEqual(['product-3', 'product-2']);
-    expect(rows[0]).toMatchObject({ error: 'more than 2 were waiting', nextTryAtUs: null });
+    expect(rows[0]).toMatchObject({ error: 'more than 2 were waiting', nextAttemptAtUs: null });
     const waiting = await summaries.due({ nowUs: atUs, limit: 9 });
     expect(waiting.map(({ subject }) => subject)).toEqual(['product-1', 'product-4']);
   });
@@ -288,7 +288,7 @@ describe('the store asked for summaries', () => {
         text: null,
         attempts: 0,
         requestedAtUs: atUs,
-        nextTryAtUs: atUs,
+        nextAttemptAtUs: atUs,
         error: null,
       },
     ]);

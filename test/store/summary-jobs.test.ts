@@ -13,7 +13,7 @@ import {
 } from './summary-jobs.ts';
 
 const claimed = { outcome: 'claimed', requestId: expect.any(Number) };
-const taken = { outcome: 'taken' };
+const superseded = { outcome: 'superseded' };
 
 async function openJobs(count: number) {
   const { store, reopen } = await openLocalStore();
@@ -34,7 +34,7 @@ describe('the store asked for a claim', () => {
     const { summaries, job } = await openJobs(1);
     const answers = await Promise.all(Array.from({ length: 20 }, () => claim(summaries, job(0))));
     expect(answers.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
-    expect(answers.filter(({ outcome }) => outcome === 'taken')).toHaveLength(19);
+    expect(answers.filter(({ outcome }) => outcome === 'superseded')).toHaveLength(19);
     expect(await summaries.counts()).toMatchObject({ asking: 1, waiting: 0 });
     expect(await summaries.due({ nowUs: atUs, limit: 9 })).toEqual([]);
   });
@@ -43,14 +43,14 @@ describe('the store asked for a claim', () => {
     const { summaries, job } = await openJobs(3);
     const text = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
     const error = 'It was slow.';
-    const later = { counts: false, nextTryAtUs: atUs + 1, template: null, error } as const;
+    const later = { counts: false, nextAttemptAtUs: atUs + 1, template: null, error } as const;
     const settled = [text, { outcome: 'withdrawn' }, { outcome: 'postponed', ...later }] as const;
     for (const [i, result] of settled.entries()) {
       await summaries.settle({ job: job(i), request: null, result, nowUs: atUs });
-      expect(await claim(summaries, job(i))).toEqual(taken);
+      expect(await claim(summaries, job(i))).toEqual(superseded);
     }
     const [anew] = await enqueued(summaries, [productJob(2)]);
-    expect(await claim(summaries, job(2), { nowUs: atUs + 1 })).toEqual(taken);
+    expect(await claim(summaries, job(2), { nowUs: atUs + 1 })).toEqual(superseded);
     expect(await claim(summaries, anew ?? job(2), { nowUs: atUs + 1 })).toEqual(claimed);
     expect(await summaries.spending(atUs + 1)).toMatchObject({ requestsLastHour: 1 });
   });
@@ -61,7 +61,7 @@ describe('the store asked for a claim', () => {
     if (one.outcome !== 'claimed') throw new Error(one.outcome);
     const [anew] = await enqueued(summaries, [productJob(0)], { atUs: atUs + 1 });
     if (anew === undefined) throw new Error('no job');
-    expect(await claim(summaries, anew, { nowUs: atUs + 1 })).toEqual(taken);
+    expect(await claim(summaries, anew, { nowUs: atUs + 1 })).toEqual(superseded);
     const text = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
     const request = { id: one.requestId, tokens: null };
     const ended = { job: job(0), request, result: text, nowUs: atUs + 2 };
@@ -69,7 +69,7 @@ describe('the store asked for a claim', () => {
     expect(await claim(summaries, anew, { nowUs: atUs + 2 })).toEqual(claimed);
     // Told once more, the first request does not end the second one's claim.
     await summaries.settle({ ...ended, nowUs: atUs + 3 });
-    expect(await claim(summaries, anew, { nowUs: atUs + 3 })).toEqual(taken);
+    expect(await claim(summaries, anew, { nowUs: atUs + 3 })).toEqual(superseded);
   });
 
   it('lets a job that is wanted anew wait no longer than the lease', async () => {
@@ -88,7 +88,7 @@ describe('the store asked for a claim', () => {
     await claim(summaries, job(0), { leaseUs: 100 });
     expect(await summaries.nextDueAtUs()).toBe(atUs + 100);
     const again = (await reopen()).summaries;
-    expect(await claim(again, job(0), { nowUs: atUs + 99 })).toEqual(taken);
+    expect(await claim(again, job(0), { nowUs: atUs + 99 })).toEqual(superseded);
     expect(await again.due({ nowUs: atUs + 99, limit: 9 })).toEqual([]);
     const [due] = await again.due({ nowUs: atUs + 100, limit: 9 });
     expect(due).toMatchObject({ id: job(0).id, revision: 1, attempts: 0 });

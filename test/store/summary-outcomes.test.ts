@@ -20,7 +20,7 @@ const postponed = (fields: object = {}) =>
   ({
     outcome: 'postponed',
     error: 'It was slow.',
-    nextTryAtUs: atUs + 60,
+    nextAttemptAtUs: atUs + 60,
     counts: true,
     template: null,
     ...fields,
@@ -31,7 +31,7 @@ describe('the store told what came of a job', () => {
     const { summaries, settle, row } = await openJob();
     await settle(postponed({ template: 'A template.' }));
     await settle({ outcome: 'text', key: key(1), text });
-    expect(await row()).toMatchObject({ state: 'done', text, error: null, nextTryAtUs: null });
+    expect(await row()).toMatchObject({ state: 'done', text, error: null, nextAttemptAtUs: null });
     expect(await summaries.known(key(1))).toEqual(text);
     expect(await summaries.known(key(2))).toBeNull();
     expect(await summaries.due({ nowUs: forever, limit: 9 })).toEqual([]);
@@ -53,9 +53,9 @@ describe('the store told what came of a job', () => {
   it('tries again when it was told to, and counts what is the job’s own failure', async () => {
     const { summaries, settle, row } = await openJob();
     await settle(postponed());
-    const nextTryAtUs = atUs + 60;
+    const nextAttemptAtUs = atUs + 60;
     const error = 'It was slow.';
-    expect(await row()).toMatchObject({ state: 'waiting', attempts: 1, nextTryAtUs, error });
+    expect(await row()).toMatchObject({ state: 'waiting', attempts: 1, nextAttemptAtUs, error });
     await settle(postponed({ counts: false }));
     expect(await row()).toMatchObject({ attempts: 1 });
     expect(await summaries.due({ nowUs: atUs + 59, limit: 1 })).toEqual([]);
@@ -94,7 +94,7 @@ describe('the store told what came of a job', () => {
     expect(await summaries.retry({ ids: 'all', nowUs: atUs + 8 })).toBe(1);
     expect(await summaries.counts()).toMatchObject({ waiting: 2, done: 1, failed: 0 });
     expect(await collect(summaries.find({ productId: 'product-1' }))).toMatchObject([
-      { error: null, text: { text: template }, nextTryAtUs: atUs + 8 },
+      { error: null, text: { text: template }, nextAttemptAtUs: atUs + 8 },
     ]);
   });
 
@@ -185,7 +185,13 @@ describe('the store told what came of a job', () => {
     ];
     for (const result of late) {
       await settle(result);
-      const anew = { state: 'waiting', attempts: 0, nextTryAtUs: atUs, error: null, text: null };
+      const anew = {
+        state: 'waiting',
+        attempts: 0,
+        nextAttemptAtUs: atUs,
+        error: null,
+        text: null,
+      };
       expect(await row()).toMatchObject(anew);
     }
     expect(await summaries.known(key(1))).toEqual(text);

@@ -43,7 +43,7 @@ describe('the page of licences', () => {
     });
     expect(there.length).toBeGreaterThan(80);
     for (const { told, own } of there) expect(Object.values(told)).toEqual(own);
-    const page = readFileSync(join(root, 'docs/licences.md'), 'utf8');
+    const page = readFileSync(join(root, 'docs/reference/licences.md'), 'utf8');
     for (const { told } of there) expect(page).toContain(`| ${Object.values(told).join(' | ')} |`);
   });
 });

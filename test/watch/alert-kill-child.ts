@@ -13,7 +13,7 @@ const { completeness, alerts, administration, sinks, backups } = store;
 const tellUrl = createUrlTeller({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
 const context: WatchDeps = {
   ...{ completeness, alerts, administration, sinks, backups, notifications: store, nowUs },
-  handingOver: () => ({ names: [], fault: null }),
+  deliveryState: () => ({ names: [], fault: null }),
   probes: {
     certificate: async () => null,
     disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40, reserveBytes: 0 }),

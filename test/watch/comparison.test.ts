@@ -104,7 +104,7 @@ describe('lost pushes', () => {
   it('of a time in which we were down ourselves are none', async () => {
     const { live, look, store, setNow } = await openContext();
     await live(hour(40));
-    await store.completeness.markUp({ fromUs: hour(46), toUs: hour(56) });
+    await store.completeness.recordUptime({ fromUs: hour(46), toUs: hour(56) });
     setNow(hour(56));
     const recovered = hours(40, 46).map((at) => covered(at, { pushed: 0, recovered: 10 }));
     const later = hours(46, 54).map((at) => covered(at));
@@ -221,9 +221,9 @@ describe('unknown hours', () => {
     const behind = await openContext({ reconcile: true });
     await behind.live(hour(1));
     const upUs = beginUs + 10 * dayUs;
-    await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + hourUs });
+    await behind.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + hourUs });
     expect(await behind.lookAt(upUs + hourUs)).toEqual([]);
-    await behind.store.completeness.markUp({ fromUs: upUs, toUs: upUs + 7 * hourUs });
+    await behind.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + 7 * hourUs });
     expect(await behind.lookAt(upUs + 7 * hourUs)).toMatchObject([{ kind: 'unknown' }]);
   });
 });

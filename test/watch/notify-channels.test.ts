@@ -212,8 +212,8 @@ describe('what is due', () => {
     expect(tries).toHaveLength(30);
     expect(tries.at(-1)).toBeGreaterThan(22 * 60);
     expect(tries.at(-1)).toBeLessThan(26 * 60);
-    const untold = await store.alerts.untold(beginUs + 30 * hourUs);
-    expect(untold.find(({ channel }) => channel === 'url')).toMatchObject({
+    const unsentDeliveries = await store.alerts.unsentDeliveries(beginUs + 30 * hourUs);
+    expect(unsentDeliveries.find(({ channel }) => channel === 'url')).toMatchObject({
       isGivenUp: true,
       error: 'It answered 500.',
     });
@@ -228,7 +228,7 @@ describe('what is due', () => {
     await raise(opened, [finding()], beginUs);
     expect(await deliverDue(opened.context, 'url', signal)).toBe(0);
     expect(waits).toEqual([35_000]);
-    const [first] = await opened.store.alerts.untold(beginUs);
+    const [first] = await opened.store.alerts.unsentDeliveries(beginUs);
     expect(first).toMatchObject({ attempts: 1, error: 'It did not end in time.' });
   });
 
@@ -266,7 +266,7 @@ describe('what is due', () => {
     const watchdog = startWatchdog(opened.context, { firstMs: 60_000, tellEveryMs: 5 });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(async () =>
-      expect(await opened.store.alerts.untold(beginUs)).toMatchObject([
+      expect(await opened.store.alerts.unsentDeliveries(beginUs)).toMatchObject([
         { channel: 'url', isGivenUp: true, error: 'No url is set up for alerts any more.' },
       ]),
     );
@@ -472,7 +472,7 @@ describe('an alert', () => {
     const store = await openStore({ dataDir, nowUs: () => 0 });
     onTestFinished(() => store.close());
     const nowUs = Date.now() * 1_000;
-    await vi.waitFor(async () => expect(await store.alerts.untold(nowUs)).toEqual([]));
+    await vi.waitFor(async () => expect(await store.alerts.unsentDeliveries(nowUs)).toEqual([]));
     await killed(third);
 
     const [one, other] = chat.requests.map(({ body }) => JSON.parse(body));

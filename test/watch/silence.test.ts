@@ -177,11 +177,11 @@ describe('an alert of silence', () => {
     const { live, store, lookAt } = await openContext();
     await live(...hourly);
     const downUntilUs = hour(weeks + 48);
-    await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + hourUs });
+    await store.completeness.recordUptime({ fromUs: downUntilUs, toUs: downUntilUs + hourUs });
     expect(await lookAt(downUntilUs + hourUs)).toEqual([]);
     const openGap = { subscription: 'alps', events: ['created'], filter: '', reason: 'It paused.' };
     await store.administration.commit({ openGap: { ...openGap, fromUs: downUntilUs + hourUs } });
-    await store.completeness.markUp({ fromUs: downUntilUs, toUs: downUntilUs + dayUs });
+    await store.completeness.recordUptime({ fromUs: downUntilUs, toUs: downUntilUs + dayUs });
     expect(await lookAt(downUntilUs + dayUs)).toEqual([]);
   });
 
@@ -190,7 +190,7 @@ describe('an alert of silence', () => {
     await live(...hourly);
     await live(hour(weeks + 12));
     expect(await look()).toHaveLength(1);
-    await store.administration.commit({ forget: 'alps' });
+    await store.administration.commit({ removeRegistration: 'alps' });
     expect(await look()).toEqual([]);
   });
 

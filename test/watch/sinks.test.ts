@@ -1,13 +1,13 @@
 /** Sinks: what is behind, what was refused, and what nothing is handed over to. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
-import type { HandingOver } from '../../src/watch/situation.ts';
+import type { DeliveryState } from '../../src/watch/situation.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
 
 /** Four notifications in the log, and a sink `bus` that wants the first two of them. */
-async function openSinks(handingOver: HandingOver = { names: ['bus'], fault: null }) {
-  const opened = await openContext({ handingOver: () => handingOver });
+async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault: null }) {
+  const opened = await openContext({ deliveryState: () => deliveryState });
   const { store, lookAt } = opened;
   for (const number of [1, 2, 3, 4]) {
     await store.accept(delivery(notification(number), { receivedAtUs: beginUs }));
@@ -24,7 +24,7 @@ async function openSinks(handingOver: HandingOver = { names: ['bus'], fault: nul
     const alerts = await lookAt(beginUs + minutes * minuteUs);
     return alerts.map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
   };
-  return { ...opened, handingOver, queue, settle, at };
+  return { ...opened, deliveryState, queue, settle, at };
 }
 
 const refused = (id: number) =>
@@ -37,7 +37,7 @@ describe('a sink that does not take what is new', () => {
     expect(await at(15)).toEqual([]);
     expect(await at(16)).toEqual(['sink bus warning']);
     expect(await at(361)).toEqual(['sink bus critical']);
-    await settle((id) => ({ id, outcome: 'taken' }));
+    await settle((id) => ({ id, outcome: 'acknowledged' }));
     expect(await at(362)).toEqual([]);
   });
 
@@ -48,7 +48,7 @@ describe('a sink that does not take what is new', () => {
       const from = { sink: 'bus', replayId: null, after: position - 1, upTo: position };
       await store.sinks.enqueue({ ...from, items, atUs: beginUs + minutes * minuteUs });
     };
-    const taken = () => settle((id) => ({ id, outcome: 'taken' }));
+    const taken = () => settle((id) => ({ id, outcome: 'acknowledged' }));
     await queue(1, ['product-1']);
     expect(await at(14)).toEqual([]);
     expect(await at(16)).toEqual(['sink bus warning']);
@@ -128,24 +128,27 @@ describe('a sink that nothing is handed over to', () => {
   });
 
   it('is told at once, and once for all, where sinks cannot be started', async () => {
-    const handingOver: { names: string[] | null; fault: string | null } = {
+    const deliveryState: { names: string[] | null; fault: string | null } = {
       names: null,
       fault: 'The file earshot.config.ts has a fault: sinks.bus names no target.',
     };
-    const { at, queue, lasting } = await openSinks(handingOver);
+    const { at, queue, lasting } = await openSinks(deliveryState);
     await queue(4, ['product-1']);
     expect(await at(1)).toEqual(['sink  warning']);
-    expect((await lasting())[0]?.evidence[0]).toBe(handingOver.fault);
+    expect((await lasting())[0]?.evidence[0]).toBe(deliveryState.fault);
     expect(await at(60)).toEqual(['sink  warning']);
     expect(await at(1 + 361)).toEqual(['sink  critical']);
-    Object.assign(handingOver, { names: ['bus'], fault: null });
+    Object.assign(deliveryState, { names: ['bus'], fault: null });
     expect(await at(363)).toEqual(['sink bus critical']);
   });
 });
 
 describe('a sink that is no longer set up', () => {
   it('is an alert while something waits for it, with the command that gives it up', async () => {
-    const { at, queue, lasting, store, handingOver } = await openSinks({ names: [], fault: null });
+    const { at, queue, lasting, store, deliveryState } = await openSinks({
+      names: [],
+      fault: null,
+    });
     await queue(1, ['product-1']);
     expect(await at(0)).toEqual(['sink bus warning']);
     expect((await lasting())[0]).toMatchObject({
@@ -155,7 +158,7 @@ describe('a sink that is no longer set up', () => {
     expect(await at(24 * 60)).toEqual(['sink bus warning']);
     await store.sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs: beginUs });
     expect(await at(25 * 60)).toEqual([]);
-    expect(handingOver.names).toEqual([]);
+    expect(deliveryState.names).toEqual([]);
   });
 
   it('says so of its dead letters', async () => {
@@ -174,12 +177,12 @@ describe('a sink that is no longer set up', () => {
 const reason = 'sinks.bus.secretFile: /etc/earshot/gone cannot be read (ENOENT).';
 
 it('is told at once under its name, grows critical, hides its dead letters not, and is over when it is sound', async () => {
-  const handingOver: HandingOver = {
+  const deliveryState: DeliveryState = {
     names: ['act', 'bus'],
     faults: new Map([['bus', reason]]),
     fault: null,
   };
-  const { queue, settle, at, lasting } = await openSinks(handingOver);
+  const { queue, settle, at, lasting } = await openSinks(deliveryState);
   await queue(4, [], 'act');
   await queue(4, ['product-1']);
   await settle(refused);
@@ -188,13 +191,13 @@ it('is told at once under its name, grows critical, hides its dead letters not, 
   expect(alert?.cause).toBe('Nothing is delivered to the sink bus.');
   expect(alert?.evidence[0]).toBe(reason);
   expect(await at(1 + 361)).toContain('sink bus critical');
-  handingOver.faults = new Map();
+  deliveryState.faults = new Map();
   expect(await at(363)).toEqual(['sink-refused bus warning']);
 });
 
 it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
-  const handingOver: HandingOver = { names: ['act'], fault: null, rejected: reason };
-  const { look } = await openContext({ handingOver: () => handingOver });
+  const deliveryState: DeliveryState = { names: ['act'], fault: null, rejected: reason };
+  const { look } = await openContext({ deliveryState: () => deliveryState });
   expect(await look()).toMatchObject([
     {
       kind: 'sink',
@@ -203,6 +206,6 @@ it('a changed file that is rejected is an alert with its reason, until it is fix
       evidence: [reason, expect.stringContaining('continues with the last valid version')],
     },
   ]);
-  handingOver.rejected = null;
+  deliveryState.rejected = null;
   expect(await look()).toEqual([]);
 });

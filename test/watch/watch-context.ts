@@ -86,7 +86,7 @@ export async function openContext(
     ...portsOf(store),
     probes: quiet,
     lifetimes: () => null,
-    handingOver: () => ({ names: null, fault: null }),
+    deliveryState: () => ({ names: null, fault: null }),
     channels: ['url'],
     tell: async (_channel, message) => void told.push(message),
     nowUs: () => nowUs,
@@ -127,7 +127,7 @@ export async function openContext(
     },
     lasting,
     live: async (toUs, pushedAtUs = []) => {
-      await store.completeness.markUp({ fromUs: beginUs, toUs });
+      await store.completeness.recordUptime({ fromUs: beginUs, toUs });
       await Promise.all(
         pushedAtUs.map((receivedAtUs) => {
           number += 1;

@@ -160,7 +160,7 @@ describe('a subscription', () => {
     const { store, lookAt } = await openContext({ maintenance: true }, [paused]);
     const upUs = beginUs + 3 * dayUs;
     const at = async (minutes: number) => {
-      await store.completeness.markUp({ fromUs: upUs, toUs: upUs + minutes * minuteUs });
+      await store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + minutes * minuteUs });
       return (await lookAt(upUs + minutes * minuteUs)).map(({ kind }) => kind);
     };
     expect(await at(0.5)).toEqual([]);

@@ -11,7 +11,7 @@ import { defineCommand, withParts } from '../command.ts';
 import { limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { isoTime, painter, wrapText, writeJson, writeOut } from '../output.ts';
-import { alertTellers } from '../start/watchdog.ts';
+import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts, each with its cause and what to do.',
@@ -56,7 +56,7 @@ function showAlerts(io: Io, { all = false, limit, json }: AlertFlags): Promise<v
     else await printAlerts(io, alerts, all);
     // In each form: without these, an empty list would be no proof.
     await reportUnwatched(io, completeness);
-    reportUnsent(io, await stored.untold(io.nowUs()));
+    reportUnsent(io, await stored.unsentDeliveries(io.nowUs()));
   });
 }
 
@@ -88,7 +88,7 @@ async function reportUnwatched(
 
 /** Tries every channel. Rejects with what those say that fail. */
 async function sendTest(io: Io): Promise<void> {
-  const { channels, tell } = alertTellers(loadConfig(io, watchSections), io);
+  const { channels, tell } = alertSenders(loadConfig(io, watchSections), io);
   if (channels.length === 0) {
     throw new AppError('configuration', 'There is no channel to test.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
@@ -133,9 +133,9 @@ const channelNames = { url: 'EARSHOT_ALERT_URL', command: 'EARSHOT_ALERT_COMMAND
 
 function reportUnsent(
   { stderr }: Pick<Io, 'stderr'>,
-  untold: readonly (AlertDelivery & { isGivenUp: boolean })[],
+  unsentDeliveries: readonly (AlertDelivery & { isGivenUp: boolean })[],
 ): void {
-  for (const { alert, channel, error, isGivenUp } of untold) {
+  for (const { alert, channel, error, isGivenUp } of unsentDeliveries) {
     // One that waits for its first attempt is no news.
     if (error === null) continue;
     const state = isGivenUp ? 'and is not retried' : 'and is retried';

@@ -12,8 +12,8 @@ import {
   backupName,
   createBackupProgress,
   isKeptFile,
-  makeRememberedBackup,
-  type RememberedBackup,
+  makeRecordedBackup,
+  type RecordedBackup,
 } from '../backup-files.ts';
 import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
@@ -81,7 +81,7 @@ interface BackupFlags {
 async function runBackup(io: Io & { version: string }, flags: BackupFlags): Promise<void> {
   const config = loadConfig(io, [...dataSections, 'backup']);
   const progress = createBackupProgress(io);
-  const made = await makeRememberedBackup(
+  const made = await makeRecordedBackup(
     {
       place: config,
       ...targetOf(flags, config, io),
@@ -91,7 +91,7 @@ async function runBackup(io: Io & { version: string }, flags: BackupFlags): Prom
       onProgress: progress.show,
       signal: io.signal,
     },
-    { nowUs: io.nowUs, remember: (run) => remember(io, run) },
+    { nowUs: io.nowUs, record: (run) => remember(io, run) },
   ).finally(progress.done);
   await tell(io, made, flags);
 }
@@ -129,7 +129,7 @@ async function remember(io: Io, run: BackupRun): Promise<void> {
   }
 }
 
-async function tell(io: Io, made: RememberedBackup, { json }: BackupFlags): Promise<void> {
+async function tell(io: Io, made: RecordedBackup, { json }: BackupFlags): Promise<void> {
   const { run, bytes, notifications, lastPosition, files } = made;
   const { file, startedAtUs, endedAtUs } = run;
   if (json) {

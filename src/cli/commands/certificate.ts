@@ -5,7 +5,7 @@ import { type Config, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { AcmeContext } from '../../tls/acme/order.ts';
 import type { Renewal } from '../../tls/acme/renew.ts';
 import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
@@ -104,7 +104,7 @@ async function withAcmeContext<Value>(
   io: Io,
   work: (
     context: AcmeContext,
-    takeLock: ReturnType<typeof createTakeLock>,
+    acquireLock: ReturnType<typeof createAcquireLock>,
     parts: Acme,
   ) => Promise<Value>,
 ): Promise<Value> {
@@ -128,7 +128,7 @@ async function withAcmeContext<Value>(
     signal,
   });
   try {
-    return await work(context, createTakeLock(dataDir), parts);
+    return await work(context, createAcquireLock(dataDir), parts);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new AppError('cancelled', 'Interrupted. The next attempt continues the order.');
@@ -140,10 +140,10 @@ async function withAcmeContext<Value>(
 /** Rejects with the errors of `renew`, and with `cancelled` on interruption. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
-  const renewal = await withAcmeContext(config, io, (context, takeLock, { renew }) =>
+  const renewal = await withAcmeContext(config, io, (context, acquireLock, { renew }) =>
     renew(context, {
       when: force === true ? 'anyway' : 'asked',
-      takeLock,
+      acquireLock,
       lockWaitMs,
       onIssued: () => undefined,
     }),
@@ -272,20 +272,24 @@ async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
-  const shown = await withAcmeContext({ acme, ...place }, io, async (context, takeLock, parts) => {
-    const explained = (error: unknown) => {
-      throw parts.explainFailure(error, acme);
-    };
-    const terms = await readTerms(context, parts).catch(explained);
-    io.stderr.write(`Terms of service: ${terms ?? 'none'}\n`);
-    if (!acmeAgreed) {
-      throw new AppError('configuration', 'The test needs your agreement to the terms.', {
-        advice: 'Read the terms, set EARSHOT_ACME_AGREE=yes, and run the command again.',
-      });
-    }
-    const release = await parts.takeTurn(context, { takeLock, lockWaitMs });
-    return parts.rehearse(context).catch(explained).finally(release);
-  });
+  const shown = await withAcmeContext(
+    { acme, ...place },
+    io,
+    async (context, acquireLock, parts) => {
+      const explained = (error: unknown) => {
+        throw parts.explainFailure(error, acme);
+      };
+      const terms = await readTerms(context, parts).catch(explained);
+      io.stderr.write(`Terms of service: ${terms ?? 'none'}\n`);
+      if (!acmeAgreed) {
+        throw new AppError('configuration', 'The test needs your agreement to the terms.', {
+          advice: 'Read the terms, set EARSHOT_ACME_AGREE=yes, and run the command again.',
+        });
+      }
+      const release = await parts.takeTurn(context, { acquireLock, lockWaitMs });
+      return parts.rehearse(context).catch(explained).finally(release);
+    },
+  );
   const authority = new URL(directoryUrl).host;
   io.stdout.write(
     shown === 'issued'

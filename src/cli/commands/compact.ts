@@ -3,7 +3,7 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
@@ -40,7 +40,7 @@ const restMs = 20;
 async function compact(io: Io & Pick<Parts, 'store'>, { json }: { json?: true }): Promise<void> {
   const { store, signal } = io;
   const place = loadConfig(io, dataSections);
-  const release = await createTakeLock(place.dataDir)('compact', { waitMs: lockWaitMs, signal });
+  const release = await createAcquireLock(place.dataDir)('compact', { waitMs: lockWaitMs, signal });
   const progress = createProgressLine(io.stderr);
   try {
     const bytesBefore = await fileBytes(store);

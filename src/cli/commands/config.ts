@@ -14,7 +14,7 @@ import {
 } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
-import { usualReserveBytes } from '../../store/engine/disk-limit.ts';
+import { defaultReserveBytes } from '../../store/engine/disk-limit.ts';
 import { defineCommand } from '../command.ts';
 import { dataDirOf } from '../flags.ts';
 import type { Io } from '../io.ts';
@@ -108,7 +108,7 @@ function settingOf(
 
 /** Depends on the size of the disk; null where that is not known. */
 function usualReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null {
-  const bytes = usualReserveBytes(dataDir || variables.EARSHOT_DATA_DIR.default);
+  const bytes = defaultReserveBytes(dataDir || variables.EARSHOT_DATA_DIR.default);
   return bytes === null ? null : sizeText(bytes);
 }
 

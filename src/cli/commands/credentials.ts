@@ -30,9 +30,11 @@ Example:
   $ earshot credentials create`,
   run: async (io: Io, flags: { fromVariables?: true }) => {
     const config = loadConfig(io, accountSections);
-    const { createTakeLock } = await import('../../store/engine/locks.ts');
+    const { createAcquireLock } = await import('../../store/engine/locks.ts');
     // Two first runs at the same moment must not overwrite each other's pair.
-    const release = await createTakeLock(config.dataDir)('subscriptions', { waitMs: lockWaitMs });
+    const release = await createAcquireLock(config.dataDir)('subscriptions', {
+      waitMs: lockWaitMs,
+    });
     try {
       await create(config, flags, io);
     } finally {

@@ -73,7 +73,7 @@ export async function runDoctor(
     ...endpoint.endpointSteps(settings, io),
     ...account.accountSteps(settings, io),
     ...endpoint.inferenceSteps(settings, io),
-    ...endpoint.handOverSteps(settings, io),
+    ...endpoint.deliverySteps(settings, io),
   ];
   const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };

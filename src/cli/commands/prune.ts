@@ -6,18 +6,18 @@ import { keptAge, keptSize } from '../../config/values.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type {
-  Keep,
-  LogHolder,
   LogSize,
   Prunable,
+  PruneBlocker,
   PrunePhase,
   PruneRequest,
+  Retention,
 } from '../../domain/pruning.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
 import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { removeLeftovers } from '../../store/leftovers.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
@@ -95,24 +95,24 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   if (reader !== undefined) {
     return withParts(io, ['store'], ({ store }) => forgetReader({ ...io, store }, reader, flags));
   }
-  const wish: PruneRequest = {
+  const request: PruneRequest = {
     keep: keepOf(flags, config),
-    withHeld: flags.quarantine === true,
+    withQuarantined: flags.quarantine === true,
     freeShare: 0,
     nowUs: io.nowUs(),
   };
   if (flags.dryRun) {
     return withParts(io, ['reader'], async ({ reader }) => {
-      const found = await tellPrunable(io, reader, wish, flags);
+      const found = await tellPrunable(io, reader, request, flags);
       if (flags.json) await printJson(io.stdout, toPruneJson(found, null), 'line');
     });
   }
   requireDatabase(config.dataDir);
   await removeLeftovers(config.dataDir);
   await withParts(io, ['store'], async ({ store }) => {
-    const found = await tellPrunable(io, store, wish, flags);
+    const found = await tellPrunable(io, store, request, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);
-    const removed = await remove(io, { config, store, wish, found });
+    const removed = await remove(io, { config, store, request, found });
     if (flags.json) await printJson(io.stdout, toPruneJson(found, removed), 'line');
     else io.stderr.write(prunedText(removed, await store.pruning.logSize()));
   });
@@ -122,7 +122,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
 function keepOf(
   { olderThan, toSize }: PruneFlags,
   { keep }: DataConfig & Pick<Config, 'keep'>,
-): Keep {
+): Retention {
   if (olderThan !== undefined || toSize !== undefined) {
     return { ageUs: olderThan ?? null, bytes: toSize ?? null };
   }
@@ -136,22 +136,23 @@ function keepOf(
 async function tellPrunable(
   io: Io,
   { pruning }: Pick<StoreReader, 'pruning'>,
-  wish: PruneRequest,
+  request: PruneRequest,
   { json }: PruneFlags,
 ): Promise<Prunable> {
-  const found = await pruning.prunable(wish);
-  if (!json) io.stderr.write(previewText(found, await pruning.logSize(), wish.keep.bytes !== null));
+  const found = await pruning.prunable(request);
+  if (!json)
+    io.stderr.write(previewText(found, await pruning.logSize(), request.keep.bytes !== null));
   return found;
 }
 
 /** Rejects with `cancelled` when the user ends it, and with `conflict` while another program prunes. */
 async function remove(
   { stderr, signal }: Io,
-  deps: { config: DataConfig; store: Store; wish: PruneRequest; found: Prunable },
+  deps: { config: DataConfig; store: Store; request: PruneRequest; found: Prunable },
 ): Promise<Removed> {
-  const { config, store, wish, found } = deps;
+  const { config, store, request, found } = deps;
   const { pruning } = store;
-  const release = await createTakeLock(config.dataDir)('prune', { waitMs: 0 });
+  const release = await createAcquireLock(config.dataDir)('prune', { waitMs: 0 });
   const progress = createProgressLine(stderr);
   const fileBytes = async () => {
     const { usedBytes, freeBytes } = await pruning.logSize();
@@ -164,7 +165,7 @@ async function remove(
       if (phase === 'space') progress.show(`Giving space back: ${sizeText(space)}`);
       else progress.show(`Removing: ${whole(notifications)} of ${whole(all)}`);
     };
-    const pruned = await pruneLog(wish, { pruning, pause, signal, onStep });
+    const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
     const onPruned = (events: number) =>
       progress.show(`Product index: ${counted(events, 'event')} taken out`);
@@ -260,7 +261,7 @@ async function forgetReader(
   options: { yes?: true },
 ): Promise<void> {
   const { pruning } = io.store;
-  const holders = await pruning.logHolders();
+  const holders = await pruning.pruneBlockers();
   const reader = holders.find((one) => one.kind === 'cursor' && one.key === key);
   if (reader === undefined) {
     const known = holders.filter(({ kind }) => kind === 'cursor').map((one) => one.key);
@@ -274,18 +275,18 @@ async function forgetReader(
     throw new AppError('conflict', `There still is: ${holderText(left)}.`, { advice });
   }
   await confirm(io, `Forget the place of ${holderText(reader)}?`, options);
-  await pruning.forgetReader(key);
+  await pruning.removeReader(key);
   io.stderr.write(`Forgotten. Where ${key} reads again, it is as if for the first time.\n`);
 }
 
 /** Such as `reader downloads, at position 1,200 since 2026-01-03 …`. */
-export function holderText({ name, position, sinceUs }: LogHolder): string {
+export function holderText({ name, position, sinceUs }: PruneBlocker): string {
   const since = sinceUs === null ? '' : ` since ${shortDateUs(sinceUs)}`;
   return `${name}, at position ${whole(Math.max(position, 0))}${since}`;
 }
 
 /** What lets it move on, and what gives it up. */
-const holderHints: Record<LogHolder['kind'], (key: string) => string> = {
+const holderHints: Record<PruneBlocker['kind'], (key: string) => string> = {
   cursor: (key) => `${readOn(key)}; \`earshot prune --forget-reader ${key}\` gives its place up.`,
   index: () => '`earshot start` and `earshot query products` go on with it.',
   waiting: (key) =>

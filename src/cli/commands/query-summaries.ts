@@ -160,10 +160,10 @@ function colourOf({ state, text }: SummaryRow): 'red' | 'yellow' | 'dim' {
 }
 
 function stateOf(row: SummaryRow, nowUs: number): string {
-  const { state, text, nextTryAtUs } = row;
+  const { state, text, nextAttemptAtUs } = row;
   if (isQueued(row, nowUs)) return 'queued';
-  if (state === 'waiting' && nextTryAtUs !== null) {
-    return `waiting, next retry ${shortDateUs(nextTryAtUs)} UTC`;
+  if (state === 'waiting' && nextAttemptAtUs !== null) {
+    return `waiting, next retry ${shortDateUs(nextAttemptAtUs)} UTC`;
   }
   if (text === null || state === 'asking') return state;
   if (text.model === null) return `${state}, without a model`;
@@ -172,10 +172,10 @@ function stateOf(row: SummaryRow, nowUs: number): string {
 
 /** Returns true if the summary is due and only waits for others before it. */
 function isQueued(
-  { state, nextTryAtUs }: Pick<SummaryRow, 'state' | 'nextTryAtUs'>,
+  { state, nextAttemptAtUs }: Pick<SummaryRow, 'state' | 'nextAttemptAtUs'>,
   nowUs: number,
 ): boolean {
-  return state === 'waiting' && nextTryAtUs !== null && nextTryAtUs <= nowUs;
+  return state === 'waiting' && nextAttemptAtUs !== null && nextAttemptAtUs <= nowUs;
 }
 
 /** Reports the exhausted limit and its end, from the summary that reached it; empty without one. */
@@ -185,10 +185,11 @@ async function queueNote(
   nowUs: number,
 ): Promise<string> {
   if (!(await isSpent(summaries, budget, nowUs))) return '';
-  for await (const { error, attempts, nextTryAtUs } of summaries.find({ state: 'waiting' })) {
+  for await (const { error, attempts, nextAttemptAtUs } of summaries.find({ state: 'waiting' })) {
     // A summary that waits for the budget has no failed attempt.
-    if (error === null || attempts > 0 || nextTryAtUs === null || nextTryAtUs <= nowUs) continue;
-    return `Queued summaries wait for the budget: ${error} Next attempt: ${shortDateUs(nextTryAtUs)} UTC.\n`;
+    if (error === null || attempts > 0 || nextAttemptAtUs === null || nextAttemptAtUs <= nowUs)
+      continue;
+    return `Queued summaries wait for the budget: ${error} Next attempt: ${shortDateUs(nextAttemptAtUs)} UTC.\n`;
   }
   return '';
 }

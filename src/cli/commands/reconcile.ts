@@ -10,11 +10,11 @@ import {
   type TimeWindow,
   tasksOf,
 } from '../../reconcile/tasks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
-import { type Closers, createClosers, takeLockPatiently } from '../closers.ts';
+import { type Closers, createClosers, waitForLock } from '../closers.ts';
 import { defineCommand, withParts } from '../command.ts';
 import {
   addHiddenAlias,
@@ -100,7 +100,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
       const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
-      closers.add(await takeLockPatiently(createTakeLock(config.dataDir), 'reconcile', lock));
+      closers.add(await waitForLock(createAcquireLock(config.dataDir), 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
       const deps = { config, store, flags, tasks, output, closers, clock };
       const reports = await compare(io, deps).finally(closers.closeAll);
@@ -142,13 +142,13 @@ async function wholeWindow(
   { fromUs, toUs }: TimeWindow,
   { stderr }: Pick<Io, 'stderr'>,
 ): Promise<TimeWindow> {
-  const wholeSinceUs = await completeness.wholeSinceUs();
-  if (fromUs >= wholeSinceUs) return { fromUs, toUs };
-  const since = `${shortDateUs(wholeSinceUs)} (UTC)`;
+  const unprunedSinceUs = await completeness.unprunedSinceUs();
+  if (fromUs >= unprunedSinceUs) return { fromUs, toUs };
+  const since = `${shortDateUs(unprunedSinceUs)} (UTC)`;
   const pruned = `Notifications before ${since} were pruned and are not fetched again`;
-  if (toUs <= wholeSinceUs) throw new AppError('usage', `${pruned}. Use a later --until.`);
+  if (toUs <= unprunedSinceUs) throw new AppError('usage', `${pruned}. Use a later --until.`);
   stderr.write(`${pruned}: the comparison starts there.\n`);
-  return { fromUs: wholeSinceUs, toUs };
+  return { fromUs: unprunedSinceUs, toUs };
 }
 
 /** Plans the comparison. Rejects with `configuration` if no subscription was ever registered. */
@@ -186,7 +186,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   await catchUpIndex({ ...place, signal });
   signal.throwIfAborted();
   const log = createLogger(io, 'error');
-  const indexing = startIndexing({ ...place, log, besideIntake: false });
+  const indexing = startIndexing({ ...place, log, duringIntake: false });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());

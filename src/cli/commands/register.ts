@@ -13,8 +13,8 @@ import { AppError } from '../../domain/app-error.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,
-  type WantedStatus,
-  wantedStatuses,
+  type RequestedStatus,
+  requestedStatuses,
 } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
@@ -33,7 +33,7 @@ import {
 } from '../register-filter.ts';
 
 interface RegisterFlags extends SubscriptionFlags {
-  status?: WantedStatus;
+  status?: RequestedStatus;
   prune?: true;
   movedFrom?: string;
   dryRun?: true;
@@ -48,7 +48,7 @@ export const registerCommand = defineCommand('register', {
   description: 'Make the catalogue account hold the subscriptions you want.',
   flags: (command) =>
     addSubscriptionFlags(command)
-      .addOption(new Option('--status <status>', 'running or paused').choices(wantedStatuses))
+      .addOption(new Option('--status <status>', 'running or paused').choices(requestedStatuses))
       .option('--prune', 'delete those of ours that are no longer wanted')
       .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
       .option('--dry-run', 'show the plan, change nothing')

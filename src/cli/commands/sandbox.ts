@@ -4,7 +4,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import type { AttemptFailure } from '../../sandbox/delivery/dispatcher.ts';
 import { noFaults } from '../../sandbox/delivery/faults.ts';
-import { demoProject, otherProject } from '../../sandbox/knobs.ts';
+import { demoProject, otherProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { defineCommand } from '../command.ts';
@@ -144,13 +144,13 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   const running = await startSandbox({
     ...options,
     onAttempt: (failure) => {
-      if (failure === null || failure.isPlayed || failures.has(failure.text)) return;
+      if (failure === null || failure.isInjected || failures.has(failure.text)) return;
       failures.add(failure.text);
       const advice = adviceFor(failure);
       tell(paint('yellow', `not delivered yet: ${printable(failure.text)}. ${advice}`));
     },
     onSettled: ({ outcome, event, productName, reason }, failure) => {
-      if (failure?.isPlayed === false) lostUnplanned += 1;
+      if (failure?.isInjected === false) lostUnplanned += 1;
       const mark =
         outcome === 'delivered' ? paint('green', 'delivered') : paint('red', 'lost     ');
       const name = printable(productName);

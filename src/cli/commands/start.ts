@@ -10,7 +10,7 @@ import { startSystemdNotices } from '../systemd.ts';
 
 export const startCommand = defineCommand('start', {
   description: 'Serve the endpoint: receive notifications and store them.',
-  help: `Settings are environment variables, or lines of a file .env: see docs/configuration.md.
+  help: `Settings are environment variables, or lines of a file .env: see docs/reference/configuration.md.
 With the account's variables and EARSHOT_PUBLIC_URL it also maintains what \`register\` registered.
 It compares the log with the catalogue, fetches what no push told of, watches for what goes wrong,
 and hands notifications over to the sinks of earshot.config.ts.

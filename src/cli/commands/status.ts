@@ -25,7 +25,7 @@ import {
 import { printable } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
-import type { HandingOver } from '../../watch/situation.ts';
+import type { DeliveryState } from '../../watch/situation.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import type { Io } from '../io.ts';
@@ -126,7 +126,7 @@ async function sourcesOf(
 ): Promise<StatusSources> {
   const { serve, summary, backup, comparison, store, version, ...place } = settings;
   const { dataDir } = place;
-  const handingOver = await sinksOf(io.workingDir);
+  const deliveryState = await sinksOf(io.workingDir);
   // Without the certificate's settings, the disk is all that can be checked.
   const tls = serve?.tls ?? { kind: 'off' };
   // Nothing is written: whether that works is asked of the receiver.
@@ -138,9 +138,9 @@ async function sourcesOf(
     behindProxy: serve?.tls.kind === 'off',
     probes: serve === undefined ? { ...probes, certificate: unset } : probes,
     receiver: serve === undefined ? unset : () => receiverOf(serve, store, io),
-    beside: () => ({
+    backgroundJobs: () => ({
       version,
-      handingOver: () => handingOver,
+      deliveryState: () => deliveryState,
       summaryMode: () => (summary === undefined ? unset() : summaryModeOf(summary, io.workingDir)),
       backupEveryHours: (backup?.folder ?? null) === null ? null : (backup?.everyHours ?? null),
       comparisonOff: comparison === undefined ? unreadable : comparisonOff(comparison),
@@ -165,7 +165,7 @@ async function refuseUnusable(store: Pick<StoreReader, 'lastPosition'>): Promise
 }
 
 /** As the receiver would set them up. */
-async function sinksOf(workingDir: string): Promise<HandingOver> {
+async function sinksOf(workingDir: string): Promise<DeliveryState> {
   try {
     const { definitions, faulty } = await loadEachSink(workingDir);
     const names = [...definitions, ...faulty].map(({ name }) => name);

@@ -110,7 +110,7 @@ function watchReceiver(
   const watched = {
     dataDir,
     tls: { kind: 'files', cert: files.cert, key: files.key },
-    ...{ alertUrl: null, alertCommand: null, handingOver: () => ({ names: [], fault: null }) },
+    ...{ alertUrl: null, alertCommand: null, deliveryState: () => ({ names: [], fault: null }) },
     ...{ maintenance: false, reconcile: false, backupEveryHours: null },
   } as const;
   const watchdog = serveWatchdog(receiver, watched, log, io);

@@ -2,7 +2,7 @@
 import { AppError } from '../../domain/app-error.ts';
 import { plainSummaryRule, type SummaryReader } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
-import { demoProject } from '../../sandbox/knobs.ts';
+import { demoProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { collectJobs, compileRules } from '../../summary/worker/collect-jobs.ts';
 import { type SummaryWorker, startSummaryWorker } from '../../summary/worker/run-summaries.ts';

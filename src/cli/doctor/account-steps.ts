@@ -25,7 +25,7 @@ import type { Finding } from '../../domain/finding.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { checkSubscriptionFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
@@ -84,8 +84,8 @@ const noAccount: Finding = {
 
 function enter({ dataDir, catalogueUrl }: AccountConfig, account: Account, io: Io) {
   const { nowUs, fetch, random } = io;
-  const takeLock = createTakeLock(dataDir);
-  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, takeLock });
+  const acquireLock = createAcquireLock(dataDir);
+  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
   const timing = { totalTimeoutMs: catalogueTimeoutMs };
   const client = createSubscriptionClient({ catalogueUrl, tokens, fetch, random, timing });
   return { account, tokens, client };

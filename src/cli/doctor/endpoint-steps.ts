@@ -230,7 +230,7 @@ export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
 }
 
 /** The findings about sinks are called `sink <name>`. */
-export function handOverSteps(settings: DoctorSettings, io: Io): Step[] {
+export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
   const { sinks, faultySinks, watch, inFile } = settings;
   const findProgram = createFindProgram(io);
   const { signal } = io;

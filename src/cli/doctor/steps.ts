@@ -148,7 +148,7 @@ export async function readDoctorSettings(
 const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which are made from the product index, but EARSHOT_INDEX is off. Set it to on, or take the rules out.`;
 
 /** What to do about a problem that does not say so itself. */
-const inVariables = 'All variables: docs/configuration.md.';
+const inVariables = 'All variables: docs/reference/configuration.md.';
 
 export const fixInFile = `Fix it in ${subscriptionsFileName}.`;
 

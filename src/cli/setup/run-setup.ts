@@ -10,7 +10,7 @@ import { followLog } from '../../domain/streams.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { writeOwnerOnly } from '../../host/files.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { newCredentials } from '../account.ts';
 import { runDoctor } from '../commands/doctor.ts';
 import { register } from '../commands/register.ts';
@@ -72,7 +72,7 @@ export async function runSetup(
     );
   }
   const dropped = Object.keys(before).filter((name) => !(name in settings));
-  const header = 'Written by `earshot setup`. All variables: docs/configuration.md.';
+  const header = 'Written by `earshot setup`. All variables: docs/reference/configuration.md.';
   const plan = { folder: io.workingDir, settings, dropped, header, farewell: stopped };
   await install(io, { ...plan, flags, version });
 }
@@ -165,7 +165,7 @@ async function confirmChange(io: Io, path: string, { force, yes }: SetupFlags): 
 async function createCredentials(io: Io, dataDir: string): Promise<void> {
   const { EARSHOT_ENDPOINT_USERNAME: fromVariables } = io.env;
   if (fromVariables !== undefined || readCredentialsFile(dataDir) !== null) return;
-  const release = await createTakeLock(dataDir)('subscriptions', { waitMs: 10_000 });
+  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 10_000 });
   try {
     if (readCredentialsFile(dataDir) !== null) return;
     await writeCredentialsFile(dataDir, [newCredentials(io)]);

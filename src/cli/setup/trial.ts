@@ -10,7 +10,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import { makeDirectory } from '../../host/files.ts';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
-import { demoProject } from '../../sandbox/knobs.ts';
+import { demoProject } from '../../sandbox/live-settings.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { openStoreReader } from '../../store/store.ts';

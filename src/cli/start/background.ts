@@ -14,7 +14,7 @@ import type { Io } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface BackgroundConfig extends StartConfig {
-  /** Of earshot. */
+  /** Version of earshot. */
   version: string;
 }
 
@@ -49,13 +49,12 @@ export async function startBackgroundJobs(
     const round = () => maintenanceRound(account, store, io);
     started('maintenance', startMaintenance({ round, log, random: io.random }));
   }
-  const whyNotCompared = comparisonOff(settings);
-  if (whyNotCompared === null) {
+  const comparisonOffReason = comparisonOff(settings);
+  if (comparisonOffReason === null) {
     const { startReconcile } = await import('./reconcile.ts');
     started('reconcile', startReconcile(parts, settings, io));
   } else {
-    const reason = whyNotCompared;
-    log.info({ reason }, 'the log is not compared with the catalogue automatically');
+    log.info({ reason: comparisonOffReason }, 'automatic comparison with the catalogue disabled');
   }
   startStorageJobs(loaded, started, { parts, settings, io });
   const backupEveryHours = backup.folder === null ? null : backup.everyHours;
@@ -63,22 +62,22 @@ export async function startBackgroundJobs(
   const summaries = await loaded.serveSummaries(receiver, rules, log, io);
   started('summaries', summaries);
   const sinks = started('sinks', await loaded.serveSinks(receiver, { dataDir }, log, io));
-  const handingOver = () => ({ ...sinks.handingOver(), rejected: config.rejected() });
+  const deliveryState = () => ({ ...sinks.deliveryState(), rejected: config.rejected() });
   const watched = {
     ...settings,
-    reconcile: whyNotCompared === null,
+    reconcile: comparisonOffReason === null,
     maintenance: account !== null,
-    handingOver,
+    deliveryState,
     backupEveryHours,
   };
   started('watchdog', loaded.serveWatchdog(receiver, watched, log, io));
   const mode = createMode(() => loaded.summaryModeOf(summary, io.workingDir));
-  receiver.tellBeside({
+  receiver.setBackgroundJobs({
     version,
-    handingOver,
+    deliveryState,
     summaryMode: mode.current,
     backupEveryHours,
-    comparisonOff: whyNotCompared,
+    comparisonOff: comparisonOffReason,
   });
   config.start(async (file) => {
     await sinks.change(file);
@@ -88,7 +87,7 @@ export async function startBackgroundJobs(
   started('configuration file', config);
 }
 
-/** Loads the code of the background jobs, which other commands do not need. */
+/** Loads the code of the background jobs only where it is used: other commands start faster. */
 async function loadJobs() {
   const modules = await Promise.all([
     import('./marks.ts'),
@@ -103,7 +102,7 @@ async function loadJobs() {
   return { ...marks, ...storage, ...summaries, ...context, ...watchdog, ...sinks, ...reload };
 }
 
-/** Nothing is removed, and no backup is made, unless the user has configured it. */
+/** Starts pruning, compacting and backups where the user has configured them. */
 function startStorageJobs(
   { startPruning, startCompacting, startBackups }: typeof import('./storage-jobs.ts'),
   started: (name: string, job: Job) => void,
@@ -118,11 +117,11 @@ function startStorageJobs(
   started('backups', startBackups(parts, { ...settings, ...backup, folder }, io));
 }
 
-/** The summary mode as the rules were read last. */
+/** Returns the summary mode of the rules as they were last read. */
 function createMode<Mode>(read: () => Promise<Mode>) {
   const readMode = () => {
     const mode = read();
-    // Faults of the rules have been logged; here they show in the status.
+    // Problems of the rules are logged elsewhere; the status reports them, too.
     mode.catch(() => undefined);
     return mode;
   };
@@ -133,22 +132,22 @@ function createMode<Mode>(read: () => Promise<Mode>) {
   return { reload, current: () => mode };
 }
 
-/** The account to be maintained. Null when there is none, or one whose credentials end soon; the log has the reason. */
+/** Returns the account for maintenance; logs the reason and returns null without lasting credentials. */
 function maintainedAccount(config: AccountConfig, log: Logger): CompleteAccountConfig | null {
   const complete = completeAccountConfig(config);
   const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
   if (!('missing' in complete) && reason === null) return complete;
-  log.info({ reason }, 'maintenance of the subscriptions is off');
+  log.info({ reason }, 'subscription maintenance disabled');
   return null;
 }
 
-/** Why the configured credentials do not last for maintenance; null when they do. */
+/** Returns why the configured credentials expire too soon for maintenance; null if they do not. */
 function shortLivedReason({ account }: CompleteAccountConfig): string | null {
   if (account.kind === 'token') {
-    return 'EARSHOT_ACCESS_TOKEN ends after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+    return 'EARSHOT_ACCESS_TOKEN expires after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
   }
   if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
-    return 'EARSHOT_ACCOUNT_TOTP is a code, which is good once. Set it to the shared secret.';
+    return 'EARSHOT_ACCOUNT_TOTP is a one-time code. Set it to the shared secret.';
   }
   return null;
 }

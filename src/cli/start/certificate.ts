@@ -1,11 +1,11 @@
-/** What the public listener shows: a certificate from files, from an authority, or none at all. */
+/** Certificate of the public listener: from files, from a certificate authority, or none. */
 
 import type { ServeConfig } from '../../config/config.ts';
 import type { AcmeConfig, TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import {
   type LoadedCertificate,
   loadCertificateFiles,
@@ -14,7 +14,7 @@ import {
 } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
 
-/** Rejects with `configuration` when files that are named cannot be used. */
+/** Rejects with `configuration` if the configured files cannot be used. */
 export async function openServedCertificate(
   config: ServeConfig,
   log: Logger,
@@ -30,7 +30,7 @@ export async function openServedCertificate(
   const onChange = (listener: Pick<Listener, 'setKeyPair'>) => (changed: LoadedCertificate) => {
     latest = changed;
     listener.setKeyPair({ cert: changed.cert, key: changed.key });
-    log.info({ notAfter: changed.notAfter }, 'certificate changed; serving the new one');
+    log.info({ notAfter: changed.notAfter }, 'reloaded certificate');
     warn(changed);
   };
   const warn = (found: LoadedCertificate) => warnOfCertificate(found, config, log, io);
@@ -63,14 +63,14 @@ async function fromFiles(
           const reason = errorText(problem);
           log.error(
             { reason },
-            'the changed certificate files cannot be used; serving the old one',
+            'failed to reload certificate files; the previous certificate stays in use',
           );
         },
       }),
   };
 }
 
-/** Such a certificate is served all the same: the catalogue decides, and the log says what is wrong. */
+/** Logs problems of a certificate. It is served nevertheless: the catalogue decides. */
 function warnOfCertificate(
   certificate: LoadedCertificate,
   { publicUrl }: ServeConfig,
@@ -79,38 +79,38 @@ function warnOfCertificate(
 ): void {
   const { notAfter } = certificate;
   if (notAfter.getTime() * 1000 <= nowUs()) {
-    log.warn({ notAfter }, 'the certificate has expired; the catalogue will refuse it');
+    log.warn({ notAfter }, 'certificate has expired; the catalogue will reject it');
   }
   if (certificate.selfSigned) {
-    log.warn({}, 'the certificate is signed by itself; the catalogue will refuse it');
+    log.warn({}, 'certificate is self-signed; the catalogue will reject it');
   }
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   if (host !== undefined && !certificate.covers(host)) {
-    log.warn({ host }, 'the certificate is not valid for the name in EARSHOT_PUBLIC_URL');
+    log.warn({ host }, 'certificate is not valid for the host in EARSHOT_PUBLIC_URL');
   }
 }
 
 export interface ServedCertificate {
-  /** As a listener takes it: undefined for plain HTTP, null for HTTPS that has no certificate yet. */
+  /** Key pair for the listener: undefined for plain HTTP, null for HTTPS without a certificate yet. */
   keyPair: KeyPair | null | undefined;
   handshakeOnly?: HandshakeOnly;
-  /** What is served now: null while there is none, undefined for plain HTTP. */
+  /** Certificate in use: null while there is none, undefined for plain HTTP. */
   served(): Pick<LoadedCertificate, 'notBefore' | 'notAfter'> | null | undefined;
   /** Keeps the listener's certificate up to date from now on. */
   follow(listener: Pick<Listener, 'setKeyPair'>): { stop(): void | Promise<void> };
 }
 
-/** What tests make shorter, or know better. */
+/** Settings for tests. */
 export interface CertificateTuning {
   certificateWatchMs?: number;
-  /** Where orders are rehearsed after a failure. */
+  /** Directory of the staging authority, where orders are tested after a failure. */
   stagingUrl?: string | null;
 }
 
-/** Without `fetch`, a challenge port that another program has is never thought to be a receiver's. */
+/** Without `fetch`, a challenge port in use is never identified as that of another receiver. */
 type CertificateIo = Pick<Io, 'nowUs' | 'random' | 'newId'> & Partial<Pick<Io, 'fetch'>>;
 
-/** Where the certificate comes from, with the one that is there at the start. */
+/** Source of the certificate, with the certificate that exists at the start. */
 type Source = Omit<ServedCertificate, 'served'> & { keyPair: LoadedCertificate | null };
 
 interface Served {
@@ -119,7 +119,7 @@ interface Served {
   io: CertificateIo;
   tuning: CertificateTuning;
   onChange: (listener: Pick<Listener, 'setKeyPair'>) => (changed: LoadedCertificate) => void;
-  /** Says in the log what is wrong with a certificate. */
+  /** Logs problems of a certificate. */
   warn: (found: LoadedCertificate) => void;
 }
 
@@ -127,7 +127,7 @@ async function fromAuthority(
   settings: AcmeConfig,
   { config, log, io, tuning, onChange, warn }: Served,
 ): Promise<Source> {
-  // The ACME client and its formats take 20 MB of memory: they are loaded where they are needed.
+  // The ACME client takes 20 MB of memory, so it is loaded on demand.
   const [{ alpnAnswers, createChallengeListener, noListener }, { openAcmeContext }, renewal] =
     await Promise.all([
       import('../../tls/acme/challenge.ts'),
@@ -136,11 +136,11 @@ async function fromAuthority(
     ]);
   const stopper = new AbortController();
   const { fetch, newId } = io;
-  const asker = fetch === undefined ? null : { fetch, newId };
-  // Of two receivers on one data directory, the one that has the port answers for both.
+  const probe = fetch === undefined ? null : { fetch, newId };
+  // With two receivers on one data directory, the one with the port answers for both.
   const challengeListener =
     settings.challenge === 'http-01'
-      ? createChallengeListener(settings.httpListen, asker)
+      ? createChallengeListener(settings.httpListen, probe)
       : noListener;
   const context = openAcmeContext({
     settings,
@@ -155,7 +155,7 @@ async function fromAuthority(
   const current = await context.folder.readCertificate();
   if (current === null) {
     const authority = new URL(settings.directoryUrl).host;
-    log.info({ authority, host: settings.host }, 'there is no certificate yet; getting one');
+    log.info({ authority, host: settings.host }, 'no certificate yet; ordering one');
   } else warn(current);
   return {
     keyPair: current,
@@ -163,13 +163,13 @@ async function fromAuthority(
       ? { handshakeOnly: alpnAnswers(context.challenges) }
       : {}),
     follow: (listener) => {
-      const takeLock = createTakeLock(config.dataDir);
+      const acquireLock = createAcquireLock(config.dataDir);
       const checkEveryMs = tuning.certificateWatchMs;
       const loop = renewal.startRenewalLoop(
         {
           context,
           current,
-          takeLock,
+          acquireLock,
           onCertificate: onChange(listener),
           log,
           ...(checkEveryMs === undefined ? {} : { checkEveryMs }),

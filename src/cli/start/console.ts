@@ -1,4 +1,4 @@
-/** Opens the private listener beside the receiver; intake never depends on it. */
+/** Opens the private listener. Intake never depends on it. */
 import type { Config, ServeConfig } from '../../config/config.ts';
 import {
   type ConsoleOptions,
@@ -22,10 +22,10 @@ import type { ServedCertificate } from './certificate.ts';
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
 const username = 'earshot';
 
-/** A person and a few programs: what is more than this is no use of it. */
+/** Enough for a person and a few programs. */
 const connectionsMax = 50;
 
-/** An answer of a thousand records may need this long to be handed over when the program ends. */
+/** Time to send an answer of a thousand records at shutdown. */
 const graceMs = 2_000;
 
 type ConsoleParts = Pick<
@@ -41,7 +41,7 @@ type ConsoleParts = Pick<
   | 'log'
 >;
 
-/** Null for a port that cannot be opened: that is logged, and all else continues. */
+/** Returns null if the port cannot be opened: that is logged, and the receiver continues. */
 async function openConsole(
   config: NonNullable<Config['console']>,
   { log, ...parts }: ConsoleParts,
@@ -66,12 +66,12 @@ async function openConsole(
     listenVariable: 'EARSHOT_CONSOLE_LISTEN',
     limits: { connectionsMax },
     onBadRequest: () =>
-      problemResponse(new AppError('invalid', 'The request cannot be read.'), newId()),
+      problemResponse(new AppError('invalid', 'The request is malformed.'), newId()),
   }).catch((error: unknown) => {
     if (!isAppError(error, 'configuration')) throw error;
     log.error(
       { reason: errorText(error) },
-      'there is no private listener; notifications are taken',
+      'failed to open the private listener; intake continues',
     );
     return null;
   });
@@ -79,26 +79,26 @@ async function openConsole(
 
 interface ServedQueries {
   products: Products;
-  /** Such as `http://127.0.0.1:8080`; null where there is no private listener. */
+  /** For example `http://127.0.0.1:8080`; null without a private listener. */
   consoleUrl: string | null;
   close(): Promise<void>;
 }
 
-/** What fails here is logged: intake continues without it. */
+/** Failures are logged; intake continues without queries. */
 export async function serveQueries(
   { dataDir, diskReserveBytes, console, index }: ServeConfig,
-  asked: Omit<ConsoleParts, 'products'>,
+  parts: Omit<ConsoleParts, 'products'>,
   io: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedQueries> {
   const closers = createClosers();
   if (index) {
     const place = { dataDir, diskReserveBytes };
-    const indexing = startIndexing({ ...place, log: asked.log, besideIntake: true });
+    const indexing = startIndexing({ ...place, log: parts.log, duringIntake: true });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);
   closers.add(() => products.close());
-  const opened = console && (await openConsole(console, { ...asked, products }, io));
+  const opened = console && (await openConsole(console, { ...parts, products }, io));
   if (opened === null) return { products, consoleUrl: null, close: closers.closeAll };
   closers.add(() => opened.close(graceMs));
   const { host, port } = opened.address;
@@ -106,7 +106,7 @@ export async function serveQueries(
   return { products, consoleUrl, close: closers.closeAll };
 }
 
-/** A disk that is this slow for one small commit keeps senders waiting for too long. */
+/** Maximum time for one small commit. A slower disk delays senders for too long. */
 const writeTimeoutMs = 3_000;
 
 export function createReadiness(parts: {
@@ -127,17 +127,17 @@ async function writeFault(
   timeoutMs: number,
 ): Promise<UnreadyReason | null> {
   const done = new AbortController();
-  const late = pause(timeoutMs, done.signal).then(() => 'writer' as const);
+  const timeout = pause(timeoutMs, done.signal).then(() => 'writer' as const);
   const fault = store.checkWritable().then(
     () => null,
     () => (store.isWriterRunning() ? 'store' : 'writer'),
   );
-  const first = await Promise.race([fault, late]);
+  const first = await Promise.race([fault, timeout]);
   done.abort();
   return first;
 }
 
-/** Behind a proxy there is none to look at. */
+/** Returns null behind a proxy, which has the certificate. */
 function certificateFault(
   { served }: Pick<ServedCertificate, 'served'>,
   nowUs: number,

@@ -1,4 +1,4 @@
-/** Maintenance inside a receiver that serves: a round every few hours, and never in its way. */
+/** Maintenance of the subscriptions as a background job of the receiver. */
 import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import type { MaintenanceResult } from '../../admin/maintain.ts';
 import { noteText } from '../../admin/review.ts';
@@ -14,13 +14,13 @@ import { type Io, pause } from '../io.ts';
 
 const hourMs = 3_600_000;
 
-/** The first round waits until the endpoint should answer. */
+/** The first round waits until the endpoint is likely to answer. */
 const usual: RoundTimes = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };
 
-/** A round can be cut at any point. */
+/** Short, as a round can be interrupted at any point. */
 const stopGraceMs = 3_000;
 
-/** Starts the rounds. A round fails when maintenance of one subscription failed. */
+/** Starts the job. A round fails if maintenance of one subscription fails. */
 export function startMaintenance(options: {
   round: () => Promise<MaintenanceResult[]>;
   log: Logger;
@@ -37,31 +37,31 @@ export function startMaintenance(options: {
     {
       every: { ...usual, ...timing },
       run,
-      failed: 'maintenance failed; it is tried again, and intake goes on',
-      // A command holds the account: a rotation may take minutes.
-      busy: 'maintenance waits for another command',
+      failed: 'maintenance failed; retrying later',
+      // The lock may be held for minutes, as by a rotation.
+      busy: 'maintenance postponed: another command is changing the account',
       stopGraceMs,
     },
     { pause, random, log },
   );
 }
 
-/** One round over a store that is open: with the configuration, files and credentials of that moment. */
+/** Runs one round on an open store, with the current configuration, files and credentials. */
 export async function maintenanceRound(
   config: CompleteAccountConfig,
   store: Pick<Store, 'administration'>,
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
-  const [{ createAccountContext }, { maintain }, { createTakeLock }] = await Promise.all([
+  const [{ createAccountContext }, { maintain }, { createAcquireLock }] = await Promise.all([
     import('../account.ts'),
     import('../../admin/maintain.ts'),
     import('../../store/engine/locks.ts'),
   ]);
   const { dataDir, endpoint } = config;
   const inFile = await loadSubscriptionsFile(io.workingDir);
-  const release = await createTakeLock(dataDir)('subscriptions', { waitMs: 0 });
+  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 0 });
   try {
-    // Read under the lock: a rotation may have just ended.
+    // Read while holding the lock: a rotation may have just ended.
     const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
     const credentials = (pairs ?? endpoint.pairs).at(-1);
     if (credentials === undefined) {
@@ -70,17 +70,20 @@ export async function maintenanceRound(
       });
     }
     const context = createAccountContext(config, credentials, store, io);
-    return await maintain({ inFile }, { ...context, probe: besideReceiver(context.probe) });
+    return await maintain(
+      { inFile },
+      { ...context, probe: toleratingConnectionFault(context.probe) },
+    );
   } finally {
     release();
   }
 }
 
 /**
- * The receiver runs in this very process. That it cannot be reached from here, as behind many routers,
- * says nothing; what answers in its place, and the certificate, still do.
+ * Ignores failed connections: many routers do not let a host reach its own public address. Wrong
+ * answers and certificates are still reported.
  */
-function besideReceiver(probe: ProbeEndpoint): ProbeEndpoint {
+function toleratingConnectionFault(probe: ProbeEndpoint): ProbeEndpoint {
   return async (endpoint, credentials) => {
     const report = await probe(endpoint, credentials);
     return report.fault?.stage === 'connection' ? { ...report, fault: null } : report;
@@ -90,8 +93,9 @@ function besideReceiver(probe: ProbeEndpoint): ProbeEndpoint {
 function logResult(result: MaintenanceResult, log: Logger): void {
   const { name, status, did, notes, news, failure } = result;
   const fields = { subscription: name, status };
-  if (did !== null) log.info({ ...fields, did }, 'maintenance acted');
-  if (failure !== null) log.error({ ...fields, reason: failure }, 'maintenance could not act');
+  if (did !== null) log.info({ ...fields, did }, 'maintenance made a change');
+  if (failure !== null) log.error({ ...fields, reason: failure }, 'maintenance failed');
   if (!news) return;
-  for (const note of notes) log.warn({ ...fields, note: noteText(note) }, 'maintenance reports');
+  for (const note of notes)
+    log.warn({ ...fields, note: noteText(note) }, 'maintenance found a problem');
 }

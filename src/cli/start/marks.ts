@@ -1,4 +1,4 @@
-/** Notes which subscription was delivered to last, and with which user name, without slowing intake. */
+/** Records the last deliveries, the uptime, and counts of requests, without slowing intake. */
 import type { Administration, DeliveryMark } from '../../domain/account.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Completeness } from '../../domain/completeness.ts';
@@ -6,17 +6,17 @@ import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Outcome } from '../../receiver/app.ts';
 
-/** How long a mark may wait in memory; what a crash takes is made good by the next delivery. */
+/** Maximum age of a mark in memory. After a crash, the next delivery sets a lost mark again. */
 const deliveryIntervalMs = 2_000;
 
-/** Anyone with the password may invent names; beyond so many in one interval they are left out. */
+/** Maximum number of marks in one interval: anyone with the password can invent names. */
 const marksMax = 1_000;
 
 interface DeliveryMarks extends Job {
   note(subscription: string | null, username: string): void;
 }
 
-/** Keeps the marks in the store every few seconds, if there are any. */
+/** Stores the marks every two seconds, if there are any. */
 export function startDeliveryMarks(options: {
   administration: Pick<Administration, 'markDeliveries'>;
   nowUs: () => number;
@@ -24,20 +24,20 @@ export function startDeliveryMarks(options: {
 }): DeliveryMarks {
   const { administration, nowUs, log } = options;
   let marks = new Map<string, DeliveryMark>();
-  const keep = async () => {
+  const flush = async () => {
     if (marks.size === 0) return;
-    const kept = marks;
+    const flushed = marks;
     marks = new Map();
     try {
-      await administration.markDeliveries([...kept.values()]);
+      await administration.markDeliveries([...flushed.values()]);
     } catch (error) {
       const reason = errorText(error);
-      log.debug({ reason }, 'the times of the last deliveries could not be kept');
-      marks = new Map([...new Map([...kept, ...marks])].slice(0, marksMax));
+      log.debug({ reason }, 'failed to store the times of the last deliveries');
+      marks = new Map([...new Map([...flushed, ...marks])].slice(0, marksMax));
     }
   };
   return {
-    ...repeat(keep, deliveryIntervalMs),
+    ...repeat(flush, deliveryIntervalMs),
     note: (subscription, username) => {
       const key = `${subscription ?? ''} ${username}`;
       if (marks.size >= marksMax && !marks.has(key)) return;
@@ -48,9 +48,9 @@ export function startDeliveryMarks(options: {
 
 const uptimeIntervalMs = 60_000;
 
-/** Keeps a mark now, every minute, and when it is stopped. While marks fail, as on a full disk, nothing is taken either. */
+/** Records a heartbeat at the start, every minute, and at the stop. It fails when intake fails, as on a full disk. */
 export function startUptimeMarks(options: {
-  completeness: Pick<Completeness, 'markUp'>;
+  completeness: Pick<Completeness, 'recordUptime'>;
   nowUs: () => number;
   log: Logger;
 }): Job {
@@ -60,16 +60,16 @@ export function startUptimeMarks(options: {
   let isBroken = false;
   const mark = async () => {
     const toUs = nowUs();
-    // After a failure, a sleep of the machine, or with a clock set back, it was not up all the time in between.
+    // After a failure, a sleep of the machine, or a clock set back, the uptime has a gap.
     if (isBroken || toUs < lastUs || toUs - lastUs > 3 * uptimeIntervalMs * 1_000) fromUs = toUs;
     lastUs = toUs;
     try {
-      await completeness.markUp({ fromUs, toUs });
+      await completeness.recordUptime({ fromUs, toUs });
       isBroken = false;
     } catch (error) {
       isBroken = true;
       const reason = errorText(error);
-      log.debug({ reason }, 'that the receiver is up could not be noted');
+      log.debug({ reason }, 'failed to record heartbeat');
     }
   };
   return repeat(mark, uptimeIntervalMs, mark());
@@ -81,11 +81,11 @@ interface OutcomeSummary extends Job {
   observe(outcome: Outcome): void;
 }
 
-/** Logs one line a minute, unless nothing happened. */
+/** Logs the counts once a minute, unless nothing happened. */
 export function startOutcomeSummary(log: Logger): OutcomeSummary {
   let counts: Partial<Record<Outcome, number>> = {};
   const report = async () => {
-    if (Object.keys(counts).length > 0) log.info(counts, 'requests since the last report');
+    if (Object.keys(counts).length > 0) log.info(counts, 'requests since the previous report');
     counts = {};
   };
   return {
@@ -96,7 +96,7 @@ export function startOutcomeSummary(log: Logger): OutcomeSummary {
   };
 }
 
-/** Runs the work at the interval, one run after the other, and once more at the stop. It does not keep the process running. */
+/** Runs the work at each interval and at the stop, never twice at once. Does not keep the process alive. */
 function repeat(run: () => Promise<void>, intervalMs: number, first = Promise.resolve()): Job {
   let running = first;
   const timer = setInterval(() => {

@@ -1,7 +1,12 @@
-/** Comparing by itself, inside a receiver that serves: what is due, every few minutes, and never in its way. */
+/** Automatic comparison: compares the hours that are due, every few minutes, as a background job. */
 import type { ReconcileConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import { horizonUs, hourUs, secondLookUs, settlingUs } from '../../domain/completeness.ts';
+import {
+  comparisonHorizonUs,
+  hourUs,
+  recheckAfterUs,
+  settlingUs,
+} from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
@@ -15,12 +20,12 @@ import {
   type TaskReport,
   type TimeWindow,
 } from '../../reconcile/tasks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';
 
-/** The first round waits until pushes arrive again. */
+/** The first round waits until pushes arrive again after the start. */
 const usual: RoundTimes = {
   firstMs: 30_000,
   intervalMs: 300_000,
@@ -30,9 +35,9 @@ const usual: RoundTimes = {
 
 type ReconcileIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>;
 
-const failedText = 'the log could not be compared with the catalogue; tried again later';
+const failedText = 'failed to compare the log with the catalogue; retrying later';
 
-/** Starts the rounds. A command that compares at the moment does the work of a round. */
+/** Starts the job. A round is skipped while a command compares. */
 export function startReconcile(
   parts: ReconcileParts,
   config: ReconcileConfig,
@@ -44,8 +49,8 @@ export function startReconcile(
     {
       every: { ...usual, ...timing },
       failed: failedText,
-      takeLock: () => createTakeLock(config.dataDir)('reconcile', { waitMs: 0 }),
-      // When something could be compared, the rest is no more urgent than usual.
+      acquireLock: () => createAcquireLock(config.dataDir)('reconcile', { waitMs: 0 }),
+      // A round with partial success counts as a success: the rest waits for the next round.
       run: async (signal) => {
         round ??= createReconcileRounds(parts, config, io, signal);
         return (await round()) !== 'none';
@@ -55,7 +60,7 @@ export function startReconcile(
   );
 }
 
-/** Returns the function that does one round: it resolves with how much of the due work was compared. */
+/** Returns the function that runs one round. It resolves with the part of the due work that was compared. */
 export function createReconcileRounds(
   parts: ReconcileParts,
   config: ReconcileConfig,
@@ -65,11 +70,10 @@ export function createReconcileRounds(
   const opened = openListing(
     config,
     { ...io, signal: AbortSignal.any([io.signal, signal]) },
-    ({ cause, waitMs }) =>
-      parts.log.debug({ reason: cause, waitMs }, 'the catalogue is asked again'),
+    ({ cause, waitMs }) => parts.log.debug({ reason: cause, waitMs }, 'retrying a catalogue query'),
   );
-  const how: DueComparison = { ...opened, ownNowUs: io.nowUs, looked: { atUs: null }, signal };
-  return () => compareDue(parts, how);
+  const deps: DueComparison = { ...opened, ownNowUs: io.nowUs, lastCheck: { atUs: null }, signal };
+  return () => compareDue(parts, deps);
 }
 
 interface ReconcileParts {
@@ -79,71 +83,73 @@ interface ReconcileParts {
 }
 
 interface DueComparison extends OpenedListing {
-  /** Our own clock, by which uptimes are written. */
+  /** Local clock, by which uptimes are recorded. */
   ownNowUs: () => number;
-  /** When what may have been missed while we were away was looked at last; null since the start never. */
-  looked: { atUs: number | null };
+  /** Time of the last complete early check; null for none since the start. */
+  lastCheck: { atUs: number | null };
   signal: AbortSignal;
 }
 
-/** What ended just before a look, or was told while it ran, is looked at once more. */
-const lookedAgainUs = 5 * 60_000_000;
+/** Overlap of two early checks: covers events that arrived shortly before or during the first one. */
+const checkOverlapUs = 5 * 60_000_000;
 
-/** How much of what was due has been compared; `all` also where nothing was. */
+/** Part of the due work that was compared; `all` if nothing was due. */
 export type RoundOutcome = 'all' | 'some' | 'none';
 
-/** How often one kind's comparison may fail in a round. */
+/** Maximum number of failures of one kind in a round. */
 const failuresMax = 5;
 
 /**
- * Tells of each kind that could not be compared, and goes on with the others; behind an hour that the catalogue
- * fails at it goes on with what is later, in the same round. Rejects with the signal's reason, with `conflict`
- * when another program is in the way, and as a bug does.
+ * Logs each kind that could not be compared, and continues with the others. Skips an hour at which the catalogue
+ * fails, and continues with later hours in the same round. Rejects with the signal's reason, with `conflict`
+ * if another program holds a lock, and with unexpected errors.
  */
-async function compareDue(parts: ReconcileParts, how: DueComparison): Promise<RoundOutcome> {
-  const startedAtUs = how.nowUs();
-  const kinds = byKind(await whatIsDue(parts, how, startedAtUs));
+async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<RoundOutcome> {
+  const startedAtUs = deps.nowUs();
+  const kinds = byKind(await findDue(parts, deps, startedAtUs));
   const failed = new Map<KindRound, unknown>();
   let isAnswered = false;
-  // Every failure may take minutes: a catalogue that answers nobody gets two tries of one kind, and one of each other.
-  const isToTry = (kind: KindRound) => {
-    const most = isAnswered ? failuresMax : kind === kinds[0] ? 2 : 1;
-    return kind.failures() < most && !isFinal(failed.get(kind));
+  // Each failure may take minutes. Until the catalogue answers, the first kind gets two attempts, the others one.
+  const mayContinue = (kind: KindRound) => {
+    const limit = isAnswered ? failuresMax : kind === kinds[0] ? 2 : 1;
+    return kind.failures() < limit && !isFinal(failed.get(kind));
   };
-  const goOn = async (kind: KindRound) => {
-    for (let part = kind.next(); part !== null && isToTry(kind); part = kind.next()) {
+  const compareKind = async (kind: KindRound) => {
+    for (let part = kind.next(); part !== null && mayContinue(kind); part = kind.next()) {
       let reachedUs = 0;
       try {
-        await compare(parts, how, part, (upToUs) => {
+        await compare(parts, deps, part, (upToUs) => {
           isAnswered = true;
           reachedUs = upToUs;
         });
         kind.done();
       } catch (error) {
-        if (!isOfThisKind(error) || how.signal.aborted) throw error;
+        if (!isOfThisKind(error) || deps.signal.aborted) throw error;
         failed.set(kind, error);
         if (!isFinal(error)) kind.failed(reachedUs);
       }
     }
   };
-  // Twice: one that was given up may go on when the catalogue has answered a question of another kind since.
-  for (const kind of [...kinds, ...kinds]) await goOn(kind);
+  // Second pass: continues a kind that stopped before the catalogue answered a query of another kind.
+  for (const kind of [...kinds, ...kinds]) await compareKind(kind);
   for (const [kind, error] of failed) {
     const level = isAppError(error, 'internal') ? 'error' : 'warn';
     parts.log[level]({ ...fieldsOf(kind), ...errorFields(error) }, failedText);
   }
-  // What could not be looked at is looked at again, with the others.
-  if (kinds.every((kind) => kind.hasLooked())) how.looked.atUs = startedAtUs - lookedAgainUs;
+  // If one early check failed, all are repeated.
+  if (kinds.every((kind) => kind.isEarlyChecked())) {
+    deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
+  }
   if (failed.size === 0) return 'all';
   return kinds.some((kind) => kind.hasProgress()) ? 'some' : 'none';
 }
 
-/** True for what would be the same in another hour. */
+/** True for an error that another hour would cause, too. */
 function isFinal(error: unknown): boolean {
   return error !== undefined && !isAppError(error, 'unavailable');
 }
 
-/** Times as in ISO 8601, 4.4: begin/end. */
+/** Log fields of a kind. Time intervals as in ISO 8601, 4.4: begin/end. */
 function fieldsOf({ kind, left }: KindRound) {
   const notCompared = left().map(({ fromUs, toUs }) => `${shortDate(fromUs)}/${shortDate(toUs)}`);
   return { ...kind, notCompared };
@@ -155,15 +161,15 @@ function shortDate(us: number): string {
 
 function byKind(due: DueTasks): KindRound[] {
   const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
-  const all = [...due.earlyLooks, ...due.tasks, ...due.secondLooks];
+  const all = [...due.earlyChecks, ...due.tasks, ...due.rechecks];
   return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
     if (first === undefined) return [];
     const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
     const { subscription, event } = first;
-    const { earlyLooks, tasks, secondLooks } = due;
+    const { earlyChecks, tasks, rechecks } = due;
     return createKindRound(
       { subscription, event },
-      { earlyLooks: own(earlyLooks), tasks: own(tasks), secondLooks: own(secondLooks) },
+      { earlyChecks: own(earlyChecks), tasks: own(tasks), rechecks: own(rechecks) },
     );
   });
 }
@@ -172,13 +178,13 @@ function isOfThisKind(error: unknown): boolean {
   return isAppError(error) && error.code !== 'cancelled' && error.code !== 'conflict';
 }
 
-async function whatIsDue(
+async function findDue(
   { store }: ReconcileParts,
-  { looked, ownNowUs }: DueComparison,
+  { lastCheck, ownNowUs }: DueComparison,
   nowUs: number,
 ): Promise<DueTasks> {
   const { administration, completeness } = store;
-  const sinceUs = nowUs - horizonUs;
+  const sinceUs = nowUs - comparisonHorizonUs;
   const aheadUs = nowUs - ownNowUs();
   const [definitions, registrations, coverage, uptimes, gaps, wholeUs] = await Promise.all([
     completeness.definitions(),
@@ -186,13 +192,21 @@ async function whatIsDue(
     completeness.coverage({ sinceUs, untilUs: nowUs }),
     completeness.uptimes(sinceUs - aheadUs),
     administration.gaps(),
-    completeness.wholeSinceUs(),
+    completeness.unprunedSinceUs(),
   ]);
-  // A look that lies ahead was dated by a clock that was: before the first answer it is our own.
-  const lookedAtUs = looked.atUs !== null && looked.atUs <= nowUs ? looked.atUs : null;
-  // A push of the last hour is dated by our own clock, which may be behind.
-  const wholeSinceUs = wholeUs + Math.max(0, aheadUs);
-  const times = { nowUs, settlingUs, secondLookUs, horizonUs, lookedAtUs, wholeSinceUs };
+  // A check in the future was dated by the local clock, used before the first answer of the catalogue.
+  const { atUs } = lastCheck;
+  const earlyCheckedAtUs = atUs !== null && atUs <= nowUs ? atUs : null;
+  // Pushes of the last hour are dated by the local clock, which may be slow.
+  const unprunedSinceUs = wholeUs + Math.max(0, aheadUs);
+  const times = {
+    nowUs,
+    settlingUs,
+    recheckAfterUs,
+    comparisonHorizonUs,
+    earlyCheckedAtUs,
+    unprunedSinceUs,
+  };
   const shifted = uptimes.map(({ fromUs, toUs }) => ({
     fromUs: fromUs + aheadUs,
     toUs: toUs + aheadUs,
@@ -210,9 +224,9 @@ async function compare(
   if (first === undefined) return;
   const { completeness } = store;
   const { subscription, event } = first;
-  const walk = { subscription, event, ...extentOf(tasks) };
-  const isLong = walk.hours > longHours;
-  if (isLong) log.info(walk, 'catching up with the catalogue, which may take a while');
+  const extent = { subscription, event, ...extentOf(tasks) };
+  const isLong = extent.hours > longHours;
+  if (isLong) log.info(extent, 'catching up with the catalogue');
   const reports = await reconcile(
     { listing, completeness, products, log: store, nowUs, ownNowUs, pause },
     {
@@ -228,9 +242,9 @@ async function compare(
     late: sum('late'),
     recovered: sum('recovered'),
   };
-  if (fields.recovered > 0) log.warn(fields, 'events that no push told of were fetched');
-  else log.debug(fields, 'compared with the catalogue: nothing is missing');
-  if (isLong) log.info({ ...walk, ...fields }, 'caught up with the catalogue');
+  if (fields.recovered > 0) log.warn(fields, 'recovered missing notifications');
+  else log.debug(fields, 'compared with the catalogue: nothing missing');
+  if (isLong) log.info({ ...extent, ...fields }, 'caught up with the catalogue');
   for (const [key, message] of Object.entries(uncounted) as [Count, string][]) {
     const count = sum(key);
     if (count > 0) log.warn({ subscription, event, [key]: count }, message);
@@ -240,14 +254,14 @@ async function compare(
 type Count = Exclude<keyof TaskReport, 'task'>;
 
 const uncounted: Partial<Record<Count, string>> = {
-  unreadable: 'records of the catalogue could not be read and are not counted',
-  undecided: 'records of the catalogue lack what the filter asks for, and are not counted',
+  unreadable: 'catalogue records not counted: unreadable',
+  undecided: 'catalogue records not counted: attributes of the filter are missing',
 };
 
-/** Walks over more hours may take minutes, and are told of. */
+/** A comparison of more hours may take minutes, so it is logged. */
 const longHours = 24;
 
-/** How many hours of events tasks have, and from when to when. */
+/** Returns the number of hours in the tasks, and their first and last time. */
 function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: string; to: string } {
   const us = tasks.reduce((sum, { fromUs, toUs }) => sum + toUs - fromUs, 0);
   return {
@@ -257,14 +271,14 @@ function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: strin
   };
 }
 
-/** The most that is passed over at once. */
+/** Maximum number of hours skipped at once. */
 const skippedHoursMax = 8;
 
-/** Tasks that are compared in one go. */
+/** Tasks that are compared together. */
 interface RoundPart {
-  /** Oldest first. What is longer than an hour has its first hour as a task of its own. */
+  /** Oldest first. A task longer than an hour is split after its first hour. */
   tasks: readonly ReconcileTask[];
-  /** False for early looks. */
+  /** False for early checks. */
   coverage: boolean;
 }
 
@@ -273,46 +287,46 @@ type Kind = Pick<ReconcileTask, 'subscription' | 'event'>;
 type KindRound = ReturnType<typeof createKindRound>;
 
 /**
- * The hour that fails is left to the next round. Where even the first hour of a part fails, more hours are
- * passed over, twice as many each time. Its being asked for alone keeps one hour from spoiling those before it.
+ * Leaves a failed hour to the next round. If the first hour of a part fails, skips more hours, twice as many
+ * each time. The first hour is queried alone, so that a failure of later hours does not affect it.
  */
 function createKindRound(kind: Kind, due: DueTasks) {
-  const { earlyLooks, tasks, secondLooks } = due;
-  const parts = [partOf(earlyLooks, false), partOf(tasks, true), partOf(secondLooks, true)].filter(
+  const { earlyChecks, tasks, rechecks } = due;
+  const parts = [partOf(earlyChecks, false), partOf(tasks, true), partOf(rechecks, true)].filter(
     (part) => part.tasks.length > 0,
   );
   const skipped: TimeWindow[] = [];
   let failures = 0;
   let skippedHours = 1;
   let hasProgress = false;
-  let missesLook = false;
+  let hasFailedEarlyCheck = false;
 
-  /** Passes over the hour that the next part was stuck in: all before `reachedUs` had been compared. */
+  /** Skips the hour at which the next part failed: everything before `reachedUs` is compared. */
   function failed(reachedUs: number) {
     const [part] = parts;
     const [first] = part?.tasks ?? [];
     if (part === undefined || first === undefined) return;
     failures += 1;
-    if (!part.coverage) missesLook = true;
-    const stuck = part.tasks.find(({ toUs }) => toUs > reachedUs) ?? first;
-    const stuckUs = hourOf(Math.max(stuck.fromUs, reachedUs));
-    const isFirstHour = stuckUs === hourOf(first.fromUs);
+    if (!part.coverage) hasFailedEarlyCheck = true;
+    const failedTask = part.tasks.find(({ toUs }) => toUs > reachedUs) ?? first;
+    const failedHourUs = hourOf(Math.max(failedTask.fromUs, reachedUs));
+    const isFirstHour = failedHourUs === hourOf(first.fromUs);
     if (!isFirstHour) hasProgress = true;
-    const goOnUs = stuckUs + (isFirstHour ? skippedHours : 1) * hourUs;
+    const resumeUs = failedHourUs + (isFirstHour ? skippedHours : 1) * hourUs;
     skippedHours = isFirstHour ? Math.min(skippedHours * 2, skippedHoursMax) : 1;
     for (const { fromUs, toUs } of part.tasks) {
-      const window = { fromUs: Math.max(fromUs, stuckUs), toUs: Math.min(toUs, goOnUs) };
+      const window = { fromUs: Math.max(fromUs, failedHourUs), toUs: Math.min(toUs, resumeUs) };
       if (window.fromUs < window.toUs) skipped.push(window);
     }
     const rest = part.tasks.flatMap((task) =>
-      task.toUs > goOnUs ? [{ ...task, fromUs: Math.max(task.fromUs, goOnUs) }] : [],
+      task.toUs > resumeUs ? [{ ...task, fromUs: Math.max(task.fromUs, resumeUs) }] : [],
     );
     parts.splice(0, 1, ...(rest.length === 0 ? [] : [partOf(rest, part.coverage)]));
   }
 
   return {
     kind,
-    /** What comes next; null when nothing is left. */
+    /** Returns the next part; null if none is left. */
     next: () => parts[0] ?? null,
     done: () => {
       parts.shift();
@@ -321,11 +335,11 @@ function createKindRound(kind: Kind, due: DueTasks) {
     },
     failed,
     failures: () => failures,
-    /** Whether anything was compared. */
+    /** True if anything was compared. */
     hasProgress: () => hasProgress,
-    /** Whether all early looks were taken. */
-    hasLooked: () => !missesLook && parts.every(({ coverage }) => coverage),
-    /** What was passed over or never tried, oldest first. */
+    /** True if all early checks succeeded. */
+    isEarlyChecked: () => !hasFailedEarlyCheck && parts.every(({ coverage }) => coverage),
+    /** Returns what was skipped or not attempted, oldest first. */
     left: (): TimeWindow[] => mergeWindows([...skipped, ...parts.flatMap((part) => part.tasks)]),
   };
 }

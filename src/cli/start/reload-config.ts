@@ -1,4 +1,4 @@
-/** Applies changes of earshot.config.ts to a receiver that runs. */
+/** Applies changes of earshot.config.ts to a running receiver. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { faultySinks, type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
@@ -13,29 +13,29 @@ import { errorFields, type Job, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { pause } from '../io.ts';
 
-/** How often the file is checked. A poll also sees files on network drives and replaced symbolic links. */
+/** Polling interval. Polling also detects changes on network drives and replaced symbolic links. */
 const pollMs = 500;
 
-/** How long a load that hangs is waited for at the end. */
+/** Maximum wait at shutdown for a load that hangs. */
 const stopGraceMs = 1_000;
 
-/** For a file that waits for something while it loads. */
+/** For a file whose code waits for something. */
 const loadTimeoutMs = 30_000;
 
 export interface ConfigWatch {
-  /** Why the current version is rejected, without secrets; null when it is in effect. */
+  /** Returns why the current version is rejected, without secrets; null if it is in effect. */
   rejected(): string | null;
   /**
-   * Applies each later version that is valid as a whole; a rejected one is logged, and the version before stays in
-   * effect. `apply` gets the sinks; all else reads the file itself.
+   * Applies each later version that is completely valid. A rejected version is logged, and the previous one
+   * stays in effect. `apply` gets the sinks; other parts read the file themselves.
    */
   start(apply: (sinks: LoadedSinks) => Promise<void>): void;
   stop(): Promise<void>;
 }
 
 /**
- * Reads the file for the first time. One that cannot be read as a whole is logged here, once for all parts of the
- * program. What differs from the file as it was at this call is a change.
+ * Reads the file for the first time, and logs a file that cannot be read, once for all parts of the program.
+ * Later versions count as changes.
  */
 export async function watchConfig(folder: string, log: Logger): Promise<ConfigWatch> {
   const path = join(folder, subscriptionsFileName);
@@ -60,20 +60,22 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
   }
   const reload = async (apply: (sinks: LoadedSinks) => Promise<void>, signal: AbortSignal) => {
     const mark = markOf(path);
-    // Two equal readings: the file is written completely.
+    // Two equal readings mean that the file is completely written.
     const isSettled = mark === last;
     last = mark;
     if (!isSettled || mark === applied) return;
     applied = mark;
     try {
-      // Without a version in effect, there is nothing that a removed file could stop by mistake.
+      // Removing a file that is in effect would stop all of its sinks, so it is rejected.
       if (hasVersion && mark === '') throw removed(path);
       await apply(await loadWhole(folder));
       [rejected, hasVersion] = [null, true];
       log.info({ path }, 'applied the changed configuration file');
     } catch (error) {
       if (signal.aborted) return;
-      const effect = hasVersion ? 'the version before stays in effect' : 'no version is in effect';
+      const effect = hasVersion
+        ? 'the previous version stays in effect'
+        : 'no version is in effect';
       reject(error, `rejected the changed configuration file; ${effect}`);
     }
   };
@@ -85,7 +87,7 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
         {
           every: { firstMs: pollMs, intervalMs: pollMs },
           run: (signal) => reload(apply, signal),
-          failed: 'the configuration file could not be checked',
+          failed: 'failed to check the configuration file',
           stopGraceMs,
         },
         { pause, random: () => 0.5, log },
@@ -98,22 +100,21 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
 function removed(path: string): AppError {
   return new AppError('configuration', `${path} was removed.`, {
     advice:
-      'Put it back; to run without it, restart the receiver, or write `export default { sinks: {} };` to it.',
+      'Restore it. To run without it, restart the receiver, or write `export default { sinks: {} };` to it.',
   });
 }
 
-/** All parts of the file, valid together. Rejects with `configuration`, all problems at once. */
+/** Loads all parts of the file. Rejects with `configuration` and all problems at once. */
 async function loadWhole(folder: string): Promise<LoadedSinks> {
-  const enough = new AbortController();
+  const done = new AbortController();
   const load = [
     loadEachSink(folder),
     loadSubscriptionsFile(folder),
     loadSummaryRules(folder),
   ] as const;
-  const loaded = await Promise.race([
-    Promise.all(load),
-    pause(loadTimeoutMs, enough.signal),
-  ]).finally(() => enough.abort());
+  const loaded = await Promise.race([Promise.all(load), pause(loadTimeoutMs, done.signal)]).finally(
+    () => done.abort(),
+  );
   if (loaded === undefined) {
     throw new AppError('configuration', `It did not load within ${loadTimeoutMs / 1_000} s.`);
   }
@@ -122,7 +123,7 @@ async function loadWhole(folder: string): Promise<LoadedSinks> {
   return sinks;
 }
 
-/** Differs when the file was replaced or written; empty when there is none. */
+/** Returns a mark that changes when the file is replaced or written; empty without a file. */
 function markOf(path: string): string {
   try {
     const stats = statSync(path, { throwIfNoEntry: false });

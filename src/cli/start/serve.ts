@@ -1,4 +1,4 @@
-/** Composes the receiver: store, index, certificate, listeners; and takes it apart again in reverse. */
+/** Composes the receiver: store, index, certificate, listeners. Closes them in reverse order. */
 import type { ServeConfig } from '../../config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../../config/endpoint-credentials.ts';
 import type { ConsoleOptions, Readiness, UnreadyReason } from '../../console/app.ts';
@@ -15,36 +15,36 @@ import { createCredentialCheck, type GateOptions } from '../../receiver/basic-au
 import { openStore, type Store } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
-import { type Beside, createStatus } from '../status/gather-status.ts';
+import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
 import { type CertificateTuning, openServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
 import { watchProbes } from './watch-probes.ts';
 
-/** Time for requests in hand when the program ends. */
+/** Time for open requests at shutdown. */
 const graceMs = 10_000;
 
-/** What tests make shorter. */
+/** Times that tests shorten. */
 export interface ServeTuning extends CertificateTuning {
   limits?: Partial<ListenerLimits>;
 }
 
 export interface RunningReceiver {
-  /** Where the public listener is, such as `https://127.0.0.1:8443`. */
+  /** Public listener, for example `https://127.0.0.1:8443`. */
   url: string;
-  /** Where the private listener is, such as `http://127.0.0.1:8080`; null where there is none. */
+  /** Private listener, for example `http://127.0.0.1:8080`; null for none. */
   consoleUrl: string | null;
   store: Store;
-  /** The index beside the store; it follows by itself. */
+  /** The product index, which follows the log automatically. */
   products: Products;
-  /** False where the first certificate has yet to come: nobody can reach it before. */
+  /** False until the first certificate is issued; the receiver cannot be reached before that. */
   hasCertificate: boolean;
-  /** Tells what works beside it, for its status. */
-  tellBeside(beside: Beside): void;
+  /** Sets the state of the background jobs, for the status. */
+  setBackgroundJobs(backgroundJobs: BackgroundJobs): void;
   close(): Promise<void>;
 }
 
-/** Resolves when the receiver takes notifications; if a step fails, what was opened is closed. */
+/** Resolves when the receiver accepts notifications. If a step fails, closes what was opened. */
 export async function serve(
   config: ServeConfig,
   log: Logger,
@@ -82,7 +82,7 @@ export async function serve(
       fetch: app.fetch,
       listen: config.listen,
       listenVariable: 'EARSHOT_LISTEN',
-      onBadRequest: unreadable(log, newId),
+      onBadRequest: malformedResponse(log, newId),
       keyPair: certificate.keyPair,
       handshakeOnly: certificate.handshakeOnly,
       answersHalfClosed: true,
@@ -93,7 +93,7 @@ export async function serve(
     closers.add(() => renewal.stop());
     const { summaries, completeness } = store;
     const readiness = createReadiness({ store, certificate, nowUs });
-    const { tellBeside, ...how } = serveStatus(config, { store, readiness, log }, io);
+    const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
     const shown = { notifications: store, summaries, completeness, ...how, metrics, readiness };
     const queries = await serveQueries(config, { ...shown, log }, io);
     closers.add(() => queries.close());
@@ -101,26 +101,26 @@ export async function serve(
     const hasCertificate = certificate.keyPair !== null;
     const { products, consoleUrl } = queries;
     const { closeAll: close } = closers;
-    return { url, consoleUrl, store, products, hasCertificate, tellBeside, close };
+    return { url, consoleUrl, store, products, hasCertificate, setBackgroundJobs, close };
   } catch (error) {
     await closers.closeAll();
     throw error;
   }
 }
 
-/** Answers what is no request. Anybody can send it without a password, so it must not fill the log. */
-function unreadable(log: Logger, newId: () => string): (error: unknown) => Response {
+/** Answers malformed requests. They need no password, so they are logged at debug level only. */
+function malformedResponse(log: Logger, newId: () => string): (error: unknown) => Response {
   return (error) => {
     const requestId = newId();
     const reason = errorText(error);
-    log.debug({ requestId, reason }, 'request that cannot be read');
-    return problemResponse(new AppError('invalid', 'The request cannot be read.'), requestId);
+    log.debug({ requestId, reason }, 'malformed request');
+    return problemResponse(new AppError('invalid', 'The request is malformed.'), requestId);
   };
 }
 
 type Accepts = Pick<GateOptions, 'checkCredentials' | 'isProbeProof'>;
 
-/** The pairs that are accepted: those of the variables permanently, those of the file as it changes. */
+/** Accepts the credential pairs of the variables, or those of the file, which is reloaded when it changes. */
 function startCredentials(
   { credentials: { source, pairs: current }, dataDir }: ServeConfig,
   log: Logger,
@@ -138,22 +138,22 @@ function startCredentials(
     dataDir,
     current,
     onChange: (pairs) => {
-      accepted = successorsOf(accepted, pairs, log);
+      accepted = acceptedAfter(accepted, pairs, log);
       check = createCredentialCheck(accepted);
-      log.info({ accepted: accepted.length }, 'endpoint credentials changed');
+      log.info({ accepted: accepted.length }, 'reloaded endpoint credentials');
     },
     onProblem: (reason) => {
-      log.error({ reason }, 'the changed credentials cannot be used; those from before stay');
+      log.error({ reason }, 'failed to reload endpoint credentials; the previous ones stay valid');
     },
   });
   return { accepts, stop: () => watch.stop() };
 }
 
 /**
- * A rotation keeps one pair at each of its steps. Pairs that are all new were made by somebody who
- * missed the old ones, and the catalogue still uses those: they stay until the next start.
+ * Each step of a rotation keeps one accepted pair. If all pairs are new, the file was replaced outside
+ * a rotation and the catalogue still uses the old pairs: they stay accepted until the next start.
  */
-function successorsOf(
+function acceptedAfter(
   accepted: CredentialPairs,
   pairs: CredentialPairs,
   log: Logger,
@@ -163,7 +163,7 @@ function successorsOf(
   if (pairs.some(isAccepted)) return pairs;
   log.warn(
     {},
-    'none of the changed credentials is known; the old ones stay accepted until a restart',
+    'all endpoint credentials replaced at once; the old ones stay accepted until a restart',
   );
   return [...accepted, ...pairs];
 }
@@ -172,31 +172,31 @@ function urlOf({ address: { host, port } }: Listener, secure: boolean): string {
   return `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}`;
 }
 
-/** Of a receiver by itself, as the demo has it. */
-const nothingBeside: Beside = {
+/** Background jobs of a receiver that has none, as in the demo. */
+const noBackgroundJobs: BackgroundJobs = {
   version: 'unknown',
-  handingOver: () => ({ names: [], fault: null }),
+  deliveryState: () => ({ names: [], fault: null }),
   summaryMode: async () => 'off',
   backupEveryHours: null,
-  comparisonOff: 'This receiver does not compare.',
+  comparisonOff: 'Comparison is off in this receiver.',
 };
 
-/** What `/readyz` says in a word; of the store, its own words say more. */
+/** Texts for the reasons of `/readyz`. The store reports its own. */
 const refusals = {
-  writer: 'The thread that writes does not answer.',
-  certificate: 'There is no certificate that is valid now.',
+  writer: 'The writer thread does not answer.',
+  certificate: 'There is no valid certificate.',
 } as const satisfies Partial<Record<UnreadyReason, string>>;
 
-/** The status of a receiver that serves, and how its background jobs are set, once they have started. */
+/** Provides the status of a running receiver. Its background jobs are set once they have started. */
 export function serveStatus(
   config: ServeConfig,
   { store, readiness, log }: { store: Store; readiness: Readiness; log: Logger },
   { nowUs, pid }: Pick<Io, 'nowUs'> & Partial<Pick<Io, 'pid'>>,
-): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'tellBeside'> {
+): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'setBackgroundJobs'> {
   const { dataDir, index, tls } = config;
   const startedAtUs = nowUs();
   const probes = watchProbes(config, store, { nowUs });
-  let beside = nothingBeside;
+  let backgroundJobs = noBackgroundJobs;
   const refusing = async (): Promise<string | null> => {
     const [reason] = await readiness();
     if (reason === undefined) return null;
@@ -208,13 +208,13 @@ export function serveStatus(
     receiver: async () => ({
       ...{ startedAtUs, pid: pid ?? null, refusing: await refusing(), queue: store.queue() },
     }),
-    beside: () => beside,
+    backgroundJobs: () => backgroundJobs,
   });
   return {
     status,
-    comparisonOff: () => beside.comparisonOff,
-    tellBeside: (now) => {
-      beside = now;
+    comparisonOff: () => backgroundJobs.comparisonOff,
+    setBackgroundJobs: (now) => {
+      backgroundJobs = now;
     },
   };
 }

@@ -1,19 +1,19 @@
-/** The sinks of a receiver: started as earshot.config.ts names them, changed with it, and never in the way of intake. */
+/** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
-import type { HandingOver } from '../../watch/situation.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import type { DeliveryState } from '../../watch/situation.ts';
 import { type Io, pause } from '../io.ts';
 import { unknownSinkSubscriptions } from '../sink-names.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface ServedSinks {
   /** State of the deliveries, for the watchdog. */
-  handingOver(): HandingOver;
-  /** Starts, stops and replaces sinks until they are those of the changed file. */
+  deliveryState(): DeliveryState;
+  /** Starts, stops and replaces sinks to match the changed file. */
   change(loaded: LoadedSinks): Promise<void>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function serveSinks(
   io: SinksIo,
 ): Promise<ServedSinks> {
   const deliveries = createDeliveries(store, dataDir, { log, io });
-  let state: HandingOver = { names: null, fault: null };
+  let state: DeliveryState = { names: null, fault: null };
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
     for (const { name: sink, problems: details } of faulty) {
@@ -43,12 +43,12 @@ export async function serveSinks(
   try {
     await change(await loadEachSink(io.workingDir));
   } catch (error) {
-    // The watch of the file logs it: the other readers of the file fail for the same reason.
+    // Not logged here: the file watcher logs it once for all readers of the file.
     if (!(error instanceof AppError)) throw error;
     state = { names: null, fault: faultOf(error) };
   }
   return {
-    handingOver: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
+    deliveryState: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
     change,
     stop: deliveries.stop,
   };
@@ -69,15 +69,15 @@ async function warnOfSubscriptions(
   }
 }
 
-/** An unexpected error may hold secrets: the log has it. */
+/** Describes an error. An unexpected one may hold secrets, so only the log has its text. */
 function faultOf(error: unknown): string {
-  if (!(error instanceof AppError)) return 'An unexpected error; the log has the reason.';
+  if (!(error instanceof AppError)) return 'Internal error; see the log.';
   return [errorText(error), ...error.details].join(' ');
 }
 
 /**
- * Deliveries of one program at a time: of two receivers on one data directory, the second begins when the first ends.
- * The lock is taken with the first sink.
+ * Delivers from one process at a time: a second receiver on the data directory starts when the first ends.
+ * The lock is acquired with the first sink.
  */
 function createDeliveries(
   store: RunningReceiver['store'],
@@ -86,12 +86,12 @@ function createDeliveries(
 ) {
   const stopping = new AbortController();
   const { signal } = stopping;
-  let wanted: readonly SinkDefinition[] = [];
+  let desired: readonly SinkDefinition[] = [];
   let fault: string | null = null;
-  let beginning: Promise<void> | null = null;
+  let starting: Promise<void> | null = null;
   let running: { sinks: RunningSinks; release: () => void } | null = null;
 
-  const begin = async () => {
+  const start = async () => {
     let release: (() => void) | undefined;
     try {
       // A receiver without sinks does not need their code.
@@ -112,32 +112,32 @@ function createDeliveries(
         run,
       };
       const waitMs = Number.POSITIVE_INFINITY;
-      release = await createTakeLock(dataDir)('sinks', { waitMs, signal });
-      // Nothing is awaited from here on: a change before this line is in `wanted`, a later one finds `running`.
-      running = { sinks: startSinks(context, wanted), release };
-      log.info({ sinks: wanted.map(({ name }) => name) }, 'delivering notifications to sinks');
+      release = await createAcquireLock(dataDir)('sinks', { waitMs, signal });
+      // No await from here on: an earlier change is in `desired`, a later one finds `running`.
+      running = { sinks: startSinks(context, desired), release };
+      log.info({ sinks: desired.map(({ name }) => name) }, 'started delivery to sinks');
     } catch (err) {
       release?.();
-      if (!signal.aborted) log.error({ err }, 'delivery to sinks failed to start');
+      if (!signal.aborted) log.error({ err }, 'failed to start delivery to sinks');
       fault = faultOf(err);
     }
   };
   return {
     fault: () => fault,
     change: async (definitions: readonly SinkDefinition[]) => {
-      wanted = definitions;
+      desired = definitions;
       if (running !== null) return running.sinks.change(definitions);
-      if (beginning !== null || signal.aborted) return;
+      if (starting !== null || signal.aborted) return;
       fault = null;
       if (definitions.length === 0) return;
-      // Not waited for: another receiver may hold the lock.
-      beginning = begin().finally(() => {
-        beginning = null;
+      // Not awaited: another receiver may hold the lock.
+      starting = start().finally(() => {
+        starting = null;
       });
     },
     stop: async () => {
       stopping.abort();
-      await beginning;
+      await starting;
       await running?.sinks.stop();
       running?.release();
     },

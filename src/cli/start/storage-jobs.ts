@@ -1,17 +1,17 @@
-/** Storage jobs of a receiver: backups, pruning, compacting. Each holds a lock, so commands may do the same. */
+/** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude the commands of the same names. */
 import { join } from 'node:path';
 import type { Config, DataConfig } from '../../config/config.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { BackupRun, Logger } from '../../domain/ports.ts';
-import type { Keep, LogSize } from '../../domain/pruning.ts';
+import type { LogSize, Retention } from '../../domain/pruning.ts';
 import { sizeText } from '../../domain/text.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store } from '../../store/store.ts';
-import { backupName, makeRememberedBackup, removeOldBackups } from '../backup-files.ts';
+import { backupName, makeRecordedBackup, removeOldBackups } from '../backup-files.ts';
 import { holderText } from '../commands/prune.ts';
 import { type Io, pause } from '../io.ts';
 
@@ -34,7 +34,7 @@ interface BackupParts {
 
 type ServedBackups = Config['backup'] & DataPlace & { folder: string; version: string };
 
-/** Makes a backup whenever one is due. A failure is logged and recorded, and the backup is retried later. */
+/** Makes a backup whenever one is due. Logs and records a failure, and retries later. */
 export function startBackups(
   parts: BackupParts,
   config: ServedBackups,
@@ -43,15 +43,15 @@ export function startBackups(
 ): Job {
   const { log } = parts;
   const { folder, everyHours, keep } = config;
-  log.info({ folder, everyHours, keep }, 'backups are made by themselves');
-  // Kept here in addition: a backup that could not be recorded is not made again.
+  log.info({ folder, everyHours, keep }, 'automatic backups enabled');
+  // Kept in memory, too: a backup that could not be recorded is not repeated at once.
   let madeAtUs = 0;
   return startJob(
     {
       every: { ...backupTimes, ...times },
-      failed: 'no backup could be made; it is tried again',
+      failed: 'backup failed; retrying later',
       fields: { folder },
-      busy: 'the backup waits for another',
+      busy: 'backup postponed: another backup is running',
       run: async (signal) => {
         const { made } = await parts.store.backups.lastBackups();
         const lastUs = Math.max(madeAtUs, made?.startedAtUs ?? 0);
@@ -64,24 +64,24 @@ export function startBackups(
   );
 }
 
-/** One from the future was made by a clock that ran ahead. */
+/** A backup from the future was made with a wrong clock, so the next one is due. */
 function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
   return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
 }
 
-/** Resolves with when it was begun. */
+/** Resolves with the time at which the backup started. */
 async function backUp(
   { store, log }: BackupParts,
   { dataDir, diskReserveBytes, folder, keep, version }: ServedBackups,
   { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
 ): Promise<number> {
   const newest = backupName(nowUs());
-  const remember = async (run: BackupRun) => {
+  const record = async (run: BackupRun) => {
     await store.backups.recordBackup(run).catch((error: unknown) => {
-      log.error({ err: error }, 'what came of a backup could not be remembered');
+      log.error({ err: error }, 'failed to record the result of a backup');
     });
   };
-  const made = await makeRememberedBackup(
+  const made = await makeRecordedBackup(
     {
       place: { dataDir, diskReserveBytes },
       file: join(folder, newest),
@@ -91,14 +91,14 @@ async function backUp(
       withSecrets: true,
       signal,
     },
-    { nowUs, remember },
+    { nowUs, record },
   );
   const removed = removeOldBackups(folder, { keep, newest });
   const { run, bytes, notifications, lastPosition } = made;
   const seconds = Math.round((run.endedAtUs - run.startedAtUs) / 1e6);
   log.info(
     { file: run.file, bytes, notifications, lastPosition, seconds, removed },
-    'a backup was made and checked',
+    'made and verified a backup',
   );
   return run.startedAtUs;
 }
@@ -109,7 +109,7 @@ const pruneTimes: RoundTimes = {
   retryMs: 10 * minuteMs,
 };
 
-/** Of the file, what may stay free: what comes until tomorrow goes there, and no page is moved in vain. */
+/** Share of the file that may stay free for the notifications of the next day, so that fewer pages move. */
 const freeShare = 0.05;
 
 const dayUs = 86_400_000_000;
@@ -119,20 +119,20 @@ interface PruneParts {
   log: Logger;
 }
 
-/** Prunes the log once a day. A command that prunes at the moment does the work of the round. */
+/** Prunes the log once a day. A round is skipped while a command prunes. */
 export function startPruning(
   parts: PruneParts,
-  { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Keep },
+  { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Retention },
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
   const { log } = parts;
-  log.info({ keep: keepText(keep) }, 'what of the log is beyond that is removed once a day');
+  log.info({ keep: keepText(keep) }, 'automatic pruning enabled');
   return startJob(
     {
       every: { ...pruneTimes, ...times },
-      failed: 'the log could not be pruned; tried again later',
-      takeLock: () => createTakeLock(dataDir)('prune', { waitMs: 0 }),
+      failed: 'failed to prune the log; retrying later',
+      acquireLock: () => createAcquireLock(dataDir)('prune', { waitMs: 0 }),
       run: (signal) => pruneOnce(parts, keep, { nowUs: nowUs(), signal }),
     },
     { pause, random, log },
@@ -141,27 +141,27 @@ export function startPruning(
 
 async function pruneOnce(
   { store, log }: PruneParts,
-  keep: Keep,
+  keep: Retention,
   { nowUs, signal }: { nowUs: number; signal: AbortSignal },
 ): Promise<void> {
   const { pruning } = store;
   const lastUs = await newestUs(store);
   if (lastUs === null) return;
-  // Age counts from the newest: neither a clock that runs ahead nor a log that gets nothing is emptied by it.
-  const lateUs = Math.max(0, nowUs - lastUs);
-  const ageUs = keep.ageUs === null ? null : keep.ageUs + lateUs;
-  const wish = { keep: { ...keep, ageUs }, withHeld: false, freeShare, nowUs };
+  // Age counts from the newest notification, so a wrong clock or a long silence does not empty the log.
+  const idleUs = Math.max(0, nowUs - lastUs);
+  const ageUs = keep.ageUs === null ? null : keep.ageUs + idleUs;
+  const request = { keep: { ...keep, ageUs }, withQuarantined: false, freeShare, nowUs };
   const before = await pruning.logSize();
-  const pruned = await pruneLog(wish, { pruning, pause, signal });
+  const pruned = await pruneLog(request, { pruning, pause, signal });
   const after = await pruning.logSize();
-  tellPruned(pruned, { before, after, log });
+  logPruned(pruned, { before, after, log });
   if (signal.aborted) return;
   const isTooOld = ageUs !== null && (after.firstReceivedAtUs ?? nowUs) < nowUs - ageUs;
   const isTooLarge = keep.bytes !== null && after.usedBytes > keep.bytes;
-  if (isTooOld || isTooLarge) await tellHeld({ pruning, log }, after);
+  if (isTooOld || isTooLarge) await warnBlocked({ pruning, log }, after);
 }
 
-/** By the catalogue's clock where that is earlier: ours may have been ahead when it came. */
+/** Returns the catalogue's time if it is earlier: the local clock may have been fast at the receipt. */
 async function newestUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   for await (const { receivedAtUs, notificationDateUs } of find({ limit: 1 })) {
     return Math.min(receivedAtUs, notificationDateUs ?? receivedAtUs);
@@ -169,7 +169,7 @@ async function newestUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   return null;
 }
 
-function tellPruned(
+function logPruned(
   pruned: Pruned,
   { before, after, log }: { before: LogSize; after: LogSize; log: Logger },
 ): void {
@@ -182,62 +182,59 @@ function tellPruned(
     bytes: after.usedBytes,
     givenBackBytes: before.usedBytes + before.freeBytes - after.usedBytes - after.freeBytes,
   };
-  if (notifications + quarantined > 0) log.info(fields, 'the log was pruned');
-  else log.debug(fields, 'nothing of the log was to be pruned');
+  if (notifications + quarantined > 0) log.info(fields, 'pruned the log');
+  else log.debug(fields, 'nothing to prune');
 }
 
-async function tellHeld(
+async function warnBlocked(
   { pruning, log }: Pick<Store, 'pruning'> & { log: Logger },
   { firstPosition }: LogSize,
 ): Promise<void> {
-  const holders = await pruning.logHolders();
-  const heldBy = holders.filter(({ position }) => position <= firstPosition).map(holderText);
+  const blockers = await pruning.pruneBlockers();
+  const heldBy = blockers.filter(({ position }) => position <= firstPosition).map(holderText);
   if (heldBy.length === 0) return;
-  log.warn(
-    { heldBy },
-    'the log cannot be pruned as far as EARSHOT_KEEP says; `earshot prune --dry-run` says what to do',
-  );
+  log.warn({ heldBy }, 'pruning to EARSHOT_KEEP is blocked; see `earshot prune --dry-run`');
 }
 
-/** Such as `365d, 46.5 GiB`. */
-function keepText({ ageUs, bytes }: Keep): string {
+/** Example: `365d, 46.5 GiB`. */
+function keepText({ ageUs, bytes }: Retention): string {
   const age = ageUs === null ? [] : [`${Math.round((ageUs / dayUs) * 10) / 10}d`];
   return [...age, ...(bytes === null ? [] : [sizeText(bytes)])].join(', ');
 }
 
 const compactTimes: RoundTimes = { firstMs: 5 * minuteMs, intervalMs: 60 * minuteMs };
 
-/** After each step it rests so many times as long as the step took. */
+/** Ratio of the pause after a step to the duration of the step. */
 const restFactor = 4;
 
-/** How often it looks whether something still waits to be stored. */
+/** Polling interval of the intake queue. */
 const busyPollMs = 1_000;
 
-/** Compacts the log once an hour, in short steps. A command that compacts at the moment does the rest of the round. */
+/** Compacts the log once an hour, in short steps. A command that compacts takes over the rest of the round. */
 export function startCompacting(
   { store, log }: { store: Pick<Store, 'queue'>; log: Logger },
   place: DataPlace,
   { random }: Pick<Io, 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
-  const takeLock = () => createTakeLock(place.dataDir)('compact', { waitMs: 0 });
+  const acquireLock = () => createAcquireLock(place.dataDir)('compact', { waitMs: 0 });
   const run = async (signal: AbortSignal) => {
-    let release = await takeLock();
-    /** A command that waits for the lock gets it, and does the rest. */
+    let release = await acquireLock();
+    /** Releases the lock between steps, so that a waiting command gets it. */
     const rest = async (tookMs: number) => {
       release();
       await pause(restFactor * tookMs, signal);
       while (store.queue().bytes > 0 && !signal.aborted) await pause(busyPollMs, signal);
-      release = await takeLock();
+      release = await acquireLock();
     };
     try {
-      const done = await compactLog({ ...place, besideIntake: true, freeShare, rest, signal });
-      if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'bodies cannot be read');
-      log.debug(done, 'the log was compacted');
+      const done = await compactLog({ ...place, duringIntake: true, freeShare, rest, signal });
+      if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'unreadable bodies');
+      log.debug(done, 'compacted the log');
     } finally {
       release();
     }
   };
-  const failed = 'the log could not be compacted; tried again later';
+  const failed = 'failed to compact the log; retrying later';
   return startJob({ every: { ...compactTimes, ...times }, run, failed }, { pause, random, log });
 }

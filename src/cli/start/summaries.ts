@@ -1,4 +1,4 @@
-/** Summaries of a receiver: started where a rule requests them; no fault of theirs stops intake. */
+/** Summary worker of a receiver: runs if a rule requests summaries. Its faults never stop intake. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules.ts';
@@ -10,12 +10,12 @@ import type { Io } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface ServedSummaries {
-  /** Reads the rules again; a worker with other rules replaces the one that runs. */
+  /** Reloads the rules. If they changed, a new worker replaces the running one. */
   reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** No worker runs where every rule is off. Faults of the rules are logged; intake continues. */
+/** Starts no worker if every rule is off. Problems of the rules are logged; intake continues. */
 export async function serveSummaries(
   receiver: RunningReceiver,
   {
@@ -24,7 +24,7 @@ export async function serveSummaries(
   }: Config['summary'] & {
     dataDir: string;
     index: boolean;
-    /** Why the file cannot be read as a whole, which was logged; else null. */
+    /** Returns why the whole file is rejected, which is already logged; null if it is not. */
     rejected: () => string | null;
   },
   log: Logger,
@@ -38,7 +38,7 @@ export async function serveSummaries(
       if (isDeepStrictEqual(read, rules)) return;
       for (const { where, finding } of ruleFilterFindings(read)) {
         const { message: reason, hint } = finding;
-        log.warn({ where, reason, hint }, 'a filter of a summary rule may not mean what it should');
+        log.warn({ where, reason, hint }, 'suspicious filter in a summary rule');
       }
       await worker?.stop();
       worker = undefined;
@@ -48,7 +48,7 @@ export async function serveSummaries(
       if (!(error instanceof AppError)) throw error;
       const { details } = error;
       if (rejected() === null)
-        log.error({ reason: errorText(error), details }, 'summaries are off until this is fixed');
+        log.error({ reason: errorText(error), details }, 'summaries disabled until this is fixed');
     }
   };
   await load();
@@ -61,13 +61,13 @@ async function workerFor(
   config: Config['summary'] & { dataDir: string; index: boolean },
   { log, io }: { log: Logger; io: Io },
 ): Promise<SummaryWorker | undefined> {
-  const otherwise = plainSummaryRule(config.rule);
-  if (areAllOff([otherwise, ...rules.values()])) return undefined;
+  const defaultRule = plainSummaryRule(config.rule);
+  if (areAllOff([defaultRule, ...rules.values()])) return undefined;
   if (!config.index) {
     throw new AppError(
       'configuration',
-      'Summaries are made from the product index, which EARSHOT_INDEX=off turns off.',
-      { advice: 'Set it to on.' },
+      'Summaries need the product index, which EARSHOT_INDEX=off disables.',
+      { advice: 'Set EARSHOT_INDEX to on.' },
     );
   }
   const [{ compileRules }, { startSummaryWorker }, { openSummaryContext }] = await Promise.all([
@@ -75,16 +75,16 @@ async function workerFor(
     import('../../summary/worker/run-summaries.ts'),
     import('../summaries/summary-context.ts'),
   ]);
-  const ruleOf = compileRules(rules, otherwise);
+  const ruleOf = compileRules(rules, defaultRule);
   const model = config.inference?.model ?? null;
   log.info(
     { model, ...config.budget },
     model === null
-      ? 'summaries are made from the facts alone: no model is configured'
-      : 'summaries are made',
+      ? 'summaries enabled, from fact sheets only: no model is configured'
+      : 'summaries enabled',
   );
   const context = openSummaryContext(config, { store, products, log }, io);
-  // The map takes a tenth of a second: now, and not in the middle of a burst.
+  // Loading the map takes 0.1 s: better now than during a burst.
   context.places();
   return startSummaryWorker(context, ruleOf);
 }

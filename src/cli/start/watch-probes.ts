@@ -1,4 +1,4 @@
-/** What the watchdog measures outside the store: certificate, disk, intake. */
+/** Probes of the watchdog outside the store: certificate, disk, intake. */
 import type { TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Intake } from '../../domain/ports.ts';
@@ -29,7 +29,7 @@ export function watchProbes(
 
 const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
 
-/** From the files: what is served follows them within minutes. Null behind a proxy. */
+/** Checks the certificate files, which the receiver reloads within minutes. Null behind a proxy. */
 async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
   if (tls.kind === 'off') return null;
   if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
@@ -41,7 +41,7 @@ async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => nu
   const { state } = await renewalOutlook(folder, tls, nowUs());
   const certificate = await folder.readCertificate();
   const { failures, lastAttemptAtUs, lastSuccessAtUs } = state;
-  // That of an earlier time is kept when it has succeeded since.
+  // The state keeps the text of an earlier failure after a success.
   const lastFailure = failures === 0 ? null : lastFailureText(state);
   const renewal = { lastAttemptAtUs, lastSuccessAtUs, lastFailure };
   if (certificate === null) return { notAfterUs: null, lifetimeUs: null, ...renewal };

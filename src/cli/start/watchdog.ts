@@ -1,4 +1,4 @@
-/** The watchdog inside a receiver that serves. */
+/** The watchdog of a running receiver. */
 
 import { lifetimeOf } from '../../admin/review.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
@@ -8,15 +8,15 @@ import type { Logger } from '../../domain/ports.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
-import type { HandingOver, Tell } from '../../watch/situation.ts';
+import type { DeliveryState, Tell } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 import { watchProbes } from './watch-probes.ts';
 
 /**
- * `maintenance` and `reconcile` say what else looks after things, so that alerts name the right next step;
- * `handingOver` how it stands with the sinks, `backupEveryHours` how often a backup is made; null where none is.
+ * `maintenance` and `reconcile` are true while these jobs run; alerts advise accordingly. `backupEveryHours` is the
+ * interval of automatic backups; null for none.
  */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
@@ -24,19 +24,27 @@ export function serveWatchdog(
     Pick<ServeConfig, 'tls'> &
     DataPlace & {
       maintenance: boolean;
-      handingOver: () => HandingOver;
+      deliveryState: () => DeliveryState;
       backupEveryHours: number | null;
     },
   log: Logger,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
 ): Job {
   const { completeness, alerts, administration, sinks, backups } = store;
-  const { maintenance, reconcile, handingOver, backupEveryHours } = config;
+  const { maintenance, reconcile, deliveryState, backupEveryHours } = config;
   return startWatchdog({
-    ...{ completeness, alerts, administration, sinks, backups, notifications: store, handingOver },
+    ...{
+      completeness,
+      alerts,
+      administration,
+      sinks,
+      backups,
+      notifications: store,
+      deliveryState,
+    },
     probes: watchProbes(config, store, io),
     lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
-    ...alertTellers(config, io),
+    ...alertSenders(config, io),
     nowUs: io.nowUs,
     random: io.random,
     pause,
@@ -47,12 +55,12 @@ export function serveWatchdog(
   });
 }
 
-/** The configured channels, and how a message is sent through them. */
-export function alertTellers(
+/** Returns the configured notification channels, and a function that sends through them. */
+export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
 ): { channels: readonly AlertChannel[]; tell: Tell } {
-  const tellers: Parameters<typeof tellThrough>[0] = {
+  const senders: Parameters<typeof tellThrough>[0] = {
     ...(alertUrl !== null && {
       url: createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
     }),
@@ -64,6 +72,6 @@ export function alertTellers(
       }),
     }),
   };
-  const channels = alertChannels.filter((channel) => tellers[channel] !== undefined);
-  return { channels, tell: tellThrough(tellers) };
+  const channels = alertChannels.filter((channel) => senders[channel] !== undefined);
+  return { channels, tell: tellThrough(senders) };
 }

@@ -24,7 +24,7 @@ import { firstOf } from '../../domain/streams.ts';
 import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
-import type { HandingOver, Probes } from '../../watch/situation.ts';
+import type { DeliveryState, Probes } from '../../watch/situation.ts';
 import { evaluateStatus } from './check-status.ts';
 
 /** A part that takes longer is told as one that could not be looked at. */
@@ -60,7 +60,7 @@ export function createStatus(sources: StatusSources): () => Promise<Status> {
 
 /** Looks once. Never rejects: what fails is told in `failures`. */
 export async function gatherStatus(sources: StatusSources): Promise<Status> {
-  const { store, behindProxy, probes, beside, nowUs } = sources;
+  const { store, behindProxy, probes, backgroundJobs, nowUs } = sources;
   const atUs = nowUs();
   const failures: { part: StatusPart; reason: string }[] = [];
   const of = async <Value>(part: StatusPart, read: () => Promise<Value>): Promise<Value | null> => {
@@ -71,7 +71,7 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
       return null;
     }
   };
-  const handingOver = beside().handingOver();
+  const deliveryState = backgroundJobs().deliveryState();
   // All are read at the same time; none rejects.
   const found = await together({
     receiver: of('receiver', sources.receiver),
@@ -80,20 +80,22 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     certificate: of('certificate', probes.certificate),
     coverage: of('coverage', () => coverageFacts(store, atUs)),
     readers: of('readers', () => readerFacts(sources)),
-    sinks: of('sinks', () => sinkFacts(store, handingOver)),
-    summaries: of('summaries', async () => summaryFacts(store, await beside().summaryMode(), atUs)),
+    sinks: of('sinks', () => sinkFacts(store, deliveryState)),
+    summaries: of('summaries', async () =>
+      summaryFacts(store, await backgroundJobs().summaryMode(), atUs),
+    ),
     disk: of('disk', probes.disk),
     backups: of('backup', async () => ({
       ...(await store.backups.lastBackups()),
-      everyHours: beside().backupEveryHours,
+      everyHours: backgroundJobs().backupEveryHours,
     })),
     alerts: of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
   });
-  const rejectedConfig = handingOver.rejected ?? null;
+  const rejectedConfig = deliveryState.rejected ?? null;
   const facts: StatusFacts = {
     ...found,
-    ...{ atUs, behindProxy, rejectedConfig, version: beside().version },
-    comparisonOff: beside().comparisonOff,
+    ...{ atUs, behindProxy, rejectedConfig, version: backgroundJobs().version },
+    comparisonOff: backgroundJobs().comparisonOff,
     // The fault of the file is one finding: the rules of summaries cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
     subscriptions: found.subscriptions ?? [],
@@ -149,7 +151,7 @@ async function logFacts(
   const [size, pruned, quarantined, newest, marks, indexBytes] = await Promise.all([
     store.pruning.logSize(),
     store.pruning.pruneHorizon(),
-    store.heldCount(),
+    store.quarantinedCount(),
     newestPushUs(store),
     store.administration.deliveryMarks(),
     indexSize(dataDir),
@@ -211,7 +213,7 @@ async function readerFacts({
   index,
 }: Pick<StatusSources, 'store' | 'index'>): Promise<ReaderStatus[]> {
   const [holders, { lastPosition }] = await Promise.all([
-    store.pruning.logHolders(),
+    store.pruning.pruneBlockers(),
     store.pruning.logSize(),
   ]);
   const cursors = holders.filter(({ kind }) => kind === 'cursor');
@@ -236,7 +238,7 @@ function readerOf(key: string): ReaderStatus['of'] {
 
 async function sinkFacts(
   { sinks }: Pick<Store, 'sinks'>,
-  { names, faults, fault, rejected = null }: HandingOver,
+  { names, faults, fault, rejected = null }: DeliveryState,
 ): Promise<SinkStatus[]> {
   const counts = await sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
@@ -297,11 +299,11 @@ async function sizeOf(file: string): Promise<number> {
   }
 }
 
-/** What the settings say, and what works beside intake. */
-export interface Beside {
+/** Settings and background jobs, as the status shows them. */
+export interface BackgroundJobs {
   version: string;
   /** How it stands with the sinks. */
-  handingOver: () => HandingOver;
+  deliveryState: () => DeliveryState;
   /** Of the rules of all subscriptions: `each` where any asks for it. Rejects when they cannot be read. */
   summaryMode: () => Promise<SummaryRuleKind>;
   /** How often a backup is made by itself; null where none is. */
@@ -320,7 +322,7 @@ export interface StatusSources {
   probes: Pick<Probes, 'disk'> & { certificate(): Promise<CertificateStatus | null> };
   /** Resolves with null when no receiver runs; rejects when that cannot be found out. */
   receiver: () => Promise<ReceiverStatus | null>;
-  beside: () => Beside;
+  backgroundJobs: () => BackgroundJobs;
   nowUs: () => number;
   log: Pick<Logger, 'warn'>;
 }

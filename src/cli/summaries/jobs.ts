@@ -65,13 +65,13 @@ export async function dueAfterCollecting(
         return { ids: [], dropped: 0 };
       },
     },
-    takeLock: async () => () => undefined,
+    acquireLock: async () => () => undefined,
   };
   await collectAll(forgetful, ruleOf, signal);
   return [...jobs.values()].filter(({ dueAtUs }) => dueAtUs <= nowUs);
 }
 
-export interface WantedFlags {
+export interface JobFlags {
   each?: true;
   digest?: DigestWindow;
   since?: number;
@@ -88,8 +88,8 @@ const dayUs = 86_400_000_000;
  * filter or a time that is none; warns on stderr. What it returns finds the jobs, the newest first: it rejects with
  * `usage` when there are more than may wait, with `cancelled` when the user ends it.
  */
-export function wantedJobs(
-  flags: WantedFlags,
+export function requestedJobs(
+  flags: JobFlags,
   io: Pick<Io, 'stderr' | 'env' | 'nowUs'>,
 ): (sources: Sources) => Promise<NewSummaryJob[]> {
   const { filter, since, until, subscription, digest } = flags;

@@ -18,12 +18,12 @@ import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { createProgressLine, writeOut } from '../output.ts';
 import { withCurrentIndex } from '../product-index.ts';
-import { collectAll, dueAfterCollecting, type WantedFlags, wantedJobs } from './jobs.ts';
+import { collectAll, dueAfterCollecting, type JobFlags, requestedJobs } from './jobs.ts';
 import { neverNotified, rowById } from './rows.ts';
 import { openSummaryContext } from './summary-context.ts';
 import { createWorkReport, showRequests, type WorkReport } from './work-report.ts';
 
-export interface SummarizeFlags extends WantedFlags {
+export interface SummarizeFlags extends JobFlags {
   dryRun?: true;
   retry?: number[] | 'all';
   drop?: number[] | 'all';
@@ -43,7 +43,7 @@ const serviceWaitMinMs = { first: 1_000, max: 16_000 };
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   if (flags.printPrompt) return writeOut(io.stdout, promptText());
   if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
-  const find = isAsked(flags) ? wantedJobs(flags, io) : null;
+  const find = isAsked(flags) ? requestedJobs(flags, io) : null;
   const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
   const config = { ...summary, ...place };
   const rules = await readRules(config, io);
@@ -139,10 +139,10 @@ function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' 
     reset: () => {
       [waitedMs, waits] = [0, 0];
     },
-    waitFor: async ({ untilUs, isAsked }: ServiceEnd): Promise<boolean> => {
+    waitFor: async ({ untilUs, isRetryAfter }: ServiceEnd): Promise<boolean> => {
       const leastMs = Math.min(serviceWaitMinMs.max, serviceWaitMinMs.first * 2 ** waits);
       const waitMs = Math.max(leastMs, Math.ceil((untilUs - nowUs()) / 1_000));
-      if (!isAsked || waitedMs + waitMs > serviceWaitMaxMs) return false;
+      if (!isRetryAfter || waitedMs + waitMs > serviceWaitMaxMs) return false;
       waitedMs += waitMs;
       waits += 1;
       const text = (ms: number) =>

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
-import { createTakeLock } from '../../store/engine/locks.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { lazyPlaces } from '../../summary/places/places.ts';
@@ -21,7 +21,7 @@ export function openSummaryContext(
     places: lazyPlaces(),
     model: modelOf(config, io),
     budget: config.budget,
-    takeLock: createTakeLock(config.dataDir),
+    acquireLock: createAcquireLock(config.dataDir),
     nowUs: io.nowUs,
     random: io.random,
     log,

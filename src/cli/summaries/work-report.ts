@@ -53,7 +53,8 @@ export function createWorkReport(
         const end = endOf(row);
         if (endName(end) !== null) await note(id, end, row);
         // Another program that asks is done soon, or its lease ends.
-        else if (row?.state === 'asking' || (row?.nextTryAtUs ?? 0) <= context.nowUs()) left += 1;
+        else if (row?.state === 'asking' || (row?.nextAttemptAtUs ?? 0) <= context.nowUs())
+          left += 1;
       }
       return left;
     },
@@ -201,7 +202,7 @@ async function waitingText(
 async function nextTryUs(ids: readonly number[], { summaries }: SummaryContext): Promise<number> {
   const rows: (SummaryRow | null)[] = [];
   for (const id of ids) rows.push(await rowById(id, summaries));
-  const times = rows.flatMap((row) => (row?.nextTryAtUs == null ? [] : [row.nextTryAtUs]));
+  const times = rows.flatMap((row) => (row?.nextAttemptAtUs == null ? [] : [row.nextAttemptAtUs]));
   return times.length === 0 ? 0 : Math.min(...times);
 }
 

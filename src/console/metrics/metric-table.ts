@@ -175,7 +175,7 @@ export const statusMetrics: readonly StatusMetric[] = metricGroups
   .flatMap(({ rows }) => rows)
   .filter((row): row is StatusMetric => 'read' in row);
 
-/** The text of `docs/metrics.md`. */
+/** The text of `docs/reference/metrics.md`. */
 export function metricsPage(): string {
   const sections = metricGroups.map(({ title, rows }) => `## ${title}\n\n${tableOf(rows)}`);
   return `# Metrics
@@ -183,7 +183,7 @@ export function metricsPage(): string {
 <!-- Written by \`npm run generate\` from src/console/metrics. -->
 
 What \`/metrics\` on the private listener hands out, in Prometheus' text format. How to have them collected, the dashboard and the
-alert rules are in [monitoring.md](monitoring.md).
+alert rules are in [monitoring.md](../monitoring.md).
 
 A value that is not known is left out. Counters and histograms begin at 0 with each start.
 

@@ -9,7 +9,7 @@ import {
   type PeerCertificate,
 } from 'node:tls';
 import type { EndpointAddress } from '../account.ts';
-import { SandboxConfigurationError } from '../knobs.ts';
+import { SandboxConfigurationError } from '../live-settings.ts';
 import { lookupLoopback } from '../local-server.ts';
 
 export interface DelivererOptions {

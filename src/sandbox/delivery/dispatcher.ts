@@ -4,7 +4,7 @@ import type { ProductView } from '../../filter/product-view.ts';
 import {
   type EndpointAddress,
   type PushSubscription,
-  pushedTo,
+  pushSubscriptionsFor,
   type Subscriptions,
 } from '../account.ts';
 import { createRandom, type Random, type SandboxClock } from '../clock.ts';
@@ -45,7 +45,7 @@ export interface AttemptFailure {
   /** Code of Node's or OpenSSL's error; null where there is none. */
   readonly code: string | null;
   /** True for a fault that was set. */
-  readonly isPlayed: boolean;
+  readonly isInjected: boolean;
 }
 
 /** What the dispatcher needs of a recipient. */
@@ -61,11 +61,11 @@ interface Task {
 /** What the notifications of one recipient share: an endpoint that hangs delays no other. */
 interface Lane {
   readonly limit: ReturnType<typeof createConcurrencyLimit>;
-  readonly holdBack: ReturnType<typeof createHoldBack>;
+  readonly reordering: ReturnType<typeof createReordering>;
 }
 
-/** Counts a notification as resting until the wait is over. */
-type Rest = <Value>(wait: Promise<Value>) => Promise<Value>;
+/** Counts a notification as idle until the wait is over. */
+type IdleWait = <Value>(wait: Promise<Value>) => Promise<Value>;
 
 /** Delay of the delivery with other content. */
 const changedAfterMs = 50;
@@ -74,10 +74,10 @@ const closed: AttemptFailure = {
   text: 'not sent: the sandbox was closed',
   status: null,
   code: null,
-  isPlayed: false,
+  isInjected: false,
 };
 
-const undisturbed: AttemptPlan = { connectionFails: false, answerLost: false };
+const noAttemptFaults: AttemptPlan = { connectionFails: false, answerLost: false };
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
@@ -87,7 +87,7 @@ export function createDispatcher(options: DispatcherOptions) {
   const waiting = new Set<() => void>();
   const failures: unknown[] = [];
   let open = 0;
-  let resting = 0;
+  let idle = 0;
 
   const wakeAll = () => {
     for (const wake of waiting) wake();
@@ -97,16 +97,16 @@ export function createDispatcher(options: DispatcherOptions) {
     while (!isReached()) await new Promise<void>((resolve) => waiting.add(resolve));
     if (failures.length > 0) throw failures[0];
   };
-  const rest: Rest = async (wait) => {
-    resting += 1;
+  const idleWait: IdleWait = async (wait) => {
+    idle += 1;
     wakeAll();
     try {
       return await wait;
     } finally {
-      resting -= 1;
+      idle -= 1;
     }
   };
-  const carryOut = createCourse(options, rest);
+  const runDelivery = createDeliveryRunner(options, idleWait);
 
   return {
     /** Starts a delivery and returns at once: its sequence in the record. */
@@ -117,7 +117,7 @@ export function createDispatcher(options: DispatcherOptions) {
     ): number => {
       const sequence = record.open(notification);
       open += 1;
-      void carryOut({ sequence, notification, plan, recipient })
+      void runDelivery({ sequence, notification, plan, recipient })
         .catch((error: unknown) => failures.push(error))
         .finally(() => {
           open -= 1;
@@ -126,43 +126,43 @@ export function createDispatcher(options: DispatcherOptions) {
       return sequence;
     },
     /** Resolves when fewer than `openMax` notifications are open. Rejects with what `onSettled` threw. */
-    room: (openMax: number) => until(() => signal.aborted || open < openMax),
-    /** Resolves when no notification is open any more, duplicates included. Rejects as `room` does. */
+    capacity: (openMax: number) => until(() => signal.aborted || open < openMax),
+    /** Resolves when no notification is open any more, duplicates included. Rejects as `capacity` does. */
     drained: () => until(() => open === 0),
-    /** Resolves when all open ones wait for their time, such as that of the next attempt. Rejects as `room` does. */
+    /** Resolves when all open ones wait for their time, such as that of the next attempt. Rejects as `capacity` does. */
     quiet: async () => {
       // Whatever has just become due continues first.
       await setImmediate();
-      await until(() => open <= resting);
+      await until(() => open <= idle);
     },
   };
 }
 
 /** Creates the course of one notification, from being held back to its duplicate. */
-function createCourse(options: DispatcherOptions, rest: Rest) {
+function createDeliveryRunner(options: DispatcherOptions, idleWait: IdleWait) {
   const { record, clock, signal, retryDelaysMs = defaultRetryDelaysMs, onSettled } = options;
   const attempt = createAttempts(options);
   const lanes = new WeakMap<Addressee, Lane>();
   const laneOf = (recipient: Addressee): Lane => {
     const known = lanes.get(recipient);
-    const lane = known ?? { limit: createConcurrencyLimit(), holdBack: createHoldBack(clock) };
+    const lane = known ?? { limit: createConcurrencyLimit(), reordering: createReordering(clock) };
     lanes.set(recipient, lane);
     return lane;
   };
-  const restFor = (delayMs: number) => {
+  const idleFor = (delayMs: number) => {
     const atMs = clock.now() + delayMs;
     const wait = clock.waitUntil(atMs, signal);
-    return clock.now() >= atMs ? wait : rest(wait);
+    return clock.now() >= atMs ? wait : idleWait(wait);
   };
   /** Returns the last failure; null for a success. */
-  const tryAll = async (task: Task, lane: Lane) => {
+  const attemptAll = async (task: Task, lane: Lane) => {
     const { sequence, plan } = task;
     let failure: AttemptFailure | null = closed;
     for (const [index, { answerLost, connectionFails }] of plan.attempts.entries()) {
-      if (!(await restFor(retryDelaysMs[index - 1] ?? 0))) break;
+      if (!(await idleFor(retryDelaysMs[index - 1] ?? 0))) break;
       const faults = { answerLost, connectionFails: plan.lost || connectionFails };
       failure = await attempt(task, lane, faults);
-      if (index === 0) lane.holdBack.wentOut(sequence);
+      if (index === 0) lane.reordering.wentOut(sequence);
       if (failure === null) break;
     }
     return failure;
@@ -172,8 +172,9 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
     const { sequence, plan, recipient } = task;
     const { changedBody, encoding } = task.notification;
     const lane = laneOf(recipient);
-    if (plan.heldBehind > 0) await rest(lane.holdBack.wait(sequence, plan.heldBehind, signal));
-    const failure = await tryAll(task, lane);
+    if (plan.overtakenBy > 0)
+      await idleWait(lane.reordering.wait(sequence, plan.overtakenBy, signal));
+    const failure = await attemptAll(task, lane);
     // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
     if (failure && signal.aborted) return;
     const { length } = record.find(sequence).attempts;
@@ -181,12 +182,12 @@ function createCourse(options: DispatcherOptions, rest: Rest) {
     const entry = record.settle(sequence, reason);
     onSettled?.(entry, failure);
     if (failure) return;
-    if (plan.duplicateAfterMs !== null && (await restFor(plan.duplicateAfterMs))) {
-      await attempt(task, lane, undisturbed);
+    if (plan.duplicateAfterMs !== null && (await idleFor(plan.duplicateAfterMs))) {
+      await attempt(task, lane, noAttemptFaults);
     }
-    if (changedBody === null || !(await restFor(changedAfterMs))) return;
+    if (changedBody === null || !(await idleFor(changedAfterMs))) return;
     const changed = { body: changedBody, encoding, changedBody: null };
-    await attempt({ ...task, notification: changed }, lane, undisturbed);
+    await attempt({ ...task, notification: changed }, lane, noAttemptFaults);
   };
 }
 
@@ -216,8 +217,8 @@ function createAttempts({ deliverer, record, clock, signal, onAttempt }: Dispatc
       const isDelivered = answerSeen && isSuccess(status);
       if (isDelivered) recipient.delivered();
       const text = error ?? `the endpoint answered ${status}`;
-      const isPlayed = plan.connectionFails || isAnswerLost;
-      const failure = isDelivered ? null : { text, status, code, isPlayed };
+      const isInjected = plan.connectionFails || isAnswerLost;
+      const failure = isDelivered ? null : { text, status, code, isInjected };
       onAttempt?.(failure);
       return failure;
     });
@@ -242,26 +243,26 @@ function createConcurrencyLimit() {
 }
 
 // At the end of a run there may be no later notifications left to wait for.
-const heldMaxMs = 2_000;
+const reorderMaxMs = 2_000;
 
 /** Creates the fault that changes the order: it keeps a notification back until later ones have gone out. */
-export function createHoldBack(clock: Pick<SandboxClock, 'now' | 'waitUntil'>) {
-  const held = new Set<{ sequence: number; behind: number; released: AbortController }>();
+export function createReordering(clock: Pick<SandboxClock, 'now' | 'waitUntil'>) {
+  const delayed = new Set<{ sequence: number; remaining: number; released: AbortController }>();
   return {
-    /** Waits until `behind` notifications published after this one have gone out, or for two seconds. */
-    wait: async (sequence: number, behind: number, signal: AbortSignal): Promise<void> => {
-      const own = { sequence, behind, released: new AbortController() };
-      held.add(own);
+    /** Waits until `remaining` notifications published after this one have gone out, or for two seconds. */
+    wait: async (sequence: number, remaining: number, signal: AbortSignal): Promise<void> => {
+      const own = { sequence, remaining, released: new AbortController() };
+      delayed.add(own);
       const either = AbortSignal.any([signal, own.released.signal]);
-      await clock.waitUntil(clock.now() + heldMaxMs, either);
-      held.delete(own);
+      await clock.waitUntil(clock.now() + reorderMaxMs, either);
+      delayed.delete(own);
     },
     /** Notes that a notification's first attempt has ended. */
     wentOut: (sequence: number): void => {
-      for (const one of held) {
+      for (const one of delayed) {
         if (one.sequence > sequence) continue;
-        one.behind -= 1;
-        if (one.behind <= 0) one.released.abort();
+        one.remaining -= 1;
+        if (one.remaining <= 0) one.released.abort();
       }
     },
   };
@@ -318,7 +319,7 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
 
   return (event, product) => {
     const matchesByFilter = new Map<string, boolean>();
-    return pushedTo(subscriptions.list(), event, 'running').flatMap((subscription) => {
+    return pushSubscriptionsFor(subscriptions.list(), event, 'running').flatMap((subscription) => {
       // Created before the filter is asked, so that what a seed brings does not depend on filters.
       const recipient = recipients.get(subscription) ?? create(subscription);
       recipients.set(subscription, recipient);

@@ -1,7 +1,7 @@
 /** The faults the sandbox can play on deliveries: their rates, three mixes, and the plan for a notification. */
 import { z } from 'zod';
 import type { Random } from '../clock.ts';
-import type { Knobs } from '../knobs.ts';
+import type { LiveSettings } from '../live-settings.ts';
 
 const rate = z.number().min(0).max(1).default(0);
 
@@ -77,7 +77,7 @@ export const demoFaults: Faults = Object.freeze({
 });
 
 /** The rates in force. */
-export type FaultKnobs = Knobs<typeof faultsSchema>;
+export type LiveFaults = LiveSettings<typeof faultsSchema>;
 
 /** Number of attempts to deliver a notification: one, and three retries. */
 const attemptsMax = 4;
@@ -122,7 +122,7 @@ export type ContentPlan = ReturnType<typeof planContent>;
 export type DeliveryPlan = ReturnType<typeof planDelivery>;
 
 const duplicateDelayMs = [50, 500] as const;
-const heldBehindMax = 5;
+const overtakenByMax = 5;
 
 /** Draws the shape of one body. */
 export function planShape(faults: Faults, random: Random): ShapePlan {
@@ -149,7 +149,7 @@ export function planDelivery(faults: Faults, random: Random) {
   const duplicate = random.chance(faults.duplicate);
   const duplicateAfterMs = random.integer(...duplicateDelayMs);
   const outOfOrder = random.chance(faults.outOfOrder);
-  const heldBehind = random.integer(1, heldBehindMax);
+  const overtakenBy = random.integer(1, overtakenByMax);
   const attempts: readonly AttemptPlan[] = Array.from({ length: attemptsMax }, () => ({
     connectionFails: random.chance(faults.connectionFails),
     answerLost: random.chance(faults.answerLost),
@@ -160,6 +160,6 @@ export function planDelivery(faults: Faults, random: Random) {
     /** Time from its success to its repeated delivery, in ms; null: there is none. */
     duplicateAfterMs: duplicate ? duplicateAfterMs : null,
     /** Number of later notifications that go out first; 0: it is not held back. */
-    heldBehind: outOfOrder ? heldBehind : 0,
+    overtakenBy: outOfOrder ? overtakenBy : 0,
   };
 }

@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { createRandom } from '../clock.ts';
 import {
   type InferenceFault,
-  type InferenceKnobs,
   type InferenceSettings,
   inferenceFaults,
-  takeNext,
-} from '../knobs.ts';
+  type LiveInferenceSettings,
+  takeNextFault,
+} from '../live-settings.ts';
 import { pageOf, type ServiceAnswer } from '../services/service-answer.ts';
 
 /**
@@ -73,11 +73,13 @@ export function readCompletionRequest(body: string): CompletionRequest | string 
  * nothing else that was asked meanwhile.
  */
 export function chooseFault(
-  knobs: InferenceKnobs,
+  liveSettings: LiveInferenceSettings,
   { seed, digest, times }: { seed: number; digest: string; times: number },
 ): InferenceFault | null {
-  const { next, faults } = knobs.current();
-  const ordered = takeNext(inferenceFaults, next, (counts) => knobs.change({ next: counts }));
+  const { next, faults } = liveSettings.current();
+  const ordered = takeNextFault(inferenceFaults, next, (counts) =>
+    liveSettings.change({ next: counts }),
+  );
   if (ordered !== null) return ordered;
   const drawn = createHash('sha256').update(`${digest} ${times}`).digest().readInt32BE();
   const random = createRandom(seed ^ drawn);

@@ -3,7 +3,12 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { SandboxClock } from '../clock.ts';
-import { demoProject, type InferenceKnobs, type InferenceProject, otherProject } from '../knobs.ts';
+import {
+  demoProject,
+  type InferenceProject,
+  type LiveInferenceSettings,
+  otherProject,
+} from '../live-settings.ts';
 import { bearerOf, createRequestLog, writeAnswer } from '../services/service-answer.ts';
 import {
   type CompletionAnswer,
@@ -16,7 +21,7 @@ import {
 } from './answer.ts';
 
 export interface InferenceAppOptions {
-  readonly knobs: InferenceKnobs;
+  readonly liveSettings: LiveInferenceSettings;
   readonly record: InferenceRecord;
   readonly clock: SandboxClock;
   readonly seed: number;
@@ -37,7 +42,7 @@ const projects: readonly InferenceProject[] = [demoProject, otherProject];
 
 /** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
 export function createInferenceApp(options: InferenceAppOptions): Hono<Environment> {
-  const { record, clock, knobs } = options;
+  const { record, clock, liveSettings } = options;
   const app = new Hono<Environment>();
   app.use(async (context, next) => {
     const { method, path } = context.req;
@@ -47,7 +52,7 @@ export function createInferenceApp(options: InferenceAppOptions): Hono<Environme
     await next();
   });
   const tooLarge = (context: Context<Environment>) => {
-    const answer = formedError(knobs.current(), 413, 'The request body is too large.');
+    const answer = formedError(liveSettings.current(), 413, 'The request body is too large.');
     return send(context, { outcome: 'refused', answer }, options);
   };
   app.use(bodyLimit({ maxSize: bodyBytesMax, onError: tooLarge }));
@@ -56,7 +61,7 @@ export function createInferenceApp(options: InferenceAppOptions): Hono<Environme
   // while it sent its request ends here as well.
   app.onError(({ message }, context) => {
     const text = `The sandbox failed because of: ${message}`;
-    const answer = formedError(knobs.current(), 500, text, { type: 'sandbox' });
+    const answer = formedError(liveSettings.current(), 500, text, { type: 'sandbox' });
     return send(context, { outcome: 'serverError', answer }, options);
   });
   return app;
@@ -66,7 +71,7 @@ async function answerTo(
   { req, get }: Context<Environment>,
   options: InferenceAppOptions,
 ): Promise<CompletionAnswer> {
-  const settings = options.knobs.current();
+  const settings = options.liveSettings.current();
   const methods = new Map([[`${inferencePath}/chat/completions`, 'POST']]);
   if (settings.modelsListed) methods.set(`${inferencePath}/models`, 'GET');
   const method = methods.get(req.path);
@@ -92,9 +97,9 @@ function complete(
   logged: InferenceRequest,
   { models }: InferenceProject,
   body: string,
-  { knobs, record, clock, seed }: InferenceAppOptions,
+  { liveSettings, record, clock, seed }: InferenceAppOptions,
 ): CompletionAnswer {
-  const settings = knobs.current();
+  const settings = liveSettings.current();
   const request = readCompletionRequest(body);
   if (typeof request === 'string') {
     return { outcome: 'refused', answer: formedError(settings, 400, request) };
@@ -110,7 +115,7 @@ function complete(
     const answer = errors.modelUnavailable(settings, logged.model);
     return { outcome: 'modelUnavailable', answer };
   }
-  const fault = chooseFault(knobs, { seed, digest, times: record.timesAsked(digest) });
+  const fault = chooseFault(liveSettings, { seed, digest, times: record.timesAsked(digest) });
   return completionAnswer(request, fault, { settings, nowMs: clock.now() });
 }
 
@@ -126,14 +131,15 @@ function listed({ models }: InferenceProject): CompletionAnswer {
 async function send(
   { env, get }: Context<Environment>,
   { outcome, answer }: CompletionAnswer,
-  { knobs, clock, record, signal }: InferenceAppOptions,
+  { liveSettings, clock, record, signal }: InferenceAppOptions,
 ): Promise<Response> {
   const { outgoing } = env;
   const gone = new AbortController();
   outgoing.once('close', () => gone.abort());
   const logged = get('logged');
   if (answer === 'never') record.settle(logged, outcome, null);
-  const delayMs = answer === 'never' ? Number.POSITIVE_INFINITY : knobs.current().answerDelayMs;
+  const delayMs =
+    answer === 'never' ? Number.POSITIVE_INFINITY : liveSettings.current().answerDelayMs;
   const ends = AbortSignal.any([signal, gone.signal]);
   if (!outgoing.destroyed) await clock.waitUntil(clock.now() + delayMs, ends);
   if (answer === 'never' || answer === 'cut' || outgoing.destroyed) {

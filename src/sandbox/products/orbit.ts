@@ -86,14 +86,14 @@ export function drawArgumentDegrees(random: Random, arcs: Table<Arc>): number {
  */
 export function latestAcquisition(
   satellite: Satellite,
-  wanted: { argumentDegrees: number; durationMs: number; startsBeforeMs: number },
+  target: { argumentDegrees: number; durationMs: number; startsBeforeMs: number },
 ): Acquisition {
   const { reference, cycleOrbits } = satellite;
   const period = periodMs(satellite);
-  const angleDegrees = positiveModulo(wanted.argumentDegrees - satellite.orbitStartDegrees, 360);
+  const angleDegrees = positiveModulo(target.argumentDegrees - satellite.orbitStartDegrees, 360);
   const sinceOrbitStartMs = (angleDegrees / 360) * period;
   const orbits = Math.floor(
-    (wanted.startsBeforeMs - sinceOrbitStartMs - reference.startMs) / period,
+    (target.startsBeforeMs - sinceOrbitStartMs - reference.startMs) / period,
   );
   const orbitNumber = reference.orbitNumber + orbits;
   const orbitStartMs = reference.startMs + orbits * period;
@@ -106,8 +106,8 @@ export function latestAcquisition(
     cycleNumber: satellite.firstCycle + Math.floor(counted / cycleOrbits),
     orbitStartMs: Math.floor(orbitStartMs),
     startMs,
-    endMs: startMs + wanted.durationMs,
-    ascending: Math.cos(wanted.argumentDegrees * radiansPerDegree) > 0,
+    endMs: startMs + target.durationMs,
+    ascending: Math.cos(target.argumentDegrees * radiansPerDegree) > 0,
   };
 }
 

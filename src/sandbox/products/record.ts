@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { attributeKindOf } from '../../filter/fields.ts';
 import type { Random } from '../clock.ts';
-import { describeFaults, SandboxConfigurationError } from '../knobs.ts';
+import { describeIssues, SandboxConfigurationError } from '../live-settings.ts';
 import type { Footprint, FootprintGeometry } from './orbit.ts';
 
 const text = z.string();
@@ -263,6 +263,6 @@ function parseRecord(line: string, file: string, lineNumber: number): CatalogueP
   const { data, error } = recordSchema.safeParse(value);
   if (data) return data;
   throw new SandboxConfigurationError(
-    `${place} is not a product record (${describeFaults(error)}): correct the line or remove it. A record needs at least Id and Name as text.`,
+    `${place} is not a product record (${describeIssues(error)}): correct the line or remove it. A record needs at least Id and Name as text.`,
   );
 }

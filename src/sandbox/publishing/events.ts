@@ -3,7 +3,7 @@ import { readFilter } from '../account.ts';
 import type { DeliveryOutcome, DeliveryRecord } from '../delivery/delivery-record.ts';
 import { type NotificationEvent, notificationEvents } from '../delivery/notification.ts';
 import type { Holdings } from './holdings.ts';
-import type { HeldProduct } from './record-archive.ts';
+import type { StoredProduct } from './record-archive.ts';
 
 /** What is known of an event from the start. */
 interface EventFacts {
@@ -23,7 +23,7 @@ interface LedgerEntry extends EventFacts {
   /** From when on the lists show it. */
   readonly shownFromMs: number;
   /** The product's record after it. */
-  readonly held: HeldProduct;
+  readonly stored: StoredProduct;
   /** Its notifications, by their sequences in the record of deliveries. */
   readonly deliveries: readonly number[];
   /** Ids of the subscriptions whose events and filter it matches, but that were paused. */
@@ -40,7 +40,7 @@ export function createEventLedger(eventsMax = eventsMaxDefault) {
   const entries: LedgerEntry[] = [];
   let dropped = 0;
   return {
-    note: (entry: Omit<LedgerEntry, 'sequence'>): void => {
+    add: (entry: Omit<LedgerEntry, 'sequence'>): void => {
       entries.push({ sequence: dropped + entries.length + 1, ...entry });
       // Not one by one, which would move all the others each time.
       if (entries.length < eventsMax * 1.1) return;
@@ -57,7 +57,7 @@ export function createEventLedger(eventsMax = eventsMaxDefault) {
 }
 
 /** What became of an event for one subscription. */
-interface EventFate {
+interface EventDelivery {
   readonly subscriptionId: string;
   /** `paused`: it matched, but nothing was sent. */
   readonly outcome: DeliveryOutcome | 'paused';
@@ -76,7 +76,7 @@ export interface CatalogueEvent extends EventFacts {
   /** Whether the lists show it now: not yet late ones, changed again, deleted or too old do not. */
   readonly shown: boolean;
   /** Empty when no subscription was there for it. */
-  readonly subscriptions: readonly EventFate[];
+  readonly subscriptions: readonly EventDelivery[];
 }
 
 /** Which events are selected; all of them by default. */
@@ -104,8 +104,8 @@ export function catalogueEvents(
   { events = notificationEvents, filter = '', after = 0, limit }: EventSelection = {},
 ): Iterable<CatalogueEvent> {
   const matches = readFilter(filter, events, null);
-  const isSelected = ({ event, held }: LedgerEntry) =>
-    events.includes(event) && (filter === '' || matches(held.view));
+  const isSelected = ({ event, stored }: LedgerEntry) =>
+    events.includes(event) && (filter === '' || matches(stored.view));
   return selectedEvents(sources, after, limit ?? Number.POSITIVE_INFINITY, isSelected);
 }
 
@@ -147,7 +147,7 @@ function toEvent(entry: LedgerEntry, { record, holdings }: EventSources): Catalo
 }
 
 /** A list by PublicationDate shows every product that is there; the others only the newest state. */
-function isShown({ event, productId, held }: LedgerEntry, holdings: Pick<Holdings, 'find'>) {
+function isShown({ event, productId, stored }: LedgerEntry, holdings: Pick<Holdings, 'find'>) {
   const newest = holdings.find(event === 'deleted' ? 'DeletedProducts' : 'Products', productId);
-  return event === 'created' ? newest !== undefined : newest === held;
+  return event === 'created' ? newest !== undefined : newest === stored;
 }

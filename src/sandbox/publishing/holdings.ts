@@ -1,7 +1,7 @@
 /** The products that the catalogue holds: the newest state of each published one, and of each deleted one. */
 import { type OrderableField, orderableFields } from '../../filter/fields.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
-import { createRecordArchive, type HeldProduct } from './record-archive.ts';
+import { createRecordArchive, type StoredProduct } from './record-archive.ts';
 
 type Entity = keyof typeof orderableFields;
 
@@ -28,34 +28,34 @@ export interface Selection {
   /** The field whose range holds for all of them; null when none was checked. */
   readonly covered: OrderableField | null;
   /** Returns them one after the other, without the first `skip`. Valid until the next event. */
-  items(skip: number): Iterable<HeldProduct>;
+  items(skip: number): Iterable<StoredProduct>;
 }
 
 /**
  * Default of how many of each are kept; the oldest go first. `$skip` and `$top` reach 11,000. Beyond
  * the newest 4,000, a record takes some 1 kB of memory.
  */
-export const heldMaxDefault = 12_000;
+export const holdingsMaxDefault = 12_000;
 
 export type Holdings = ReturnType<typeof createHoldings>;
 
-/** Creates empty holdings that keep `heldMax` of each; `now`, ms since 1970, decides when late records show. */
+/** Creates empty holdings that keep `holdingsMax` of each; `now`, ms since 1970, decides when delayed records show. */
 export function createHoldings({
-  heldMax = heldMaxDefault,
+  holdingsMax = holdingsMaxDefault,
   now = () => Number.POSITIVE_INFINITY,
 }: {
-  heldMax?: number;
+  holdingsMax?: number;
   now?: () => number;
 } = {}) {
   const archive = createRecordArchive();
-  const late = createLateRecords();
+  const delayed = createDelayedRecords();
   const of = {
-    Products: createHeldEntity(orderableFields.Products, heldMax),
-    DeletedProducts: createHeldEntity(orderableFields.DeletedProducts, heldMax),
+    Products: createEntityStore(orderableFields.Products, holdingsMax),
+    DeletedProducts: createEntityStore(orderableFields.DeletedProducts, holdingsMax),
   };
   let events = 0;
   const upToDate = () => {
-    for (const [key, { held }] of late.takeDue(now())) of.Products.put(key, held);
+    for (const [key, { stored }] of delayed.removeDue(now())) of.Products.put(key, stored);
     return of;
   };
   return {
@@ -63,27 +63,27 @@ export function createHoldings({
      * Takes in what an event says of a product. The lists show it from `shownFromMs` on, by default at
      * once; until then the catalogue knows nothing of it, but a deletion always shows at once.
      */
-    note: (
+    apply: (
       event: NotificationEvent,
-      record: HeldProduct['record'],
+      record: StoredProduct['record'],
       shownFromMs = Number.NEGATIVE_INFINITY,
-    ): HeldProduct => {
+    ): StoredProduct => {
       events += 1;
-      const held = archive.keep(record);
+      const stored = archive.keep(record);
       const key = record.Id.toLowerCase();
       const { Products, DeletedProducts } = upToDate();
       DeletedProducts.remove(key);
       if (event === 'deleted') {
         Products.remove(key);
-        late.remove(key);
-        DeletedProducts.put(key, held);
-      } else if (shownFromMs > now()) late.put(key, held, shownFromMs);
-      else Products.put(key, held);
-      return held;
+        delayed.remove(key);
+        DeletedProducts.put(key, stored);
+      } else if (shownFromMs > now()) delayed.put(key, stored, shownFromMs);
+      else Products.put(key, stored);
+      return stored;
     },
     select: (entity: Entity, query: Query): Selection => upToDate()[entity].select(query),
-    /** Finds by id in any case; a product that did not change is the same object as `note` returned. */
-    find: (entity: Entity, id: string): HeldProduct | undefined =>
+    /** Finds by id in any case; a product that did not change is the same object as `apply` returned. */
+    find: (entity: Entity, id: string): StoredProduct | undefined =>
       upToDate()[entity].find(id.toLowerCase()),
     /** Returns counts; `events` are publications, changes and deletions so far, for a subscription or not. */
     totals: () => {
@@ -94,25 +94,25 @@ export function createHoldings({
 }
 
 /** Creates a collection of records that the lists do not show yet, although their products are published. */
-function createLateRecords() {
-  const late = new Map<string, { held: HeldProduct; shownFromMs: number }>();
+function createDelayedRecords() {
+  const delayed = new Map<string, { stored: StoredProduct; shownFromMs: number }>();
   // Saves a check of all of them each time.
   let nextMs = Number.POSITIVE_INFINITY;
   return {
-    put: (key: string, held: HeldProduct, shownFromMs: number) => {
-      late.set(key, { held, shownFromMs });
+    put: (key: string, stored: StoredProduct, shownFromMs: number) => {
+      delayed.set(key, { stored, shownFromMs });
       nextMs = Math.min(nextMs, shownFromMs);
     },
-    remove: (key: string) => void late.delete(key),
+    remove: (key: string) => void delayed.delete(key),
     /** Takes out what is to be shown by now, in the order of its moments. */
-    takeDue: (nowMs: number) => {
+    removeDue: (nowMs: number) => {
       if (nowMs < nextMs) return [];
-      const due = [...late]
+      const due = [...delayed]
         .filter(([, { shownFromMs }]) => shownFromMs <= nowMs)
         .sort(([, one], [, other]) => one.shownFromMs - other.shownFromMs);
-      for (const [key] of due) late.delete(key);
+      for (const [key] of due) delayed.delete(key);
       nextMs = Number.POSITIVE_INFINITY;
-      for (const { shownFromMs } of late.values()) nextMs = Math.min(nextMs, shownFromMs);
+      for (const { shownFromMs } of delayed.values()) nextMs = Math.min(nextMs, shownFromMs);
       return due;
     },
   };
@@ -120,7 +120,7 @@ function createLateRecords() {
 
 interface Entry {
   readonly key: string;
-  readonly held: HeldProduct;
+  readonly stored: StoredProduct;
   /** Microseconds since 1970, one for each field; -Infinity for one that is absent. */
   readonly datesUs: readonly number[];
   /** Counts up with each product that comes; what changes keeps its number. */
@@ -132,8 +132,8 @@ type Indexes = ReadonlyMap<OrderableField, ReturnType<typeof createDateIndex>>;
 /** The dates of events; other dates are asked for too rarely to be kept in order. */
 const indexedFields: readonly string[] = ['PublicationDate', 'ModificationDate', 'DeletionDate'];
 
-/** Creates an empty set of products, by id and by date, that keeps the last `heldMax` that came. */
-function createHeldEntity(fields: readonly OrderableField[], heldMax: number) {
+/** Creates an empty set of products, by id and by date, that keeps the last `holdingsMax` that came. */
+function createEntityStore(fields: readonly OrderableField[], holdingsMax: number) {
   // A Map keeps the order of the first entry, so that somebody who pages through while products are
   // published and modified sees each of them once.
   const entries = new Map<string, Entry>();
@@ -152,20 +152,20 @@ function createHeldEntity(fields: readonly OrderableField[], heldMax: number) {
     unindex(entry);
   };
   return {
-    put: (key: string, held: HeldProduct) => {
+    put: (key: string, stored: StoredProduct) => {
       const known = entries.get(key);
       if (known !== undefined) unindex(known);
-      const { view } = held;
+      const { view } = stored;
       const datesUs = fields.map((field) => view.dateUs(field) ?? Number.NEGATIVE_INFINITY);
-      const entry = { key, held, datesUs, number: known?.number ?? count };
+      const entry = { key, stored, datesUs, number: known?.number ?? count };
       count += 1;
       entries.set(key, entry);
       for (const index of indexes.values()) index.add(entry);
-      const [oldest] = entries.size > heldMax ? entries.keys() : [];
+      const [oldest] = entries.size > holdingsMax ? entries.keys() : [];
       if (oldest !== undefined) remove(oldest);
     },
     remove,
-    find: (key: string) => entries.get(key)?.held,
+    find: (key: string) => entries.get(key)?.stored,
     size: () => entries.size,
     select: (query: Query): Selection => {
       const { orderby } = query;
@@ -218,7 +218,7 @@ function selectionOf(
     items: function* (skip) {
       for (let place = start + skip; place < end; place += 1) {
         const entry = entries[place];
-        if (entry !== undefined) yield entry.held;
+        if (entry !== undefined) yield entry.stored;
       }
     },
   };

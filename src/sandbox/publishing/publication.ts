@@ -2,13 +2,13 @@
 
 import type { Random } from '../clock.ts';
 import type { Dispatcher, Recipient, RecipientsOf } from '../delivery/dispatcher.ts';
-import { type FaultKnobs, planContent, planDelivery, planShape } from '../delivery/faults.ts';
+import { type LiveFaults, planContent, planDelivery, planShape } from '../delivery/faults.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import type { ProductGenerator } from '../products/product-generator.ts';
 import type { CatalogueProduct } from '../products/record.ts';
 import type { EventLedger } from './events.ts';
 import type { Holdings } from './holdings.ts';
-import type { HeldProduct } from './record-archive.ts';
+import type { StoredProduct } from './record-archive.ts';
 
 /** Where products come from: the generator, or a file of records, which has no more at some time. */
 export type PublicationSource = Omit<ProductGenerator, 'next'> & {
@@ -19,12 +19,12 @@ export interface PublicationOptions {
   readonly source: PublicationSource;
   readonly recipientsOf: RecipientsOf;
   /** Returns the ids of the paused subscriptions that an event matches; none by default. */
-  readonly pausedIdsOf?: (event: NotificationEvent, product: HeldProduct['view']) => string[];
-  readonly holdings: Pick<Holdings, 'note'>;
-  readonly ledger?: Pick<EventLedger, 'note'>;
+  readonly pausedIdsOf?: (event: NotificationEvent, product: StoredProduct['view']) => string[];
+  readonly holdings: Pick<Holdings, 'apply'>;
+  readonly ledger?: Pick<EventLedger, 'add'>;
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly random: Random;
-  readonly faults: Pick<FaultKnobs, 'current'>;
+  readonly faults: Pick<LiveFaults, 'current'>;
   /** Shares of the products, 0 to 1, that are modified and deleted later. */
   readonly modifiedShare: number;
   readonly deletedShare: number;
@@ -84,12 +84,12 @@ export function createPublication(options: PublicationOptions) {
   const { source, random, lateShare = 0, lateMaxMs = 1 } = options;
   const live = new Set<LiveProduct>();
   const followUps = createFollowUps(options);
-  const note = createNotes(options);
+  const publishEvent = createEventPublisher(options);
   let step = 0;
 
   const publish = (change: Change, product: LiveProduct, moment: Moment) => {
     // Drawn even when nobody is listening, so that subscriptions do not change what is published.
-    const fate = moment.past ? null : drawFate(options);
+    const plans = moment.past ? null : drawEventPlans(options);
     const isDeletion = change === 'deleted';
     const record = changed(source, change, product, moment.atMs);
     live.delete(product);
@@ -98,7 +98,12 @@ export function createPublication(options: PublicationOptions) {
     const [oldest] = live.size > liveMax ? live : [];
     if (oldest) live.delete(oldest);
     const shownFromMs = isDeletion ? moment.atMs : Math.max(moment.atMs, product.shownFromMs);
-    note(change === 'corrected' ? 'modified' : change, record, { ...moment, shownFromMs }, fate);
+    publishEvent(
+      change === 'corrected' ? 'modified' : change,
+      record,
+      { ...moment, shownFromMs },
+      plans,
+    );
   };
 
   const publishNext = (moment: Moment) => {
@@ -107,8 +112,8 @@ export function createPublication(options: PublicationOptions) {
     const latest = source.next(changedMs);
     if (latest === undefined) return undefined;
     // Drawn only where it is set: without it, a seed brings what it always did.
-    const isLate = lateShare > 0 && random.chance(lateShare);
-    const shownFromMs = moment.atMs + (isLate ? random.integer(1, lateMaxMs) : 0);
+    const isDelayed = lateShare > 0 && random.chance(lateShare);
+    const shownFromMs = moment.atMs + (isDelayed ? random.integer(1, lateMaxMs) : 0);
     const product = { latest, changedMs, delayMs, shownFromMs };
     publish('created', product, moment);
     return product;
@@ -143,7 +148,7 @@ export function createPublication(options: PublicationOptions) {
         if (nextStep === undefined) return 'nothing';
         step = Math.max(step + 1, nextStep);
       }
-      for (const followUp of followUps.takeDue(step)) {
+      for (const followUp of followUps.removeDue(step)) {
         publish(followUp.change, followUp.product, moment);
       }
       return product ? 'product' : 'changes';
@@ -160,43 +165,43 @@ function changed(source: PublicationSource, change: Change, product: LiveProduct
   return product.latest;
 }
 
-type Fate = ReturnType<typeof drawFate>;
+type EventPlans = ReturnType<typeof drawEventPlans>;
 
-function drawFate({ faults, random }: Pick<PublicationOptions, 'faults' | 'random'>) {
+function drawEventPlans({ faults, random }: Pick<PublicationOptions, 'faults' | 'random'>) {
   const rates = faults.current();
   return { shape: planShape(rates, random), plan: planDelivery(rates, random) };
 }
 
 /** Creates the publisher of an event to the catalogue's lists, its subscriptions and the ledger. */
-function createNotes(options: PublicationOptions) {
+function createEventPublisher(options: PublicationOptions) {
   const { holdings, ledger, recipientsOf, pausedIdsOf, dispatcher, faults } = options;
   return (
     event: NotificationEvent,
-    record: HeldProduct['record'],
+    record: StoredProduct['record'],
     { atMs, shownFromMs }: { atMs: number; shownFromMs: number },
-    fate: Fate | null,
+    plans: EventPlans | null,
   ) => {
-    const held = holdings.note(event, record, shownFromMs);
-    const { view } = held;
-    const notify = (recipient: Recipient, common: Fate) => {
+    const stored = holdings.apply(event, record, shownFromMs);
+    const { view } = stored;
+    const notify = (recipient: Recipient, common: EventPlans) => {
       const { random, contentRandom, builder } = recipient;
-      const { shape, plan } = random === null ? common : drawFate({ faults, random });
+      const { shape, plan } = random === null ? common : drawEventPlans({ faults, random });
       const content = planContent(faults.current(), contentRandom);
       const notification = builder.build({ event, product: record, atMs, shape, content });
       return dispatcher.dispatch(notification, plan, recipient);
     };
     const deliveries =
-      fate === null ? none : recipientsOf(event, view).map((one) => notify(one, fate));
-    ledger?.note({
+      plans === null ? none : recipientsOf(event, view).map((one) => notify(one, plans));
+    ledger?.add({
       event,
       productId: record.Id,
       productName: record.Name,
       dateUs: view.dateUs(dateFields[event]),
       atMs,
       shownFromMs,
-      held,
+      stored,
       deliveries: deliveries.length === 0 ? none : deliveries,
-      pausedIds: (fate === null ? null : pausedIdsOf?.(event, view)) ?? none,
+      pausedIds: (plans === null ? null : pausedIdsOf?.(event, view)) ?? none,
     });
   };
 }
@@ -224,7 +229,7 @@ function createFollowUps(options: PublicationOptions) {
       planned.sort((one, other) => one.step - other.step);
     },
     /** Takes out what is due by a step, in order. */
-    takeDue: (step: number): FollowUp[] => {
+    removeDue: (step: number): FollowUp[] => {
       const due = planned.filter((followUp) => followUp.step <= step);
       planned = planned.slice(due.length);
       return due;

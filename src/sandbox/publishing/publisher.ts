@@ -6,7 +6,7 @@ import type { NotificationEvent } from '../delivery/notification.ts';
 import { createPublication, type Publication, type PublicationOptions } from './publication.ts';
 
 export interface PublisherOptions extends PublicationOptions {
-  readonly dispatcher: Pick<Dispatcher, 'dispatch' | 'room' | 'drained' | 'quiet'>;
+  readonly dispatcher: Pick<Dispatcher, 'dispatch' | 'capacity' | 'drained' | 'quiet'>;
   readonly clock: SandboxClock;
   readonly ratePerSecond: number;
   /** Products to publish by rate; by default until the source ends. */
@@ -22,7 +22,7 @@ interface Past {
 }
 
 /** What is to happen while the time moves forward. */
-export interface Passage {
+export interface SimulatedPeriod {
   readonly durationMs: number;
   /** Products, spread evenly; the changes planned for earlier ones happen with them. */
   readonly products: number;
@@ -60,7 +60,7 @@ export function createPublisher(options: PublisherOptions) {
       let published = 0;
       while (await clock.waitUntil(dueMs, signal)) {
         await gate.passed(signal);
-        await dispatcher.room(openMax);
+        await dispatcher.capacity(openMax);
         if (signal.aborted) break;
         const outcome = publication.step(present(), published < count);
         if (outcome === 'nothing') break;
@@ -70,10 +70,10 @@ export function createPublisher(options: PublisherOptions) {
       await dispatcher.drained();
     },
     /** Publishes at once, even when paused and beyond `count`; returns how many there were products for. */
-    publishNow: async (wanted: number, event: NotificationEvent): Promise<number> => {
+    publishNow: async (requested: number, event: NotificationEvent): Promise<number> => {
       let published = 0;
-      while (published < wanted) {
-        const done = publication.publish(event, Math.min(wanted - published, batch), present);
+      while (published < requested) {
+        const done = publication.publish(event, Math.min(requested - published, batch), present);
         if (done === 0) break;
         published += done;
         await setImmediate();
@@ -118,9 +118,9 @@ function createSimulatedTime(publication: Publication, { clock, dispatcher }: Pu
      * so that a notification leaves at its own time. Returns how many products there were. Without products,
      * each step continues with changes that are planned.
      */
-    pass: async (passage: Passage, signal: AbortSignal): Promise<number> => {
-      const { durationMs, products } = passage;
-      const steps = Math.max(1, passage.steps ?? products);
+    pass: async (period: SimulatedPeriod, signal: AbortSignal): Promise<number> => {
+      const { durationMs, products } = period;
+      const steps = Math.max(1, period.steps ?? products);
       let published = 0;
       for (let step = 1; step <= steps && !signal.aborted; step += 1) {
         clock.advance(durationMs / steps);

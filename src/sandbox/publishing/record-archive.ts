@@ -4,7 +4,7 @@ import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { CatalogueProduct, DeletedProduct } from '../products/record.ts';
 
 /** A record and how filters see it. Both are read again when they were packed: some 40 µs each. */
-export interface HeldProduct {
+export interface StoredProduct {
   readonly record: CatalogueProduct | DeletedProduct;
   readonly view: ProductView;
 }
@@ -18,9 +18,9 @@ const readBlocksMax = 64;
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 /** Creates an empty archive. `keep` takes in a record, which stays for as long as the returned object is referenced. */
-export function createRecordArchive(): { keep(record: HeldProduct['record']): HeldProduct } {
+export function createRecordArchive(): { keep(record: StoredProduct['record']): StoredProduct } {
   const unpacked: Block[] = [];
-  const recent = new Map<Block, readonly HeldProduct[]>();
+  const recent = new Map<Block, readonly StoredProduct[]>();
   let open = new Block();
 
   const read = (block: Block) => {
@@ -35,13 +35,13 @@ export function createRecordArchive(): { keep(record: HeldProduct['record']): He
 
   return {
     keep: (record) => {
-      const held = new ArchivedProduct(read, open, open.add(record));
+      const stored = new ArchivedProduct(read, open, open.add(record));
       if (open.unpacked?.length === blockRecords) {
         unpacked.push(open);
         open = new Block();
         if (unpacked.length > unpackedRecords / blockRecords) unpacked.shift()?.pack();
       }
-      return held;
+      return stored;
     },
   };
 }
@@ -49,12 +49,12 @@ export function createRecordArchive(): { keep(record: HeldProduct['record']): He
 /** Some records, in memory for as long as one of them is referenced. */
 class Block {
   /** Null once it is packed. */
-  unpacked: HeldProduct[] | null = [];
+  unpacked: StoredProduct[] | null = [];
   #packed = Buffer.alloc(0);
   #unpackedBytes = 0;
 
   /** Returns the place of the record. */
-  add(record: HeldProduct['record']): number {
+  add(record: StoredProduct['record']): number {
     if (this.unpacked === null) throw new RangeError('A packed block takes no more records.');
     return this.unpacked.push({ record, view: productView(record) }) - 1;
   }
@@ -69,37 +69,37 @@ class Block {
     this.unpacked = null;
   }
 
-  unpack(): HeldProduct[] {
+  unpack(): StoredProduct[] {
     const chunkSize = Math.max(64, this.#unpackedBytes);
     const json = zstdDecompressSync(this.#packed, { chunkSize }).toString();
-    const records: HeldProduct['record'][] = JSON.parse(json);
+    const records: StoredProduct['record'][] = JSON.parse(json);
     return records.map((record) => ({ record, view: productView(record) }));
   }
 }
 
 /** A class, as closures for each record would take more memory. */
-class ArchivedProduct implements HeldProduct {
-  readonly #read: (block: Block) => readonly HeldProduct[];
+class ArchivedProduct implements StoredProduct {
+  readonly #read: (block: Block) => readonly StoredProduct[];
   readonly #block: Block;
   readonly #place: number;
 
-  constructor(read: (block: Block) => readonly HeldProduct[], block: Block, place: number) {
+  constructor(read: (block: Block) => readonly StoredProduct[], block: Block, place: number) {
     this.#read = read;
     this.#block = block;
     this.#place = place;
   }
 
   get record() {
-    return this.#held().record;
+    return this.#stored().record;
   }
 
   get view() {
-    return this.#held().view;
+    return this.#stored().view;
   }
 
-  #held(): HeldProduct {
-    const held = this.#read(this.#block)[this.#place];
-    if (held === undefined) throw new RangeError('A block of the archive has lost a record.');
-    return held;
+  #stored(): StoredProduct {
+    const stored = this.#read(this.#block)[this.#place];
+    if (stored === undefined) throw new RangeError('A block of the archive has lost a record.');
+    return stored;
   }
 }

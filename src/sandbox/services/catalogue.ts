@@ -5,13 +5,13 @@ import { bodyLimit } from 'hono/body-limit';
 import { filterListBytesMax } from '../../filter/odata.ts';
 import type { Subscriptions } from '../account.ts';
 import type { Random, SandboxClock } from '../clock.ts';
-import type { ServiceKnobs } from '../knobs.ts';
+import type { LiveServiceSettings } from '../live-settings.ts';
 import type { Holdings } from '../publishing/holdings.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
 import {
   chooseQueryFault,
+  injectQueryFault,
   type ProductOperation,
-  playQueryFault,
   productOperation,
 } from './product-queries.ts';
 import {
@@ -29,7 +29,7 @@ export interface ServiceAppOptions {
   readonly subscriptions: Subscriptions;
   readonly holdings: Holdings;
   readonly provider: IdentityProvider;
-  readonly knobs: ServiceKnobs;
+  readonly liveSettings: LiveServiceSettings;
   readonly clock: SandboxClock;
   readonly requests: RequestLog;
   /** Draws the request ids. */
@@ -56,14 +56,14 @@ const cataloguePath = '/odata/v1';
 
 /** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
 export function createServiceApp(options: ServiceAppOptions): Hono<Environment> {
-  const { provider, knobs, clock, random, requests, signal } = options;
+  const { provider, liveSettings, clock, random, requests, signal } = options;
   const app = new Hono<Environment>();
   app.use(async (context, next) => {
     context.set('requestId', random.uuid());
     const { method, path } = context.req;
     context.set('logged', requests.open({ method, path, status: null }));
     await next();
-    await clock.waitUntil(clock.now() + knobs.current().answerDelayMs, signal);
+    await clock.waitUntil(clock.now() + liveSettings.current().answerDelayMs, signal);
     finish(context, clock);
   });
   // A query by list has the largest bodies.
@@ -72,13 +72,13 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
   app.use(bodyLimit({ maxSize: filterListBytesMax, onError }));
   app.all(`${cataloguePath}/*`, async (context) => {
     const answer = await answerTo(context, options).catch((error: unknown) => {
-      const refusal = refusalAnswer(error, knobs.current(), context.get('requestId'));
+      const refusal = refusalAnswer(error, liveSettings.current(), context.get('requestId'));
       if (refusal === undefined) throw error;
       return refusal;
     });
     return writeAnswer(answer, context.env.outgoing);
   });
-  app.route(realmPath, createIdentityApp(provider, knobs));
+  app.route(realmPath, createIdentityApp(provider, liveSettings));
   app.notFound(({ env }) => writeAnswer(invalidPath, env.outgoing));
   // The sandbox is a tester's own: hiding the cause would only cost them time.
   app.onError(({ message }) =>
@@ -102,9 +102,9 @@ async function answerTo(
   { req, get }: Context<Environment>,
   options: ServiceAppOptions,
 ): Promise<ServiceAnswer | 'cut'> {
-  const { knobs, holdings, provider } = options;
+  const { liveSettings, holdings, provider } = options;
   const requestId = get('requestId');
-  const settings = knobs.current();
+  const settings = liveSettings.current();
   if (settings.unavailable) return unavailable(settings, requestId);
   const path = req.path.slice(cataloguePath.length);
   const url = new URL(req.url);
@@ -132,12 +132,12 @@ async function answerQuery(
   { isList, answer }: ProductOperation,
   body: string,
   requestId: string,
-  { knobs, clock, queryRandom, signal }: ServiceAppOptions,
+  { liveSettings, clock, queryRandom, signal }: ServiceAppOptions,
 ) {
-  await clock.waitUntil(clock.now() + knobs.current().queryDelayMs, signal);
-  const fault = isList ? chooseQueryFault(knobs, queryRandom) : null;
+  await clock.waitUntil(clock.now() + liveSettings.current().queryDelayMs, signal);
+  const fault = isList ? chooseQueryFault(liveSettings, queryRandom) : null;
   const right = answer(body);
-  return fault === null ? right : playQueryFault(fault, right, knobs.current(), requestId);
+  return fault === null ? right : injectQueryFault(fault, right, liveSettings.current(), requestId);
 }
 
 /** A request to the account's services. */

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
 import type { Random, SandboxClock } from '../clock.ts';
-import type { ServiceKnobs } from '../knobs.ts';
+import type { LiveServiceSettings } from '../live-settings.ts';
 import { pageOf, type ServiceAnswer, writeAnswer } from './service-answer.ts';
 
 /** Path of the realm, below the origin. */
@@ -31,22 +31,22 @@ export type IdentityProvider = ReturnType<typeof createIdentityProvider>;
 /** Creates a provider without sessions for one user. Tokens are opaque, and live by the sandbox's clock. */
 export function createIdentityProvider({
   account,
-  knobs,
+  liveSettings,
   clock,
   random,
 }: {
   readonly account: { readonly username: string; readonly password: string };
-  readonly knobs: ServiceKnobs;
+  readonly liveSettings: LiveServiceSettings;
   readonly clock: SandboxClock;
   readonly random: Random;
 }) {
-  const takeCode = createOneTimeCodes(clock);
+  const acceptCode = createOneTimeCodes(clock);
   /** By refresh token. */
   const sessions = new Map<string, Session>();
   const accessTokens = createAccessTokens(clock, random);
 
   const issue = ({ id, refreshToken, endsMs }: Session, nowMs: number): ServiceAnswer => {
-    const accessMs = Math.min(knobs.current().accessTokenSeconds * 1_000, endsMs - nowMs);
+    const accessMs = Math.min(liveSettings.current().accessTokenSeconds * 1_000, endsMs - nowMs);
     const body = {
       access_token: accessTokens.issue(nowMs + accessMs),
       expires_in: Math.floor(accessMs / 1_000),
@@ -60,11 +60,11 @@ export function createIdentityProvider({
     return { status: 200, body };
   };
   const login = (form: URLSearchParams, nowMs: number): ServiceAnswer => {
-    const { totpSecret, accountActive, sessionsMax, refreshTokenSeconds } = knobs.current();
+    const { totpSecret, accountActive, sessionsMax, refreshTokenSeconds } = liveSettings.current();
     const { username, password } = account;
     const known = form.get('username') === username && form.get('password') === password;
     // The password first: a wrong one must not use up the code.
-    if (!known || (totpSecret !== null && !takeCode(totpSecret, form.get('totp')))) {
+    if (!known || (totpSecret !== null && !acceptCode(totpSecret, form.get('totp')))) {
       return refusal(401, 'invalid_grant', 'Invalid user credentials');
     }
     if (!accountActive) return refusal(400, 'invalid_grant', 'Account is not fully set up');
@@ -159,11 +159,11 @@ interface Environment {
 /** Creates the app of the realm; answers as Keycloak does. */
 export function createIdentityApp(
   provider: IdentityProvider,
-  knobs: ServiceKnobs,
+  liveSettings: LiveServiceSettings,
 ): Hono<Environment> {
   const app = new Hono<Environment>();
   app.use(({ env }, next) => {
-    if (!knobs.current().identityUnavailable) return next();
+    if (!liveSettings.current().identityUnavailable) return next();
     // A proxy stands before the provider; it knows no JSON.
     return writeAnswer(pageAnswer(503, 'Service Unavailable'), env.outgoing);
   });

@@ -23,14 +23,14 @@ import {
 import { literalDate } from '../../filter/values.ts';
 import type { Random } from '../clock.ts';
 import {
+  type LiveServiceSettings,
   type QueryFault,
   queryFaults,
-  type ServiceKnobs,
   type ServiceSettings,
-  takeNext,
-} from '../knobs.ts';
+  takeNextFault,
+} from '../live-settings.ts';
 import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
-import type { HeldProduct } from '../publishing/record-archive.ts';
+import type { StoredProduct } from '../publishing/record-archive.ts';
 import { formedError, type ServiceAnswer } from './service-answer.ts';
 
 type Entity = 'Products' | 'DeletedProducts';
@@ -100,8 +100,8 @@ export function answerProductQuery(
   const { options, refusal } = readQueryOptions(query.url.searchParams, entity);
   if (refusal) return refused(refusal, query);
   if (id === null) return answerList(query, entity, options);
-  const held = query.holdings.find(entity, id);
-  if (held) return { status: 200, body: recordAnswer(entity, options, held.record) };
+  const stored = query.holdings.find(entity, id);
+  if (stored) return { status: 200, body: recordAnswer(entity, options, stored.record) };
   return formedError(404, unknownProduct(id), query.settings, query.requestId);
 }
 
@@ -128,8 +128,8 @@ function readPage(
   selection: Selection,
   filter: Filter | null,
   { skip, top, count }: QueryOptions,
-): { products: readonly HeldProduct[]; found: number } {
-  const products: HeldProduct[] = [];
+): { products: readonly StoredProduct[]; found: number } {
+  const products: StoredProduct[] = [];
   if (filter === null) {
     for (const product of selection.items(skip)) {
       if (products.length >= top) break;
@@ -197,10 +197,13 @@ function rangeOf(term: Filter): (DateRange & { readonly field: OrderableField })
 }
 
 /** Chooses the fault of a list: first what is set for the next ones, which counts down, else by the shares. */
-export function chooseQueryFault(knobs: ServiceKnobs, random: Random): QueryFault | null {
-  const { nextQueries, queryFaults: shares } = knobs.current();
-  const ordered = takeNext(queryFaults, nextQueries, (counts) =>
-    knobs.change({ nextQueries: counts }),
+export function chooseQueryFault(
+  liveSettings: LiveServiceSettings,
+  random: Random,
+): QueryFault | null {
+  const { nextQueries, queryFaults: shares } = liveSettings.current();
+  const ordered = takeNextFault(queryFaults, nextQueries, (counts) =>
+    liveSettings.change({ nextQueries: counts }),
   );
   if (ordered !== null) return ordered;
   // Each is drawn, whether the ones before it are played or not: no share shifts another.
@@ -209,7 +212,7 @@ export function chooseQueryFault(knobs: ServiceKnobs, random: Random): QueryFaul
 }
 
 /** Returns the answer with a fault; most faults leave one alone that is no list. */
-export function playQueryFault(
+export function injectQueryFault(
   fault: QueryFault,
   answer: ServiceAnswer,
   settings: ServiceSettings,

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { HonoRequest } from 'hono';
 import { SubscriptionRefusal } from '../account.ts';
-import type { ServiceSettings } from '../knobs.ts';
+import type { ServiceSettings } from '../live-settings.ts';
 
 /** An answer before it is written. */
 export interface ServiceAnswer {

@@ -11,7 +11,7 @@ import {
   toIso,
 } from '../account.ts';
 import { notificationEvents } from '../delivery/notification.ts';
-import type { ServiceKnobs, ServiceSettings } from '../knobs.ts';
+import type { LiveServiceSettings, ServiceSettings } from '../live-settings.ts';
 import { formedError, InvalidBody, type ServiceAnswer } from './service-answer.ts';
 
 const text = z.string().nullish();
@@ -41,13 +41,16 @@ export type Operation = (body: string) => ServiceAnswer | 'cut';
 /** Returns the operations by method on a path below `/odata/v1`; null for a path of another service. */
 export function subscriptionOperations(
   path: string,
-  { subscriptions, knobs }: { subscriptions: Subscriptions; knobs: ServiceKnobs },
+  {
+    subscriptions,
+    liveSettings,
+  }: { subscriptions: Subscriptions; liveSettings: LiveServiceSettings },
   requestId: string,
 ): Record<string, Operation> | null {
-  const settings = knobs.current();
+  const settings = liveSettings.current();
   const ok = (body: object) => ({ status: 200, body });
   if (path === '/Subscriptions') {
-    return { POST: (body) => create(body, subscriptions, knobs, requestId) };
+    return { POST: (body) => create(body, subscriptions, liveSettings, requestId) };
   }
   if (path === '/Subscriptions/Info') {
     return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };
@@ -73,18 +76,18 @@ export function subscriptionOperations(
 function create(
   body: string,
   subscriptions: Subscriptions,
-  knobs: ServiceKnobs,
+  liveSettings: LiveServiceSettings,
   requestId: string,
 ): ServiceAnswer | 'cut' {
-  const settings = knobs.current();
+  const settings = liveSettings.current();
   const { createsRefused503, createAnswersLost } = settings;
   if (createsRefused503 > 0) {
-    knobs.change({ createsRefused503: createsRefused503 - 1 });
+    liveSettings.change({ createsRefused503: createsRefused503 - 1 });
     return unavailable(settings, requestId);
   }
   const subscription = subscriptions.create(readCreation(body));
   if (createAnswersLost > 0) {
-    knobs.change({ createAnswersLost: createAnswersLost - 1 });
+    liveSettings.change({ createAnswersLost: createAnswersLost - 1 });
     return 'cut';
   }
   return { status: 201, body: toJson(subscription, settings) };
@@ -147,7 +150,7 @@ function parseJson(bodyText: string): unknown {
 function check<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const result = schema.safeParse(body, { reportInput: true });
   if (result.success) return result.data;
-  throw new InvalidBody(result.error.issues.map(toFault));
+  throw new InvalidBody(result.error.issues.map(toFieldError));
 }
 
 const expectations: Record<string, [type: string, what: string]> = {
@@ -159,7 +162,7 @@ const expectations: Record<string, [type: string, what: string]> = {
 };
 
 /** Describes a fault as the framework of the real service does. */
-function toFault(issue: z.core.$ZodIssue): object {
+function toFieldError(issue: z.core.$ZodIssue): object {
   const path = issue.path.filter((step) => typeof step !== 'symbol');
   const loc = ['body', ...path];
   const input = shownInput(path, issue.input);

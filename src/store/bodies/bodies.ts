@@ -115,7 +115,7 @@ interface BodyReader {
   /** The body, byte by byte as it came; undefined where there is none. Throws as `unpackBodies` does. */
   body(id: number): Buffer | undefined;
   /** The same of a body that something refers to, as a copy that can be sent to another thread. */
-  keptBody(id: number): Uint8Array;
+  storedBody(id: number): Uint8Array;
   /** The Content-Encoding that a body came with; null for one without. */
   encoding(id: number): string | null;
   /** The body, decoded where it had a Content-Encoding: for its JSON. */
@@ -152,7 +152,7 @@ function createBodyReader(database: Database): BodyReader {
       if (bytes === undefined || name === null) return bytes;
       return contentOf({ body: bytes, encoded: decodeStored(bytes, name) });
     },
-    keptBody: (id) => {
+    storedBody: (id) => {
       const kept = body(id);
       if (kept === undefined) throw new Error(`The log has no body ${id}, which it refers to.`);
       return new Uint8Array(kept);
@@ -202,12 +202,12 @@ export function createBodyWriter(database: Database): BodyWriter {
       const delivery = kept[id - firstId];
       return delivery && contentOf(delivery);
     },
-    end: () => insertBodies(database, firstId, packKept(kept.map(({ body }) => body))),
+    end: () => insertBodies(database, firstId, packBatch(kept.map(({ body }) => body))),
   };
 }
 
 /** The rows of bodies that came together, in packs of about the same number. */
-export function packKept(bodies: readonly Uint8Array[]): BodyRow[] {
+export function packBatch(bodies: readonly Uint8Array[]): BodyRow[] {
   const perPack = Math.ceil(bodies.length / Math.ceil(bodies.length / bodiesMax));
   const packs: Uint8Array[][] = [];
   let pack: Uint8Array[] = [];

@@ -14,7 +14,7 @@ export interface Compacted extends Omit<CompactStep, 'isDone'> {
 
 export interface CompactOptions extends DataPlace {
   /** Leaves room on the disk to what is received; then it rejects with `unavailable` where there is little. */
-  besideIntake?: boolean;
+  duringIntake?: boolean;
   /** The part of the file that may stay free for what comes next, 0 to 1. */
   freeShare: number;
   /** Called between two steps with how long the first took. What it rejects with ends all of it. */
@@ -37,7 +37,7 @@ export async function compactLog(options: CompactOptions): Promise<Compacted> {
 
 async function compactOn(
   compact: Remote<CompactOperations>,
-  { besideIntake = false, freeShare, rest, signal, onStep }: CompactOptions,
+  { duringIntake = false, freeShare, rest, signal, onStep }: CompactOptions,
 ): Promise<Compacted> {
   const compacted = { bodies: 0, unreadable: 0, nextId: 0, lastId: 0, givenBackBytes: 0 };
   const repeat = async <Step>(doStep: () => Promise<Step>, isLast: (step: Step) => boolean) => {
@@ -52,7 +52,7 @@ async function compactOn(
   };
   await repeat(
     async () => {
-      const step = await compact.step(besideIntake);
+      const step = await compact.step(duringIntake);
       compacted.bodies += step.bodies;
       compacted.unreadable += step.unreadable;
       compacted.nextId = step.nextId;
@@ -63,7 +63,7 @@ async function compactOn(
   );
   await repeat(
     async () => {
-      const step = await compact.giveBack(freeShare);
+      const step = await compact.releaseFreePages(freeShare);
       compacted.givenBackBytes += step.removed;
       return step;
     },

@@ -214,7 +214,7 @@ export function createDirectory(dataDir: string): void {
       { cause: error },
     );
   }
-  if (isOpenToAll(statSync(dataDir))) {
+  if (isWritableByAll(statSync(dataDir))) {
     throw new AppError(
       'configuration',
       `Every user of this machine may write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or name a folder in it in EARSHOT_DATA_DIR: earshot makes it for itself.`,
@@ -223,7 +223,7 @@ export function createDirectory(dataDir: string): void {
 }
 
 /** Whether every user may put files into a folder. */
-export function isOpenToAll({ mode }: Pick<Stats, 'mode'>): boolean {
+export function isWritableByAll({ mode }: Pick<Stats, 'mode'>): boolean {
   return (mode & 0o002) !== 0;
 }
 

@@ -37,13 +37,13 @@ export function diskSpace({ dataDir, diskReserveBytes }: DataPlace): DiskSpace |
 }
 
 /** The reserve without a setting, by the disk of the data directory, or of where it will be made. */
-export function usualReserveBytes(dataDir: string): number | null {
+export function defaultReserveBytes(dataDir: string): number | null {
   const path = resolve(dataDir);
   try {
     const size = diskSize(path);
     return size === null ? null : usualReserveOf(size);
   } catch {
-    return path === dirname(path) ? null : usualReserveBytes(dirname(path));
+    return path === dirname(path) ? null : defaultReserveBytes(dirname(path));
   }
 }
 
@@ -99,7 +99,7 @@ function hasSpareRoom({ freeBytes, reserveBytes }: DiskSpace): boolean {
 export function requireFreeSpace(place: DataPlace, what: string): void {
   const room = diskSpace(place);
   if (room === null || hasSpareRoom(room)) return;
-  throw lacksSpace(what, room.freeBytes, 2 * room.reserveBytes);
+  throw insufficientSpace(what, room.freeBytes, 2 * room.reserveBytes);
 }
 
 /** Free bytes above twice the reserve, with write-ahead logs counted once; below 0 while intake needs all of it. */
@@ -111,7 +111,7 @@ export function spareBytes(place: DataPlace): number {
 }
 
 /** The error of work that pauses because it would use more of the disk than is spare. */
-export function lacksSpace(what: string, freeBytes: number, neededBytes: number): AppError {
+export function insufficientSpace(what: string, freeBytes: number, neededBytes: number): AppError {
   const [free, needed] = [freeBytes, neededBytes].map(sizeText);
   return new AppError(
     'unavailable',

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { LockName, TakeLock } from '../../domain/account.ts';
+import type { AcquireLock, LockName } from '../../domain/account.ts';
 import { AppError, errorCodeOf } from '../../domain/app-error.ts';
 import { createOwnerOnly } from '../../host/files.ts';
 import { createDirectory } from './database.ts';
@@ -34,7 +34,7 @@ const busyMessages: Record<LockName, string> = {
  * file: the operating system gives it back when the process ends, by `kill -9` too. Rejects with
  * `conflict` when another holds it, `configuration` when there can be no such file.
  */
-export function createTakeLock(dataDir: string): TakeLock {
+export function createAcquireLock(dataDir: string): AcquireLock {
   return async (name, { waitMs, signal }) => {
     const file = join(dataDir, `${name}.lock`);
     createDirectory(dataDir);

@@ -82,16 +82,16 @@ export interface ThreadRequest {
   args: readonly unknown[];
 }
 
-export type Settled = { id: number; value: unknown } | { id: number; error: SentError };
+export type Settled = { id: number; value: unknown } | { id: number; error: SerializedError };
 
 /** The first message of a thread is `started` or `failed`; all others are `settled`. */
 export type ThreadMessage =
   | { kind: 'started' }
-  | { kind: 'failed'; error: SentError }
+  | { kind: 'failed'; error: SerializedError }
   | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined };
 
 /** An error as it crosses a thread; of the cause, its text. */
-export interface SentError {
+export interface SerializedError {
   code: ErrorCode;
   message: string;
   advice: string | undefined;
@@ -100,12 +100,12 @@ export interface SentError {
   cause: string;
 }
 
-export function sentError(error: unknown): SentError {
+export function serializeError(error: unknown): SerializedError {
   const { code, message, advice, details, facts } = storeError(error);
   const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { code, message, advice, details, facts, cause };
 }
 
-export function receivedError({ code, message, ...options }: SentError): AppError {
+export function deserializeError({ code, message, ...options }: SerializedError): AppError {
   return new AppError(code, message, options);
 }

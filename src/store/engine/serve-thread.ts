@@ -11,7 +11,7 @@ import type { DataPlace } from './disk-limit.ts';
 import {
   type Operations,
   operationsByName,
-  sentError,
+  serializeError,
   type ThreadMessage,
   type ThreadRequest,
 } from './rpc.ts';
@@ -48,7 +48,7 @@ export function serveThread<Context>(
     answerCalls(port, begin(workerData as DataPlace, post), post);
     post({ kind: 'started' });
   } catch (error) {
-    post({ kind: 'failed', error: sentError(error) });
+    post({ kind: 'failed', error: serializeError(error) });
   }
 }
 
@@ -79,7 +79,7 @@ function answerCalls<Context>(
   const succeed = (id: number, value: unknown) =>
     post({ kind: 'settled', settled: [{ id, value }] });
   const fail = (id: number, error: unknown) =>
-    post({ kind: 'settled', settled: [{ id, error: sentError(failure(error)) }] });
+    post({ kind: 'settled', settled: [{ id, error: serializeError(failure(error)) }] });
 
   function answer({ id, op, args }: ThreadRequest): void {
     try {

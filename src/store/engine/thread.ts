@@ -5,8 +5,8 @@ import type { CommitFacts } from '../../domain/ports.ts';
 import type { DataPlace } from './disk-limit.ts';
 import {
   type Caller,
+  deserializeError,
   type Remote,
-  receivedError,
   remote,
   type Settled,
   type ThreadMessage,
@@ -133,7 +133,7 @@ export class StoreThread implements Caller {
         this.#calls.settle(message.settled);
         if (message.commit !== undefined) this.#onCommit?.(message.commit);
       } else if (message.kind === 'started') this.#onStarted();
-      else this.#fail(worker, receivedError(message.error));
+      else this.#fail(worker, deserializeError(message.error));
     });
     // It carries no id: all that wait fail at once instead of at their time limit.
     worker.on('messageerror', (cause) =>
@@ -230,7 +230,7 @@ class PendingCalls {
       const call = this.#calls.get(one.id);
       this.#calls.delete(one.id);
       call?.onDone();
-      if ('error' in one) call?.reject(receivedError(one.error));
+      if ('error' in one) call?.reject(deserializeError(one.error));
       else call?.resolve(one.value);
     }
   }

@@ -30,10 +30,10 @@ export const quarantineReads = {
        ORDER BY id DESC LIMIT ?`,
     )
       .all(options.beforeId, options.rowsMax)
-      .map((row) => toRow(row, bodyReader(database).keptBody(row.bodyId).length));
+      .map((row) => toRow(row, bodyReader(database).storedBody(row.bodyId).length));
   },
 
-  heldCount(database: Database): number {
+  quarantinedCount(database: Database): number {
     const held = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
     return Number(prepared(database, held).pluck().get());
   },
@@ -51,7 +51,7 @@ export const quarantineReads = {
     }
     const { headers, ...rest } = row;
     const reader = bodyReader(database);
-    const body = reader.keptBody(row.bodyId);
+    const body = reader.storedBody(row.bodyId);
     const encoding = reader.encoding(row.bodyId);
     const pairs = JSON.parse(headers) as [string, string][];
     return { ...toRow(rest, body.length), headers: pairs.flat(), body, encoding };
@@ -64,17 +64,17 @@ function toRow({ bodyId: _, ...row }: StoredRow, bodyBytes: number): QuarantineR
 }
 
 /** What is held: a delivery and its faults, with the body that is kept already, if any. */
-interface Held {
+interface NewEntry {
   delivery: Delivery;
   faults: readonly Fault[];
   bodyId: number | undefined;
 }
 
 /** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
-export function hold(
+export function addToQuarantine(
   database: Database,
   bodies: BodyWriter,
-  { delivery, faults, bodyId }: Held,
+  { delivery, faults, bodyId }: NewEntry,
   digest: Buffer | null = null,
 ): number {
   const { receivedAtUs, subscription, source } = delivery;
@@ -98,18 +98,22 @@ export function hold(
  * Does the same, unless the same body of the same subscription is held already, as its sender may repeat it: then
  * undefined.
  */
-export function holdOnce(database: Database, bodies: BodyWriter, held: Held): number | undefined {
+export function quarantineOnce(
+  database: Database,
+  bodies: BodyWriter,
+  held: NewEntry,
+): number | undefined {
   const { body, subscription } = held.delivery;
   const digest = hash('sha256', body, 'buffer');
   const known = prepared(
     database,
     `SELECT id FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL`,
   ).get(digest, subscription);
-  return known === undefined ? hold(database, bodies, held, digest) : undefined;
+  return known === undefined ? addToQuarantine(database, bodies, held, digest) : undefined;
 }
 
 /** A held entry as a delivery, to be written again. Throws `not_found`. */
-export function heldDelivery(
+export function quarantinedDelivery(
   database: Database,
   id: number,
 ): { delivery: Delivery; bodyId: number } {
@@ -129,7 +133,7 @@ export function heldDelivery(
   }
   const { bodyId, ...rest } = row;
   const reader = bodyReader(database);
-  const body = reader.keptBody(bodyId);
+  const body = reader.storedBody(bodyId);
   const encoding = reader.encoding(bodyId);
   const encoded = encoding === null ? undefined : decodeStored(body, encoding);
   return { delivery: { ...rest, headers: [], body, encoded }, bodyId };

@@ -88,7 +88,7 @@ function original(database: Database, position: number): OriginalBody {
   if (row === undefined) throw new AppError('not_found', `The log has no position ${position}.`);
   const { bodyId } = row;
   const reader = bodyReader(database);
-  return { bodyId, bytes: reader.keptBody(bodyId), encoding: reader.encoding(bodyId) };
+  return { bodyId, bytes: reader.storedBody(bodyId), encoding: reader.encoding(bodyId) };
 }
 
 export function lastPosition(database: Database): number {

@@ -12,7 +12,7 @@ import {
 } from '../../domain/completeness.ts';
 import { type Notification, readNotifications } from '../../domain/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
-import { wholeSinceUs } from '../../domain/pruning.ts';
+import { unprunedSinceUs } from '../../domain/pruning.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscription.ts';
 import { recordIn } from '../../filter/product-record.ts';
 import { bodyReader, createBodyWriter } from '../bodies/bodies.ts';
@@ -47,7 +47,7 @@ export function recover(
   const bodies = createBodyWriter(database);
   const isPushed = pushedSince(database, knownUpTo, events);
   // What was looked up may have been pruned since.
-  const sinceUs = wholeSinceUs(pruneHorizon(database));
+  const sinceUs = unprunedSinceUs(pruneHorizon(database));
   const positions = events.map((event) => {
     if (event.eventUs < sinceUs) return null;
     if (findRecovered(database, event) !== undefined || isPushed(event)) return null;

@@ -16,7 +16,7 @@ import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.
 import { prepared } from '../engine/database.ts';
 import { bodyDocument } from '../products/product-record.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
-import { heldDelivery, hold, holdOnce, release } from './quarantine.ts';
+import { addToQuarantine, quarantinedDelivery, quarantineOnce, release } from './quarantine.ts';
 import { countDrift } from './queries.ts';
 import { claimRecovered, findRecovered, recoveredEvent } from './recovered-events.ts';
 
@@ -47,10 +47,10 @@ export function writeDeliveries(database: Database, deliveries: readonly Deliver
 }
 
 /** Keeps a body that our own code fails on, until a version that does not. */
-export function holdUnstorable(database: Database, delivery: Delivery): Receipt {
+export function quarantineUnstorable(database: Database, delivery: Delivery): Receipt {
   const faults = [notStorable];
   return inBatch(database, ({ bodies }) => {
-    const quarantineId = hold(database, bodies, { delivery, faults, bodyId: undefined });
+    const quarantineId = addToQuarantine(database, bodies, { delivery, faults, bodyId: undefined });
     return { outcome: 'rejected', faults, quarantineId, stored: 0 };
   });
 }
@@ -73,7 +73,7 @@ export function retryQuarantined(
   try {
     return transact((database) =>
       inBatch(database, (batch) => {
-        const { delivery, bodyId } = heldDelivery(database, quarantineId);
+        const { delivery, bodyId } = quarantinedDelivery(database, quarantineId);
         const { notifications, faults } = readDelivery(delivery);
         if (faults.length > 0) return rejected(faults);
         const { receipt, reused } = store(batch, delivery, notifications, bodyId);
@@ -106,13 +106,17 @@ function write(batch: Batch, delivery: Delivery): Receipt {
   batch.atUs = delivery.receivedAtUs;
   const { stored, bodyId, receipt, reused } = store(batch, delivery, notifications);
   if (faults.length > 0) {
-    const quarantineId = hold(database, bodies, { delivery, faults, bodyId });
+    const quarantineId = addToQuarantine(database, bodies, { delivery, faults, bodyId });
     return { outcome: 'rejected', faults, quarantineId, stored };
   }
   if (!reused) return receipt;
   // The contract calls it a duplicate, but its content is new: it is kept where a person looks.
   batch.drift.push('ack-id-reused');
-  const quarantineId = holdOnce(database, bodies, { delivery, faults: [ackIdReused], bodyId });
+  const quarantineId = quarantineOnce(database, bodies, {
+    delivery,
+    faults: [ackIdReused],
+    bodyId,
+  });
   return quarantineId === undefined ? receipt : { ...receipt, quarantineId };
 }
 
@@ -248,7 +252,7 @@ function createComparison(database: Database, bodies: BodyWriter) {
   const reader = bodyReader(database);
   // Of an array with many notifications: it is compared once.
   let last: { body: Uint8Array; knownId: number; stored: Uint8Array; isEqual: boolean } | undefined;
-  const keptBody = (id: number): Uint8Array | undefined => {
+  const storedBody = (id: number): Uint8Array | undefined => {
     try {
       return bodies.kept(id) ?? reader.content(id);
     } catch (error) {
@@ -261,7 +265,7 @@ function createComparison(database: Database, bodies: BodyWriter) {
     if (item.ackId === null || delivery.source !== 'push' || known.source !== 'push') return true;
     const { bodyId: knownId } = known;
     if (last?.body !== body || last.knownId !== knownId) {
-      const stored = knownId === bodyId ? body : keptBody(knownId);
+      const stored = knownId === bodyId ? body : storedBody(knownId);
       if (stored === undefined) return true;
       last = { body, knownId, stored, isEqual: Buffer.compare(stored, body) === 0 };
     }

@@ -13,9 +13,9 @@ import {
   type OperationName,
   type Operations,
   operationsByName,
-  type SentError,
+  type SerializedError,
   type Settled,
-  sentError,
+  serializeError,
   type ThreadMessage,
   type ThreadRequest,
 } from '../engine/rpc.ts';
@@ -24,8 +24,8 @@ import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import {
   dropQuarantined,
-  forgetReader,
   pruneStep,
+  removeReader,
   shortStepMs,
   usualStepMs,
 } from '../pruning/prune-writer.ts';
@@ -58,7 +58,7 @@ const changes = {
   summaries: summaryWrites,
   quarantine: { drop: dropQuarantined },
   backups: { recordBackup },
-  pruning: { forgetReader },
+  pruning: { removeReader },
 };
 
 /** Operations that are more, or less, than one transaction. */
@@ -92,7 +92,7 @@ const sharedGroups = ['summaries.', 'alerts.', 'sinks.'];
 /** Changes that add to the store, or say that it takes what comes. All others end, move or free something, also on a full disk. */
 const growing = new Set<string>([
   'coverage.recover',
-  'coverage.markUp',
+  'coverage.recordUptime',
   'summaries.enqueue',
   'summaries.claim',
   'sinks.enqueue',
@@ -214,27 +214,27 @@ function commit(
       ];
     });
   } catch (error) {
-    if (isEnvironmentFailure(error)) return refuse([...group, ...shared], sentError(error));
+    if (isEnvironmentFailure(error)) return refuse([...group, ...shared], serializeError(error));
     if (shared.length > 0) return commit(writer, group, []);
     if (group.length > 1) return group.flatMap((one) => commit(writer, [one], []));
-    return group.map((one) => holdUnstorable(writer, one, error));
+    return group.map((one) => quarantineUnstorable(writer, one, error));
   }
 }
 
-function refuse(refused: readonly { id: number }[], error: SentError): Settled[] {
+function refuse(refused: readonly { id: number }[], error: SerializedError): Settled[] {
   return refused.map(({ id }) => ({ id, error }));
 }
 
-function holdUnstorable(
+function quarantineUnstorable(
   { connection }: Writer,
   { id, delivery }: Arrived,
   failure: unknown,
 ): Settled {
   try {
-    const { holdUnstorable: hold } = loadedIntake();
+    const { quarantineUnstorable: hold } = loadedIntake();
     return { id, value: connection.transact((database) => hold(database, delivery)) };
   } catch {
-    return { id, error: sentError(failure) };
+    return { id, error: serializeError(failure) };
   }
 }
 
@@ -253,12 +253,12 @@ function isStored(one: Settled | undefined): boolean {
   return one !== undefined && 'value' in one && (one.value as Receipt).outcome === 'stored';
 }
 
-function lackOfSpace({ requireSpace }: Writer): SentError | undefined {
+function lackOfSpace({ requireSpace }: Writer): SerializedError | undefined {
   try {
     requireSpace();
     return undefined;
   } catch (error) {
-    return sentError(error);
+    return serializeError(error);
   }
 }
 

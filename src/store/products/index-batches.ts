@@ -1,4 +1,4 @@
-/** Indexes the log in batches, each a transaction that also moves the cursor, and removes what was pruned from it. */
+/** Indexes the log in batches and removes pruned notifications. Each transaction also moves the cursor. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import { isTooDeep } from '../../domain/notification.ts';
@@ -12,26 +12,26 @@ import { bodyDocument } from './product-record.ts';
 import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
 /**
- * Notifications of one transaction: half a second's work at most. Indexes are written at random places,
- * so a page that many of them meet should be written once. The log is read in shorter steps: its write-ahead log
- * cannot be moved into the file while somebody reads it.
+ * Notifications in one transaction: at most half a second of work. Indexes are written at random places; a large
+ * transaction writes a shared page only once. The log is read in smaller steps, because an open read blocks the
+ * checkpoint of its write-ahead log.
  */
 export const batchRowsMax = 2_048;
 const readRowsMax = 256;
 
-/** The two connections. The log has its own: a write transaction would lock every file attached to its connection. */
+/** Separate connections, because a write transaction would lock every file attached to its connection. */
 export interface IndexFiles {
   log: Database;
   index: Database;
-  /** The body that was read last: it may hold thousands of notifications. */
+  /** Cache of the last body, which may contain thousands of notifications. */
   lastBody?: { bodyId: number; document: unknown };
 }
 
-/** Indexes up to `rowsMax` notifications in one transaction; returns their number, 0 at the end of the log. */
+/** Indexes up to `rowsMax` notifications in one transaction. Returns their number; 0 at the end of the log. */
 export function indexBatch(files: IndexFiles, rowsMax: number): number {
   const { log, index } = files;
   const batch = index.transaction((write: (row: LogRow) => void): number => {
-    // Read within the transaction: another program may index at the same time.
+    // Read inside the transaction: another process may index at the same time.
     const { position: first } = indexProgress(index);
     let count = 0;
     let position = first;
@@ -60,9 +60,9 @@ export function indexBatch(files: IndexFiles, rowsMax: number): number {
 }
 
 /**
- * Removes what is no longer in the log, in one transaction of at most `eventsMax` events; returns how many were removed,
- * 0 when none is left. A product that is left without any is removed with them. One that has others is written again from
- * those, as in an index that is built from this log.
+ * Removes events that are no longer in the log, at most `eventsMax` in one transaction. Returns their number; 0 when
+ * none is left. Removes a product without remaining events. Rewrites other products from their remaining events, so
+ * that the index equals one built from this log.
  */
 export function pruneIndexed(files: IndexFiles, eventsMax: number): number {
   const { log, index } = files;
@@ -72,7 +72,7 @@ export function pruneIndexed(files: IndexFiles, eventsMax: number): number {
     `SELECT position, product FROM product_event WHERE position <= ?
      ORDER BY position LIMIT ?`,
   );
-  // Without this check, each call would take the index's lock.
+  // Without this check, each call would lock the index.
   if (oldest.get(upTo, 1) === undefined) return 0;
   const positionsOf = prepared<[number], number>(
     index,
@@ -95,12 +95,12 @@ export function pruneIndexed(files: IndexFiles, eventsMax: number): number {
 
 function write(files: IndexFiles, row: LogRow): void {
   writeNotification(files.index, { ...row, record: recordOf(files, row) }, (position) => {
-    const held = rowAt(files.log, position);
-    return held === undefined ? null : recordOf(files, held);
+    const other = rowAt(files.log, position);
+    return other === undefined ? null : recordOf(files, other);
   });
 }
 
-/** Skips and counts what our own code fails on, so that the rest is not held up. */
+/** Skips and counts a notification on which our own code fails, so that it does not block the others. */
 function writeOrSkip(files: IndexFiles, row: LogRow): void {
   try {
     files.index.transaction(() => write(files, row))();
@@ -113,8 +113,8 @@ function writeOrSkip(files: IndexFiles, row: LogRow): void {
 type LogRow = Omit<LoggedNotification, 'record'> & { bodyIndex: number; bodyId: number };
 
 /*
- * A push that comes late is counted on the row that had been recovered, with its NotificationDate. That is ignored:
- * what is derived from a row must not depend on when it was read.
+ * A late push is counted on the recovered row and sets its NotificationDate. The index ignores that date:
+ * derived values must not depend on the time of reading.
  */
 const columns = `position, product_id AS productId, product_name AS productName, event,
   subscription, source, received_at_us AS receivedAtUs, body_index AS bodyIndex, body_id AS bodyId,
@@ -126,13 +126,13 @@ function rowAt(log: Database, position: number): LogRow | undefined {
   return readLog(() => prepared<[number], LogRow>(log, rowAtSql).get(position));
 }
 
-/** Throws for a damaged body, so that it is skipped and a comparison with the catalogue recovers its events. */
+/** Throws for a damaged body: it is then skipped, and a comparison with the catalogue recovers its events. */
 function recordOf(files: IndexFiles, { bodyId, bodyIndex }: LogRow): ProductRecord | null {
   if (files.lastBody?.bodyId !== bodyId) {
     const body = readBody(files.log, bodyId);
     if (body === undefined) return null;
     const document = bodyDocument(body);
-    // One that is nested too deep is sound: its product is indexed by id and name.
+    // A body that is nested too deep is not damaged: its product is indexed by id and name.
     if (document === undefined && !isTooDeep(body)) throw new Error(`Body ${bodyId} is not JSON.`);
     files.lastBody = { bodyId, document };
   }
@@ -143,7 +143,7 @@ function readBody(log: Database, bodyId: number): Uint8Array | undefined {
   try {
     return bodyReader(log).content(bodyId);
   } catch (error) {
-    // A damaged body is skipped; a log that cannot be read at all ends the batch.
+    // A damaged body is skipped; an unreadable log ends the batch.
     if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });
     throw storeError(error);
   }

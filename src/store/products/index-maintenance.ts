@@ -1,31 +1,30 @@
-/** Keeps the index up to date with the log: for a receiver, for a command, or by a rebuild. */
+/** Keeps the product index up to date with the log: in a receiver, in a command, or by a rebuild. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import { createTakeLock } from '../engine/locks.ts';
+import { createAcquireLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
 import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
 import { currentProductFile } from './product-file.ts';
 
-/** Duration of work of the thread between two reports. */
+/** Duration of the thread's work between two progress reports. */
 const budgetMs = 100;
 /**
- * Limit in a second next to a receiver: intake comes first, and a burst of the catalogue brings some 50 a second
- * (facts, catalogue 7).
+ * Maximum notifications per second while a receiver runs: intake has priority, and a burst of the catalogue brings
+ * about 50 per second (facts, catalogue 7).
  */
-const besideIntakeMax = 2_400;
-/** A lag above this is logged: what is not indexed is not found, and reconciliation waits for it. */
+const duringIntakeMax = 2_400;
+/** Lag, in notifications, above which it is logged: searches miss these, and reconciliation waits for them. */
 const lagMax = 1_000;
-/** How often the end of the log is read. */
 const pollMs = 200;
-/** After a failure: the disk may be full, or the index locked. */
+/** Delay after a failure, such as a full disk or a locked index. */
 const retryMs = 5_000;
 
-/** How far the index has got; both are positions of the log. */
+/** Positions in the log: of the index, and of the newest notification. */
 export type IndexProgress = Pick<WorkDone, 'indexedPosition' | 'lastPosition'>;
 
 export interface IndexingOptions extends DataPlace {
@@ -36,22 +35,22 @@ export interface IndexingOptions extends DataPlace {
 
 type Index = Remote<IndexOperations>;
 
-/** A batch waits for the lock of another program that indexes, 5 s at most; the rest takes no time. */
+/** A batch waits up to 5 s for the lock of another process that indexes. */
 function withIndex<T>(place: DataPlace, work: (index: Index) => Promise<T>): Promise<T> {
   return withThread<IndexOperations, T>('products/index-thread', place, work);
 }
 
 /**
- * Indexes what arrives until it is stopped. A failure is logged, once, and retried. `besideIntake` spares
- * a receiver in this process.
+ * Indexes new notifications until stopped. Logs a failure once, and retries. `duringIntake` leaves capacity to a
+ * receiver in the same process.
  */
-export function startIndexing(options: DataPlace & { log: Logger; besideIntake: boolean }): {
+export function startIndexing(options: DataPlace & { log: Logger; duringIntake: boolean }): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const report = createReport(options.log);
-  const perSecondMax = options.besideIntake ? besideIntakeMax : Number.POSITIVE_INFINITY;
+  const perSecondMax = options.duringIntake ? duringIntakeMax : Number.POSITIVE_INFINITY;
   const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
   const follow = async (index: Index) => {
     while (!signal.aborted) {
@@ -83,49 +82,47 @@ export function startIndexing(options: DataPlace & { log: Logger; besideIntake: 
   };
 }
 
-/** Logs failures, once each, and a large lag, as that of a new index, with its end. */
+/** Logs each failure once, and the begin and the end of a large lag, such as that of a new index. */
 function createReport(log: Logger) {
   let failure: string | null = null;
   let lags = false;
   return {
     done: ({ indexed, indexedPosition, lastPosition }: WorkDone): void => {
-      if (failure !== null) log.info({}, 'indexing goes on');
+      if (failure !== null) log.info({}, 'indexing resumed');
       failure = null;
       const left = lastPosition - indexedPosition;
       if (!lags && left + indexed > lagMax) {
         lags = true;
-        log.info({ indexedPosition, lastPosition }, 'the product index is behind and catches up');
+        log.info({ indexedPosition, lastPosition }, 'product index is lagging');
       }
       if (!lags || left > 0) return;
       lags = false;
-      log.info({ indexedPosition }, 'the product index is complete');
+      log.info({ indexedPosition }, 'product index is up to date');
     },
     failed: (error: unknown): void => {
       const reason = isAppError(error) ? errorText(error) : String(error);
-      if (reason !== failure) log.error({ reason, err: error }, 'products cannot be indexed');
+      if (reason !== failure) log.error({ reason, err: error }, 'failed to index products');
       failure = reason;
     },
   };
 }
 
 /**
- * Indexes what the log has beyond the index, and returns how far that is. Ends early, without harm, when
- * the signal is aborted. Rejects with `configuration` where there is no log, `unavailable` where the
- * index cannot be written.
+ * Indexes all notifications that are not indexed yet. May be interrupted by the signal. Rejects with
+ * `configuration` if there is no log, and `unavailable` if the index cannot be written.
  */
 export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgress> {
   return withIndex(options, (index) => fill(index, 'current', options));
 }
 
 /**
- * Builds the index again from the log; it replaces the old one when it is complete. Until then, and when
- * the signal is aborted, the old one stays. Rejects as `catchUpIndex` does, and with `conflict`
- * while another program rebuilds.
+ * Rebuilds the index from the log. The complete new index replaces the old one; when the signal is aborted, the
+ * old one stays. Rejects as `catchUpIndex` does, and with `conflict` while another process rebuilds.
  */
 export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
   requireDatabase(options.dataDir);
   await removeLeftovers(options.dataDir);
-  const release = await createTakeLock(options.dataDir)('index', { waitMs: 0 });
+  const release = await createAcquireLock(options.dataDir)('index', { waitMs: 0 });
   try {
     return await withIndex(options, async (index) => {
       try {
@@ -155,8 +152,8 @@ async function fill(
 }
 
 /**
- * Removes from the index what was pruned from the log; a receiver does so automatically. Resolves with the number of
- * events. Ends early, without harm, when the signal is aborted.
+ * Removes from the index the events that were pruned from the log; a receiver does so automatically. Resolves with
+ * their number. May be interrupted by the signal.
  */
 export async function pruneIndex({
   signal,

@@ -1,7 +1,7 @@
-/** The thread that indexes: it has the log for reading, and the index for writing. */
+/** The indexing thread: reads the log and writes the product index. */
 import type { Database } from 'better-sqlite3';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
-import { type DataPlace, diskSpace, lacksSpace, spareBytes } from '../engine/disk-limit.ts';
+import { type DataPlace, diskSpace, insufficientSpace, spareBytes } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
@@ -21,11 +21,11 @@ import {
   usualLogPages,
 } from './product-file.ts';
 
-/** The file in use, or the one that a rebuild fills. */
+/** The current file, or the file of a rebuild. */
 export type IndexTarget = 'current' | 'building';
 
 export interface WorkDone {
-  /** Notifications that were indexed; 0 at the end of the log. */
+  /** Number of indexed notifications; 0 at the end of the log. */
   indexed: number;
   /** Positions of the log. */
   indexedPosition: number;
@@ -47,14 +47,14 @@ const operations = {
     const index = () => indexFor(budgetMs, workOn(target, log));
     return target === 'current' ? repaired(index) : index();
   },
-  /** Removes some of what is no longer in the log; returns how many events, 0 when none is left. */
+  /** Removes some of the events that are no longer in the log. Returns their number; 0 when none is left. */
   prune: (log: Database): number => repaired(() => prune(workOn('current', log))),
-  /** Replaces the current file by the rebuilt one. */
+  /** Replaces the current file with the rebuilt one. */
   install: (): void => {
     closeIndex();
     installBuildingFile(place.dataDir);
   },
-  /** Drops an unfinished rebuild. */
+  /** Discards an unfinished rebuild. */
   discard: (): void => {
     closeIndex();
     discardBuildingFile(place.dataDir);
@@ -80,7 +80,7 @@ serveThread((given) => {
   };
 });
 
-/** Does the work again on an empty index when the file is damaged: the log has everything. */
+/** Repeats the work on an empty index when the file is damaged: the index can be rebuilt from the log. */
 function repaired<Result>(work: () => Result): Result {
   try {
     return work();
@@ -92,17 +92,17 @@ function repaired<Result>(work: () => Result): Result {
   }
 }
 
-/** Growth of the write-ahead log by one notification, with a margin: 4 pages; measured at 1 to 2 kB in a small index. */
+/** Maximum growth of the write-ahead log per notification: 4 pages. Measured in a small index: 1 to 2 kB. */
 const rowBytesMax = 4 * 4_096;
 const logPagesMin = 250;
-/** Smaller transactions are not worth the work: indexing waits for space. */
+/** Minimum size of a transaction: with space for fewer rows, indexing waits. */
 const rowsMin = 32;
-/** Events of one transaction of a prune, some 50 ms; and while disk space is short, as it may use the reserve. */
+/** Events pruned in one transaction (about 50 ms); fewer when disk space is short, as it may use the disk reserve. */
 const [pruneEvents, pruneEventsShort] = [128, 16];
 
 /**
- * Notifications that the next transaction may index, so that neither it nor its way from the write-ahead log into the file
- * uses the reserve. Throws `unavailable` while there is no space for that.
+ * Number of notifications that the next transaction may index without its writes, or their checkpoint, using the disk
+ * reserve. Throws `unavailable` while there is not enough space.
  */
 function rowsAllowed(index: Database): number {
   const allowed = () => Math.floor(limitLog(index) / (2 * rowBytesMax));
@@ -114,10 +114,10 @@ function rowsAllowed(index: Database): number {
   if (rows >= rowsMin) return Math.min(rows, batchRowsMax);
   const freeBytes = diskSpace(place)?.freeBytes ?? 0;
   const neededBytes = freeBytes - spareBytes(place) + 2 * rowsMin * rowBytesMax;
-  throw lacksSpace('Indexing', freeBytes, neededBytes);
+  throw insufficientSpace('Indexing', freeBytes, neededBytes);
 }
 
-/** Keeps the write-ahead log of the index within a quarter of what is spare, 1 MB at least. Returns the spare bytes. */
+/** Limits the write-ahead log of the index to a quarter of the spare space, at least 1 MB. Returns the spare bytes. */
 function limitLog(index: Database): number {
   const bytes = spareBytes(place);
   const pages = Math.floor(bytes / 4 / pageBytes);
@@ -130,7 +130,7 @@ function prune(files: Work): number {
   return pruneIndexed(files, isShort ? pruneEventsShort : pruneEvents);
 }
 
-/** The connections for a target; opened again when the log or the current file is another one. */
+/** Returns the connections for a target. Reopens them when the log or the current file was replaced. */
 function workOn(target: IndexTarget, log: Database): Work {
   const isStale =
     work?.target !== target ||
@@ -142,7 +142,7 @@ function workOn(target: IndexTarget, log: Database): Work {
   const open = target === 'current' ? openProductFile : openBuildingFile;
   const begun = begin(target, log, open(place.dataDir));
   if (fitsLog(begun)) return begun;
-  // A restored backup, or a new log: the index describes another one.
+  // The log was replaced, for example by a restored backup: the index describes another log.
   closeIndex();
   return begin(target, log, replaceProductFile(place.dataDir));
 }

@@ -1,14 +1,14 @@
-/** Measures the delays of products and of the notifications about them. */
+/** Measures the delays of products and of their notifications. */
 import type { Database } from 'better-sqlite3';
 import type { NotificationQuery } from '../../domain/ports.ts';
 import type { DelayPercentiles, Products, SubscriptionDelays } from '../../domain/products.ts';
 import { narrowByTime } from '../log/queries.ts';
-import type { LongQuestion } from './product-questions.ts';
+import type { LongQuery } from './product-queries.ts';
 
-/** Rows of one turn, some 20 ms, so that other questions get theirs. */
-const rowsAtOnce = 10_000;
+/** Rows between two pauses, about 20 ms, so that other queries can run. */
+const rowsPerTurn = 10_000;
 
-/** The three delays of one notification, in microseconds; null where a date is not known. */
+/** The three delays of one notification, in microseconds; null if a date is unknown. */
 type DelayRow = [
   subscription: string | null,
   sensingToPublicationUs: number | null,
@@ -16,14 +16,14 @@ type DelayRow = [
   notificationToReceiptUs: number | null,
 ];
 
-/** By subscription, null first. */
+/** Returns the delays by subscription, null first. */
 export async function measureDelays(
-  { index, log, call }: LongQuestion,
-  question: Parameters<Products['delays']>[0],
+  { index, log, call }: LongQuery,
+  query: Parameters<Products['delays']>[0],
 ): Promise<SubscriptionDelays[]> {
   const samples = new Map<string | null, ReturnType<typeof createSamples>>();
   let examined = 0;
-  for (const [subscription, ...delaysUs] of delayRows(index, narrowByTime(log, question))) {
+  for (const [subscription, ...delaysUs] of delayRows(index, narrowByTime(log, query))) {
     const known = samples.get(subscription) ?? createSamples();
     samples.set(subscription, known);
     known.forEach((sample, i) => {
@@ -31,7 +31,7 @@ export async function measureDelays(
       if (delayUs !== null) sample.add(delayUs);
     });
     examined += 1;
-    if (examined % rowsAtOnce === 0) await call.pause();
+    if (examined % rowsPerTurn === 0) await call.pause();
   }
   const delays: SubscriptionDelays[] = [];
   for (const [subscription, three] of [...samples].sort(([a], [b]) => byName(a, b))) {
@@ -49,7 +49,7 @@ export async function measureDelays(
 
 const createSamples = () => [createSample(), createSample(), createSample()] as const;
 
-/** Collects delays. Takes eight bytes for each, and at most as many again. */
+/** Collects delays. Uses 8 to 16 bytes for each. */
 function createSample() {
   let delaysUs = new Float64Array(1_024);
   let count = 0;
@@ -63,7 +63,7 @@ function createSample() {
       delaysUs[count] = delayUs;
       count += 1;
     },
-    /** By the nearest rank: the smallest delay that a percentage of all do not exceed. Null without any. */
+    /** Percentiles by nearest rank: the smallest delay that a percentage of all do not exceed. Null without delays. */
     percentiles: (): DelayPercentiles | null => {
       const sortedUs = delaysUs.subarray(0, count).sort();
       const atMs = (percent: number) => {
@@ -77,15 +77,15 @@ function createSample() {
 }
 
 /**
- * The notifications between two positions that were received in time. PublicationDate is that of the
- * notification's own record, where it has one: the product's may be that of a deletion, which says nothing.
- * What was recovered has no NotificationDate (index-batches.ts).
+ * Returns the delays of notifications between two positions and two times of receipt. Uses the PublicationDate of
+ * the notification's own record, if there is one: the product's may come from a deletion and is then meaningless.
+ * Recovered notifications have no NotificationDate (index-batches.ts).
  */
 function delayRows(
   index: Database,
   { sinceUs, untilUs, subscription, afterPosition, beforePosition }: NotificationQuery,
 ): Iterable<DelayRow> {
-  // Nothing was received in time.
+  // Nothing was received in the period.
   if (afterPosition === undefined || beforePosition === undefined) return [];
   const condition = subscription === undefined ? 'TRUE' : 'subscription = ?';
   const named = subscription === undefined ? [] : [subscription];

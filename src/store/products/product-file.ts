@@ -1,7 +1,7 @@
 /**
- * The index's files: `products-<generation>.db` in the data directory. The highest generation is the current one. A
- * rebuild fills another file and then gives that the next number, so that queries and indexing change from one complete
- * file to the next.
+ * Files of the product index: `products-<generation>.db` in the data directory. The highest generation is current. A
+ * rebuild fills a separate file and then renames it to the next generation, so that queries and indexing switch
+ * between complete files.
  */
 import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,27 +13,27 @@ import { sqliteCode, storeError } from '../engine/sqlite-error.ts';
 import { productSchema, productSchemaVersion } from './product-schema.ts';
 
 export const pageBytes = 4_096;
-/** Size of the write-ahead log at which it is moved into the file: large, as the same pages are written again and again. */
+/** Size of the write-ahead log that triggers a checkpoint. Large, because the same pages are written repeatedly. */
 export const usualLogPages = 16_000;
-/** Size of the write-ahead log above which it is moved into the file while there is nothing to index. */
+/** Size of the write-ahead log above which a checkpoint runs while there is nothing to index. */
 const idleLogBytesMax = 1_048_576;
 const buildingName = 'products.building.db';
-/** An index, or an unfinished one, and the files that SQLite creates next to it. */
+/** Matches an index, an unfinished index, and the files that SQLite creates next to them. */
 const filePattern = /^products(?:-(\d{1,9})|\.building)\.db(-wal|-shm|-journal)?$/;
 
-/** Path of the current file; null when there is none. */
+/** Returns the path of the current file; null if there is none. */
 export function currentProductFile(dataDir: string): string | null {
   const generation = newestGeneration(dataDir);
   return generation === 0 ? null : fileOf(dataDir, generation);
 }
 
-/** Opens the current file for indexing, or creates the first one. Replaces one that is unusable. */
+/** Opens the current file for indexing, or creates the first one. Replaces an unusable file. */
 export function openProductFile(dataDir: string): Database {
   const file = currentProductFile(dataDir) ?? fileOf(dataDir, 1);
-  return openIfOurs(file) ?? replaceProductFile(dataDir);
+  return openIfUsable(file) ?? replaceProductFile(dataDir);
 }
 
-/** Makes an empty file the current one: the old one is of another program or log, or damaged. */
+/** Replaces the current file with an empty one: it is damaged, or of another version or log. */
 export function replaceProductFile(dataDir: string): Database {
   const generation = newestGeneration(dataDir) + 1;
   const next = openForIndexing(fileOf(dataDir, generation));
@@ -41,43 +41,43 @@ export function replaceProductFile(dataDir: string): Database {
   return next;
 }
 
-/** Opens a new file to be filled by a rebuild, and removes what an interrupted one has left. */
+/** Opens a new file for a rebuild, and removes the file of an interrupted rebuild. */
 export function openBuildingFile(dataDir: string): Database {
   discardBuildingFile(dataDir);
   return openForIndexing(join(dataDir, buildingName));
 }
 
-/** Makes the rebuilt file the current one. It must be closed. */
+/** Makes the rebuilt file the current one. The file must be closed. */
 export function installBuildingFile(dataDir: string): void {
   const generation = newestGeneration(dataDir) + 1;
-  // Closing has moved everything into the file itself: its write-ahead log may be removed.
+  // Closing the file has emptied its write-ahead log, which may therefore be removed.
   renameSync(join(dataDir, buildingName), fileOf(dataDir, generation));
   discardBuildingFile(dataDir);
   removeOlder(dataDir, generation);
 }
 
-/** Drops an unfinished rebuild. */
+/** Discards an unfinished rebuild. */
 export function discardBuildingFile(dataDir: string): void {
   removeFile(join(dataDir, buildingName));
 }
 
-/** Names of files that belong to no index in use: left by a rebuild, or a change of the index, that was killed. */
+/** Returns names of unused index files, left when a process was killed while it rebuilt or replaced the index. */
 export function staleProductFiles(dataDir: string): string[] {
   const newest = newestGeneration(dataDir);
   return productFiles(dataDir).flatMap((one) => (one.generation === newest ? [] : [one.name]));
 }
 
-/** The caller holds the lock for the index, so that no rebuild is in progress. */
+/** Removes unused index files. The caller holds the index lock, so that no rebuild is in progress. */
 export function removeStaleProductFiles(dataDir: string): void {
   for (const name of staleProductFiles(dataDir)) rmSync(join(dataDir, name), { force: true });
 }
 
-/** Opens the current file for questions. Throws `unavailable` when there is none of this version. */
+/** Opens the current file for queries. Throws `unavailable` if there is none of this version. */
 export function openProductsForReading(dataDir: string): Database {
   const file = currentProductFile(dataDir);
   if (file === null) throw notIndexed();
   const database = new Sqlite(file, { readonly: true, timeout: busyTimeoutMs });
-  // 8 MiB, negative because in KiB.
+  // 8 MiB; a negative value is in KiB.
   database.pragma('cache_size = -8192');
   if (version(database) === productSchemaVersion) return database;
   database.close();
@@ -87,7 +87,7 @@ export function openProductsForReading(dataDir: string): Database {
 function notIndexed(): AppError {
   return new AppError(
     'unavailable',
-    'There is no product index yet. Run `earshot index rebuild`; the receiver makes it too when it starts, unless EARSHOT_INDEX=off.',
+    'There is no product index yet. Start the receiver without EARSHOT_INDEX=off, or run `earshot index rebuild`.',
   );
 }
 
@@ -95,14 +95,14 @@ function openForIndexing(file: string): Database {
   createOwnerOnly(file);
   const database = new Sqlite(file, { timeout: busyTimeoutMs });
   try {
-    // Most pages that are written hold one new entry of an index.
+    // Small pages: most page writes add one entry to an index.
     if (version(database) === 0) database.pragma(`page_size = ${pageBytes}`);
     database.pragma('journal_mode = WAL');
-    // All of it can be built again, and the cursor lies in the same file: a power cut only costs time.
+    // The index can be rebuilt, and its cursor is in the same file: a power failure only costs time.
     database.pragma('synchronous = NORMAL');
     database.pragma(`wal_autocheckpoint = ${usualLogPages}`);
     database.pragma(`journal_size_limit = ${2 * usualLogPages * pageBytes}`);
-    // 8 MiB, negative because in KiB, though indexes are written at random places: the system keeps more.
+    // 8 MiB; a negative value is in KiB. Random writes need more, but the system caches the file.
     database.pragma('cache_size = -8192');
     database.transaction(() => createTables(database)).immediate();
     return database;
@@ -113,8 +113,8 @@ function openForIndexing(file: string): Database {
 }
 
 /**
- * Empties a large write-ahead log: SQLite itself keeps the file at its largest size. Does not wait for queries that read
- * from it; the next call tries again.
+ * Empties a large write-ahead log; SQLite itself never shrinks the file. Does not wait for queries that read
+ * from it; the next call retries.
  */
 export function shrinkIdleLog(database: Database): void {
   const bytes = statSync(`${database.name}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -127,7 +127,8 @@ export function shrinkIdleLog(database: Database): void {
   }
 }
 
-function openIfOurs(file: string): Database | null {
+/** Returns null for a file that is damaged or of another version. */
+function openIfUsable(file: string): Database | null {
   try {
     const database = openForIndexing(file);
     if (version(database) === productSchemaVersion) return database;
@@ -139,7 +140,7 @@ function openIfOurs(file: string): Database | null {
   }
 }
 
-/** True when the file itself is at fault: only a new one helps. */
+/** Returns true when the file is damaged and must be replaced. */
 export function isDamage(error: unknown): boolean {
   return ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(sqliteCode(error) ?? '');
 }
@@ -154,23 +155,23 @@ function version(database: Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }
 
-/** 0 for none. A write-ahead log alone is no index. */
+/** Returns 0 if there is no index. A write-ahead log alone is not an index. */
 function newestGeneration(dataDir: string): number {
   const indexes = productFiles(dataDir).filter(({ suffix }) => suffix === '');
   return Math.max(0, ...indexes.map(({ generation }) => generation));
 }
 
-/** The index's files; the generation of an unfinished one is -1. */
+/** Lists the files of the index. An unfinished index has generation -1. */
 function productFiles(dataDir: string) {
-  const isThere = statSync(dataDir, { throwIfNoEntry: false }) !== undefined;
-  const names = isThere ? readdirSync(dataDir) : [];
+  const exists = statSync(dataDir, { throwIfNoEntry: false }) !== undefined;
+  const names = exists ? readdirSync(dataDir) : [];
   return names.flatMap((name) => {
     const [found, generation = -1, suffix = ''] = filePattern.exec(name) ?? [];
     return found === undefined ? [] : [{ name, generation: Number(generation), suffix }];
   });
 }
 
-/** Leaves what a program that indexes at the same time may have made since. */
+/** Removes older generations; another process that indexes may have created newer ones. */
 function removeOlder(dataDir: string, current: number): void {
   for (const { generation } of productFiles(dataDir)) {
     if (generation > 0 && generation < current) removeFile(fileOf(dataDir, generation));
@@ -188,7 +189,7 @@ function removeFile(file: string): void {
 /** The cursor of the index. */
 interface Progress {
   position: number;
-  /** Identifies the notification at that position; null where nothing has been indexed. */
+  /** Identifies the notification at that position; null if nothing has been indexed. */
   mark: string | null;
 }
 
@@ -197,18 +198,18 @@ export function indexProgress(index: Database): Progress {
   return progress ?? { position: 0, mark: null };
 }
 
-/** False when another log has taken the place of the one that was indexed, such as a restored backup. */
+/** Returns false when the indexed log was replaced by another one, such as a restored backup. */
 export function fitsLog({ log, index }: { log: Database; index: Database }): boolean {
   const { position, mark } = indexProgress(index);
   return mark === null || markAt(log, position) === mark;
 }
 
-/** The last notification of this log that the index has read; 0 where it is that of another one. */
+/** Returns the last indexed position of this log; 0 if the index is of another log. */
 export function indexedPosition(files: { log: Database; index: Database }): number {
   return fitsLog(files) ? indexProgress(files.index).position : 0;
 }
 
-/** Reads the log. A failure is reported as one of the log: the index must not be replaced for it. */
+/** Reads the log, and marks errors as errors of the log: they must not cause a replacement of the index. */
 export function readLog<Value>(read: () => Value): Value {
   try {
     return read();
@@ -218,8 +219,8 @@ export function readLog<Value>(read: () => Value): Value {
 }
 
 /**
- * Distinguishes the notification at a position from those of other logs; null where there is none. Not its dedupe key:
- * a push that comes late gives its own to the row that had been recovered.
+ * Returns a mark that distinguishes the notification at a position from those of other logs; null if there is none.
+ * The dedupe key is unsuitable: a late push changes that of the recovered row.
  */
 export function markAt(log: Database, position: number): string | null {
   const sql = `SELECT received_at_us || ' ' || event || ' ' || product_id AS mark

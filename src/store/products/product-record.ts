@@ -1,4 +1,4 @@
-/** Reads the record in the body of a notification, and completes it with what the index knows. */
+/** Reads the record from the body of a notification, and completes it with values of the index. */
 
 import { formatDateUs, parseDate } from '../../domain/dates.ts';
 import { isTooDeep } from '../../domain/notification.ts';
@@ -7,20 +7,20 @@ import type { ProductRecord } from '../../filter/product-record.ts';
 const lenientUtf8 = new TextDecoder('utf-8');
 
 /**
- * The JSON of a body; undefined for one that is no JSON, or nested too deep. Versions before the bound on nesting stored
- * such bodies. Their product is shown with what the index knows, so that one record never fails a page.
+ * Returns the parsed body; undefined if it is not JSON, or nested too deep. Versions before the limit on nesting stored
+ * such bodies. Their products are shown with values of the index, so that one record never fails a page.
  */
 export function bodyDocument(body: Uint8Array): unknown {
   if (!documents.has(body)) documents.set(body, parsed(body));
   return documents.get(body);
 }
 
-/** A body may hold thousands of notifications: as long as its bytes are in use, it is parsed once. */
+/** Parses a body once while its bytes are in use: it may contain thousands of notifications. */
 const documents = new WeakMap<Uint8Array, unknown>();
 
 function parsed(body: Uint8Array): unknown {
   try {
-    // The decoder leaves out a byte order mark.
+    // The decoder removes a byte order mark.
     return isTooDeep(body) ? undefined : JSON.parse(lenientUtf8.decode(body));
   } catch {
     return undefined;
@@ -30,14 +30,14 @@ function parsed(body: Uint8Array): unknown {
 interface Identity {
   productId: string;
   name: string | null;
-  /** Null while it is alive. */
+  /** Null if it is not deleted. */
   deletionUs: number | null;
   deletionCause: string | null;
 }
 
 /**
- * The record as the query language sees it and as it is delivered: as received, with Id and Name where
- * it has none, and for a tombstone with the date of deletion.
+ * Returns the record as filters and outputs use it: as received, with Id and Name added if missing, and with
+ * the date of deletion for a tombstone.
  */
 export function completeRecord(
   record: ProductRecord | null,
@@ -54,7 +54,7 @@ export function completeRecord(
   return Object.keys(missing).length === 0 ? known : { ...known, ...missing };
 }
 
-/** A date of a record in microseconds; null for what is none. */
+/** Returns a date of a record in microseconds; null if it is not a date. */
 export function dateUs(value: unknown): number | null {
   return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
 }

@@ -1,13 +1,13 @@
-/** Reads rows of the table `product p` as rows of the domain; completes them from the product's name. */
+/** Converts rows of the table `product p` to domain rows, and completes them from the product's name. */
 
-import { readName } from '../../domain/naming/conventions.ts';
+import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
 import { deriveColumns } from './product-schema.ts';
 
-/** The columns that a search selects. */
+/** Columns selected by a search. */
 export const rowColumns = `p.id AS position, p.product_id AS productId, p.name AS productName,
   p.collection, p.platform_name AS platformName, p.platform_serial AS platformSerial,
   p.product_type AS productType, p.processing_level AS processingLevel,
@@ -19,7 +19,7 @@ export const rowColumns = `p.id AS position, p.product_id AS productId, p.name A
   p.received_at_us AS receivedAtUs, p.deletion_us AS deletionUs,
   p.deletion_cause AS deletionCause, p.record_position AS recordPosition`;
 
-/** A row as SQLite gives it. */
+/** A row as returned by SQLite. */
 export type SelectedRow = Omit<ProductRow, 'platform' | 'online'> & {
   platformName: string | null;
   platformSerial: string | null;
@@ -37,7 +37,7 @@ export function toProductRow(selected: SelectedRow): ProductRow {
   });
 }
 
-/** What lists show of a product, from its row or from a record that is not indexed yet. */
+/** Facts of a product for lists, from its row or from a record that is not indexed yet. */
 export type ProductFacts = Pick<
   ProductRow,
   | 'productName'
@@ -51,7 +51,7 @@ export type ProductFacts = Pick<
   | 'tile'
 >;
 
-/** The facts that a row would have once the record is indexed; `name` is the notification's own. */
+/** Returns the facts of a record that is not indexed yet; `name` is that of the notification. */
 export function factsOfRecord(record: ProductRecord, name: string | null): ProductFacts {
   const columns = deriveColumns(productView(record), record, name);
   return withNamedFacts({
@@ -67,22 +67,22 @@ export function factsOfRecord(record: ProductRecord, name: string | null): Produ
   });
 }
 
-/** The satellite. Auxiliary files of all satellites carry the serial `_`. */
+/** Returns the satellite. Auxiliary files for all satellites have the serial `_`. */
 function platformOf(name: string | null, serial: string | null): string | null {
   if (name === null) return null;
   return serial !== null && /^[A-Z0-9]+$/i.test(serial) ? `${name}${serial}` : name;
 }
 
 /**
- * Fills what the attributes leave open from the name. The columns of the file stay empty, because
- * they answer `$filter`, and an absent attribute matches nothing there (decision 45).
+ * Fills facts without an attribute from the name. The columns of the index stay empty, because they answer
+ * `$filter`, where an absent attribute matches nothing (decision 45).
  */
 function withNamedFacts<Row extends ProductFacts>(row: Row): Row {
   const { platform, productType, processingLevel, orbitNumber, relativeOrbitNumber, tile } = row;
   const hasOrbit = orbitNumber !== null || relativeOrbitNumber !== null;
-  // Most records have their attributes: reading a name takes longer than all else of a row.
+  // Skips the name, which is the slowest part of a row: most records have their attributes.
   if (platform !== null && productType !== null && hasOrbit) return row;
-  const named = readName(row.productName ?? '');
+  const named = parseProductName(row.productName ?? '');
   if (named === null) return row;
   return {
     ...row,
@@ -95,7 +95,7 @@ function withNamedFacts<Row extends ProductFacts>(row: Row): Row {
   };
 }
 
-/** The level as the attribute of the mission spells it: `LEVEL1`, `S2MSI2A`, `1`; null for other missions. */
+/** Returns the level as in the mission's attribute: `LEVEL1`, `S2MSI2A`, `1`; null for other missions. */
 function levelAttribute({ satellite, level, type }: NamedProduct): string | null {
   if (level === null) return null;
   if (satellite.startsWith('Sentinel-1')) return level.toUpperCase().replace('-', '');
@@ -103,7 +103,7 @@ function levelAttribute({ satellite, level, type }: NamedProduct): string | null
   return satellite.startsWith('Sentinel-3') ? level.replace('Level-', '') : null;
 }
 
-/** A square of the Sentinel-2 grid. Paths and rows of Landsat are not tiles of the catalogue. */
+/** Returns the Sentinel-2 grid square. Paths and rows of Landsat are not tiles of the catalogue. */
 function squareOf({ tile }: NamedProduct): string | null {
   return tile !== null && /^\d\d[A-Z]{3}$/.test(tile) ? tile : null;
 }

@@ -1,10 +1,10 @@
-/** The tables of the product index, what their columns hold of a record, and the units of the box index. */
+/** Tables of the product index, the values of their columns, and the units of the box index. */
 
 import { type ProductRecord, textOrNull } from '../../filter/product-record.ts';
 import type { ProductView } from '../../filter/product-view.ts';
 import { asNumber } from '../../filter/values.ts';
 
-/** Raised with each change of the tables, or of what is derived from a record: the index is then rebuilt. */
+/** Increased with each change of the tables or of derived values; the index is then rebuilt. */
 export const productSchemaVersion = 3;
 
 const sqlTypes = {
@@ -16,18 +16,18 @@ const sqlTypes = {
   integer: 'INTEGER',
 } as const;
 
-/** How values compare: as texts, GUIDs, numbers, dates (µs), or booleans (0 or 1). */
+/** A column. Its type defines the comparison: as text, GUID, number, date (µs), or boolean (0 or 1). */
 export interface Column {
   name: string;
   type: keyof typeof sqlTypes;
-  /** The field or attribute of the filter language that the column answers: it holds what evaluation would read. */
+  /** Field or attribute of the filter language; the column has the value that evaluation would read. */
   field?: string;
   attribute?: string;
 }
 
 /**
- * The columns that are derived from a record, in the order of the table. Attributes are REAL, since nothing makes an
- * Integer attribute whole; a value of another type, such as a number in quotes, leaves the column empty.
+ * Columns derived from a record, in the order of the table. Numeric attributes are REAL, because an Integer attribute
+ * may have a fraction. A value of another type, such as a number in quotes, leaves the column empty.
  */
 const derived = [
   { name: 'name', type: 'text', field: 'Name' },
@@ -67,17 +67,17 @@ const columns: readonly Column[] = [
 const byField = new Map(columns.map((column) => [column.field, column]));
 const byAttribute = new Map(columns.map((column) => [column.attribute, column]));
 
-/** The column that answers questions about a field; undefined where there is none. */
+/** Returns the column of a field; undefined if there is none. */
 export function columnOfField(field: string): Column | undefined {
   return byField.get(field);
 }
 
-/** The column that answers questions about an attribute; undefined where there is none. */
+/** Returns the column of an attribute; undefined if there is none. */
 export function columnOfAttribute(name: string): Column | undefined {
   return byAttribute.get(name);
 }
 
-/** Derives the columns from a record. `name` is the notification's own, for a record without one. */
+/** Derives the columns from a record. `name` is that of the notification, for a record without one. */
 export function deriveColumns(
   view: ProductView,
   record: ProductRecord,
@@ -87,9 +87,9 @@ export function deriveColumns(
   const { ContentLength: size } = record;
   const values = derived.map((column) => [column.name, recordValue(view, column)]);
   return {
-    // Each value is of the type that its column has.
+    // Each value has the type of its column.
     ...(Object.fromEntries(values) as DerivedColumns),
-    // SQLite's functions would end it at a NUL.
+    // SQLite's functions would cut it at a NUL.
     name: fullName?.replaceAll('\0', '\ufffd') ?? null,
     size_bytes: Number.isSafeInteger(size) ? Number(size) : null,
     processing_baseline:
@@ -110,51 +110,51 @@ function recordValue(
   return type === 'date' ? view.dateUs(field) : view.text(field);
 }
 
-/** `_N0511_` in a Sentinel-2 name stands for baseline 05.11 (facts, lessons 2, row 35). */
+/** Reads `_N0511_` in a Sentinel-2 name as baseline 05.11 (facts, lessons 2, row 35). */
 function baselineInName(name: string | null): string | null {
   const [, major, minor] = /_N(\d\d)(\d\d)_/.exec(name ?? '') ?? [];
   return major === undefined ? null : `${major}.${minor}`;
 }
 
 /*
- * The box index splits its nodes along the longest side, so times and positions must be of the size of degrees: then a
- * node covers a few degrees, a few days, some tens of percent of cloud. SQLite keeps 32 bits of each and widens what
- * they cannot hold, by some seconds or positions; the columns decide.
+ * The box index splits its nodes along the longest side, so times and positions are scaled to the magnitude of degrees:
+ * a node then covers a few degrees, a few days, and some tens of percent of cloud. SQLite stores 32 bits of each value
+ * and widens the box by the rounding error, some seconds or positions; the columns decide.
  */
 
 const epochUs = Date.UTC(2000, 0, 1) * 1000;
 
-/** A moment as days since 2000. */
+/** Converts a time to days since 2000. */
 export const sensingDays = (us: number): number => (us - epochUs) / 86_400_000_000;
 
-/** A position of the log, which is a product's id, in about what a catalogue publishes in a day (facts, catalogue 7). */
+/** Converts a position of the log (a product's id) to about days of catalogue output (facts, catalogue 7). */
 export const receivedUnits = (position: number): number => position / 32_768;
 
-/** Limit of the scale, for values and bounds beyond it: 32 bits do not reach everywhere. */
+/** Limit of the scale; values and bounds beyond it are clamped, because 32 bits do not suffice. */
 const cloudUnitsMax = 1_000;
 
-/** Cloud cover in tens of percent. A product without one is far from all that have one. */
+/** Converts cloud cover to tens of percent. A product without one is far from all others. */
 export function cloudUnits(percent: number | null): number {
   if (percent === null) return cloudUnitsMax;
   return Math.min(cloudUnitsMax, Math.max(-cloudUnitsMax, percent / 10));
 }
 
 /*
- * `progress` is the cursor, with a mark of the notification there: it shows when another log has taken the place of
- * the one that was indexed, such as a restored backup.
+ * `progress` is the cursor, with a mark of its notification. The mark shows that the log was replaced by another one,
+ * such as a restored backup.
  *
- * `product` holds one narrow row for each product, in the order in which they were first received: its id is the
- * position of the first notification. What filters rarely ask for, and footprints, lie elsewhere. `life_*` and `gone_*`
- * decide the state (product-writer.ts); the columns after them are derived from the record at `record_position`. Ids
- * are GUIDs, in which case does not matter.
+ * `product` has one narrow row per product, in the order of first receipt: its id is the position of the first
+ * notification. Footprints and rarely filtered values are stored elsewhere. `life_*` and `gone_*` define the state
+ * (product-writer.ts); the columns after them are derived from the record at `record_position`. Product ids are GUIDs,
+ * which are case-insensitive.
  *
- * `product_event` holds what each notification reported of which product, with the dates as its own record had them: a
- * later record changes the product's row, not these. Times of receipt have no index, which would cost indexing 4% and
- * 19 bytes each: the log's own leads to the positions.
+ * `product_event` has one row per notification, with the dates of its own record: a later record changes the product's
+ * row, not these. The time of receipt has no index, which would slow indexing by 4% and take 19 bytes per row: the
+ * index of the log gives the positions.
  *
- * `product_name` finds any three letters of a name, without positions (detail=none), as names are compared anyway.
- * `product_box` finds boxes on the globe, sensed at a time, among a range of ids, under a cloud cover, in the units
- * above: two boxes for a footprint that crosses the antimeridian, with ids 2n and 2n+1.
+ * `product_name` finds trigrams of names. It stores no positions (detail=none), because names are compared afterwards.
+ * `product_box` finds boxes on the globe by sensing time, range of ids and cloud cover, in the units above. A footprint
+ * that crosses the antimeridian has two boxes, with ids 2n and 2n+1.
  */
 export const productSchema = `
   CREATE TABLE progress (

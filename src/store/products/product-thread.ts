@@ -1,4 +1,4 @@
-/** The thread that answers questions about products, so that no search delays an answer of the receiver. */
+/** The query thread for products, so that no search delays a response of the receiver. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
@@ -14,10 +14,10 @@ import {
   countProducts,
   explainSearch,
   indexState,
-  type LongQuestion,
+  type LongQuery,
   productPage,
   pushedEvents,
-} from './product-questions.ts';
+} from './product-queries.ts';
 import { createNameSample, type NameSample } from './search/drivers.ts';
 
 const operations = {
@@ -31,16 +31,16 @@ const operations = {
 };
 export type ProductOperations = typeof operations;
 
-serveThread<LongQuestion>(({ dataDir }) => {
+serveThread<LongQuery>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
   let opened: { index: Database; names: NameSample; inode: number } | undefined;
-  /** Opened again when another file is the current one. Throws `unavailable` while there is no index. */
+  /** Reopens the index when the current file was replaced. Throws `unavailable` while there is no index. */
   const openIndex = () => {
     const isCurrent =
       opened?.index.name === currentProductFile(dataDir) &&
       inodeOf(opened.index.name) === opened.inode;
     if (opened !== undefined && isCurrent) return opened;
-    closeUnlessRead(opened?.index);
+    closeUnlessInUse(opened?.index);
     opened = undefined;
     const index = openProductsForReading(dataDir);
     opened = { index, names: createNameSample(index), inode: inodeOf(index.name) };
@@ -51,14 +51,14 @@ serveThread<LongQuestion>(({ dataDir }) => {
     context: (call) => ({ ...openIndex(), log: log.database(), call }),
     failure: (error) => (isDamage(error) ? damaged(error) : error),
     close: () => {
-      closeUnlessRead(opened?.index);
+      closeUnlessInUse(opened?.index);
       log.close();
     },
   };
 });
 
-/** A file that a long count still reads from is closed with the thread. */
-function closeUnlessRead(database: Database | undefined): void {
+/** Closes the file, unless a long count still reads from it: then it is closed with the thread. */
+function closeUnlessInUse(database: Database | undefined): void {
   try {
     database?.close();
   } catch (error) {
@@ -69,7 +69,7 @@ function closeUnlessRead(database: Database | undefined): void {
 function damaged(cause: unknown): AppError {
   return new AppError(
     'unavailable',
-    'The product index is damaged. Run `earshot index rebuild`: it is made anew from the log, which is safe.',
+    'The product index is damaged; the log is not affected. Run `earshot index rebuild`.',
     { cause },
   );
 }

@@ -1,4 +1,4 @@
-/** Writes notifications into the index, one after the other, within a transaction of the caller's. */
+/** Writes notifications into the index, one after the other, in the caller's transaction. */
 import type { Database } from 'better-sqlite3';
 import { boxesOf } from '../../filter/geometry/shape.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
@@ -13,48 +13,48 @@ import {
   sensingDays,
 } from './product-schema.ts';
 
-/** A row of the log with its record, as the index needs it. */
+/** A row of the log with its record. */
 export interface LoggedNotification {
   position: number;
   productId: string;
   productName: string | null;
   event: string;
-  /** The name in the URL path. */
+  /** Name in the URL path. */
   subscription: string | null;
-  /** How it came: `push` or `reconcile`. */
+  /** `push` or `reconcile`. */
   source: string;
   notificationDateUs: number | null;
   receivedAtUs: number;
-  /** Null for one that came without. */
+  /** Null for a notification without a record. */
   record: ProductRecord | null;
 }
 
-/** The state of a product: its newest record alive, and its newest deletion. */
+/** State of a product: its newest record that is not of a deletion, and its newest deletion. */
 interface ProductState {
   lifeUs: number | null;
   lifePosition: number | null;
-  /** The time of the newest deletion, with or without a record. */
+  /** Time of the newest deletion, with or without a record. */
   goneUs: number | null;
   goneRecordUs: number | null;
   gonePosition: number | null;
 }
 
-/** What one notification reports of a product's state. */
-interface StateNews {
+/** State of a product in one notification. */
+interface StateUpdate {
   position: number;
   deleted: boolean;
   /**
-   * When the catalogue was in this state, in microseconds: ModificationDate, or DeletionDate. Null where
-   * the notification came without a record: then it reports no state but that of a deletion.
+   * Time of this state in the catalogue, in microseconds: ModificationDate, or DeletionDate. Null for a notification
+   * without a record, which can only report a deletion.
    */
   recordUs: number | null;
-  /** For a deletion, when it is known to have happened at the latest. */
+  /** Latest possible time of a deletion. */
   notifiedUs: number;
 }
 
 type StoredProduct = ProductState & { id: number; name: string | null };
 
-/** A record without any date is older than one that has one. */
+/** A record without a date counts as older than one with a date. */
 const undatedUs = -1;
 
 const unknownState: ProductState = {
@@ -91,7 +91,7 @@ const updateStateSql = `UPDATE product SET ${assigned(stateColumns)} WHERE id = 
 const insertEventSql = `INSERT INTO product_event (position, product, subscription, event, event_us, state_us,
     notification_us, received_us, source) VALUES (${marks(9)})`;
 
-/** Writes one notification. `recordAt` reads the record of a notification that is indexed already. */
+/** Writes one notification. `recordAt` reads the record of a notification that is already indexed. */
 export function writeNotification(
   index: Database,
   notification: LoggedNotification,
@@ -99,31 +99,31 @@ export function writeNotification(
 ): void {
   const { position, productId, record } = notification;
   const known = prepared<[string], StoredProduct>(index, findSql).get(productId);
-  const isLarger = (held: number) => JSON.stringify(record) > JSON.stringify(recordAt(held));
-  const state = withNews(known ?? unknownState, newsOf(notification), isLarger);
+  const isLarger = (other: number) => JSON.stringify(record) > JSON.stringify(recordAt(other));
+  const state = updated(known ?? unknownState, updateOf(notification), isLarger);
   const { recordPosition } = currentOf(state);
   const id = known?.id ?? position;
   if (recordPosition === position && record !== null) {
     writeRecord(index, known, { ...notification, record }, state);
   } else {
-    if (recordPosition === null) writeNameAlone(index, known, notification);
+    if (recordPosition === null) writeNameOnly(index, known, notification);
     prepared(index, updateStateSql).run(...stateValues(state), id);
   }
   writeEvent(index, id, notification);
 }
 
-/** Removes a product with its events. */
+/** Removes a product and its events. */
 export function removeProduct(index: Database, id: number): void {
   const removed = prepared<[number], { name: string | null }>(
     index,
     'DELETE FROM product WHERE id = ? RETURNING name',
   ).get(id);
   writeName(index, id, removed?.name ?? null, null);
-  removePlace(index, id);
+  removeFootprint(index, id);
   prepared(index, 'DELETE FROM product_event WHERE product = ?').run(id);
 }
 
-/** Writes the product again from a record that has just come. */
+/** Writes or rewrites the product from a new record. */
 function writeRecord(
   index: Database,
   known: StoredProduct | undefined,
@@ -145,13 +145,12 @@ function writeRecord(
   else prepared(index, updateSql).run(...all, known.id);
   const id = known?.id ?? position;
   writeName(index, id, known?.name ?? null, columns.name);
-  // A new product cannot have an old place.
-  if (known !== undefined) removePlace(index, id);
-  writePlace(index, id, view, columns.cloud_cover);
+  if (known !== undefined) removeFootprint(index, id);
+  writeFootprint(index, id, view, columns.cloud_cover);
 }
 
-/** A name without a record is better than none; which of several must not depend on the order. */
-function writeNameAlone(
+/** Writes the name of a product without a record: the largest of all names, so that their order does not matter. */
+function writeNameOnly(
   index: Database,
   known: StoredProduct | undefined,
   { productId, productName, position, receivedAtUs }: LoggedNotification,
@@ -163,7 +162,7 @@ function writeNameAlone(
   writeName(index, id, known?.name ?? null, productName);
 }
 
-/** Makes a product found by its name, and no longer by the one before. */
+/** Replaces a product's name in the name index. */
 function writeName(index: Database, id: number, old: string | null, name: string | null): void {
   if (old === name) return;
   if (old !== null) prepared(index, 'DELETE FROM product_name WHERE rowid = ?').run(id);
@@ -171,8 +170,7 @@ function writeName(index: Database, id: number, old: string | null, name: string
     prepared(index, 'INSERT INTO product_name (rowid, name) VALUES (?, ?)').run(id, name);
 }
 
-/** Makes a product found by its footprint. */
-function writePlace(
+function writeFootprint(
   index: Database,
   id: number,
   view: ProductView,
@@ -181,7 +179,7 @@ function writePlace(
   const [geometry, shape] = [view.geometry(), view.footprint()];
   if (geometry === null || shape === null) return;
   prepared(index, 'INSERT INTO product_footprint VALUES (?, ?)').run(id, JSON.stringify(geometry));
-  // Without a sensing time no question about one can be meant for it.
+  // A product without sensing time matches no filter on it, so any value is correct.
   const days = sensingDays(view.dateUs('ContentDate/Start') ?? 0);
   const [received, clouds] = [receivedUnits(id), cloudUnits(cloudCover)];
   const others = [days, days, received, received, clouds, clouds];
@@ -191,7 +189,7 @@ function writePlace(
   });
 }
 
-function removePlace(index: Database, id: number): void {
+function removeFootprint(index: Database, id: number): void {
   prepared(index, 'DELETE FROM product_footprint WHERE id = ?').run(id);
   prepared(index, 'DELETE FROM product_box WHERE id IN (?, ?)').run(2 * id, 2 * id + 1);
 }
@@ -199,7 +197,7 @@ function removePlace(index: Database, id: number): void {
 function writeEvent(index: Database, product: number, notification: LoggedNotification): void {
   const { position, subscription, event, record, source } = notification;
   const { notificationDateUs, receivedAtUs } = notification;
-  // The catalogue's date of the event, by which reconciliation looks for it (facts, catalogue 5).
+  // The catalogue's date of the event, used by reconciliation (facts, catalogue 5).
   const dates: Record<string, unknown> = {
     created: record?.PublicationDate,
     modified: record?.ModificationDate,
@@ -211,7 +209,7 @@ function writeEvent(index: Database, product: number, notification: LoggedNotifi
   );
 }
 
-function newsOf(notification: LoggedNotification): StateNews {
+function updateOf(notification: LoggedNotification): StateUpdate {
   const { position, record, notificationDateUs, receivedAtUs } = notification;
   const deleted = notification.event === 'deleted';
   const notifiedUs = notificationDateUs ?? receivedAtUs;
@@ -223,47 +221,47 @@ function newsOf(notification: LoggedNotification): StateNews {
 }
 
 /**
- * Takes news into account. Each of the values only grows, so that neither the order of arrival matters nor a
- * repetition. Of two records of the same moment `isLarger` chooses: it compares the record of the news with the one at
- * a position.
+ * Applies an update. Each value only grows, so that neither order nor repetition matters. `isLarger` chooses between
+ * two records of the same time: it compares the record of the update with the one at a position.
  */
-function withNews(
+function updated(
   state: ProductState,
-  news: StateNews,
+  update: StateUpdate,
   isLarger: (position: number) => boolean,
 ): ProductState {
-  const { recordUs, position } = news;
-  const wins = (us: number | null, held: number | null) =>
+  const { recordUs, position, deleted, notifiedUs } = update;
+  const wins = (us: number | null, other: number | null) =>
     recordUs !== null &&
-    (us === null || held === null || recordUs > us || (recordUs === us && isLarger(held)));
-  if (!news.deleted) {
+    (us === null || other === null || recordUs > us || (recordUs === us && isLarger(other)));
+  if (!deleted) {
     if (!wins(state.lifeUs, state.lifePosition)) return state;
     return { ...state, lifeUs: recordUs, lifePosition: position };
   }
-  const goneUs = Math.max(state.goneUs ?? recordUs ?? news.notifiedUs, recordUs ?? news.notifiedUs);
+  const deletedUs = recordUs ?? notifiedUs;
+  const goneUs = Math.max(state.goneUs ?? deletedUs, deletedUs);
   const known = { ...state, goneUs };
   if (!wins(state.goneRecordUs, state.gonePosition)) return known;
   return { ...known, goneRecordUs: recordUs, gonePosition: position };
 }
 
-/** The current state. Deleted wins a tie: nothing is modified after it is gone. */
+/** Returns the current state. On a tie, the deletion wins: a deleted product is not modified. */
 function currentOf({ lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition }: ProductState): {
   deleted: boolean;
-  /** The notification whose record is the product's; null while none has come. */
+  /** Position of the notification with the product's current record; null without any record. */
   recordPosition: number | null;
-  /** The time of deletion that a tombstone shows: its record's own, else that of the newest news. */
+  /** Deletion time of a tombstone: from its record, otherwise from the newest deletion. */
   deletionUs: number | null;
 } {
   const deleted = goneUs !== null && goneUs >= (lifeUs ?? goneUs);
   if (!deleted) return { deleted, recordPosition: lifePosition, deletionUs: null };
-  // A deletion that came without its record leaves the last one known.
+  // After a deletion without a record, the last known record stays.
   const goneIsNewest = goneRecordUs !== null && goneRecordUs >= (lifeUs ?? goneRecordUs);
   const recordPosition = goneIsNewest ? gonePosition : lifePosition;
   const isOwn = recordPosition === gonePosition && gonePosition !== null;
   return { deleted, recordPosition, deletionUs: isOwn ? goneRecordUs : goneUs };
 }
 
-/** In the order of `stateColumns`. */
+/** Returns the values in the order of `stateColumns`. */
 function stateValues(state: ProductState) {
   const { lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition } = state;
   const { deleted, recordPosition, deletionUs } = currentOf(state);

@@ -1,4 +1,4 @@
-/** The products of a data directory, asked from the main thread; and as the library offers them. */
+/** Queries the products of a data directory from the main thread, and provides them to the library. */
 import type { Entity } from '../../domain/filter-tree.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
 import type {
@@ -16,24 +16,24 @@ import { catchUpIndex } from './index-maintenance.ts';
 import type { ProductOperations } from './product-thread.ts';
 import { keyOf } from './search/order.ts';
 
-/** Rows of one message: records are some 5 kB each, and the main thread has answers to give meanwhile. */
+/** Rows per message. Records are about 5 kB each, and the main thread must be able to respond in between. */
 const pageRowsMax = { withRecords: 64, withoutRecords: 1_000 };
 
-/** Opens the index for questions; nothing is opened before the first. */
+/** Opens the index for queries, with the first query. */
 export function openProducts(dataDir: string): Products & { close(): Promise<void> } {
   const thread = new StoreThread(threadFile('products/product-thread'), {
     dataDir,
-    // A count over a very large index may take long, and nobody else waits for it.
+    // A count over a very large index may take long, and blocks no other query.
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
   });
-  const ask = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
+  const call = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
   return {
-    find: (query, signal) => find(ask(signal), query),
+    find: (query, signal) => find(call(signal), query),
     count: ({ entity, filter, received }, signal) =>
-      ask(signal).count({ entity, filter, received }),
+      call(signal).count({ entity, filter, received }),
     keyOf,
-    ...pick(ask(), ['explain', 'indexState', 'indexedPosition', 'pushedEvents']),
-    delays: (question, signal) => ask(signal).delays(question),
+    ...pick(call(), ['explain', 'indexState', 'indexedPosition', 'pushedEvents']),
+    delays: (query, signal) => call(signal).delays(query),
     close: () => thread.close(),
   };
 }
@@ -58,27 +58,27 @@ async function* find(
   }
 }
 
-/** A question about products. Without a field of it, all of them, newest first. */
+/** A query for products. By default, it selects all products, newest first. */
 export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
-  /** `Products`, unless `DeletedProducts` are asked for. */
+  /** Default: `Products`. */
   entity?: Entity | undefined;
-  /** A `$filter` expression, as a text or built with `and`, `collection`, … */
+  /** A `$filter` expression, as text or built with `and`, `collection`, … */
   filter?: string | Expression | undefined;
 }
 
 /**
- * The products that notifications reported. Each call brings the index up to date first. Rejects with
- * `invalid` for a filter with a fault, `unavailable` when the index cannot be read or written.
+ * Products reported by notifications. Each call updates the index first. Rejects with `invalid` for an invalid
+ * filter, and `unavailable` when the index cannot be read or written.
  */
 export interface StoredProducts {
-  /** Streams what matches, each with its record. */
+  /** Streams the matching products with their records. */
   find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
   count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
-  /** The key of a row that `find` gave, to continue after it with `after`. */
+  /** Returns the key of a row from `find`; pass it as `after` to continue after that row. */
   keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
 }
 
-/** Opens the products of a data directory; `close` ends what is in progress. */
+/** Opens the products of a data directory; `close` cancels calls in progress. */
 export function openStoredProducts(
   dataDir: string,
   log: Pick<NotificationLog, 'lastPosition'>,
@@ -89,7 +89,7 @@ export function openStoredProducts(
   const upToDate = async (question: Pick<ProductsQuestion, 'entity' | 'filter'>) => {
     const { entity = 'Products', filter = '' } = question;
     const query = { ...question, entity, filter: requireFilter(String(filter), entity) };
-    // A log that was restored from a copy may end before what is indexed.
+    // Not `>`: a log restored from a backup may end before the indexed position.
     if ((await log.lastPosition()) !== indexedPosition) {
       ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
     }

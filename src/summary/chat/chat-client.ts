@@ -5,13 +5,13 @@ import { jsonOf } from '../../domain/text.ts';
 import { createBoundedFetch, networkFault, UnusableAnswer } from '../../http/bounded-fetch.ts';
 import { foreignText } from '../../http/foreign-text.ts';
 import {
-  type AskedService,
   type InferenceAnswer,
   InferenceFault,
   type InferenceFaultKind,
+  type InferenceTarget,
+  quotedMessage,
   readServiceMessage,
   refusalFault,
-  saying,
   serviceAt,
 } from './inference-fault.ts';
 
@@ -155,14 +155,14 @@ const choice = z.object({
 });
 
 /** Throws InferenceFault: not_json, unexpected_form, empty, cut. */
-function readAnswer(answer: InferenceAnswer, asked: AskedService): ChatAnswer {
+function readAnswer(answer: InferenceAnswer, asked: InferenceTarget): ChatAnswer {
   const whole = completion.safeParse(answer.json).data;
   const totalTokens = whole?.usage?.total_tokens ?? null;
   const fault = (kind: InferenceFaultKind, what: string, advice: string) => {
     const happened = `The ${serviceAt(asked.baseUrl)} ${what}`;
     return new InferenceFault(kind, { happened, advice }, { tokens: totalTokens });
   };
-  const said = () => saying(readServiceMessage(answer, [asked.apiKey]));
+  const said = () => quotedMessage(readServiceMessage(answer, [asked.apiKey]));
   if (answer.json === undefined) {
     const what = `answered with something else than JSON (${answer.status}).${said()}`;
     throw fault('not_json', what, 'Perhaps EARSHOT_INFERENCE_URL is wrong.');
@@ -193,7 +193,7 @@ const modelList = z.object({ data: z.array(z.unknown()) });
 const listedModel = z.object({ id: z.string().min(1) });
 
 /** The ids of a list, made safe to show; null for what is no list (the specification shows none). */
-function readModels({ json }: InferenceAnswer, { apiKey }: AskedService): string[] | null {
+function readModels({ json }: InferenceAnswer, { apiKey }: InferenceTarget): string[] | null {
   const list = modelList.safeParse(json).data?.data;
   if (list === undefined) return null;
   const ids = list.slice(0, modelsMax).flatMap((entry) => {

@@ -45,7 +45,7 @@ export interface InferenceAnswer {
 }
 
 /** What happened and why, and what to do next: whole sentences, without a secret. */
-interface FaultWords {
+interface FaultText {
   happened: string;
   advice: string;
 }
@@ -66,7 +66,7 @@ export class InferenceFault extends Error {
 
   constructor(
     kind: InferenceFaultKind,
-    { happened, advice }: FaultWords,
+    { happened, advice }: FaultText,
     reported: { retryAfterMs?: number | null; tokens?: number | null } = {},
   ) {
     super(`${happened} ${advice}`);
@@ -80,7 +80,7 @@ export class InferenceFault extends Error {
 }
 
 /** What was asked, for the messages. */
-export interface AskedService {
+export interface InferenceTarget {
   /** Without `/openai/v1`. */
   baseUrl: string;
   /** Must not be shown. */
@@ -100,7 +100,7 @@ const modelsNamedMax = 20;
 /** The fault of an answer that is no success. `available` asks what the service lists; null if it does not. */
 export async function refusalFault(
   answer: InferenceAnswer,
-  asked: AskedService,
+  asked: InferenceTarget,
   available: () => Promise<string[] | null>,
 ): Promise<InferenceFault> {
   const words = readServiceMessage(answer, [asked.apiKey]);
@@ -109,7 +109,7 @@ export async function refusalFault(
   const sentences =
     kind === 'model_unavailable'
       ? modelText(answer, asked, words, listed)
-      : wordsOf(kind, answer, asked, saying(words));
+      : wordsOf(kind, answer, asked, quotedMessage(words));
   return new InferenceFault(kind, sentences, { retryAfterMs: retryAfterMs(answer.headers) });
 }
 
@@ -129,19 +129,19 @@ function kindOf(status: number, words: ServiceMessage, model: string | null): In
 
 function modelText(
   { status }: InferenceAnswer,
-  { baseUrl, model }: AskedService,
+  { baseUrl, model }: InferenceTarget,
   words: ServiceMessage,
   listed: string[] | null,
-): FaultWords {
+): FaultText {
   const service = `the ${serviceAt(baseUrl)}`;
   // A list shows that the address is right, so that it must be the model.
   if (model === null || (listed === null && !namesModel(words, model))) {
-    const happened = `Nothing answers at /openai/v1 of ${service} as it should (${status}).${saying(words)}`;
+    const happened = `Nothing answers at /openai/v1 of ${service} as it should (${status}).${quotedMessage(words)}`;
     const perhaps = model === null ? '' : `, or the project of the key has no model ${model}`;
     const advice = `Perhaps EARSHOT_INFERENCE_URL is wrong, which is the address before /openai/v1${perhaps}.`;
     return { happened, advice };
   }
-  const happened = `The model ${model} is not available to the project of the key at ${service} (${status}).${saying(words)}`;
+  const happened = `The model ${model} is not available to the project of the key at ${service} (${status}).${quotedMessage(words)}`;
   return { happened, advice: modelAdvice(model, listed) };
 }
 
@@ -162,9 +162,9 @@ export function modelAdvice(model: string, listed: readonly string[] | null): st
 function wordsOf(
   kind: InferenceFaultKind,
   { status, headers }: InferenceAnswer,
-  { baseUrl }: AskedService,
+  { baseUrl }: InferenceTarget,
   said: string,
-): FaultWords {
+): FaultText {
   const service = `The ${serviceAt(baseUrl)}`;
   const words: Partial<Record<InferenceFaultKind, [what: string, advice: string]>> = {
     wrong_key: [
@@ -267,7 +267,7 @@ function serviceWordsOf(findings: z.infer<typeof finding>[]): string {
 }
 
 /** Completes a sentence with the service's words, in quotes; empty when there are none. */
-export function saying({ text }: ServiceMessage): string {
+export function quotedMessage({ text }: ServiceMessage): string {
   return text === '' ? '' : ` It says: "${text.replace(/\.$/, '')}".`;
 }
 

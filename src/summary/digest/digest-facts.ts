@@ -1,14 +1,14 @@
 /** Counts what arrived in a window, notification by notification, into the facts of a digest. */
 
-import { readName } from '../../domain/naming/conventions.ts';
+import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { subscriptionNamePattern } from '../../domain/subscription.ts';
 import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
+import { contentOfType, missionPhrase } from '../facts/attribute-codes.ts';
 import { deletedStatePhrase, isKnownName } from '../facts/product-facts.ts';
-import { contentOfType, missionPhrase } from '../facts/words.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
 
@@ -271,7 +271,7 @@ function collectionInWords(collection: string): string | null {
  * form; null for any other text. Without the `_` that fill it up, which a text that is read as Markdown loses.
  */
 function typeCode(productType: string | null, productName: string | null): string | null {
-  const named = productName === null ? null : (readName(productName)?.type ?? null);
+  const named = productName === null ? null : (parseProductName(productName)?.type ?? null);
   const type = contentOfType(productType) === null ? named : productType;
   return type?.replace(/_+$/, '') ?? null;
 }

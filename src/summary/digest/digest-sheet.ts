@@ -11,7 +11,7 @@ import {
   sizePhrase,
 } from '../facts/phrases.ts';
 import { type DigestFacts, distinctMax } from './digest-facts.ts';
-import { type Range, type Ranking, standingOut } from './tally.ts';
+import { type Range, type Ranking, withoutTies } from './tally.ts';
 
 export function digestSheet(facts: DigestFacts): FactSheet {
   return factSheet('digest', [...scopeLines(facts), ...countLines(facts), ...productLines(facts)]);
@@ -167,7 +167,7 @@ export function placeNames(
   facts: DigestFacts,
   inSentence?: (name: string) => string,
 ): string[] {
-  const shown = facts.products === 1 ? facts[kinds] : standingOut(facts[kinds]);
+  const shown = facts.products === 1 ? facts[kinds] : withoutTies(facts[kinds]);
   const named = rankedNames(shown, facts, inSentence);
   const { names, count, most } = shown.others;
   if (names === 0) return named;

@@ -1,6 +1,6 @@
 /** The template of a digest: two to six plain sentences, made from the facts alone. */
 import { countPhrase, listPhrase, present, sizePhrase } from '../facts/phrases.ts';
-import { withArticle } from '../facts/words.ts';
+import { withArticle } from '../facts/place-phrases.ts';
 import type { DigestFacts } from './digest-facts.ts';
 import {
   amountPhrase,
@@ -39,20 +39,20 @@ function arrivalSentence(facts: DigestFacts): string {
   const arrived = `arrived for ${recipient(scope.subscription)}`;
   if (isExact && products > 0 && notifications === products && notifications === events.created) {
     const all = products === 1 ? '' : 'all ';
-    return `${when} ${productsTold(facts)} ${arrived}, ${all}newly created.`;
+    return `${when} ${productsClause(facts)} ${arrived}, ${all}newly created.`;
   }
   const kinds = Object.entries(events).filter(([, count]) => count > 0);
   const [only] = kinds.length === 1 && events.other === 0 ? kinds : [];
   const tail = only === undefined && kinds.length > 0 ? `: ${eventText(events)}` : '';
   const what =
     notifications === 0 ? 'no notification' : amountPhrase(notifications, 'notification');
-  const isAny = notifications === 0 && productsTold(facts) === 'products';
-  const about = isAny ? '' : ` about ${productsTold(facts, only?.[0])}`;
+  const isAny = notifications === 0 && productsClause(facts) === 'products';
+  const about = isAny ? '' : ` about ${productsClause(facts, only?.[0])}`;
   return `${when} ${what}${about} ${arrived}${tail}.`;
 }
 
 /** `12 created Sentinel-2 products in the area "Alps"`; without their number where there are none. */
-function productsTold(facts: DigestFacts, event?: string): string {
+function productsClause(facts: DigestFacts, event?: string): string {
   const { scope, notifications, products } = facts;
   const { collection, area } = scope;
   const isOne = notifications > 0 && products === 1;
@@ -177,7 +177,7 @@ function delaySentence({ products, ...facts }: DigestFacts): string | null {
   const publication = durationRange(facts.publicationDelayUs);
   const receipt = durationRange(facts.receiptDelayUs);
   const they = publishedOnes(facts.publicationDelayUs?.count ?? 0, products);
-  const news = newsTold(facts.receiptDelayUs?.count ?? 0, facts.events.created);
+  const news = notificationsClause(facts.receiptDelayUs?.count ?? 0, facts.events.created);
   return sentenceOf(
     publication && `${they} published ${afterText(publication, 'sensing')}`,
     receipt && `${news} came ${afterText(receipt, 'publication')}`,
@@ -189,7 +189,7 @@ function publishedOnes(known: number, products: number): string {
   return `${amountPhrase(known, 'product')}, whose times are known, ${known === 1 ? 'was' : 'were'}`;
 }
 
-function newsTold(known: number, created: number): string {
+function notificationsClause(known: number, created: number): string {
   if (known === created)
     return created === 1 ? 'the notification' : 'notifications of new products';
   return `${countPhrase(known)} of the notifications of new products`;

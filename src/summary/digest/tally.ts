@@ -40,7 +40,7 @@ export function createTally(namesMax: number) {
 }
 
 /** Without the names that occurred no more often than some that are not named: they are others, too. */
-export function standingOut({ top, others }: Ranking): Ranking {
+export function withoutTies({ top, others }: Ranking): Ranking {
   const named = top.filter(({ count }) => count > others.most);
   const tied = top.length - named.length;
   const { names, count, most } = others;

@@ -1,6 +1,6 @@
 /** What is known of a product and may be said: typed values, each of a narrow, known form. */
 
-import { modePhrase, readName } from '../../domain/naming/conventions.ts';
+import { modePhrase, parseProductName } from '../../domain/naming/conventions.ts';
 import {
   type Instrument,
   instrumentOf,
@@ -10,9 +10,15 @@ import {
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { type ProductRecord, partOf } from '../../filter/product-record.ts';
 import type { Place } from '../places/globe.ts';
+import {
+  contentOfType,
+  levelOf,
+  polarisationOf,
+  satelliteOf,
+  timelinessOf,
+} from './attribute-codes.ts';
 import { datePhrase, delayPhrase } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
-import { contentOfType, levelOf, polarisationOf, satelliteOf, timelinessOf } from './words.ts';
 
 /** Null where it is not known, or what the record says is of no known form, or absurd. Times in µs. */
 export interface ProductFacts {
@@ -81,7 +87,7 @@ export function productFacts(
 ): ProductFacts {
   const { row, record } = found;
   const fullName = row.productName ?? '';
-  const known = readName(fullName);
+  const known = parseProductName(fullName);
   const named = known ?? namedProduct({ satellite: '' });
   const attributes = attributeReader(record);
   const deleted = row.deletionUs !== null;
@@ -91,15 +97,15 @@ export function productFacts(
     id: guid.test(row.productId) ? row.productId.toLowerCase() : null,
     hasRecord: Object.keys(record).some((key) => key !== 'Id' && key !== 'Name'),
     deleted,
-    deletionUs: soundDate(row.deletionUs),
+    deletionUs: plausibleDate(row.deletionUs),
     deletionCause: (deleted && causeText(row.deletionCause)?.[0]) || null,
     ...identityOf(named, attributes),
     ...acquisitionOf(named, attributes, found),
     place: context.place,
     footprint: isGiven(record.Footprint) || isGiven(record.GeoFootprint),
     processorVersion: attributes.code('processorVersion', /^\d{1,3}(?:\.\d{1,3}){0,3}$/),
-    publicationUs: soundDate(row.publicationUs),
-    receivedUs: soundDate(row.receivedAtUs),
+    publicationUs: plausibleDate(row.publicationUs),
+    receivedUs: plausibleDate(row.receivedAtUs),
     sizeBytes: row.sizeBytes !== null && row.sizeBytes > 0 ? row.sizeBytes : null,
     online: row.online,
     ...versionsOf(fullName, baselineOf(named, found), row.publicationUs, context.others),
@@ -146,7 +152,7 @@ function acquisitionOf(named: NamedProduct, attributes: AttributeReader, found: 
 
 /** The record's times are exact; where they are not those of the name, but days away, the name is right. */
 function timesOf(named: NamedProduct, row: ProductRow): Pick<ProductFacts, 'startUs' | 'endUs'> {
-  const [start, end] = [soundDate(row.sensingStartUs), soundDate(row.sensingEndUs)];
+  const [start, end] = [plausibleDate(row.sensingStartUs), plausibleDate(row.sensingEndUs)];
   const astray =
     start !== null && named.startUs !== null && Math.abs(start - named.startUs) > dayUs;
   const startUs = astray ? named.startUs : (start ?? named.startUs);
@@ -160,7 +166,7 @@ function baselineOf(named: NamedProduct, { row }: FoundProduct): string | null {
 }
 
 /** A moment that has words; the others are no facts. */
-function soundDate(us: number | null): number | null {
+function plausibleDate(us: number | null): number | null {
   return datePhrase(us) === null ? null : us;
 }
 
@@ -216,7 +222,7 @@ function attributeReader({ Attributes: attributes }: ProductRecord) {
  * length and its signs, codes are known ones, and dates exist. Linear in the length.
  */
 export function isKnownName(name: string): boolean {
-  return readName(name) !== null;
+  return parseProductName(name) !== null;
 }
 
 const lengthMax = 60;
@@ -239,7 +245,7 @@ export function foreignName(name: string): string | null {
 }
 
 /** Measurements are of their time; orbits, parameters and forecasts are valid for theirs. */
-export function isOfItsTime({ content }: Pick<ProductFacts, 'content'>): boolean {
+export function coversPeriod({ content }: Pick<ProductFacts, 'content'>): boolean {
   return content?.startsWith('raw data') ?? false;
 }
 

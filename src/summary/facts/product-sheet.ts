@@ -10,9 +10,9 @@ import {
   percentPhrase,
   sizePhrase,
 } from './phrases.ts';
-import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
+import { nearPhrase, regionPhrase } from './place-phrases.ts';
+import { coversPeriod, type ProductFacts, receiptDelay } from './product-facts.ts';
 import { baselineLabel, versionNoun, versionPhrase } from './versions.ts';
-import { nearPhrase, regionPhrase } from './words.ts';
 
 /** What is known of a product, the most important first; what is not known is left out. */
 export function productSheet(facts: ProductFacts): FactSheet {
@@ -38,7 +38,7 @@ function identityRows(facts: ProductFacts): Rows {
     ['deletion date', datePhrase(facts.deletionUs)],
     ['content', facts.content],
     ['processing level', facts.level],
-    ['instrument', instrument === null ? null : `${instrument.words} (${instrument.code})`],
+    ['instrument', instrument === null ? null : `${instrument.name} (${instrument.code})`],
     ['acquisition mode', facts.mode],
     ['polarisation', facts.polarisation],
     ['name', facts.name ?? (facts.foreignName === null ? null : 'in no known form')],
@@ -50,7 +50,7 @@ function acquisitionRows(facts: ProductFacts): Rows {
   const { startUs, endUs, auxiliary } = facts;
   const openEnded = endUs === null || endUs === startUs;
   if (auxiliary) {
-    const verb = isOfItsTime(facts) ? 'covers' : 'valid';
+    const verb = coversPeriod(facts) ? 'covers' : 'valid';
     return [
       [`${verb} from`, datePhrase(startUs)],
       [`${verb} until`, openEnded ? null : datePhrase(endUs)],

@@ -10,9 +10,9 @@ import {
   present,
   sizePhrase,
 } from './phrases.ts';
-import { isOfItsTime, type ProductFacts, receiptDelay } from './product-facts.ts';
+import { countriesNamed, nearPhrase, overPhrase } from './place-phrases.ts';
+import { coversPeriod, type ProductFacts, receiptDelay } from './product-facts.ts';
 import { baselineLabel, versionNoun, versionPhrase } from './versions.ts';
-import { countriesNamed, nearPhrase, overPhrase } from './words.ts';
 
 const minuteUs = 60_000_000;
 /** Above it the scene is not described; what is left has parts of limited length. */
@@ -42,7 +42,7 @@ function joined(...sentences: (string | null)[]): string {
 function identitySentence(facts: ProductFacts): string {
   const { content, level, instrument, satellite, foreignName } = facts;
   const subject = subjectOf(facts);
-  const source = instrument === null ? '' : ` from the ${instrument.words} (${instrument.code})`;
+  const source = instrument === null ? '' : ` from the ${instrument.name} (${instrument.code})`;
   const how = `${source}${takenText(facts)}`;
   if (content !== null) return `${subject} holds ${content}${processingText(facts)}${how}.`;
   if (level !== null) return `${subject} is of ${level}${how}.`;
@@ -92,7 +92,7 @@ function validitySentence(facts: ProductFacts): string | null {
   const { startUs, endUs } = facts;
   const [from, until] = [datePhrase(startUs), datePhrase(endUs)];
   if (from === null) return null;
-  const verb = isOfItsTime(facts) ? 'covers the time' : 'is valid';
+  const verb = coversPeriod(facts) ? 'covers the time' : 'is valid';
   return until === null || until === from
     ? `It ${verb} from ${from} on.`
     : `It ${verb} from ${from} until ${until}.`;

@@ -1,5 +1,5 @@
 /** Which processings of a scene came before and after a product. */
-import { readName } from '../../domain/naming/conventions.ts';
+import { parseProductName } from '../../domain/naming/conventions.ts';
 import { datePhrase, present } from './phrases.ts';
 
 /** Another product, perhaps of the same scene; what is not known is null. */
@@ -21,7 +21,7 @@ export interface Version {
 /** How new a processing is: the first of these that two of them have and differ in decides. */
 interface Age {
   baseline: string | null;
-  madeUs: number | null;
+  producedUs: number | null;
   publicationUs: number | null;
 }
 
@@ -37,7 +37,7 @@ export function versionsOf(
 ): { replacedBy: Version | null; replaces: Version | null } {
   const scene = sceneOf(name);
   if (scene === null) return { replacedBy: null, replaces: null };
-  const own = { baseline, madeUs: readName(name)?.madeUs ?? null, publicationUs };
+  const own = { baseline, producedUs: parseProductName(name)?.producedUs ?? null, publicationUs };
   const same = others
     .filter((other) => scene.matches(other.productName))
     .map((other) => ({ other, age: ageOf(other) }))
@@ -53,11 +53,11 @@ export function versionsOf(
 }
 
 function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion): Age {
-  const named = readName(productName);
+  const named = parseProductName(productName);
   const baseline = /^\d\d\.\d\d$/.test(processingBaseline ?? '') ? processingBaseline : null;
   return {
     baseline: named?.baseline ?? baseline,
-    madeUs: named?.madeUs ?? null,
+    producedUs: named?.producedUs ?? null,
     publicationUs,
   };
 }
@@ -66,7 +66,7 @@ function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion)
 function compareAges(a: Age, b: Age): number {
   return (
     compareTexts(a.baseline, b.baseline) ||
-    compareNumbers(a.madeUs, b.madeUs) ||
+    compareNumbers(a.producedUs, b.producedUs) ||
     compareNumbers(a.publicationUs, b.publicationUs)
   );
 }
@@ -109,14 +109,15 @@ interface Scene {
  * only versions in the same stream are found.
  */
 export function sceneOf(productName: string): Scene | null {
-  const scene = readName(productName)?.scene ?? null;
+  const scene = parseProductName(productName)?.scene ?? null;
   if (scene === null) return null;
   const { prefix, contains, key } = scene;
   const stem = withoutEnding(productName);
   return {
     prefix,
     contains,
-    matches: (other) => withoutEnding(other) !== stem && readName(other)?.scene?.key === key,
+    matches: (other) =>
+      withoutEnding(other) !== stem && parseProductName(other)?.scene?.key === key,
   };
 }
 

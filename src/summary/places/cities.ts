@@ -5,7 +5,7 @@
  */
 import type { Box, Position } from '../../domain/filter-tree.ts';
 import data from './cities.json' with { type: 'json' };
-import { type Footprint, holds } from './footprint.ts';
+import { contains, type Footprint } from './footprint.ts';
 import { degreeKm, directionTo, distanceKm, type NearPlace, radiansOf, wrapped } from './globe.ts';
 
 export interface City {
@@ -50,7 +50,7 @@ export function nearPlaces(
 ): NearPlace[] {
   const within: NearPlace[] = [];
   for (const city of cities) {
-    if (!holds(footprint, city.position)) continue;
+    if (!contains(footprint, city.position)) continue;
     within.push({ ...withoutPosition(city), distanceKm: 0, direction: null });
     if (within.length === withinMax) return within;
   }

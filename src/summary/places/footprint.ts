@@ -37,7 +37,7 @@ export function footprintOf(geometry: Geometry): Footprint | null {
 }
 
 /** Whether a place lies in one of the parts, and in none of its holes. */
-export function holds({ parts }: Footprint, [x, y]: Position): boolean {
+export function contains({ parts }: Footprint, [x, y]: Position): boolean {
   return parts.some(({ edges, west, south, east, north }) => {
     if (x < west || x > east || y < south || y > north) return false;
     return isWithin(edges, x, y);

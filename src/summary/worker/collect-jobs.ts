@@ -40,7 +40,7 @@ export async function collectJobs(
   noteDropped = createDropNotice(context),
 ): Promise<boolean> {
   if ((await nextStep(context)) === null) return false;
-  const release = await context.takeLock('summaries', { waitMs: lockWaitMs });
+  const release = await context.acquireLock('summaries', { waitMs: lockWaitMs });
   try {
     // Another program may have done it meanwhile.
     const step = await nextStep(context);

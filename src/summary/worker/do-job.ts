@@ -23,22 +23,22 @@ import type { ServicePause, SummaryContext, SummaryModel } from './summary-conte
 export type JobEnd =
   | { end: 'written' | 'unverified' | 'template' | 'same' | 'withdrawn' | 'taken' }
   | { end: 'postponed' | 'failed' | 'dropped'; reason: string }
-  | Held;
+  | Blocked;
 
 /** It waits for what others wait for as well. */
-export type Held = { reason: string; untilUs: number } & (
+export type Blocked = { reason: string; untilUs: number } & (
   | { end: 'budget'; limit: keyof SummaryBudget }
   | { end: 'index' }
 );
 
-export interface Asking {
+export interface WorkDeps {
   context: SummaryContext;
   pause: ServicePause;
   signal: AbortSignal;
 }
 
 /** A job, and what it is done with. */
-interface Work extends Asking {
+interface Work extends WorkDeps {
   job: SummaryJob;
 }
 
@@ -58,7 +58,7 @@ const tokensFactorMax = 10;
  * Never rejects for what the service does or a record holds; rejects where the store or the index cannot be
  * used, and when the signal is aborted before anything was sent.
  */
-export async function doJob(job: SummaryJob, asking: Asking): Promise<JobEnd> {
+export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> {
   const { context, signal } = asking;
   const work = { ...asking, job };
   if (context.nowUs() - waitsSinceUs(job) > summaryWithinUs) {
@@ -102,7 +102,7 @@ async function askOnce(work: PreparedWork, model: SummaryModel): Promise<JobEnd>
   const leaseUntilUs = nowUs + leaseUs;
   const claimed = { job, model: model.name, tokens: estimate, budget, leaseUntilUs, nowUs };
   const claim = await summaries.claim(claimed);
-  if (claim.outcome === 'taken') return { end: 'taken' };
+  if (claim.outcome === 'superseded') return { end: 'taken' };
   if (claim.outcome === 'budget') {
     const { limit, freeAtUs: untilUs } = claim;
     const { of, variable } = budgetLimits[limit];
@@ -134,7 +134,7 @@ async function answerOf(
     if (!check.verified && job.doubted === null) {
       const error = `The answer states what the facts do not have (${doubts.join(', ')}); it is asked for once more.`;
       const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
-      const again = { nextTryAtUs: context.nowUs(), counts: true, doubted, template };
+      const again = { nextAttemptAtUs: context.nowUs(), counts: true, doubted, template };
       return { result: { outcome: 'postponed', error, ...again }, tokens };
     }
     const { text, verified } = check;
@@ -155,9 +155,9 @@ function ownError(err: unknown, { job: { kind, subject }, context }: Work): stri
   return 'This is an error of earshot itself; its log has more. Please report it.';
 }
 
-async function hold(work: Work, held: Held, template: string | null): Promise<JobEnd> {
-  const { reason: error, untilUs: nextTryAtUs } = held;
-  await close(work, { outcome: 'postponed', error, nextTryAtUs, counts: false, template });
+async function hold(work: Work, held: Blocked, template: string | null): Promise<JobEnd> {
+  const { reason: error, untilUs: nextAttemptAtUs } = held;
+  await close(work, { outcome: 'postponed', error, nextAttemptAtUs, counts: false, template });
   return held;
 }
 
@@ -194,7 +194,7 @@ function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   const { kind, message: error, retryAfterMs } = fault;
   const postponed = { outcome: 'postponed', error, counts: false, template } as const;
   const nowUs = context.nowUs();
-  if (kind === 'cancelled') return { ...postponed, nextTryAtUs: nowUs };
+  if (kind === 'cancelled') return { ...postponed, nextAttemptAtUs: nowUs };
   const scope = faultScope(kind);
   if (scope === 'job') {
     // It answered, be it with nothing.
@@ -203,13 +203,13 @@ function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   }
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
   context.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
-  if (scope === 'settings' || kind === 'rate_limited' || pause.isAsked()) {
-    return { ...postponed, nextTryAtUs: pausedUntilUs };
+  if (scope === 'settings' || kind === 'rate_limited' || pause.isRetryAfter()) {
+    return { ...postponed, nextAttemptAtUs: pausedUntilUs };
   }
   // A job that makes the service fail steps back, further each time, behind those that do not.
   const waitedUs = nowUs - waitsSinceUs(job);
   const stepUs = Math.min(Math.max(waitedUs / 4, 60_000_000), 6 * 3_600_000_000);
-  return { ...postponed, nextTryAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
+  return { ...postponed, nextAttemptAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
 }
 
 /** An answer that cannot be used: asked for again, a few times, at growing intervals. */
@@ -217,8 +217,8 @@ function afterOwnFailure(error: string, { job, template, context }: PreparedWork
   const { attempts } = job;
   if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
   const waitUs = jittered(60_000_000 * 2 ** attempts, context.random);
-  const nextTryAtUs = context.nowUs() + Math.round(waitUs);
-  return { outcome: 'postponed', error, nextTryAtUs, counts: true, template };
+  const nextAttemptAtUs = context.nowUs() + Math.round(waitUs);
+  return { outcome: 'postponed', error, nextAttemptAtUs, counts: true, template };
 }
 
 /** `first`, or, once an answer to it was doubted, the one that says what about it was wrong. */

@@ -4,7 +4,7 @@ import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SummaryJob } from '../../domain/summaries.ts';
 import { collectJobs, createDropNotice, type RuleOf } from './collect-jobs.ts';
-import { type Asking, doJob, type Held, type JobEnd } from './do-job.ts';
+import { type Blocked, doJob, type JobEnd, type WorkDeps } from './do-job.ts';
 import { createServicePause, type SummaryContext } from './summary-context.ts';
 
 /** How often the log and the jobs are checked. */
@@ -105,13 +105,13 @@ const batchMax = 16;
 type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
 
 /**
- * Why the work ended: nothing more is due, or until when there is nothing to be done. `isAsked`: the service itself
+ * Why the work ended: nothing more is due, or until when there is nothing to be done. `isRetryAfter`: the service itself
  * asked for a pause of this length.
  */
 export type WorkEnd =
   | { end: 'nothing due' | 'stopped' }
-  | { end: 'service'; untilUs: number; isAsked: boolean; reason: string }
-  | Held;
+  | { end: 'service'; untilUs: number; isRetryAfter: boolean; reason: string }
+  | Blocked;
 
 /**
  * Resolves when no job is due, when the budget is spent, the index is behind or the service needs a pause,
@@ -119,7 +119,7 @@ export type WorkEnd =
  * the store cannot be written.
  */
 export async function workDue(
-  asking: Asking,
+  asking: WorkDeps,
   options: {
     ids?: readonly number[] | undefined;
     limit?: number | undefined;
@@ -130,14 +130,14 @@ export async function workDue(
   const { ids, onEnd } = options;
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let reason = '';
-  let held: Held | null = null;
+  let held: Blocked | null = null;
   const stop = (): WorkEnd | null => {
     const nowUs = context.nowUs();
     if (signal.aborted || left <= 0) return { end: 'stopped' };
     if (held !== null && held.untilUs > nowUs) return held;
     const untilUs = pause.untilUs();
     if (untilUs <= nowUs) return null;
-    return { end: 'service', untilUs, isAsked: pause.isAsked(), reason };
+    return { end: 'service', untilUs, isRetryAfter: pause.isRetryAfter(), reason };
   };
   for (;;) {
     const ended = stop();

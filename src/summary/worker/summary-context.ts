@@ -1,5 +1,5 @@
 /** What the making of summaries needs of the rest of the program. */
-import type { TakeLock } from '../../domain/account.ts';
+import type { AcquireLock } from '../../domain/account.ts';
 import { jittered } from '../../domain/job.ts';
 import type { Cursors, Logger, NotificationLog } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
@@ -28,7 +28,7 @@ export interface SummaryContext {
   /** Null where none is configured: templates are all there is. */
   model: SummaryModel | null;
   budget: SummaryBudget;
-  takeLock: TakeLock;
+  acquireLock: AcquireLock;
   nowUs: () => number;
   random: () => number;
   log: Logger;
@@ -57,7 +57,7 @@ export function createServicePause(
   { isAttended = false }: { isAttended?: boolean } = {},
 ) {
   let failures = 0;
-  let isAsked = false;
+  let isRetryAfter = false;
   let pause = { fromUs: 0, untilUs: 0 };
   // A pause that begins in the future was begun by a clock that ran ahead: it is over.
   const untilUs = () => (io.nowUs() < pause.fromUs ? 0 : pause.untilUs);
@@ -67,7 +67,7 @@ export function createServicePause(
     /** True after a failure, until an answer came: then one request at a time is sent. */
     isProbing: () => failures > 0,
     /** Whether the current pause has the length that the service asked for (`Retry-After`). */
-    isAsked: () => isAsked,
+    isRetryAfter: () => isRetryAfter,
     /** Notes a failure that was not a job's own; returns until when nothing is sent. */
     noteFault: (scope: FaultScope, retryAfterMs: number | null) => {
       const ownMs =
@@ -76,8 +76,10 @@ export function createServicePause(
           : Math.min(pauseMsMax, jittered(firstPauseMs * 2 ** Math.min(failures, 10), io.random));
       const askedMs = Math.min(retryAfterMs ?? 0, retryAfterMsMax);
       failures += 1;
-      isAsked = isAttended && retryAfterMs !== null && scope === 'service';
-      const pauseMs = isAsked ? Math.max(askedMs, attendedPauseMsMin) : Math.max(askedMs, ownMs);
+      isRetryAfter = isAttended && retryAfterMs !== null && scope === 'service';
+      const pauseMs = isRetryAfter
+        ? Math.max(askedMs, attendedPauseMsMin)
+        : Math.max(askedMs, ownMs);
       const fromUs = io.nowUs();
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
       return pause.untilUs;

@@ -1,6 +1,6 @@
 /** Renews the certificate when it is due, once or in the loop of a running receiver, and records the result. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TakeLock } from '../../domain/account.ts';
+import type { AcquireLock } from '../../domain/account.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { type Directory, enterAuthority } from './authority.ts';
@@ -43,7 +43,7 @@ export interface RenewOptions {
    * it is not. The limit per day holds for all.
    */
   when: 'due' | 'asked' | 'anyway';
-  takeLock: TakeLock;
+  acquireLock: AcquireLock;
   /** How long to wait for another program that is ordering. */
   lockWaitMs: number;
   /** Called as soon as there is a new certificate, before it is saved. */
@@ -74,12 +74,12 @@ export async function renew(context: AcmeContext, options: RenewOptions): Promis
 /** The lock for who orders. Rejects with `conflict` when another has it for longer than the wait. */
 export async function takeTurn(
   { report, signal }: Pick<AcmeContext, 'report' | 'signal'>,
-  { takeLock, lockWaitMs }: Pick<RenewOptions, 'takeLock' | 'lockWaitMs'>,
+  { acquireLock, lockWaitMs }: Pick<RenewOptions, 'acquireLock' | 'lockWaitMs'>,
 ): Promise<() => void> {
-  return takeLock('certificate', { waitMs: 0 }).catch((error: unknown) => {
+  return acquireLock('certificate', { waitMs: 0 }).catch((error: unknown) => {
     if (lockWaitMs === 0 || !isAppError(error, 'conflict')) throw error;
     report('another program is getting a certificate; waiting for it');
-    return takeLock('certificate', { waitMs: lockWaitMs, signal });
+    return acquireLock('certificate', { waitMs: lockWaitMs, signal });
   });
 }
 
@@ -215,7 +215,7 @@ interface RenewalLoopOptions {
   context: AcmeContext;
   /** What is being served; null before the first certificate. */
   current: OwnCertificate | null;
-  takeLock: TakeLock;
+  acquireLock: AcquireLock;
   onCertificate: (certificate: OwnCertificate) => void;
   log: Logger;
   checkEveryMs?: number;
@@ -246,7 +246,7 @@ export function startRenewalLoop(options: RenewalLoopOptions, stopper: AbortCont
 }
 
 /** One check; never rejects. */
-function createCheck({ context, current, takeLock, onCertificate, log }: RenewalLoopOptions) {
+function createCheck({ context, current, acquireLock, onCertificate, log }: RenewalLoopOptions) {
   let seen = current?.cert;
   const logged = createRenewalLog(context, log);
   return async () => {
@@ -258,8 +258,8 @@ function createCheck({ context, current, takeLock, onCertificate, log }: Renewal
         seen = certificate.cert;
       }
       await context.openListener().then(logged.open, logged.closed);
-      if (certificate !== null) await askAdvice(context, certificate, takeLock, log);
-      const due = { when: 'due', takeLock, lockWaitMs: 0, onIssued: onCertificate } as const;
+      if (certificate !== null) await askAdvice(context, certificate, acquireLock, log);
+      const due = { when: 'due', acquireLock, lockWaitMs: 0, onIssued: onCertificate } as const;
       const renewal = await renew(context, due);
       if (renewal.outcome === 'renewed') seen = renewal.certificate.cert;
       await logged.renewal(renewal);
@@ -323,7 +323,7 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
 async function askAdvice(
   context: AcmeContext,
   certificate: OwnCertificate,
-  takeLock: TakeLock,
+  acquireLock: AcquireLock,
   log: Logger,
 ): Promise<void> {
   const isOld = async () => {
@@ -331,7 +331,7 @@ async function askAdvice(
     return isAdviceOld(state, certificate, context.nowUs()) ? state : null;
   };
   if (!isFor(certificate, context.settings) || (await isOld()) === null) return;
-  const release = await takeLock('certificate', { waitMs: 0 });
+  const release = await acquireLock('certificate', { waitMs: 0 });
   try {
     const state = await isOld();
     if (state !== null) await refreshAdvice(context, state, certificate);

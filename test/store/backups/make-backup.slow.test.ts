@@ -8,7 +8,7 @@ import { inspectBackup } from '../../../src/store/backups/backup-format.ts';
 import type { BackupProgress } from '../../../src/store/backups/backup-target.ts';
 import { verifySealed } from '../../../src/store/backups/restore-backup.ts';
 import { databaseFileName } from '../../../src/store/engine/database.ts';
-import { createTakeLock } from '../../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openLocalStore } from '../local-store.ts';
@@ -164,7 +164,7 @@ describe('the place of a backup', () => {
 
   it('is taken by one program at a time', async () => {
     const { dataDir, out, backUp } = await openFilled(1);
-    const release = await createTakeLock(dataDir)('backup', { waitMs: 0 });
+    const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
     await expect(backUp()).rejects.toMatchObject({ code: 'conflict' });
     expect(filesIn(out)).toEqual([]);
     release();

@@ -261,7 +261,7 @@ describe('the index', () => {
     await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
     await expect
       .poll(() => told.map(({ message }) => message))
-      .toEqual(['the product index is behind and catches up', 'the product index is complete']);
+      .toEqual(['product index is lagging', 'product index is up to date']);
     expect(told[0]?.fields).toMatchObject({ lastPosition: count + 1 });
     expect(await products.count({ entity: 'Products', filter: null })).toBe(count + 1);
     const events = await products.pushedEvents({ subscription: 'test', productIds: ['FIRST'] });

@@ -14,7 +14,7 @@ import { prune, pruneWish } from './prune-to.ts';
 type Step =
   | { kind: 'bodies'; bodies: ('one' | 'three' | 'broken' | 'half' | 'known')[] }
   | { kind: 'retry' }
-  | { kind: 'prune'; percent: number; withHeld: boolean };
+  | { kind: 'prune'; percent: number; withQuarantined: boolean };
 
 const someStep: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -37,7 +37,7 @@ const someStep: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('prune' as const),
       percent: fc.integer({ min: 0, max: 100 }),
-      withHeld: fc.boolean(),
+      withQuarantined: fc.boolean(),
     }),
   },
 );
@@ -80,8 +80,8 @@ async function openModel() {
     else {
       const rows = await collect(store.find({ order: 'oldest' }));
       const cut = rows[Math.floor((step.percent * rows.length) / 100)];
-      const wish = { nowUs: cut?.receivedAtUs ?? nowUs, withHeld: step.withHeld };
-      await prune(store, pruneWish({ ageUs: 0 }, wish));
+      const request = { nowUs: cut?.receivedAtUs ?? nowUs, withQuarantined: step.withQuarantined };
+      await prune(store, pruneWish({ ageUs: 0 }, request));
     }
   };
   return { store, dataDir, act, bodyOf };
@@ -132,8 +132,8 @@ async function expectWhole({ store, dataDir, bodyOf }: Awaited<ReturnType<typeof
 const entryAfterKept: Step[] = [
   { kind: 'bodies', bodies: ['one'] },
   { kind: 'bodies', bodies: ['broken'] },
-  { kind: 'prune', percent: 0, withHeld: false },
-  { kind: 'prune', percent: 100, withHeld: true },
+  { kind: 'prune', percent: 0, withQuarantined: false },
+  { kind: 'prune', percent: 100, withQuarantined: true },
 ];
 
 describe('a pruned log', () => {

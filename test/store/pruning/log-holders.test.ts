@@ -78,7 +78,7 @@ const holders: [
   [
     'reader downloads',
     (store) => store.moveCursor('downloads', 8, at(9)),
-    (store) => store.pruning.forgetReader('downloads'),
+    (store) => store.pruning.removeReader('downloads'),
   ],
   [
     'sink orders',
@@ -91,9 +91,9 @@ const holders: [
     (store) => store.moveCursor('summaries', count, at(9)),
   ],
   [
-    'what waits for sink orders',
+    'queue of sink orders',
     (store) => queue(store, 9),
-    (store) => store.sinks.settle([{ id: 1, outcome: 'taken' }]),
+    (store) => store.sinks.settle([{ id: 1, outcome: 'acknowledged' }]),
   ],
   [
     'dead letters of sink orders',
@@ -109,12 +109,12 @@ const holders: [
     (store) => store.sinks.drop({ sink: 'orders', state: 'waiting', ids: 'all', nowUs: at(count) }),
   ],
   [
-    'summaries that wait',
+    'waiting summaries',
     (store) => enqueue(store, productJob(9)),
     (store) => store.summaries.drop({ ids: 'all' }),
   ],
   [
-    'digests that wait',
+    'waiting digests',
     (store) => enqueue(store, digestJob(at(9) - 1)),
     (store) => store.summaries.drop({ ids: 'all' }),
   ],
@@ -153,7 +153,7 @@ it('stops before what the product index has not read, and leaves it what tells i
   // It went on where it was, instead of being built anew.
   expect(progress[0]).toBe(count);
   expect(await prune(store, everything)).toMatchObject({ notifications: count - 1 - 7 });
-  expect(await store.pruning.logHolders()).toMatchObject([{ kind: 'index', position: count }]);
+  expect(await store.pruning.pruneBlockers()).toMatchObject([{ kind: 'index', position: count }]);
 });
 
 it('stops before a replay that is asked for in the midst of it', async () => {
@@ -161,9 +161,9 @@ it('stops before a replay that is asked for in the midst of it', async () => {
   const { pruneStep } = store.pruning;
   const phase = 'notifications';
   const first = { ...everything, nowUs: at(5) };
-  expect(await pruneStep({ phase, wish: first, after: 0 })).toMatchObject({ removed: 4 });
+  expect(await pruneStep({ phase, request: first, after: 0 })).toMatchObject({ removed: 4 });
   await replayAll(store, 8);
-  expect(await pruneStep({ phase, wish: everything, after: 0 })).toMatchObject({ removed: 3 });
+  expect(await pruneStep({ phase, request: everything, after: 0 })).toMatchObject({ removed: 3 });
 });
 
 it('stops before what a digest will tell of, also where it lies out of order', async () => {

@@ -36,11 +36,11 @@ describe('pruning by age', () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(50));
     expect(await store.pruning.pruneHorizon()).toBeNull();
-    const wish = pruneWish({ ageUs: 10_000_000 }, { nowUs: at(40) });
-    expect(await store.pruning.prunable(wish)).toMatchObject({
+    const request = pruneWish({ ageUs: 10_000_000 }, { nowUs: at(40) });
+    expect(await store.pruning.prunable(request)).toMatchObject({
       ...{ notifications: 30, fromUs: at(0), untilUs: at(30), heldBy: [] },
     });
-    expect(await prune(store, wish)).toMatchObject({ notifications: 30 });
+    expect(await prune(store, request)).toMatchObject({ notifications: 30 });
     expect(await ackIds(store)).toEqual(
       seconds(50)
         .slice(30)
@@ -52,7 +52,7 @@ describe('pruning by age', () => {
     expect(await store.pruning.logSize()).toMatchObject({
       ...{ firstPosition: 31, lastPosition: 50, firstReceivedAtUs: at(30) },
     });
-    expect(await prune(store, wish)).toMatchObject({ notifications: 0, space: 0 });
+    expect(await prune(store, request)).toMatchObject({ notifications: 0, space: 0 });
   });
 
   it('always leaves the newest, from which positions go on', async () => {
@@ -80,8 +80,8 @@ describe('pruning by age', () => {
   it('removes nothing on the word of a clock that is behind the log', async () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(5));
-    const wish = pruneWish({ ageUs: 0 }, { nowUs: at(-86_400) });
-    expect(await prune(store, wish)).toMatchObject({ notifications: 0 });
+    const request = pruneWish({ ageUs: 0 }, { nowUs: at(-86_400) });
+    expect(await prune(store, request)).toMatchObject({ notifications: 0 });
   });
 
   it('stores a notification anew that comes again after it went', async () => {
@@ -105,10 +105,10 @@ describe('pruning to a size', () => {
     const fileBytes = () =>
       ['', '-wal'].reduce((sum, end) => sum + statSync(join(dataDir, `earshot.db${end}`)).size, 0);
     await fill(store, seconds(2_000), 3_000);
-    const wish = pruneWish({ bytes: 4 * mb }, { nowUs: at(2_000) });
-    const { notifications: expected } = await store.pruning.prunable(wish);
+    const request = pruneWish({ bytes: 4 * mb }, { nowUs: at(2_000) });
+    const { notifications: expected } = await store.pruning.prunable(request);
     const before = await store.pruning.logSize();
-    const { notifications, space } = await prune(store, wish);
+    const { notifications, space } = await prune(store, request);
     // The size is looked at after each 64.
     expect(Math.abs(notifications - expected)).toBeLessThan(64 + 0.05 * expected);
     const { usedBytes, freeBytes, walBytes } = await store.pruning.logSize();
@@ -200,9 +200,9 @@ it('ends after the step it is in when it is stopped, and goes on where it was', 
   const { store } = await openSqliteStore();
   await fill(store, seconds(300));
   const stopping = new AbortController();
-  const wish = pruneWish({ ageUs: 0 }, { nowUs: at(300) });
+  const request = pruneWish({ ageUs: 0 }, { nowUs: at(300) });
   const phases: string[] = [];
-  const first = await pruneLog(wish, {
+  const first = await pruneLog(request, {
     pruning: store.pruning,
     pause: async () => stopping.abort(),
     signal: stopping.signal,
@@ -210,7 +210,7 @@ it('ends after the step it is in when it is stopped, and goes on where it was', 
   });
   expect(phases).toEqual(['notifications']);
   expect(first.space).toBe(0);
-  const second = await prune(store, wish);
+  const second = await prune(store, request);
   expect(first.notifications + second.notifications).toBe(299);
   expect(second.space).toBeGreaterThan(0);
 });
@@ -239,9 +239,9 @@ it('keeps what is held, unless told otherwise', async () => {
   const { store, entries } = await openQuarantined();
   expect(await pruneBefore(store, at(3))).toMatchObject({ notifications: 2, quarantine: 0 });
   expect(await entries()).toEqual([at(4), at(2)]);
-  const wish = pruneWish({ ageUs: 0 }, { nowUs: at(3), withHeld: true });
-  expect(await store.pruning.prunable(wish)).toMatchObject({ notifications: 0, quarantined: 1 });
-  expect(await prune(store, wish)).toMatchObject({ notifications: 0, quarantine: 1 });
+  const request = pruneWish({ ageUs: 0 }, { nowUs: at(3), withQuarantined: true });
+  expect(await store.pruning.prunable(request)).toMatchObject({ notifications: 0, quarantined: 1 });
+  expect(await prune(store, request)).toMatchObject({ notifications: 0, quarantine: 1 });
   expect(await entries()).toEqual([at(4)]);
 });
 

@@ -1,17 +1,20 @@
 /** Prunes a store as a command does, without its pauses. */
-import type { Keep, PruneRequest } from '../../../src/domain/pruning.ts';
+import type { PruneRequest, Retention } from '../../../src/domain/pruning.ts';
 import { type Pruned, pruneLog } from '../../../src/store/pruning/prune-log.ts';
 import type { Store } from '../../../src/store/store.ts';
 
-/** A wish that keeps what is told, and of all else nothing. */
-export function pruneWish(keep: Partial<Keep>, fields: Partial<PruneRequest> = {}): PruneRequest {
+/** A request that keeps what is told, and of all else nothing. */
+export function pruneWish(
+  keep: Partial<Retention>,
+  fields: Partial<PruneRequest> = {},
+): PruneRequest {
   const { ageUs = null, bytes = null } = keep;
-  return { keep: { ageUs, bytes }, withHeld: false, freeShare: 0, nowUs: 0, ...fields };
+  return { keep: { ageUs, bytes }, withQuarantined: false, freeShare: 0, nowUs: 0, ...fields };
 }
 
-export function prune({ pruning }: Pick<Store, 'pruning'>, wish: PruneRequest): Promise<Pruned> {
+export function prune({ pruning }: Pick<Store, 'pruning'>, request: PruneRequest): Promise<Pruned> {
   const { signal } = new AbortController();
-  return pruneLog(wish, { pruning, pause: () => Promise.resolve(), signal });
+  return pruneLog(request, { pruning, pause: () => Promise.resolve(), signal });
 }
 
 /** Removes what was received before a moment. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestWindows } from '../../../src/domain/summaries.ts';
 import { windowAt, windowsIn } from '../../../src/summary/digest/digest-facts.ts';
-import { createTally, createValueSample, standingOut } from '../../../src/summary/digest/tally.ts';
+import { createTally, createValueSample, withoutTies } from '../../../src/summary/digest/tally.ts';
 import {
   day,
   dayUs,
@@ -301,11 +301,11 @@ describe('a tally', () => {
   it('says which names stand out from those that are not named', () => {
     const tally = createTally(100);
     for (const name of 'bbbaacde') tally.add(name);
-    const { top, others } = standingOut(tally.ranking(4));
+    const { top, others } = withoutTies(tally.ranking(4));
     expect(top.map(({ name }) => name)).toEqual(['b', 'a']);
     expect(others).toEqual({ names: 3, count: 3, most: 1 });
-    expect(standingOut(tally.ranking(5)).top).toHaveLength(5);
-    expect(standingOut(tally.ranking(1)).top).toEqual([{ name: 'b', count: 3 }]);
+    expect(withoutTies(tally.ranking(5)).top).toHaveLength(5);
+    expect(withoutTies(tally.ranking(1)).top).toEqual([{ name: 'b', count: 3 }]);
   });
 
   it('holds no more names than it may', () => {

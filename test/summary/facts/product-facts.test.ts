@@ -1,7 +1,7 @@
 /** What is read from names, rows and records, and what is left out. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readName } from '../../../src/domain/naming/conventions.ts';
+import { parseProductName } from '../../../src/domain/naming/conventions.ts';
 import type { ProductRow } from '../../../src/domain/products.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { isKnownName, productFacts } from '../../../src/summary/facts/product-facts.ts';
@@ -22,7 +22,7 @@ describe('the facts of a product', () => {
   it('come from its name where the record has nothing else', () => {
     expect(factsOf({ productName: tile })).toMatchObject({
       satellite: 'Sentinel-2A',
-      instrument: { code: 'MSI', words: 'multispectral imager' },
+      instrument: { code: 'MSI', name: 'multispectral imager' },
       level: 'Level-1C',
       content: 'top-of-atmosphere reflectance',
       startUs: us('2015-07-06T10:50:16Z'),
@@ -318,7 +318,7 @@ describe('a known name', () => {
   });
 
   it('says what the product is', () => {
-    expect(readName(known[8] ?? '')).toMatchObject({
+    expect(parseProductName(known[8] ?? '')).toMatchObject({
       satellite: 'Sentinel-2A',
       level: 'Level-2A',
       content: 'surface reflectance',
@@ -326,7 +326,7 @@ describe('a known name', () => {
       relativeOrbitNumber: 34,
       baseline: '05.10',
     });
-    expect(readName(known[2] ?? '')).toMatchObject({
+    expect(parseProductName(known[2] ?? '')).toMatchObject({
       satellite: 'Sentinel-1A',
       mode: 'stripmap (S3)',
       polarisation: 'VV and VH',

@@ -2,7 +2,7 @@
 import { expect, onTestFinished } from 'vitest';
 import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
-import { createTakeLock } from '../../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../../src/store/products/products.ts';
 import { openStore } from '../../../src/store/store.ts';
@@ -97,7 +97,7 @@ export async function openWorker(options: WorkerOptions = {}) {
     places,
     model: client === null ? null : { name: model, client },
     budget: { ...plenty, ...budget },
-    takeLock: createTakeLock(dataDir),
+    acquireLock: createAcquireLock(dataDir),
     nowUs,
     random: () => 0.5,
     log: { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') },

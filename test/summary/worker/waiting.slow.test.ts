@@ -107,7 +107,7 @@ describe('the budget', () => {
     expect(waited[0]).toMatchObject({
       state: 'waiting',
       attempts: 0,
-      nextTryAtUs: startUs + hourUs,
+      nextAttemptAtUs: startUs + hourUs,
       text: { model: null },
     });
     const { clock, sandbox } = worker;
@@ -257,7 +257,7 @@ describe('the product index', () => {
     expect(await worker.work()).toEqual({ end: 'index', untilUs, reason: waits });
     expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 60, failed: 0 });
     const waited = (await worker.rows()).filter(({ error }) => error === waits);
-    expect(waited[0]).toMatchObject({ state: 'waiting', attempts: 0, nextTryAtUs: untilUs });
+    expect(waited[0]).toMatchObject({ state: 'waiting', attempts: 0, nextAttemptAtUs: untilUs });
     // Two at a time, and not all of them each second.
     expect(waited.length).toBeLessThan(3);
     await worker.index();

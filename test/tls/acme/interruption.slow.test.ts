@@ -247,8 +247,8 @@ async function interrupt(pebble: Pebble, end: End, place: Place): Promise<Interr
   };
   const isOnDisk = end === 'stopped' || end === 'killed';
   const context = isOnDisk ? stepping(program.context, end, step) : program.context;
-  const { takeLock } = program;
-  const options = { when: 'due', takeLock, lockWaitMs: 0, onIssued: () => undefined } as const;
+  const { acquireLock } = program;
+  const options = { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined } as const;
   const look = () => renew(context, options);
   await (isOnDisk ? look() : steps.run(step, look)).catch((error: unknown) => {
     if (!controller.signal.aborted) throw error;

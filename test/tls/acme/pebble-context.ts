@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
 import { errorText } from '../../../src/domain/app-error.ts';
-import { createTakeLock } from '../../../src/store/engine/locks.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import type { AcmeSettings } from '../../../src/tls/acme/authority.ts';
 import { type ChallengeFolder, startChallengeListener } from '../../../src/tls/acme/challenge.ts';
 import { openAcmeContext } from '../../../src/tls/acme/order.ts';
@@ -96,12 +96,12 @@ export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
     random,
     signal,
   });
-  const takeLock = createTakeLock(dataDir);
+  const acquireLock = createAcquireLock(dataDir);
   const issued: string[] = [];
   const look = (when: RenewOptions['when'] = 'due') =>
     renew(context, {
       when,
-      takeLock,
+      acquireLock,
       lockWaitMs: 0,
       onIssued: ({ cert }) => void issued.push(cert),
     });
@@ -113,7 +113,7 @@ export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
   /** What is on disk. */
   const saved = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
   const state = () => savedState(dataDir);
-  return { context, dataDir, clock, lines, look, fail, issued, path, saved, state, takeLock };
+  return { context, dataDir, clock, lines, look, fail, issued, path, saved, state, acquireLock };
 }
 /** The state of the renewal that was written last; throws before there is one. */
 export function savedState(dataDir: string): RenewalState {

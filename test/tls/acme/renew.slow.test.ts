@@ -78,8 +78,13 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     });
     expect(requests.orders()).toBe(1);
     // Who waits for the other takes what the other has got, even when it wants one anyway.
-    const waiting = ({ context, takeLock }: typeof one) =>
-      renew(context, { when: 'anyway', takeLock, lockWaitMs: 10_000, onIssued: () => undefined });
+    const waiting = ({ context, acquireLock }: typeof one) =>
+      renew(context, {
+        when: 'anyway',
+        acquireLock,
+        lockWaitMs: 10_000,
+        onIssued: () => undefined,
+      });
     const outcomes = await Promise.all([waiting(one), waiting(two)]);
     expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['current', 'renewed']);
     expect(requests.orders()).toBe(2);
@@ -261,7 +266,7 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
     // Tries, and questions for advice, of which there are as few.
     expect(requests.asked.length).toBeLessThanOrEqual(2 * 14 * 4 + 2);
     const told = receiver.lines.map(({ message }) => message);
-    expect(told).toContain('the certificate has expired; the catalogue will refuse it');
+    expect(told).toContain('certificate has expired; the catalogue will reject it');
     await pebble.start();
     clock.advance(6 * hourUs);
     await vi.waitFor(async () => expect(await servedSerial(receiver.port)).not.toBe(old), soon);

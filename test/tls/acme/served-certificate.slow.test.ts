@@ -20,7 +20,7 @@ import {
   untilSaved,
 } from './receiver-context.ts';
 
-const isServed = 'certificate changed; serving the new one';
+const isServed = 'reloaded certificate';
 
 const soon = { timeout: 20_000, interval: 20 };
 

@@ -1,11 +1,11 @@
-/** Plans a search, and reads the rows that it must check, in the requested order, as they are needed. */
+/** Plans a search, and reads its candidates (the rows to check) lazily, in the requested order. */
 import type { Database } from 'better-sqlite3';
 import type { FilterTree } from '../../../domain/filter-tree.ts';
 import type { ProductKey, ProductQuery } from '../../../domain/products.ts';
 import { compileFilter } from '../../../filter/evaluate.ts';
 import type { ProductView } from '../../../filter/product-view.ts';
 import { rowColumns, type SelectedRow } from '../product-rows.ts';
-import { boundOf, joined, type SqlCondition } from './conditions.ts';
+import { joined, prefilterOf, type SqlCondition } from './conditions.ts';
 import {
   allIds,
   type Choice,
@@ -18,66 +18,74 @@ import {
 import { type Order, type OrderPart, orderOf, partsAfter } from './order.ts';
 
 export interface SearchPlan {
-  /** The condition that every match fulfils, without what the driver answers already. */
-  conditionBeside(driver: Driver | null): SqlCondition;
+  /** Returns the condition that every match fulfils, without the terms that the driver already covers. */
+  conditionWithout(driver: Driver | null): SqlCondition;
   drivers: Driver[];
-  /** The terms that the condition decides, and those that it does not. */
+  /** Terms decided by columns, and terms that need the record. */
   byColumns: FilterTree[];
   byRecords: FilterTree[];
-  /** What the others need: nothing, the footprint, which the index holds, or the whole record. */
+  /** Data needed for `byRecords`: nothing, the footprint (stored in the index), or the whole record. */
   needs: 'nothing' | 'footprint' | 'record';
   matches(view: ProductView): boolean;
 }
 
-/** Splits a filter into what columns decide and what must be read from records. */
+/** Splits a filter into terms decided by columns and terms that need records. */
 export function planSearch(
   { entity, filter, received = {} }: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
   names: NameSample,
 ): SearchPlan {
   const terms = filter === null ? [] : filter.node === 'and' ? filter.terms : [filter];
-  const bounds = terms.map((term) => ({ term, bound: boundOf(term) }));
-  const byColumns = bounds.filter(({ bound }) => bound?.exact === true).map(({ term }) => term);
-  const byRecords = bounds.filter(({ bound }) => bound?.exact !== true).map(({ term }) => term);
+  const prefilters = terms.map((term) => ({ term, prefilter: prefilterOf(term) }));
+  const byColumns = prefilters
+    .filter(({ prefilter }) => prefilter?.exact === true)
+    .map(({ term }) => term);
+  const byRecords = prefilters
+    .filter(({ prefilter }) => prefilter?.exact !== true)
+    .map(({ term }) => term);
   const tests = byRecords.map(compileFilter);
   const { fromUs, untilUs } = received;
   const always: SqlCondition[] = [
-    // A literal, so that SQLite sees that the index of tombstones fits.
+    // A literal, so that SQLite can use the partial index of tombstones.
     { sql: `p.deleted = ${entity === 'Products' ? 0 : 1}`, values: [] },
     ...(fromUs === undefined ? [] : [{ sql: 'p.received_at_us >= ?', values: [fromUs] }]),
     ...(untilUs === undefined ? [] : [{ sql: 'p.received_at_us < ?', values: [untilUs] }]),
   ];
   return {
-    conditionBeside: (driver) => {
-      const left = bounds.filter(({ term }) => !driver?.covers.includes(term));
-      return joined('AND', [...always, ...left.flatMap(({ bound }) => bound ?? [])]);
+    conditionWithout: (driver) => {
+      const left = prefilters.filter(({ term }) => !driver?.covers.includes(term));
+      return joined('AND', [...always, ...left.flatMap(({ prefilter }) => prefilter ?? [])]);
     },
     drivers: driversOf(filter, names),
     byColumns,
     byRecords,
     needs:
-      byRecords.length === 0 ? 'nothing' : byRecords.every(isAboutPlace) ? 'footprint' : 'record',
+      byRecords.length === 0
+        ? 'nothing'
+        : byRecords.every(needsOnlyFootprint)
+          ? 'footprint'
+          : 'record',
     matches: (view) => tests.every((test) => test(view)),
   };
 }
 
-function isAboutPlace(tree: FilterTree): boolean {
-  if (tree.node === 'and' || tree.node === 'or') return tree.terms.every(isAboutPlace);
-  return tree.node === 'not' ? isAboutPlace(tree.term) : tree.node === 'intersects';
+function needsOnlyFootprint(tree: FilterTree): boolean {
+  if (tree.node === 'and' || tree.node === 'or') return tree.terms.every(needsOnlyFootprint);
+  return tree.node === 'not' ? needsOnlyFootprint(tree.term) : tree.node === 'intersects';
 }
 
-/** With the stored footprint, where the plan needs it. */
+/** A row to check, with the stored footprint if the plan needs it. */
 export type Candidate = SelectedRow & { footprint?: string | null };
 
-/** Either a statement that gives rows in order, or a window of ids, whose rows are read one by one. */
+/** A statement that returns rows in order, or a window of ids whose rows are read one by one. */
 type Step =
   | { rows: SqlCondition }
   | { driver: Driver; ids: readonly number[] | null; window: IdWindow; row: SqlCondition };
 
-/** The first window of a walk; each next one is larger, so that rare matches are found soon too. */
+/** Size of a scan's first window. Each following window is larger, so that rare matches are also found quickly. */
 const firstWindow = 8_192;
 const windowGrowth = 4;
 
-/** Yields the rows after the query's key. Stopping early costs nothing. */
+/** Yields the rows after the query's key. The caller may stop early. */
 export function* candidatesOf(
   database: Database,
   plan: SearchPlan,
@@ -99,7 +107,7 @@ export function* candidatesOf(
   }
 }
 
-/** All statements of a search, for `explain`. */
+/** Yields the statements of a search, for `explain`. */
 export function* statementsOf(
   database: Database,
   plan: SearchPlan,
@@ -115,8 +123,8 @@ export function* statementsOf(
   }
 }
 
-/** One statement for all candidates, in no order; or for their number. */
-export function everyCandidate(
+/** Returns a statement for all candidates, without order, or for their number. */
+export function allCandidates(
   plan: SearchPlan,
   driver: Driver | null,
   what: 'rows' | 'count',
@@ -143,17 +151,17 @@ function* stepsOf(
       return;
     }
   }
-  // Of many candidates some will be met soon on a walk along the order; but there, ids help nothing.
+  // With many candidates, a scan in order soon finds some; ids do not help it.
   const sorts = choice !== null && (isFew || choice.driver.windowed);
   const driver = sorts && order.index !== null ? choice.driver : null;
   for (const part of partsAfter(order, after)) {
-    // Sorted from a driver's rows, or met on a walk along the order itself.
+    // Sorts the rows of a driver, or scans the index of the order.
     const path = order.index === null ? 'NOT INDEXED' : `INDEXED BY ${order.index}`;
     yield { rows: select(plan, driver, { columns: selected(plan), path, part }) };
   }
 }
 
-/** The ids of a window in order; a driver of boxes may give some beyond it. */
+/** Returns the ids of a window in order. The box driver may return ids outside the window. */
 function idsOf(
   database: Database,
   { driver, ids: known, window }: Extract<Step, { ids: unknown }>,
@@ -171,23 +179,23 @@ function idsOf(
   return direction === 'desc' ? ascending.reverse() : ascending;
 }
 
-/** One row by its id, if it fulfils the rest of the plan. */
+/** Selects a row by its id, if it fulfils the remaining conditions. */
 function rowOf(plan: SearchPlan, driver: Driver): SqlCondition {
-  const { sql, values } = plan.conditionBeside(driver);
+  const { sql, values } = plan.conditionWithout(driver);
   return {
     sql: `SELECT ${selected(plan)} FROM product p ${footprintJoin(plan)} WHERE p.id = ? AND ${sql}`,
     values,
   };
 }
 
-/** The rows of a driver, or of the table on a path, that fulfil the rest of the plan. */
+/** Selects the rows of a driver, or of the table, that fulfil the remaining conditions. */
 function select(
   plan: SearchPlan,
   driver: Driver | null,
   { columns, path = '', part }: { columns: string; path?: string; part?: OrderPart },
 ): SqlCondition {
   const ids = driver?.ids(allIds);
-  const condition = plan.conditionBeside(driver);
+  const condition = plan.conditionWithout(driver);
   const source = ids ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id` : `product p ${path}`;
   const inPart = part === undefined ? '' : `${part.condition.sql} AND `;
   const orderBy = part === undefined ? '' : ` ORDER BY ${part.orderBy}`;
@@ -213,7 +221,7 @@ function idsAfter({ direction }: Order, after: ProductKey | undefined): IdWindow
     : { ...allIds, after: after.position };
 }
 
-/** Windows from the newest id below a bound down to the first, each id in one of them. */
+/** Yields adjacent windows from the newest id below a bound down to the first. */
 export function* windowsBelow(before: number, first = firstWindow): Generator<IdWindow> {
   for (let top = before, size = first; top > 1; size *= windowGrowth) {
     const after = Math.max(0, top - 1 - size);

@@ -1,4 +1,4 @@
-/** A filter as SQL over the columns of `product p`: a condition that no matching product fails. */
+/** Translates filters to SQL over the columns of `product p`. Every matching product fulfils the condition. */
 import type {
   ComparisonOperator,
   FilterTree,
@@ -10,24 +10,24 @@ import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
 import { attributeReading, literalDate } from '../../../filter/values.ts';
 import { type Column, columnOfAttribute, columnOfField } from '../product-schema.ts';
 
-/** A piece of SQL, or a whole statement, with the values of its parameters. */
+/** An SQL expression or statement, with the values of its parameters. */
 export interface SqlCondition {
   sql: string;
   values: readonly (string | number | bigint)[];
 }
 
-/** An exact one decides the filter: no record needs to be read. */
-interface Bound extends SqlCondition {
+/** A condition that every match fulfils. If `exact`, only matches fulfil it, and no record needs to be read. */
+interface Prefilter extends SqlCondition {
   exact: boolean;
 }
 
 /**
- * Joins conditions as a balanced tree: SQLite bounds the depth of an expression, and a filter may have
- * thousands of terms. At least one.
+ * Joins one or more conditions as a balanced tree: SQLite limits the depth of an expression, and a filter may have
+ * thousands of terms.
  */
 export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition[]): SqlCondition {
   const [first, ...others] = conditions;
-  if (first === undefined) throw new Error('There is nothing to join.');
+  if (first === undefined) throw new Error('No conditions to join.');
   if (others.length === 0) return first;
   const middle = Math.ceil(conditions.length / 2);
   const left = joined(operator, conditions.slice(0, middle));
@@ -38,23 +38,23 @@ export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition
   };
 }
 
-/** Null where the columns cannot answer anything of a filter. */
-export function boundOf(tree: FilterTree): Bound | null {
+/** Returns null if no part of the filter can be answered from columns. */
+export function prefilterOf(tree: FilterTree): Prefilter | null {
   switch (tree.node) {
     case 'and':
     case 'or': {
-      const bounds = tree.terms.map(boundOf);
-      const known = bounds.filter((bound) => bound !== null);
-      const isWhole = known.length === bounds.length;
+      const prefilters = tree.terms.map(prefilterOf);
+      const known = prefilters.filter((prefilter) => prefilter !== null);
+      const isWhole = known.length === prefilters.length;
       if (known.length === 0 || (tree.node === 'or' && !isWhole)) return null;
-      const exact = isWhole && known.every((bound) => bound.exact);
+      const exact = isWhole && known.every((prefilter) => prefilter.exact);
       return { ...joined(tree.node === 'and' ? 'AND' : 'OR', known), exact };
     }
     case 'not': {
-      const bound = boundOf(tree.term);
-      if (bound === null || !bound.exact) return null;
-      // NULL is false, and its negation true.
-      return { ...bound, sql: `(${bound.sql}) IS NOT TRUE` };
+      const prefilter = prefilterOf(tree.term);
+      if (prefilter === null || !prefilter.exact) return null;
+      // NULL counts as false, and its negation as true.
+      return { ...prefilter, sql: `(${prefilter.sql}) IS NOT TRUE` };
     }
     case 'intersects':
       return { ...boxCondition(tree), exact: false };
@@ -65,7 +65,7 @@ export function boundOf(tree: FilterTree): Bound | null {
   }
 }
 
-/** The footprint's boxes, found by the ids that a product's boxes have. */
+/** Compares the boxes of the product's footprint. */
 function boxCondition({ geometry }: IntersectsNode): SqlCondition {
   const conditions = boxesOf(toShape(geometry)).map(({ west, south, east, north }) => ({
     sql: 'b.west <= ? AND b.east >= ? AND b.south <= ? AND b.north >= ?',
@@ -79,17 +79,17 @@ function boxCondition({ geometry }: IntersectsNode): SqlCondition {
   };
 }
 
-/** The condition, exact but for NULL where evaluation says false; null where records must be read. */
+/** Returns an exact condition, which is NULL where evaluation returns false; null if records must be read. */
 function columnCondition(tree: FilterTree): SqlCondition | null {
   if (tree.node === 'text') return nameCondition(tree);
   const column = columnOfCondition(tree);
   if (column === undefined) return null;
   switch (tree.node) {
     case 'comparison':
-      // A field that is absent is unlike any value.
+      // An absent field is unequal to any value.
       return compared(column, tree.operator, tree.literal, 'IS NOT');
     case 'attribute':
-      // An attribute that is absent has no value that could be unlike.
+      // An absent attribute matches no comparison, not even `ne`.
       return compared(column, tree.operator, tree.literal, '<>');
     case 'in': {
       const values = sqlValues(column, tree.literals);
@@ -100,7 +100,7 @@ function columnCondition(tree: FilterTree): SqlCondition | null {
   }
 }
 
-/** The column that holds what a condition compares; undefined where records must be read. */
+/** Returns the column that a condition compares; undefined if records must be read. */
 export function columnOfCondition(tree: FilterTree): Column | undefined {
   if (tree.node === 'comparison' || tree.node === 'in') return columnOfField(tree.field);
   if (tree.node !== 'attribute') return undefined;
@@ -108,7 +108,7 @@ export function columnOfCondition(tree: FilterTree): Column | undefined {
   return column?.type === attributeReading(tree.valueKind, tree.literal).type ? column : undefined;
 }
 
-/** The value of a literal in a column; undefined where evaluation compares in another way. */
+/** Returns the column value of a literal; undefined if evaluation compares differently. */
 export function sqlValue({ type }: Column, literal: Literal): string | number | undefined {
   if (type === 'date') return literalDate(literal) ?? undefined;
   if (literal.type !== (type === 'guid' ? 'text' : type)) return undefined;
@@ -117,7 +117,7 @@ export function sqlValue({ type }: Column, literal: Literal): string | number | 
   return literal.type === 'text' && isWholeInSql(literal.value) ? literal.value : undefined;
 }
 
-/** The values of a list; null where one of them cannot be compared in SQL. */
+/** Returns the column values of a list; null if one of them cannot be compared in SQL. */
 export function sqlValues(
   column: Column,
   literals: readonly Literal[],
@@ -130,12 +130,12 @@ export function oneOf(column: string, values: readonly (string | number)[]): Sql
   return { sql: `${column} IN (${values.map(() => '?').join(', ')})`, values };
 }
 
-/** SQLite's functions end a text at a NUL, and half a surrogate pair becomes another character. */
+/** SQLite's functions cut a text at a NUL, and change half a surrogate pair to another character. */
 export function isWholeInSql(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** False for GUIDs and booleans: nobody asks for their order. */
+/** Returns false for GUIDs and booleans, whose order has no meaning. */
 export function isOrdered({ type }: Column): boolean {
   return type !== 'guid' && type !== 'boolean';
 }
@@ -144,12 +144,12 @@ function compared(
   column: Column,
   operator: ComparisonOperator,
   literal: Literal,
-  unlike: 'IS NOT' | '<>',
+  unequal: 'IS NOT' | '<>',
 ): SqlCondition | null {
   const value = sqlValue(column, literal);
   const isEquality = operator === 'eq' || operator === 'ne';
   if (value === undefined || !(isEquality || isOrdered(column))) return null;
-  const sqlOperators = { eq: '=', ne: unlike, lt: '<', le: '<=', gt: '>', ge: '>=' };
+  const sqlOperators = { eq: '=', ne: unequal, lt: '<', le: '<=', gt: '>', ge: '>=' };
   return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value] };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The indexes that can narrow a search. Each driver gives the ids of all products that can match, and of others; which
- * one gives the fewest is found by reading the first ids of each.
+ * Drivers: indexes that can narrow a search. A driver returns the ids of all products that can match, and of others.
+ * The search reads the first ids of each driver to find the one with the fewest.
  */
 import type { Database } from 'better-sqlite3';
 import type {
@@ -30,19 +30,19 @@ export interface IdWindow {
 export const allIds: IdWindow = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 export interface Driver {
-  /** The index, for people. */
+  /** Name of the index, for display. */
   name: string;
-  /** The parts of the filter that it answers. */
+  /** Terms of the filter that the driver uses. */
   terms: readonly FilterTree[];
-  /** Those of them on which the columns have nothing to add. */
+  /** Terms among them for which columns add no condition. */
   covers: readonly FilterTree[];
-  /** A query for the column `id`; each id comes once. */
+  /** Returns a query for the column `id`, without duplicates. */
   ids(window: IdWindow): SqlCondition;
-  /** True when it can narrow a window of ids as well as all of them: then a walk is done window by window. */
+  /** True if reading a window of ids is as efficient as reading all of them: a scan then proceeds by windows. */
   windowed: boolean;
 }
 
-/** Columns with an index of their own, and another one that narrows it further. */
+/** Indexed columns, with a second column of the index that narrows it further. */
 const columnIndexes: readonly { index: string; column: string; where?: string; second?: string }[] =
   [
     { index: 'product_by_id', column: 'product_id' },
@@ -58,7 +58,7 @@ const columnIndexes: readonly { index: string; column: string; where?: string; s
     { index: 'product_by_modification', column: 'modification_us' },
   ];
 
-/** All drivers for a filter, without order; none where no index can help. */
+/** Returns the drivers for a filter, in any order; none if no index can help. */
 export function driversOf(filter: FilterTree | null, names: NameSample): Driver[] {
   if (filter === null) return [];
   const terms = filter.node === 'and' ? filter.terms : [filter];
@@ -97,12 +97,12 @@ function columnDriver(
   };
 }
 
-/** Names that hold the rarest runs of three characters of the text; names are compared afterwards. */
+/** Finds names with the rarest trigrams of the text; names are compared afterwards. */
 function nameDriver(term: TextNode, names: NameSample): Driver | null {
   if (term.field !== 'Name' || Array.from(term.text).length < 3) return null;
   if (!isWholeInSql(term.text)) return null;
-  const runs = names.rareRunsOf(term.text);
-  const match = runs.map((run) => `"${run.replaceAll('"', '""')}"`).join(' AND ');
+  const trigrams = names.rareTrigramsOf(term.text);
+  const match = trigrams.map((one) => `"${one.replaceAll('"', '""')}"`).join(' AND ');
   return {
     name: 'product_name',
     terms: [term],
@@ -111,7 +111,7 @@ function nameDriver(term: TextNode, names: NameSample): Driver | null {
     ids: ({ after, before }) => ({
       sql: `SELECT rowid AS id FROM product_name
         WHERE product_name MATCH ? AND rowid > ? AND rowid < ?`,
-      // FTS5 takes no notice of a bound that is a double, as plain numbers are.
+      // BigInt, because FTS5 ignores a bound that is a double.
       values: [match, BigInt(after), BigInt(before)],
     }),
   };
@@ -122,7 +122,7 @@ function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange
   if (boxes.length === 0) return null;
   const sensed = ranges.get('sensing_start_us');
   const cloud = ranges.get('cloud_cover');
-  // A product with two boxes comes once.
+  // DISTINCT, because a product may have two boxes.
   const one = `SELECT DISTINCT id >> 1 AS id FROM product_box
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
     AND sensed_from <= ? AND sensed_to >= ? AND cloud_from <= ? AND cloud_to >= ?
@@ -143,7 +143,7 @@ function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange
   };
 }
 
-/** The highest and the lowest value of a range in the index's units; of 32 bits where it is open. */
+/** Returns the highest and the lowest value of a range in units of the index; for an open end, a limit of 32 bits. */
 function boundsOf(
   range: ColumnRange | undefined,
   toUnits: (value: number) => number,
@@ -157,11 +157,11 @@ function boundsOf(
   ];
 }
 
-/** An `or` is narrowed when each of its terms is. */
+/** An `or` has a driver if each of its terms has one. */
 function unionDriver(terms: readonly FilterTree[], names: NameSample): Driver | null {
   const drivers = terms.map((term) => driversOf(term, names)[0]);
   const known = drivers.filter((driver) => driver !== undefined);
-  // SQLite joins at most 500 queries.
+  // SQLite allows at most 500 queries in a compound SELECT.
   if (known.length < drivers.length || known.length > 100) return null;
   return {
     name: [...new Set(known.map(({ name }) => name))].join(' and '),
@@ -178,17 +178,17 @@ function unionDriver(terms: readonly FilterTree[], names: NameSample): Driver | 
   };
 }
 
-/** The values that the terms of an `and` allow in a column: a list, or a range. */
+/** Values of a column that the terms of an `and` allow: a list, or a range. */
 interface ColumnRange {
   values?: readonly (string | number)[];
-  /** Bounds, each included: for an index a bound too wide is as good. */
+  /** Inclusive bounds, also for `lt` and `gt`: the rows are checked afterwards. */
   from?: string | number;
   to?: string | number;
-  /** The terms it follows from. */
+  /** Terms that define the range. */
   terms: FilterTree[];
 }
 
-/** The ranges by the columns' names; conditions of any other kind are ignored. */
+/** Returns ranges by column name; ignores other conditions. */
 function rangesOf(terms: readonly FilterTree[]): Map<string, ColumnRange> {
   const ranges = new Map<string, ColumnRange>();
   for (const term of terms) {
@@ -231,7 +231,7 @@ function rangeOf(term: FilterTree): TermRange | null {
     : { column, to: value };
 }
 
-/** `a eq 1 or a eq 2`. */
+/** Returns the range of an `or` on one column, such as `a eq 1 or a eq 2`. */
 function rangeOfAny({ terms }: GroupNode): TermRange | null {
   const ranges = terms.map(rangeOf);
   const column = ranges[0]?.column;
@@ -243,7 +243,7 @@ function rangeOfAny({ terms }: GroupNode): TermRange | null {
 }
 
 function narrowed(one: ColumnRange, other: ColumnRange): ColumnRange {
-  // Values narrow more than bounds do; that both must hold is checked on each row.
+  // A list narrows more than a range; the rows are checked for both afterwards.
   if (one.values !== undefined) return one;
   if (other.values !== undefined) return other;
   const from = [one.from ?? [], other.from ?? []].flat();
@@ -255,18 +255,18 @@ function narrowed(one: ColumnRange, other: ColumnRange): ColumnRange {
   };
 }
 
-/** Up to so many candidates are read and sorted at once; with more, the search walks along its order. */
+/** Maximum candidates that are read and sorted at once; with more, the search scans in order. */
 export const fewCandidatesMax = 2_000;
-/** For an index that cannot narrow a walk: reading so many ids takes some milliseconds. */
+/** The same for an index that cannot narrow a scan: reading this many ids takes some milliseconds. */
 const fewForColumnsMax = 20_000;
 
 export interface Choice {
   driver: Driver;
-  /** All ids that it gives, in no order; null for more than were read. */
+  /** Ids of the driver, in any order; null if there are more than were read. */
   ids: readonly number[] | null;
 }
 
-/** The driver for a search of the first few matches. Null when there is none. */
+/** Chooses the driver for a search of the first few matches. Returns null if there is none. */
 export function chooseForPage(database: Database, drivers: readonly Driver[]): Choice | null {
   const choice = chooseDriver(database, drivers, fewCandidatesMax);
   if (choice === null || choice.ids !== null) return choice;
@@ -277,7 +277,7 @@ export function chooseForPage(database: Database, drivers: readonly Driver[]): C
   return windowed === undefined ? choice : { driver: windowed, ids: null };
 }
 
-/** The driver for work on all candidates: reads until one of them has come to its end. */
+/** Chooses the driver for work on all candidates: increases the limit until one driver is read completely. */
 export function chooseForAll(database: Database, drivers: readonly Driver[]): Driver | null {
   for (let idsMax = fewCandidatesMax; ; idsMax *= 10) {
     const choice = chooseDriver(database, drivers, idsMax);
@@ -286,8 +286,8 @@ export function chooseForAll(database: Database, drivers: readonly Driver[]): Dr
 }
 
 /**
- * The driver with the fewest ids, reading no more than `idsMax` of each. A wrong choice would cost many
- * times what that takes.
+ * Chooses the driver with the fewest ids, reading at most `idsMax` of each. A wrong choice would cost many times as
+ * much as this.
  */
 function chooseDriver(
   database: Database,
@@ -296,44 +296,44 @@ function chooseDriver(
 ): Choice | null {
   let best: Choice | null = null;
   for (const driver of drivers) {
-    const enough: number = best?.ids?.length ?? idsMax;
+    const limit: number = best?.ids?.length ?? idsMax;
     const { sql, values } = driver.ids(allIds);
     const ids = database
       .prepare<unknown[], number>(`SELECT id FROM (${sql}) LIMIT ?`)
       .pluck()
-      .all(...values, enough + 1);
-    if (ids.length <= enough) best = { driver, ids };
+      .all(...values, limit + 1);
+    if (ids.length <= limit) best = { driver, ids };
     else best ??= { driver, ids: null };
     if (best.ids?.length === 0) return best;
   }
   return best;
 }
 
-/** Names are alike in most parts (`S2A_MSIL`, `_202`), so a few hundred show which parts distinguish them. */
+/** Most parts of names are common (`S2A_MSIL`, `_202`); a few hundred names show which parts are rare. */
 const sampleSize = 500;
-/** Each further run costs a look-up, and narrows less than the one before. */
-const runsMax = 3;
+/** Each further trigram costs a look-up, and narrows less than the one before. */
+const trigramsMax = 3;
 
 export interface NameSample {
-  /** The rarest runs of three characters of a text, which has at least three. */
-  rareRunsOf(text: string): string[];
+  /** Returns the rarest trigrams of a text of at least three characters. */
+  rareTrigramsOf(text: string): string[];
 }
 
-/** Reads names from all over the index, once, when it is first asked. */
+/** Samples names evenly from the index, once, at the first use. */
 export function createNameSample(database: Database): NameSample {
   let names: readonly string[] | undefined;
   return {
-    rareRunsOf: (text) => {
+    rareTrigramsOf: (text) => {
       names ??= sampleOf(database);
       const sample = names;
       const characters = Array.from(text);
-      const runs = new Set(characters.slice(2).map((_, i) => characters.slice(i, i + 3).join('')));
-      const counted = [...runs].map((run) => ({
-        run,
-        count: sample.filter((name) => name.includes(run)).length,
+      const all = characters.slice(2).map((_, i) => characters.slice(i, i + 3).join(''));
+      const counted = [...new Set(all)].map((trigram) => ({
+        trigram,
+        count: sample.filter((name) => name.includes(trigram)).length,
       }));
       counted.sort((a, b) => a.count - b.count);
-      return counted.slice(0, runsMax).map(({ run }) => run);
+      return counted.slice(0, trigramsMax).map(({ trigram }) => trigram);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The orders in which products are walked, and where a walk resumes. */
+/** Sort orders of products, and how a scan resumes after a key. */
 import { AppError } from '../../../domain/app-error.ts';
 import type { Direction } from '../../../domain/filter-tree.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../../domain/products.ts';
 import type { SqlCondition } from './conditions.ts';
 
-/** The column of each order, its index (null for the table itself), and its value in a row. */
+/** Column of each order, its index (null for the table itself), and its field in a row. */
 const orders = {
   received: ['id', null, 'position'],
   'ContentDate/Start': ['sensing_start_us', 'product_by_sensing', 'sensingStartUs'],
@@ -27,11 +27,14 @@ export interface Order {
   direction: Direction;
 }
 
-/** The order of a query, or the one for its entity. Throws `invalid` for one that the entity lacks. */
+/** Returns the order of a query, by default that of its entity. Throws `invalid` if the entity does not have it. */
 export function orderOf({ entity, order }: Pick<ProductQuery, 'entity' | 'order'>): Order {
   const { by, direction } = order ?? defaultOrderOf(entity);
   if (by === 'DeletionDate' && entity === 'Products') {
-    throw new AppError('invalid', 'Products that are not deleted have no order by DeletionDate.');
+    throw new AppError(
+      'invalid',
+      'Products cannot be ordered by DeletionDate. Only DeletedProducts have one.',
+    );
   }
   const [column, index, value] = orders[by];
   return { column, index, value, direction };
@@ -41,13 +44,13 @@ export function keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'ord
   return { value: row[orderOf(query).value], position: row.position };
 }
 
-/** A part of the order: rows with a value, or those without, which count as the smallest. */
+/** Part of an order: the rows with a value, or those without, which count as the smallest. */
 export interface OrderPart {
   condition: SqlCondition;
   orderBy: string;
 }
 
-/** The parts that follow a key, in their order. Each can be walked along the order's index. */
+/** Returns the parts after a key, in order. Each can be scanned with the order's index. */
 export function partsAfter(
   { column, direction }: Order,
   after: ProductKey | undefined,

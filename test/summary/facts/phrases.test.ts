@@ -1,4 +1,4 @@
-/** Values and places in words. */
+/** Formatting of values and places as text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -16,7 +16,7 @@ import {
   nearPhrase,
   overPhrase,
   regionPhrase,
-} from '../../../src/summary/facts/words.ts';
+} from '../../../src/summary/facts/place-phrases.ts';
 import { near, place, us } from './found-product.ts';
 
 const [secondUs, minuteUs, hourUs, dayUs] = [1e6, 60e6, 3600e6, 86_400e6];

@@ -1,4 +1,4 @@
-/** Knobs: settings of the sandbox's services, which may change while they run. */
+/** LiveSettings: settings of the sandbox's services, which may change while they run. */
 import { z } from 'zod';
 
 /** Returns a schema of a number for each name; those left out are 0. */
@@ -13,10 +13,12 @@ export function numberForEach<Name extends string>(
     .prefault({});
 }
 
-export type Knobs<Schema extends z.ZodType<object>> = ReturnType<typeof createKnobs<Schema>>;
+export type LiveSettings<Schema extends z.ZodType<object>> = ReturnType<
+  typeof createLiveSettings<Schema>
+>;
 
 /** Creates knobs that start as given; `name` is the subject of messages, with its verb. */
-export function createKnobs<Schema extends z.ZodType<object>>(
+export function createLiveSettings<Schema extends z.ZodType<object>>(
   schema: Schema,
   initial: z.output<Schema>,
   name: string,
@@ -37,7 +39,9 @@ export function createKnobs<Schema extends z.ZodType<object>>(
       const result = changedSchema().safeParse(changes);
       if (!result.success) {
         const faults = z.prettifyError(result.error);
-        throw new SandboxConfigurationError(`${name} not changed. ${faults}`);
+        throw new SandboxConfigurationError(
+          `Invalid ${name} settings; nothing was changed. ${faults}`,
+        );
       }
       Object.freeze(result.data);
       settings = result.data;
@@ -62,7 +66,7 @@ function isObject(value: unknown): value is object {
 }
 
 /** Takes a fault that is set for the next requests, and counts it down; null when none is. */
-export function takeNext<Fault extends string>(
+export function takeNextFault<Fault extends string>(
   faults: readonly Fault[],
   counts: Readonly<Record<Fault, number>>,
   change: (counts: Partial<Record<Fault, number>>) => void,
@@ -79,7 +83,7 @@ export class SandboxConfigurationError extends Error {
 }
 
 /** Names each fault; `whole` is the place of a fault of the value itself. */
-export function describeFaults({ issues }: z.ZodError, whole = ''): string {
+export function describeIssues({ issues }: z.ZodError, whole = ''): string {
   const faults = issues.map(({ path, message }) => {
     const place = path.length === 0 ? whole : path.join('.');
     return place === '' ? message : `${place}: ${message}`;
@@ -169,10 +173,10 @@ export const serviceSettingsSchema = z.strictObject({
 export type ServiceSettings = Readonly<z.output<typeof serviceSettingsSchema>>;
 export type ServiceSettingsInput = z.input<typeof serviceSettingsSchema>;
 
-export type ServiceKnobs = Knobs<typeof serviceSettingsSchema>;
+export type LiveServiceSettings = LiveSettings<typeof serviceSettingsSchema>;
 
-export function createServiceKnobs(initial: ServiceSettings): ServiceKnobs {
-  return createKnobs(serviceSettingsSchema, initial, 'The services were');
+export function createLiveServiceSettings(initial: ServiceSettings): LiveServiceSettings {
+  return createLiveSettings(serviceSettingsSchema, initial, 'service');
 }
 
 /**
@@ -230,7 +234,7 @@ export const inferenceSettingsSchema = z.strictObject({
 export type InferenceSettings = Readonly<z.output<typeof inferenceSettingsSchema>>;
 export type InferenceSettingsInput = z.input<typeof inferenceSettingsSchema>;
 
-export type InferenceKnobs = Knobs<typeof inferenceSettingsSchema>;
+export type LiveInferenceSettings = LiveSettings<typeof inferenceSettingsSchema>;
 
 /** A key belongs to one project, and each has its models (spec, What the service does). */
 export interface InferenceProject {

@@ -1,4 +1,4 @@
-/** Answers questions about products on the connections of one thread. */
+/** Runs queries for products on the connections of one thread. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Geometry } from '../../domain/filter-tree.ts';
@@ -23,9 +23,9 @@ import { indexedPosition } from './product-file.ts';
 import { bodyDocument, completeRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
 import {
+  allCandidates,
   type Candidate,
   candidatesOf,
-  everyCandidate,
   planSearch,
   type SearchPlan,
   statementsOf,
@@ -38,29 +38,29 @@ import {
 } from './search/drivers.ts';
 import { keyOf } from './search/order.ts';
 
-/** Candidates that are checked at a time, some 100 ms, so that other questions get their turn. */
+/** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
 const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
 
-/** Two connections, since products and the log are two files. */
+/** Separate connections for the index and the log. */
 export interface ProductDatabases {
   index: Database;
-  /** Of the index. */
+  /** Name sample of the index. */
   names: NameSample;
   log: Database;
 }
 
-/** A question that gives way to others now and then. Rejects with `cancelled` once it is given up. */
-export type LongQuestion = ProductDatabases & { call: Call };
+/** A long query, which pauses so that others can run. Rejects with `cancelled` when the caller cancels it. */
+export type LongQuery = ProductDatabases & { call: Call };
 
 interface ProductPage {
   found: FoundProduct[];
-  /** Matches that were skipped. */
+  /** Number of skipped matches. */
   skipped: number;
-  /** Where to resume; null at the end. */
+  /** Key to resume after; null at the end. */
   next: ProductKey | null;
 }
 
-/** A page of at most `rowsMax` rows; it may be shorter, even empty, before the end. */
+/** Returns a page of at most `rowsMax` rows. A page before the end may be shorter, or empty. */
 export function productPage(
   databases: ProductDatabases,
   query: ProductQuery,
@@ -87,14 +87,14 @@ export function productPage(
 }
 
 export async function countProducts(
-  { call, ...databases }: LongQuestion,
+  { call, ...databases }: LongQuery,
   query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
 ): Promise<number> {
   const { index } = databases;
   const plan = planSearch(query, databases.names);
   const driver = chooseForAll(index, plan.drivers);
   const isCounted = plan.needs === 'nothing';
-  const { sql, values } = everyCandidate(plan, driver, isCounted ? 'count' : 'rows');
+  const { sql, values } = allCandidates(plan, driver, isCounted ? 'count' : 'rows');
   if (isCounted)
     return Number(
       index
@@ -142,7 +142,7 @@ export function indexState({ index, log }: ProductDatabases): IndexState {
   return { ...counts, indexedPosition: position, lastPosition: lastPosition(log) };
 }
 
-/** By the ids as they were asked for, in any case, each with its events in the order of the log. */
+/** Returns events in the order of `productIds` (case-insensitive), and for each product in the order of the log. */
 export function pushedEvents(
   { index }: ProductDatabases,
   { subscription, productIds }: Parameters<Products['pushedEvents']>[0],
@@ -167,14 +167,14 @@ function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candi
 
 const emptyView = productView({});
 
-/** A product of which only the footprint is known, as the index stores it: enough for a question about its place. */
+/** Returns a product with only its stored footprint: enough for conditions on the footprint. */
 function footprintView(stored: string | null): ProductView {
   const geometry = stored === null ? null : (JSON.parse(stored) as Geometry);
   const shape = geometry === null ? null : toShape(geometry);
   return { ...emptyView, geometry: () => geometry, footprint: () => shape };
 }
 
-/** The record of a row, read from the log. */
+/** Reads the record of a row from the log. */
 function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecord {
   const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
   const record = recordPosition === null ? null : loggedRecord(log, recordPosition);
@@ -191,7 +191,7 @@ function loggedRecord(log: Database, position: number): ProductRecord | null {
     const body = bodyReader(log).content(place.bodyId);
     return body === undefined ? null : recordIn(bodyDocument(body), place.bodyIndex);
   } catch (error) {
-    // A damaged body is read as absent; a log that cannot be read at all fails the question.
+    // A damaged body counts as missing; an unreadable log fails the query.
     if (isAppError(error)) return null;
     throw error;
   }

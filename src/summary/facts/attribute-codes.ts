@@ -1,0 +1,89 @@
+/** Converts attribute codes to text; unknown codes have none. */
+
+import {
+  auxiliaryContent,
+  modePhrase,
+  sentinel3Content,
+  sentinel5pContent,
+} from '../../domain/naming/conventions.ts';
+import { lookup, timelinesses as nameTimelinesses } from '../../domain/naming/product-name.ts';
+
+/** `Sentinel-2` for SENTINEL-2, as people write it; null for a mission in no known form. */
+export function missionPhrase(mission: string): string | null {
+  if (mission === 'ENVISAT') return 'Envisat';
+  if (mission === 'SMOS') return mission;
+  const [, name, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(mission) ?? [];
+  return name === undefined ? null : `${name[0]}${name.slice(1).toLowerCase()}-${number}`;
+}
+
+const platforms = /^(?:SENTINEL-(?:[1236]|5P)|LANDSAT-[45789]|ENVISAT|SMOS)$/;
+
+/** `Sentinel-2A` of platformShortName and platformSerialIdentifier; null for an unknown platform. */
+export function satelliteOf(platform: string | null, serial: string | null): string | null {
+  const name = platform?.toUpperCase() ?? '';
+  const mission = platforms.test(name) ? missionPhrase(name) : null;
+  if (mission === null || serial === null || !/^Sentinel-[1236]$/.test(mission)) return mission;
+  return /^[A-D]$/.test(serial) ? `${mission}${serial}` : mission;
+}
+
+const productTypes: Readonly<Record<string, string>> = {
+  S2MSI1C: 'top-of-atmosphere reflectance',
+  S2MSI2A: 'surface reflectance',
+  'CARD-BS': 'terrain-corrected radar backscatter',
+  'CARD-COH6': 'interferometric coherence over 6 days',
+  'CARD-COH12': 'interferometric coherence over 12 days',
+};
+
+/** By what stands behind the mode: `IW_SLC__1S`. */
+const radarTypes: readonly (readonly [RegExp, string])[] = [
+  [/^SLC__1S$/, 'single look complex images'],
+  [/^GRD[FHM]_1S$/, 'ground range detected images'],
+  [/^GRD[FHM]_1S-COG$/, 'cloud-optimised ground range detected images'],
+  [/^OCN__2S$/, 'ocean wind, wave and surface velocity fields'],
+  [/^RAW__0S$/, 'raw radar signals'],
+];
+
+/** What products of a type hold; null for an unknown type. */
+export function contentOfType(type: string | null): string | null {
+  if (type === null) return null;
+  return (
+    lookup(productTypes, type) ??
+    radarContent(type) ??
+    sentinel3Content(type) ??
+    sentinel5pContent(type) ??
+    auxiliaryContent(type)
+  );
+}
+
+function radarContent(type: string): string | null {
+  if (type === 'RAW') return 'raw radar signals';
+  if (modePhrase(type.slice(0, 2)) === null || type[2] !== '_') return null;
+  return radarTypes.find(([pattern]) => pattern.test(type.slice(3)))?.[1] ?? null;
+}
+
+/** `Level-1` of `LEVEL1`, `1`, `L1C`, `S2MSI2A` and the like; null for other texts. */
+export function levelOf(level: string | null): string | null {
+  const [, digit] = /^(?:LEVEL-?|L|S2MSI)?([0-3][A-C]?)$/i.exec(level ?? '') ?? [];
+  return digit === undefined ? null : `Level-${digit.toUpperCase()}`;
+}
+
+/** `VV and VH` of `VV&VH`; null for anything but one or two channels. */
+export function polarisationOf(channels: string | null): string | null {
+  const [, first, second] = /^([HV]{2})(?:[&,/ ]([HV]{2}))?$/.exec(channels ?? '') ?? [];
+  if (first === undefined) return null;
+  return second === undefined ? first : `${first} and ${second}`;
+}
+
+const timelinesses: Readonly<Record<string, string>> = {
+  ...nameTimelinesses,
+  'Fast-24h': 'within 24 hours (Fast-24h)',
+  'NRT-3h': 'within 3 hours (NRT-3h)',
+  'NRT-1h': 'within 1 hour (NRT-1h)',
+  'NRT-10m': 'within 10 minutes (NRT-10m)',
+  'Off-line': 'offline processing',
+  Reprocessing: 'reprocessing',
+};
+
+export function timelinessOf(code: string | null): string | null {
+  return code === null ? null : lookup(timelinesses, code);
+}

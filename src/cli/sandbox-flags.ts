@@ -33,7 +33,7 @@ export interface SandboxFlags {
   past?: number;
   pastRate: number;
   faults: keyof typeof faultMixes;
-  fault: Partial<Faults>;
+  fault?: Partial<Faults>;
   control: string;
   service: string;
   inference: string;
@@ -125,7 +125,7 @@ export function readDuration(text: string): number {
 }
 
 /** Adds one `name=rate` to the previous faults. */
-export function addFault(text: string, previous: Partial<Faults> = {}): Partial<Faults> {
+export function addFault(text: string, previous?: Partial<Faults>): Partial<Faults> {
   const [name = '', rate = '', ...rest] = text.split('=');
   if (rest.length > 0) throw new InvalidArgumentError('Use name=rate, such as lost=0.1.');
   if (!Object.hasOwn(faultsSchema.shape, name)) {

@@ -86,7 +86,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const waiting = startCommand('certificate renew', { env, nowUs });
     await expect.poll(waiting.err).toMatch(/another program is getting a certificate; waiting/);
     waiting.stop();
-    await expectEnd(waiting.ended, 1, /Ended\./);
+    await expectEnd(waiting.ended, 1, /Interrupted\./);
     expect(await certificate('show')).toMatchObject({ code: 1 });
   });
 

@@ -45,7 +45,7 @@ describe('compact', () => {
   it('shows its progress on a terminal', async () => {
     const { dataDir } = await openOldStore(bodies);
     const { err } = await compact(dataDir, [], { isTTY: true, columns: 80 });
-    expect(err).toMatch(/^(\rCompacting: \d+ %)+\nCompacted: 300 bodies\./);
+    expect(err).toMatch(/^(\rCompacting: \d+ %)+\nCompacted 300 bodies\./);
   });
 
   it('exits 2 where there is no log, and makes none', async () => {

@@ -163,10 +163,10 @@ describe('before anything was compared', () => {
     const env = { [variable]: 'off' };
     const text = await context.run('coverage', { env });
     expect(text.out).toContain(
-      `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
+      `\nalps: not compared: ${reason} To compare now: \`earshot reconcile\`.\n`,
     );
     const byNpx = await context.run('coverage', { env: { ...env, npm_command: 'exec' } });
-    expect(byNpx.out).toContain('`npx --no -- earshot reconcile` compares now.');
+    expect(byNpx.out).toContain('To compare now: `npx --no -- earshot reconcile`.');
     const document = await printedJson(context.run('coverage --json', { env }));
     expect(document.comparison).toEqual({ automatic: false, reason });
     expect(document.subscriptions[0]).toMatchObject({ nextComparison: null });
@@ -223,9 +223,7 @@ describe('the first hours', () => {
       ...{ pushed, recovered: 1 },
     });
     expect(err).toContain(`Recovered 1 of ${own.length} events.`);
-    expect(err).toMatch(
-      / (\d+) events from before the subscription began, .* \1 were not in the log/,
-    );
+    expect(err).toMatch(/Before the subscription began \(not expected\): (\d+) events, \1 fetched/);
   });
 
   it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {

@@ -58,7 +58,7 @@ describe('earshot coverage', () => {
     expect(out.match(/ missing\n/g)).toHaveLength(12);
     expect(out).toContain('\n  … and 13 more hours (all with --json)\n');
     expect(err).toBe(
-      'earshot: 48 events are missing. `earshot reconcile --since 2026-04-30T17:00Z` fetches them.\n',
+      'earshot: 48 events are missing. To fetch them: `earshot reconcile --since 2026-04-30T17:00Z`.\n',
     );
     // What it says does it.
     const fetched = await run('reconcile --since 2026-04-30T17:00Z');

@@ -73,7 +73,7 @@ describe('earshot credentials create', () => {
     ] as const) {
       const { code, out, err } = await createIn(dataDir, [...words], env);
       expect({ code, out }).toEqual({ code: 1, out: '' });
-      expect(err).toMatch(/There is an endpoint-credentials\.json in .* already.*rotate/);
+      expect(err).toMatch(/endpoint-credentials\.json already exists.*rotate/);
     }
     expect(readFileSync(path, 'utf8')).toBe(before);
   });

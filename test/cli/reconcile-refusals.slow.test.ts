@@ -128,7 +128,7 @@ describe('earshot reconcile', () => {
     });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /1 request *\r +\rThe catalogue responds with an error \(500\); trying again for about 2 min …\n\rsea-ice/,
+      /1 request *\r +\rThe catalogue responds with an error \(500\); retrying for about 2 min …\n\rsea-ice/,
     );
   });
 
@@ -157,7 +157,7 @@ describe('earshot reconcile', () => {
     const down = context.start(reconcile, { fetch: fetchDown });
     // The second try comes a second later; the cause is told once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
-    const line = 'The catalogue does not respond (ECONNREFUSED); trying again for about 2 min …\n';
+    const line = 'The catalogue does not respond (ECONNREFUSED); retrying for about 2 min …\n';
     expect(down.err()).toBe(line);
     down.stop();
     expect(await down.ended).toMatchObject({
@@ -246,7 +246,7 @@ it.each([
 it('takes a clock that is a minute off for right', async ({ context }) => {
   const ownUs = nowUs + 60_000_000;
   const { err } = await context.run(reconcile, { nowUs: () => ownUs });
-  expect(err).toMatch(/^112 of 112 events were missing .*\n$/);
+  expect(err).toMatch(/^Recovered 112 of 112 events\. .*\n$/);
 });
 
 it('dates what the receiver fetches by our clock', async ({ context }) => {

@@ -60,8 +60,8 @@ Run an interrupted command again within two hours to continue.
 --json: from to requests seconds answersSeconds waitedSeconds fetched counts earlier. Each row of
 counts: subscription event expected pushed late recovered missing unreadable (record without a valid
 Id or date) undecided (record without a property of the filter). earlier has fetched, and counts
-with events instead of expected. With --dry-run, one JSON line for each missing event: subscription
-event productId productName date.
+with events instead of expected. With --dry-run, one JSON line for each
+missing event: subscription event productId productName date.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 events missing (--check).
 
@@ -72,7 +72,7 @@ Examples:
   run: runReconcile,
 });
 
-const collect = (text: string, previous: readonly string[] = []) => [...previous, text];
+const collect = (text: string, previous?: readonly string[]) => [...(previous ?? []), text];
 
 interface ReconcileFlags {
   since?: TimeArgument;

@@ -122,7 +122,7 @@ describe('--subscription', () => {
   it.each<[string[], RegExp]>([
     [[], /Give an expression in quotes/],
     [[collection, '--subscription', 'good'], /either an expression or --subscription/],
-    [['--subscription', 'god'], /no subscription "god"\. It names: .*good/],
+    [['--subscription', 'god'], /no subscription "god"\. Known subscriptions: .*good/],
     [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
   ])('%j is wrong usage', async (words, message) => {
     const { code, out, err } = await runCommand(['filter', 'check', ...words], {

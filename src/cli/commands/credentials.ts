@@ -91,9 +91,9 @@ const rotateCommand = defineCommand('rotate', {
       )
       .option('--skip-probe', 'no check of the endpoint before'),
   help: `The receiver must run; it accepts the old and the new credentials during the rotation. The old ones
-become invalid when every running subscription has pushed with the new ones, or after --wait, and the
-old ones were unused for 30 seconds (or half of a shorter --wait). If interrupted, run it again to
-continue.
+become invalid when every running subscription has pushed with the new ones, or after --wait, and
+the old ones were unused for 30 seconds (or half of a shorter --wait). If interrupted, run it again
+to continue.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -95,8 +95,8 @@ const testCommand = defineCommand('test', {
 receipt (not with --since or --until). Products that your subscriptions exclude were never received,
 so they cannot be counted.
 
-Fields of --json: entity, matching, total (all products of the time range), share (matching / total),
-days (each with day and matching).
+Fields of --json: entity, matching, total (all products of the time range), share (matching /
+total), days (each with day and matching).
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 

@@ -7,7 +7,7 @@ import { AppError, errorText } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { BackupRun } from '../domain/ports.ts';
 import { readOwnerOnly } from '../host/files.ts';
-import type { KeptFile } from '../store/backups/backup-format.ts';
+import type { BackupFile } from '../store/backups/backup-format.ts';
 import type { BackupProgress } from '../store/backups/backup-target.ts';
 import { type BackupOptions, type MadeBackup, makeBackup } from '../store/backups/make-backup.ts';
 import { acmeFolderName } from '../tls/acme/state.ts';
@@ -95,7 +95,7 @@ export function isKeptFile(path: string): boolean {
 }
 
 /** Reads the existing files. Throws `configuration` for a file that is unreadable, or readable by other users. */
-function readKeptFiles(dataDir: string): KeptFile[] {
+function readKeptFiles(dataDir: string): BackupFile[] {
   const acmeFolder = join(dataDir, acmeFolderName);
   const names = existsSync(acmeFolder) ? readdirSync(acmeFolder).toSorted() : [];
   const paths = [credentialsFileName, ...names.map((name) => `${acmeFolderName}/${name}`)];

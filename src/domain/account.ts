@@ -1,28 +1,30 @@
 /**
- * What earshot remembers of the catalogue account: which subscriptions it registered, what it did
- * and why, and when notifications may have been missed. All times are microseconds since 1970, UTC.
+ * Stored state of the catalogue account: registered subscriptions, the history of changes with their reasons, and the
+ * times in which notifications may have been missed. All times are microseconds since 1970, UTC.
  */
 import type { DesiredSubscription } from './subscription.ts';
 
-/** A subscription that `register` applied: the desired state, and what is known of the real one. */
+/** A subscription applied by `register`: the desired state, and what is known of the actual one. */
 export interface Registration extends DesiredSubscription {
-  /** Null while there is none at the catalogue, or none that we know of. */
+  /** Id at the catalogue; null while there is none, or none is known. */
   subscriptionId: string | null;
-  /** A creation or replacement was begun, and is not known to be finished. */
+  /** True while a creation or replacement has started and is not known to be complete. */
   unfinished: boolean;
-  /** A digest of the credentials the catalogue was given last; null when that is not known. */
+  /** Digest of the credentials last sent to the catalogue; null when not known. */
   credentialsDigest: string | null;
-  /** The last sign of life that we know of: a creation, resumption, or notification. */
+  /** Time of the last known activity: a creation, resumption or notification. */
   activityAtUs: number;
-  /** The last notification that we know of, or was shown; until there is one, the creation. */
+  /**
+   * Time of the last known notification, ours or shown by the catalogue; before the first one, the time of creation.
+   */
   notifiedAtUs: number;
-  /** When it was last seen running at the catalogue; null when never. */
+  /** Last time it was seen running at the catalogue; null if never. */
   runningSeenAtUs: number | null;
-  /** When it was first seen paused, since it last ran; null while it runs. */
+  /** First time it was seen paused since it last ran; null while it runs. */
   pausedSeenAtUs: number | null;
-  /** Why `maintain` leaves it as it is: our own command paused it, or a person changed it elsewhere. */
+  /** Reason why `maintain` does not change it: paused by an earshot command, or changed elsewhere by a person. */
   heldBy: 'command' | 'person' | null;
-  /** The last thing `maintain` reported about it, so that a report is not repeated; null for none. */
+  /** Last report of `maintain` about it, so that it is not repeated; null for none. */
   reported: string | null;
 }
 
@@ -43,75 +45,75 @@ export const historyActions = [
 
 export type HistoryAction = (typeof historyActions)[number];
 
-/** Who acted: a command of the user, or the program by itself. */
+/** Origin of a change: a command of the user, or automatic maintenance. */
 export const historyActors = ['register', 'maintain', 'subscriptions', 'credentials'] as const;
 
 export type HistoryActor = (typeof historyActors)[number];
 
 export interface HistoryEntry {
   atUs: number;
-  /** The subscription's name. */
+  /** Subscription name. */
   subscription: string;
   subscriptionId: string | null;
   action: HistoryAction;
   actor: HistoryActor;
-  /** One sentence for people. */
+  /** One readable sentence. */
   reason: string;
 }
 
-/** A time in which events of a subscription were not sent, and must be looked up later. */
+/** A time span in which events of a subscription were not pushed, so that they must be fetched later. */
 export interface Gap {
   id: number;
   subscription: string;
   events: readonly string[];
   filter: string;
   fromUs: number;
-  /** Null while it lasts. */
+  /** Null while the gap is open. */
   toUs: number | null;
   reason: string;
 }
 
 export type NewGap = Pick<Gap, 'subscription' | 'events' | 'filter' | 'fromUs' | 'reason'>;
 
-/** What one step leaves behind: all of it in one transaction, in this order. */
+/** Changes of one step, applied in this order in one transaction. */
 export interface AdministrationChange {
-  /** Forgets the registration of this name; its history and gaps stay. */
+  /** Name of the registration to remove; its history and gaps stay. */
   removeRegistration?: string;
   save?: Registration;
   history?: readonly HistoryEntry[];
-  /** Nothing happens when the subscription has a gap that still lasts. */
+  /** Ignored when the subscription already has an open gap. */
   openGap?: NewGap;
-  /** Ends every gap of a subscription that still lasts. */
+  /** Closes all open gaps of a subscription. */
   closeGaps?: { subscription: string; toUs: number };
 }
 
-/** When a user name last delivered to a subscription's path. */
+/** Last time that a user name delivered to the path of a subscription. */
 export interface DeliveryMark {
-  /** Null for `/notifications` without a name. */
+  /** Subscription name; null for `/notifications` without a name. */
   subscription: string | null;
   username: string;
   lastAtUs: number;
 }
 
-/** The questions, which never wait for intake. */
+/** Read access, which never waits for the intake. */
 export interface AdministrationReader {
-  /** By name. */
+  /** Returns the registrations, sorted by name. */
   registrations(): Promise<Registration[]>;
-  /** Newest first. */
+  /** Returns entries, newest first. */
   history(options: { subscription?: string; limit: number }): Promise<HistoryEntry[]>;
-  /** Oldest first. */
+  /** Returns the gaps, oldest first. */
   gaps(): Promise<Gap[]>;
   deliveryMarks(): Promise<DeliveryMark[]>;
 }
 
 export interface Administration extends AdministrationReader {
-  /** On disk, all of it or nothing, when it resolves. Rejects with `unavailable`. */
+  /** Applies a change atomically; it is on disk when it resolves. Rejects with `unavailable`. */
   commit(change: AdministrationChange): Promise<void>;
-  /** Keeps the latest time of each mark. Rejects with `unavailable`. */
+  /** Stores the marks; of each, the latest time wins. Rejects with `unavailable`. */
   markDeliveries(marks: readonly DeliveryMark[]): Promise<void>;
 }
 
-/** What only one program may do at a time. */
+/** Work that only one process may do at a time. */
 export type LockName =
   | 'receiver'
   | 'account'
@@ -126,37 +128,37 @@ export type LockName =
   | 'backup';
 
 /**
- * Takes a lock that ends with the process that holds it, however it ends. Resolves with what gives it
- * back. Rejects with `conflict` when another holds it for longer than `waitMs`, and with the signal's
- * reason when that ends the wait.
+ * Acquires a lock that is released at the latest when the process ends, even by a crash. Resolves with the function
+ * that releases it. Rejects with `conflict` when the lock is held by another for longer than `waitMs`, and with the
+ * signal's reason when that aborts the wait.
  */
 export type AcquireLock = (
   name: LockName,
   options: { waitMs: number; signal?: AbortSignal },
 ) => Promise<() => void>;
 
-/** By a login at the identity provider. */
+/** Credentials for a login at the identity provider. */
 export interface PasswordAccount {
   kind: 'password';
   tokenUrl: string;
   clientId: string;
   username: string;
   password: string;
-  /** Six digits, or the shared secret (base32) that codes are made from; undefined without two-factor login. */
+  /** Six digits, or the shared secret (base32) that codes are derived from; undefined without two-factor login. */
   totp: string | undefined;
 }
 
-/** With a token as it is, or by a login. */
+/** Access to the catalogue account: a fixed access token, or a login. */
 export type Account = { kind: 'token'; accessToken: string } | PasswordAccount;
 
-/** Tokens of the catalogue account for requests to the catalogue. */
+/** Access tokens for requests to the catalogue. */
 export interface AccessTokens {
   /**
-   * A token that is valid for some time yet. Rejects with `unauthorized` when the account cannot be
-   * entered with what is configured, `unavailable` when the identity provider cannot be asked, and
-   * `configuration` when what is configured is no identity provider, client or code.
+   * Returns a token that stays valid for a while. Rejects with `unauthorized` when the login is refused,
+   * `unavailable` when the identity provider cannot be reached, and `configuration` when the configured identity
+   * provider, client or code is wrong.
    */
   get(): Promise<string>;
-  /** The service has refused this token: it is not handed out again, and the next `get` finds another. */
+  /** Discards a token that the service has refused; the next `get` returns another one. */
   refused(token: string): Promise<void>;
 }

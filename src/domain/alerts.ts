@@ -1,22 +1,22 @@
 /**
- * Alerts: what a person should know of before it costs data. Each is raised once, lasts, and is resolved
- * once; both are told through every channel. All times are microseconds since 1970, UTC.
+ * Alerts: problems that a person should know of before data is lost. An alert is raised once and resolved once; both
+ * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
 
-/** What there is to be alarmed about. */
+/** Kinds of alerts. */
 export const alertKinds = [
-  'silence', // a subscription that usually brings something brings nothing
-  'lost-pushes', // more events than usual had to be looked up
-  'missing', // events that are not in the log
-  'unknown', // hours that could not be compared for long
-  'auto-pause', // the catalogue will pause a subscription that nothing was delivered to
+  'silence', // a subscription that usually delivers pushes delivers none
+  'lost-pushes', // more events than usual were not pushed and had to be fetched
+  'missing', // expected events are not in the log
+  'unknown', // hours could not be compared for a long time
+  'auto-pause', // the catalogue will pause a subscription without successful deliveries
   'cancellation', // the catalogue will cancel a paused subscription
-  'not-running', // a subscription does not run, though it should
-  'certificate', // near its end, and not renewed
-  'disk', // little room left
+  'not-running', // a subscription that should run does not run
+  'certificate', // close to expiry and not renewed
+  'disk', // little free space
   'intake', // notifications cannot be stored
-  'backup', // the last one is older than it should be
-  'sink', // a sink takes nothing, or nothing is handed over to it
+  'backup', // the last backup is too old
+  'sink', // a sink accepts nothing, or nothing is delivered to it
   'sink-refused', // a sink has dead letters
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
@@ -24,89 +24,89 @@ export type AlertKind = (typeof alertKinds)[number];
 export const alertSeverities = ['warning', 'critical'] as const;
 export type AlertSeverity = (typeof alertSeverities)[number];
 
-/** What is wrong, in words for people. */
+/** A problem, described for people. */
 export interface AlertFinding {
   kind: AlertKind;
-  /** What it is about: the name of a subscription or sink, or '' where there is but one, or it is about all. */
+  /** Name of the affected subscription or sink; '' when there is only one, or when all are affected. */
   subject: string;
   severity: AlertSeverity;
-  /** What is wrong, in one sentence. */
+  /** The problem, in one sentence. */
   cause: string;
-  /** The figures it rests on, one sentence each. */
+  /** Measurements behind it, one sentence each. */
   evidence: readonly string[];
-  /** What to do, in one sentence. */
+  /** Next step, in one sentence. */
   nextStep: string;
 }
 
 export interface Alert extends AlertFinding {
   id: number;
   raisedAtUs: number;
-  /** Null while it lasts. */
+  /** Null while active. */
   resolvedAtUs: number | null;
 }
 
-/** Longest delay before the retry of a delivery, before jitter of a quarter. */
+/** Maximum delay before a retry, before jitter of a quarter. */
 export const alertRetryDelayMaxUs = 60 * 60_000_000;
 
 /**
- * A delivery that is due later than this was dated by a clock that ran ahead, and is due now; `nextAttemptAtUs` must
- * stay below.
+ * Maximum delay including jitter; `nextAttemptAtUs` must stay below it. A delivery due later was dated by a clock
+ * that ran ahead, and is due now.
  */
 export const alertWaitMaxUs = 1.25 * alertRetryDelayMaxUs;
 
-/** Where alerts are told. */
+/** Notification channels. */
 export const alertChannels = ['url', 'command'] as const;
 export type AlertChannel = (typeof alertChannels)[number];
 
-/** An alert, or its end, that is to be told through a channel. */
+/** A raised or resolved alert to be sent through a channel. */
 export interface AlertDelivery {
   id: number;
-  /** As it is now: what is told late has the newest words, and may be resolved by then. */
+  /** Current state: a delayed delivery has the latest text and may already be resolved. */
   alert: Alert;
   change: 'raised' | 'resolved';
   channel: AlertChannel;
   attempts: number;
   dueAtUs: number;
-  /** Why the last attempt failed; null before the first. */
+  /** Error of the last attempt; null before the first. */
   error: string | null;
 }
 
-/** The questions. All reject with `unavailable`. */
+/** Read access. All calls reject with `unavailable`. */
 export interface AlertReader {
-  /** Newest first; only lasting ones unless `all`. */
+  /** Returns alerts, newest first; active ones only unless `all`. */
   alerts(options: { all: boolean; limit: number }): Promise<Alert[]>;
   /**
-   * What waits to be told and is due, oldest first; never one with an earlier one of the same kind, subject and
-   * channel that waits, due or not: no end is told before its beginning, nor after the next beginning. Of one
-   * channel alone, where it is named: else what waits for one could fill the limit of another.
+   * Returns due deliveries, oldest first, of one channel if given (otherwise the backlog of one channel could fill
+   * the limit for another). Skips a delivery while an earlier one of the same kind, subject and channel is pending,
+   * due or not: an alert is never sent as resolved before it is sent as raised, nor after it is raised again.
    */
   dueDeliveries(options: {
     nowUs: number;
     limit: number;
     channel?: AlertChannel | undefined;
   }): Promise<AlertDelivery[]>;
-  /** What waits to be told, or was given up within the last week before `nowUs`. */
+  /** Returns pending deliveries, and those given up within the week before `nowUs`. */
   unsentDeliveries(nowUs: number): Promise<(AlertDelivery & { isGivenUp: boolean })[]>;
 }
 
-/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
+/** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
 export interface Alerts extends AlertReader {
   /**
-   * Compares what is wrong now with what lasts, for the kinds that were looked at: what is new is raised, what
-   * is no longer there is resolved, and both are to be told through the channels; what still lasts gets the
-   * newer words and is told anew (as `raised`, also in the answer) only when it became critical. A finding
-   * counts as checked; of several with the same kind and subject, the last. The same findings again change nothing
-   * but the words. An alert that is over before anybody heard of it is told all the same, beginning and end: the
-   * first try may be on its way. Resolves with what changed.
+   * Compares the findings with the active alerts of the checked kinds and subjects. Raises alerts for new findings,
+   * resolves alerts without a finding, and queues deliveries of both for the channels. Updates the text of an alert
+   * that stays active, and sends it again (as `raised`, also in the result) only if it became critical. A finding
+   * counts as checked; of several with the same kind and subject, the last one is used. An alert that is resolved
+   * before its first delivery is still sent as raised and as resolved, because the first attempt may be in flight.
+   * Resolves with the changes.
    */
   settleFindings(options: {
-    /** Kinds and subjects that were checked; a lasting alert of another one is left as it is. */
+    /** Kinds and subjects that were checked; active alerts of others do not change. */
     checked: readonly Pick<AlertFinding, 'kind' | 'subject'>[];
     findings: readonly AlertFinding[];
     channels: readonly AlertChannel[];
     atUs: number;
   }): Promise<{ raised: Alert[]; resolved: Alert[] }>;
-  /** Says what came of telling. `given-up` ends the tries. A delivery that is over is passed over. */
+  /** Records the result of a delivery attempt. `given-up` ends the retries. Ignores a finished delivery. */
   settleDelivery(
     options: { id: number; atUs: number } & (
       | { outcome: 'sent' }

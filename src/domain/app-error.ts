@@ -1,41 +1,41 @@
-/** The one error type of the program: a closed code, and words that are safe to show to anybody. */
+/** The error type of the program: a code from a fixed list, and a message that is safe to show to anybody. */
 
-/** Every kind of failure that a caller may act on. Anything else is a bug and counts as internal. */
+/** Failures that a caller can act on. Anything else is a bug and counts as `internal`. */
 const errorCodes = [
-  'usage', // a command was called with wrong words
-  'configuration', // a variable, a file it names, or the data directory is not as it must be
-  'invalid', // what was handed over cannot be used as it is
+  'usage', // wrong arguments of a command
+  'configuration', // invalid variable, referenced file or data directory
+  'invalid', // the input cannot be used
   'unauthorized',
   'not_found',
   'wrong_method',
   'conflict',
   'too_large',
-  'unsupported', // a body in an encoding that is not known
+  'unsupported', // unknown Content-Encoding
   'too_many',
-  'unavailable', // cannot be done now; the same call may work later
-  'differences', // a check was asked for, and something is not as wanted
-  'cancelled', // the user was asked, and said no
+  'unavailable', // not possible now; the same call may work later
+  'differences', // a check found differences from the desired state
+  'cancelled', // declined by the user
   'internal',
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];
 
 interface AppErrorOptions {
-  /** What to do next, in whole sentences. Words of another service come last. */
+  /** Next step, in whole sentences. Text from another service comes last. */
   advice?: string | undefined;
-  /** Further lines for the reader, one finding each. */
+  /** Further lines, one finding each. */
   details?: readonly string[];
-  /** What a caller may decide by. Plain data that a thread can send; never a secret. */
+  /** Data for decisions of the caller. Plain values that can be sent between threads; never a secret. */
   facts?: Readonly<Record<string, unknown>>;
-  /** May hold anything, and goes to the log alone. */
+  /** May contain anything, so it is only logged. */
   cause?: unknown;
 }
 
 type AppErrorChanges = AppErrorOptions & { code: ErrorCode; message: string };
 
 /**
- * A failure: `message` says what happened and why, `advice` what to do next. Neither holds a secret.
- * Show its `text`; decide by its code and facts, never by its words.
+ * A failure: `message` states what happened and why, `advice` what to do next. Neither contains a secret. Show
+ * `text`; base decisions on the code and the facts, never on the text.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -45,7 +45,7 @@ export class AppError extends Error {
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     const { advice, details = [], facts = {} } = options;
-    // The stack begins with these words, the advice among them.
+    // The stack starts with this text, including the advice.
     super(withAdvice(message, advice), 'cause' in options ? { cause: options.cause } : undefined);
     this.message = message;
     this.name = 'AppError';
@@ -55,7 +55,7 @@ export class AppError extends Error {
     this.facts = facts;
   }
 
-  /** What to show, log or store: the message with the advice. */
+  /** Message and advice, to be shown, logged or stored. */
   get text(): string {
     return withAdvice(this.message, this.advice);
   }
@@ -64,7 +64,7 @@ export class AppError extends Error {
     return `${this.name}: ${this.text}`;
   }
 
-  /** The same error with some of it changed, for a caller that knows more. */
+  /** Returns a copy with changes, for a caller that knows more. */
   with({
     code = this.code,
     message = this.message,
@@ -75,36 +75,36 @@ export class AppError extends Error {
   }
 }
 
-/** True for an error of ours, with the given code where one is named. */
+/** Returns true for an `AppError`, with the given code if any. */
 export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
-/** The text of an error of ours, the message of another. */
+/** Returns the text of an `AppError`, or the message of another error. */
 export function errorText(error: unknown): string {
   if (error instanceof AppError) return error.text;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The one way to put the two together, also for errors that are kept or sent as data. */
+/** Joins a message and its advice, also for errors that are stored or sent as data. */
 export function withAdvice(message: string, advice: string | null | undefined): string {
   return advice ? `${message} ${advice}` : message;
 }
 
-/** Such as `ENOENT`; `unknown` for an error without a code. It holds no path and no secret. */
+/** Returns the code of a system error (`ENOENT`), or `unknown`. Contains no path and no secret. */
 export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
 
-/** Why a file cannot be read, in words that follow a colon. */
+/** Returns why a file cannot be read, as text to follow a colon. */
 export function readFaultOf(error: unknown): string {
   const code = errorCodeOf(error);
-  return readFaults[code] ?? `the system says ${code}`;
+  return readFaults[code] ?? `system error ${code}`;
 }
 
 const readFaults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
-  EISDIR: 'it is a folder',
-  EACCES: 'this user may not read it',
+  EISDIR: 'it is a directory',
+  EACCES: 'permission denied',
 };

@@ -1,185 +1,186 @@
 /**
- * What it takes to know that nothing is missing.
+ * Data that proves that no event is missing.
  *
- * Words: an *event* is what happened to a product at the catalogue, at a date of the catalogue's: it was
- * created (PublicationDate), modified (ModificationDate) or deleted (DeletionDate). A *definition* is what
- * a subscription asked for from some moment on. An event that no push told of and that was looked up is
- * *recovered*; its entry in the log has the source `reconcile`. All times are microseconds since 1970, UTC.
+ * Terms: an *event* is a change of a product at the catalogue, with the catalogue's date: created (PublicationDate),
+ * modified (ModificationDate) or deleted (DeletionDate). A *definition* is the request of a subscription from some
+ * time on. An event that was never pushed and was found by a comparison is *recovered*; its entry in the log has the
+ * source `reconcile`. All times are microseconds since 1970, UTC.
  */
 import type { SubscriptionEvent } from './subscription.ts';
 
-/** An hour, the unit of coverage, in microseconds. */
+/** One hour, the unit of coverage, in microseconds. */
 export const hourUs = 3_600_000_000;
 
 /**
- * Records appear late in the catalogue's lists, and pushes come late: an hour is compared when it has been over
- * for so long, and a push that takes longer counts as late.
+ * Time from the end of an hour until it is compared, because records appear in the catalogue query results with a
+ * delay and pushes arrive with a delay. A push that takes longer counts as `late`.
  */
 export const settlingUs = hourUs / 2;
 
 /**
- * Time between an event and its notification: 46 s and 48 s where it is known. What was published so shortly before a
- * subscription is registered is pushed after it, and expected.
+ * Time between an event and its notification: 46 s and 48 s where it is known. Events published within this time
+ * before the registration of a subscription are pushed after it, and expected.
  */
 export const notificationDelayUs = 48_000_000;
 
-/** Compared once more when it is this old, for records that appeared later still. */
+/** Age at which an hour is compared a second time, for records that appeared even later. */
 export const recheckAfterUs = 24 * hourUs;
 
-/** The receiver by itself looks no further back. */
+/** Maximum age of hours that are compared automatically. */
 export const comparisonHorizonUs = 30 * 24 * hourUs;
 
-/** One event of one product, owed to one subscription. */
+/** An event of a product, expected by a subscription. */
 export interface CatalogueEvent {
-  /** The subscription's name. */
+  /** Subscription name. */
   subscription: string;
   event: SubscriptionEvent;
   productId: string;
-  /** The catalogue's date of the event. */
+  /** Date of the event at the catalogue. */
   eventUs: number;
 }
 
-/** An event that is to be written into the log. */
+/** An event to be written to the log. */
 export interface MissingEvent extends CatalogueEvent {
-  /** JSON in the form of a notification, without AckId and NotificationDate, with the record as `value`. */
+  /** JSON in the form of a notification, without AckId and NotificationDate; `value` is the record. */
   body: Uint8Array;
 }
 
-/** An event that was recovered. */
+/** A recovered event. */
 export interface RecoveredEvent extends CatalogueEvent {
   position: number;
-  /** When a push of it came after all; null when none did. */
+  /** Time of a later push of the event; null when there is none. */
   pushedAtUs: number | null;
 }
 
-/** What a subscription asked for, from a moment until the next definition of the same name. */
+/** Events and filter of a subscription, valid until the next definition of the same name. */
 export interface Definition {
   subscription: string;
-  /** The date of the first event it applies to: of a new subscription, `notificationDelayUs` before its registration. */
+  /** Date of the first event it applies to; for a new subscription, `notificationDelayUs` before its registration. */
   fromUs: number;
-  /** None from the moment on at which it was given up. */
+  /** Empty once the subscription was removed. */
   events: readonly SubscriptionEvent[];
   filter: string;
 }
 
-/** A time in which this program served, up to its last sign of life. */
+/** A time span in which the receiver ran, up to its last heartbeat. */
 export interface Uptime {
   fromUs: number;
   toUs: number;
 }
 
-/** What is known of the events of one subscription and one hour of their dates, once they were compared. */
+/** Result of the comparison for one subscription, one kind of event and one hour of event dates. */
 export interface HourCoverage {
   subscription: string;
   event: SubscriptionEvent;
-  /** The hour's beginning. */
+  /** Start of the hour. */
   hourUs: number;
-  /** Events that the catalogue shows: the sum of the four that follow. */
+  /** Events shown by the catalogue: the sum of the four counts below. */
   expected: number;
-  /** Told by a push in time. */
+  /** Pushed in time. */
   pushed: number;
-  /** Told by a push that came late, or after the event had been recovered. */
+  /** Pushed late, or after the event was recovered. */
   late: number;
-  /** Recovered; no push came. */
+  /** Recovered and not pushed. */
   recovered: number;
-  /** Not in the log: the comparison was told not to write. */
+  /** Not in the log: the comparison was a dry run. */
   missing: number;
   comparedAtUs: number;
 }
 
-/** A wish to have a window compared, as a command states it: the same one again goes on where it was. */
+/** A requested comparison of a window. The same request again continues where it stopped. */
 export interface ReconcileRun {
   id: number;
-  /** A canonical text of what was asked. */
+  /** Canonical text of the request. */
   request: string;
   startedAtUs: number;
 }
 
-/** Pushes that arrived within an hour of receipt. */
+/** Pushes received within one hour. */
 export interface HourArrivals {
-  /** Null for a path without a name. */
+  /** Subscription name in the URL path; null for a path without a name. */
   subscription: string | null;
   hourUs: number;
   pushes: number;
   lastAtUs: number;
 }
 
-/** The questions, which never wait for intake. All reject with `unavailable`. */
+/** Read access, which never waits for the intake. All calls reject with `unavailable`. */
 export interface CompletenessReader {
-  /** At most 1,000 product ids; in any order. */
+  /** Returns recovered events in any order. At most 1,000 product ids. */
   recoveredEvents(options: {
     subscription: string;
     productIds: readonly string[];
   }): Promise<RecoveredEvent[]>;
-  /** Oldest first. */
+  /** Returns the definitions, oldest first. */
   definitions(): Promise<Definition[]>;
-  /** Those that end after `sinceUs`, oldest first; without overlaps. */
+  /** Returns the uptimes that end after `sinceUs`, oldest first, without overlaps. */
   uptimes(sinceUs: number): Promise<Uptime[]>;
-  /** By subscription, event and hour; hours within [sinceUs, untilUs). */
+  /** Returns the coverage of the hours in [sinceUs, untilUs), sorted by subscription, event and hour. */
   coverage(options: {
     sinceUs: number;
     untilUs: number;
     subscription?: string | undefined;
   }): Promise<HourCoverage[]>;
-  /** Pushes received within [sinceUs, untilUs), at most 25 hours. */
+  /** Returns the pushes received in [sinceUs, untilUs), at most 25 hours, by hour. */
   arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
   /**
-   * The first whole hour of events of which nothing was pruned; 0 where nothing ever was. Of what came before,
-   * nothing may be said to be missing, and nothing is fetched.
+   * Returns the start of the first hour of events without pruned notifications; 0 when nothing was pruned. Events
+   * before it are never reported as missing or fetched.
    */
   unprunedSinceUs(): Promise<number>;
 }
 
-/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
+/** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
 export interface Completeness extends CompletenessReader {
   /**
-   * Writes events into the log, at most 100 of one subscription, unless they are known: recovered already, or
-   * told by a push after position `knownUpTo` (what came before was looked up by the caller). A push that
-   * comes later is taken for the same event and counted on its row. The counts of an hour that was compared move
-   * along. Resolves with the positions given, null for what was known, and for what lies before `unprunedSinceUs`.
+   * Writes events of one subscription (at most 100) to the log, except known ones: already recovered, or pushed after
+   * position `knownUpTo` (the caller has checked earlier ones). A later push of such an event is counted on its row.
+   * Updates the counts of hours already compared. Resolves with the new positions; null for known events and for
+   * those before `unprunedSinceUs`.
    */
   recover(options: {
     events: readonly MissingEvent[];
     knownUpTo: number;
     atUs: number;
   }): Promise<(number | null)[]>;
-  /** Takes the place of what was known of the same hours. At most 1,000. */
+  /** Replaces the coverage of the same hours. At most 1,000. */
   saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
-  /** Says that this program has served since `fromUs` and still does. */
+  /** Records that the receiver has run since `fromUs` and still does. */
   recordUptime(uptime: Uptime): Promise<void>;
-  /** The run of this request that is not finished, or a new one. */
+  /** Returns the unfinished run of this request, or a new one. */
   beginRun(options: { request: string; atUs: number }): Promise<ReconcileRun>;
   endRun(options: { id: number; atUs: number }): Promise<void>;
 }
 
-/** What counts of a push. Its event is in lower case. */
-interface ToldByPush {
+/** The part of a push that identifies an event. `event` is in lower case. */
+interface PushedState {
   event: string;
-  /** The ModificationDate of its record; null without one. */
+  /** ModificationDate of its record; null without one. */
   stateUs: number | null;
-  /** Its NotificationDate. */
+  /** NotificationDate. */
   notificationUs: number | null;
 }
 
 /**
- * The millisecond of a date in microseconds. The catalogue once went from three to six digits, so that one
- * modification may have been told with either: dates of modifications are compared by their milliseconds.
+ * Rounds a date in microseconds down to milliseconds. The catalogue once changed from three to six digits, so one
+ * modification may be reported with either; dates of modifications are compared as milliseconds.
  */
 export function millisecondOf(us: number): number {
   return Math.floor(us / 1000);
 }
 
-/** The date of an event as it is written into the log: of a modification, the whole millisecond. */
+/** Returns the date of an event as written to the log; for modifications, in whole milliseconds. */
 export function writtenEventUs({ event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>) {
   return event === 'modified' ? millisecondOf(eventUs) * 1000 : eventUs;
 }
 
 /**
- * A product is created and deleted once. A modification is told by any push that shows the product in that state
- * or a later one; by one of a modification without a record, when it was sent at that date or later.
+ * Returns true when a push reports the event. A product is created and deleted once. A modification is reported by
+ * any push whose record has this state or a later one, and by a push of a modification without a record that was sent
+ * at that date or later.
  */
 export function coversEvent(
-  push: ToldByPush,
+  push: PushedState,
   { event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>,
 ): boolean {
   if (event !== 'modified') return push.event === event;

@@ -1,9 +1,9 @@
 /**
- * The one definition of coverage, for every view of it: `coverage`, `status`, `/api/coverage`, `/api/status`, metrics.
+ * Definition of coverage, used by `coverage`, `status`, `/api/coverage`, `/api/status` and the metrics.
  *
- * Expected are the events that the catalogue's query results show for the part of an hour in which the
- * subscription was registered. Each is pushed, late, recovered or missing. Of an hour that was not compared, no count
- * is known: its counts are 0, and no share is given.
+ * Expected are the events that the catalogue query results show for the part of an hour in which the subscription was
+ * registered. Each one is pushed, late, recovered or missing. For an hour that was not compared, all counts are 0 and
+ * no share is given.
  */
 
 import { z } from 'zod';
@@ -20,22 +20,22 @@ import { toJson } from './json-rows.ts';
 import type { DelayPercentiles, Products, SubscriptionDelays } from './products.ts';
 import { sortedEvents } from './subscription.ts';
 
-/** The state of an hour; the worst that holds. */
+/** State of an hour; the worst that applies. */
 export const hourStates = [
-  'outside', // nothing was asked for
-  'pruned', // notifications of it were removed: nothing is known
-  'pending', // not compared yet: it has not ended, or ended less than half an hour ago
-  'unknown', // due and not compared, or not all of its kinds of events
-  'missing', // events are not in the log
+  'outside', // no event was requested
+  'pruned', // its notifications were pruned: nothing is known
+  'pending', // not compared yet: it ended less than half an hour ago, or not at all
+  'unknown', // due, but not compared, or not for all kinds of events
+  'missing', // incomplete: some events are not in the log
   'recovered', // complete: some events had to be fetched
-  'late', // complete: some pushes came late
-  'quiet', // complete: there was no event
-  'pushed', // complete: all was pushed in time
+  'late', // complete: some pushes were late
+  'quiet', // complete: there were no events
+  'pushed', // complete: all events were pushed in time
 ] as const;
 
 export type HourState = (typeof hourStates)[number];
 
-/** How much of the hours that are due has been compared. */
+/** Comparison state of the due hours. */
 export const comparedStates = ['not-compared', 'partly-compared', 'compared'] as const;
 
 type ComparedState = (typeof comparedStates)[number];
@@ -43,17 +43,17 @@ type ComparedState = (typeof comparedStates)[number];
 const count = z.int().min(0);
 
 const countFields = {
-  expected: count.describe('Events that the catalogue shows since the subscription began.'),
+  expected: count.describe('Events at the catalogue since the start of the subscription.'),
   pushed: count.describe('Pushed within half an hour of the event.'),
-  late: count.describe('Pushed later, or after the event had been recovered.'),
-  recovered: count.describe('Never pushed; fetched and written into the log.'),
-  missing: count.describe('Not in the log: expected without pushed, late and recovered.'),
+  late: count.describe('Pushed later, or after the event was recovered.'),
+  recovered: count.describe('Never pushed; fetched and written to the log.'),
+  missing: count.describe('Not in the log: expected minus pushed, late and recovered.'),
 };
 
 type CoverageCounts = z.infer<z.ZodObject<typeof countFields>>;
 
 const hourFields = z.object({
-  hourUs: z.number().describe("The hour's beginning."),
+  hourUs: z.number().describe('Start of the hour.'),
   ...countFields,
   state: z.enum(hourStates),
 });
@@ -62,42 +62,41 @@ export type ReportedHour = z.infer<typeof hourFields>;
 
 const share = z.number().min(0).max(1).nullable();
 
-/** The coverage of one subscription, as `/api/coverage` and `/api/status` have it. */
+/** Coverage of one subscription, as in `/api/coverage` and `/api/status`. */
 export const coverageSummaryFields = {
   subscription: z.string(),
   ...countFields,
   state: z
     .enum(comparedStates)
-    .describe('Of the hours that are due. With `not-compared`, the counts say nothing.'),
+    .describe('State of the due hours. With `not-compared`, the counts have no meaning.'),
   comparedHours: count,
-  unknownHours: count.describe('Hours that are due, and not compared.'),
-  pendingHours: count.describe('Hours that are due half an hour after their end.'),
-  complete: share.describe('Of what is expected, the share that is in the log; null is not known.'),
-  told: share.describe('The share that was pushed, in time or late.'),
+  unknownHours: count.describe('Hours that are due but not compared.'),
+  pendingHours: count.describe('Hours not due yet. An hour is due half an hour after its end.'),
+  complete: share.describe('Share of the expected events that is in the log; null if not known.'),
+  told: share.describe('Share of them that was pushed, in time or late; null if not known.'),
   nextComparisonUs: z
     .number()
     .nullable()
-    .describe('When the next hour is due; null when none is, or none is compared automatically.'),
+    .describe('When the next hour is due; null if none is, or if automatic comparison is off.'),
 };
 
 type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
 
-/** Whether hours are compared automatically. */
+/** State of the automatic comparison. */
 export const comparisonFields = z.object({
   automatic: z.boolean(),
-  reason: z.string().nullable().describe('Why they are not; null when they are.'),
+  reason: z.string().nullable().describe('Why it is off; null if it is on.'),
 });
 
 const percentiles = z
   .object({ count, p50: z.number(), p90: z.number(), p99: z.number(), max: z.number() })
   .nullable();
 
-/** The document; `toCoverageJson` writes it. */
 export const coverageSchema = z.object({
   sinceUs: z.number(),
   untilUs: z.number(),
   comparison: comparisonFields,
-  missing: count.describe('Of all subscriptions.'),
+  missing: count.describe('Missing events of all subscriptions.'),
   subscriptions: z.array(
     z.object({
       ...coverageSummaryFields,
@@ -109,29 +108,28 @@ export const coverageSchema = z.object({
           notificationToReceipt: percentiles,
         })
         .nullable()
-        .describe('In seconds, of what was received within the hours.'),
+        .describe('Delays of the notifications received in these hours, in seconds.'),
     }),
   ),
 });
 
-/** The coverage of a subscription as a whole. */
 export interface CoverageSummary extends Omit<SummaryDocument, 'nextComparisonUs'> {
-  /** When the first of the hours that are not compared is due, which may lie in the past; null when there is none. */
+  /** When the first hour not compared yet is due, possibly in the past; null without one. */
   nextDueAtUs: number | null;
 }
 
 interface SubscriptionCoverage extends CoverageSummary {
-  /** One for each hour of the report, oldest first. */
+  /** One per hour of the report, oldest first. */
   hours: ReportedHour[];
 }
 
-/** Hours from the one that holds `sinceUs` to the one that holds `untilUs` (excluded), by name. */
+/** Reports the hours from the one of `sinceUs` to the one of `untilUs` (exclusive), by subscription name. */
 export function reportCoverage(options: {
   definitions: readonly Definition[];
   hours: readonly HourCoverage[];
   sinceUs: number;
   untilUs: number;
-  /** As `CompletenessReader` has it. */
+  /** From `CompletenessReader`. */
   unprunedSinceUs: number;
   nowUs: number;
 }): SubscriptionCoverage[] {
@@ -148,23 +146,23 @@ export function reportCoverage(options: {
       const isDue = dueAtUs(at) <= nowUs;
       reported.push(reportHour(at, { compared, events: eventsWithin(own, at), isPruned, isDue }));
     }
-    // One that was given up before is no part of the report.
+    // Omits subscriptions removed before the report.
     if (reported.every(({ state }) => state === 'outside')) return [];
     return [summed(subscription, reported)];
   });
 }
 
-/** The beginning of the hour that a moment lies in. */
+/** Returns the start of the hour of a time. */
 export function hourOf(us: number): number {
   return Math.floor(us / hourUs) * hourUs;
 }
 
-/** When an hour is compared first: records and pushes may be late. */
+/** Returns when an hour is first compared, after the time in which records and pushes may be delayed. */
 function dueAtUs(at: number): number {
   return at + hourUs + settlingUs;
 }
 
-/** Sums of any counts. */
+/** Adds up counts. */
 export function sumCounts(counts: readonly CoverageCounts[]): CoverageCounts {
   const sum = { expected: 0, pushed: 0, late: 0, recovered: 0, missing: 0 };
   for (const one of counts) {
@@ -176,7 +174,7 @@ export function sumCounts(counts: readonly CoverageCounts[]): CoverageCounts {
 const keyOf = (one: Pick<HourCoverage, 'subscription' | 'hourUs'>) =>
   `${one.subscription} ${one.hourUs}`;
 
-/** What was asked for at some time within an hour. Definitions are of one subscription, oldest first. */
+/** Returns the events requested at any time in an hour. `definitions`: of one subscription, oldest first. */
 function eventsWithin(definitions: readonly Definition[], at: number): readonly string[] {
   const within = definitions.filter(({ fromUs }, i) => {
     const endUs = definitions[i + 1]?.fromUs ?? Number.POSITIVE_INFINITY;
@@ -187,13 +185,13 @@ function eventsWithin(definitions: readonly Definition[], at: number): readonly 
 
 interface HourFacts {
   compared: readonly HourCoverage[];
-  /** Kinds of events that were asked for. */
+  /** Requested kinds of events. */
   events: readonly string[];
   isPruned: boolean;
   isDue: boolean;
 }
 
-/** An hour before the subscription was registered may have been compared by a command: nothing of it is expected. */
+/** A command may have compared an hour before the registration: no event of it is expected. */
 function reportHour(at: number, facts: HourFacts): ReportedHour {
   const counts = sumCounts(facts.events.length === 0 ? [] : facts.compared);
   return { hourUs: at, ...counts, state: stateOf(counts, facts) };
@@ -217,7 +215,7 @@ const notCompared: readonly HourState[] = ['outside', 'pruned', 'pending', 'unkn
 
 function summed(subscription: string, hours: ReportedHour[]): SubscriptionCoverage {
   const counts = sumCounts(hours);
-  const countOf = (wanted: HourState) => hours.filter(({ state }) => state === wanted).length;
+  const countOf = (counted: HourState) => hours.filter(({ state }) => state === counted).length;
   const comparedHours = hours.filter(({ state }) => !notCompared.includes(state)).length;
   const unknownHours = countOf('unknown');
   const open = hours.find(({ state }) => state === 'pending' || state === 'unknown');
@@ -241,14 +239,14 @@ function comparedStateOf({ comparedHours, unknownHours }: HourCounts): ComparedS
   return unknownHours > 0 ? 'partly-compared' : 'compared';
 }
 
-/** Nothing is said of a share before an hour was compared. */
+/** Shares are null before the first compared hour. */
 function sharesOf({ expected, missing, pushed, late }: CoverageCounts, comparedHours: number) {
   if (comparedHours === 0) return { complete: null, told: null };
   const share = (part: number) => (expected === 0 ? 1 : part / expected);
   return { complete: share(expected - missing), told: share(pushed + late) };
 }
 
-/** The coverage of several subscriptions together; null for none. */
+/** Returns the total coverage of several subscriptions; null for none. */
 export function sumCoverage(
   all: readonly CoverageSummary[],
 ): Omit<CoverageSummary, 'subscription'> | null {
@@ -284,7 +282,7 @@ export interface CoverageReport {
   delays: SubscriptionDelays[] | null;
 }
 
-/** Whole hours that hold the window. Rejects with `unavailable` when the store cannot be read. */
+/** Reports the whole hours that contain the window. Rejects with `unavailable` when the store cannot be read. */
 export async function readCoverage(
   {
     completeness,
@@ -302,7 +300,7 @@ export async function readCoverage(
   return { sinceUs, untilUs, subscriptions, delays };
 }
 
-/** The same without delays. */
+/** Reports the same without delays. */
 export async function readSubscriptionCoverage(
   completeness: CompletenessReader,
   { sinceUs, untilUs, subscription, nowUs }: CoverageQuestion,
@@ -325,8 +323,8 @@ function unlessThereIsNone(error: unknown): null {
 }
 
 /**
- * Times ISO 8601 UTC, shares 0 to 1, delays in seconds; null is not known. `delays` are of what was received
- * within the report; null without a product index.
+ * Converts a report to JSON. Shares are 0 to 1, delays in seconds, null if not known. `delays` cover the
+ * notifications received within the report; null without a product index.
  */
 export function toCoverageJson(report: CoverageReport, comparisonOff: string | null) {
   const { subscriptions, delays } = report;
@@ -342,12 +340,12 @@ export function toCoverageJson(report: CoverageReport, comparisonOff: string | n
   });
 }
 
-/** Whether the receiver compares automatically, and why not. */
+/** Returns whether the receiver compares automatically, or why not. */
 export function toComparison(comparisonOff: string | null) {
   return { automatic: comparisonOff === null, reason: comparisonOff };
 }
 
-/** Without automatic comparison, nothing says when the next one runs. */
+/** The time of the next comparison is only known with automatic comparison. */
 export function toSummary(
   { nextDueAtUs, ...counts }: CoverageSummary,
   comparisonOff: string | null,
@@ -371,10 +369,10 @@ function inSeconds(percentiles: DelayPercentiles | null) {
   return { count, p50, p90, p99, max };
 }
 
-/** A command may have compared a part of the hour that has not ended, which does not count yet. */
+/** Partly compared hours (by a command, before their end) do not count yet. */
 const noHour = 'no full hour was compared yet';
 
-/** States when the first whole hour is compared, or why none is. Begins in lower case, ends without a full stop. */
+/** Returns when the first whole hour is compared, or why none is; lower case, no full stop. */
 export function notComparedText(
   { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
   { comparisonOff, nowUs }: { comparisonOff: string | null; nowUs: number },
@@ -389,7 +387,7 @@ export function notComparedText(
   return `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
 }
 
-/** True when there is an hour that a command would compare and count. */
+/** Returns true when there is an hour that a command would compare and count. */
 export function isDue(
   { nextDueAtUs }: Pick<CoverageSummary, 'nextDueAtUs'>,
   { nowUs }: { nowUs: number },

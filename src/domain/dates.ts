@@ -1,6 +1,6 @@
-/** Reads the catalogue's dates, which come with 0 to 9 fractional digits, with or without a zone. */
+/** Parses dates of the catalogue: 0 to 9 fractional digits, with or without a time zone. */
 
-/** A moment in microseconds since 1970-01-01T00:00:00Z, and whether its text named a zone. */
+/** A time in microseconds since 1970-01-01T00:00:00Z; `zoned` is true when its text has a time zone. */
 export interface ReadDate {
   us: number;
   zoned: boolean;
@@ -10,8 +10,8 @@ const dateTime =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
 
 /**
- * Reads an ISO 8601 date or date and time; a text without a zone is UTC (facts, catalogue 1.1 and
- * filters 1). Digits below a microsecond are cut off. Returns null when the text is no such date.
+ * Parses an ISO 8601 date, or date and time. Without a time zone it is UTC (facts, catalogue 1.1 and filters 1).
+ * Digits below a microsecond are truncated. Returns null for any other text.
  */
 export function parseDate(text: string): ReadDate | null {
   const match = dateTime.exec(text.trim());
@@ -38,14 +38,14 @@ export function parseDate(text: string): ReadDate | null {
   return Number.isSafeInteger(us) ? { us, zoned: match[8] !== undefined } : null;
 }
 
-/** Writes a moment as ISO 8601 UTC with six fractional digits, as the catalogue does since 2024. */
+/** Formats a time as ISO 8601 UTC with six fractional digits, as the catalogue has done since 2024. */
 export function formatDateUs(us: number): string {
   const ms = Math.floor(us / 1000);
   const fraction = String(us - ms * 1000).padStart(3, '0');
   return `${new Date(ms).toISOString().slice(0, -1)}${fraction}Z`;
 }
 
-/** Short, for people: such as `2026-05-01 14:20`, in UTC, or with its seconds. */
+/** Formats a time for people, in UTC: `2026-05-01 14:20`, or with seconds. */
 export function shortDateUs(us: number, upTo: 'minute' | 'second' = 'minute'): string {
   return formatDateUs(us)
     .slice(0, upTo === 'minute' ? 16 : 19)
@@ -58,7 +58,7 @@ function zoneOffsetMs(zone: string | undefined): number {
   return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
 }
 
-/** Days that are left in full, so that every view of a certificate shows the same number. Below 0 after the end. */
+/** Returns the number of whole days, for example until a certificate expires; negative after the end. */
 export function wholeDays(us: number): number {
   return Math.floor(us / 86_400_000_000);
 }

@@ -1,6 +1,6 @@
-/** A `$filter` expression as a tree, without any trace of how it was written. */
+/** A `$filter` expression as a tree, independent of its spelling. */
 
-/** What a filter is about: products as they are, or products that have been deleted. */
+/** Entities that a filter can select: existing products, or deleted ones. */
 export const entities = ['Products', 'DeletedProducts'] as const;
 
 export type Entity = (typeof entities)[number];
@@ -9,12 +9,12 @@ export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge';
 
 export type TextFunction = 'contains' | 'startswith' | 'endswith';
 
-/** The kinds of attributes; a filter by a Boolean one is not documented. */
+/** Types of attributes. A filter on a Boolean attribute is not documented. */
 export const attributeKinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean'] as const;
 
 export type AttributeKind = (typeof attributeKinds)[number];
 
-/** A value. A date in quotes is a text; a date after the year 2255 counts as the last of them. */
+/** A literal. A date in quotes is a text. A date after the year 2255 is treated as the last one before. */
 export type Literal =
   | { readonly type: 'text'; readonly value: string }
   | { readonly type: 'number'; readonly value: number }
@@ -22,7 +22,7 @@ export type Literal =
   /** Microseconds since 1970, UTC. */
   | { readonly type: 'date'; readonly us: number };
 
-/** At least two terms, none of which is a group of the same kind: nesting says nothing there. */
+/** A group of at least two terms. No term is a group of the same kind, as nesting would be redundant. */
 export interface GroupNode {
   readonly node: 'and' | 'or';
   readonly terms: readonly FilterTree[];
@@ -35,13 +35,16 @@ export interface NotNode {
 
 export interface ComparisonNode {
   readonly node: 'comparison';
-  /** A known field in its published spelling, such as `ContentDate/Start`; else as it was written. */
+  /** A known field in its published spelling, such as `ContentDate/Start`; otherwise as written. */
   readonly field: string;
   readonly operator: ComparisonOperator;
   readonly literal: Literal;
 }
 
-/** `Name in ('a', 'b')`: at least one value. Nothing says that the catalogue knows it (facts, filters 1). */
+/**
+ * `Name in ('a', 'b')`, with at least one value. It is not documented that the catalogue supports it (facts, filters
+ * 1).
+ */
 export interface InNode {
   readonly node: 'in';
   readonly field: string;
@@ -55,13 +58,15 @@ export interface TextNode {
   readonly text: string;
 }
 
-/** `Attributes/OData.CSC.<kind>Attribute/any(…)`. The literal decides the comparison, not the kinds. */
+/**
+ * `Attributes/OData.CSC.<kind>Attribute/any(…)`. The type of the literal decides the comparison, not the two kinds.
+ */
 export interface AttributeNode {
   readonly node: 'attribute';
-  /** The kind named for the attribute. */
+  /** Kind of the attribute, as written. */
   readonly kind: AttributeKind;
   readonly name: string;
-  /** The kind named for its value; `kind` in the short form. */
+  /** Kind of its value, as written; equal to `kind` in the short form. */
   readonly valueKind: AttributeKind;
   readonly operator: ComparisonOperator;
   readonly literal: Literal;
@@ -69,7 +74,7 @@ export interface AttributeNode {
 
 export interface IntersectsNode {
   readonly node: 'intersects';
-  /** The word before the geometry: both are documented. */
+  /** Keyword before the geometry; both are documented. */
   readonly argument: 'area' | 'Footprint';
   readonly srid: number;
   readonly geometry: Geometry;
@@ -84,25 +89,25 @@ export type FilterTree =
   | AttributeNode
   | IntersectsNode;
 
-/** A direction of `$orderby`. */
+/** Direction of `$orderby`. */
 export type Direction = 'asc' | 'desc';
 
 export type Position = readonly [longitude: number, latitude: number];
 
-/** The corners in turn; a closed ring ends with the corner it began with. */
+/** Corners in order; the last one equals the first. */
 export type Ring = readonly Position[];
 
-/** The first ring is the outline, the others are holes. */
+/** First the outline, then the holes. */
 export type Rings = readonly Ring[];
 
-/** The geometries of the filter language (facts, filters 1), in the form of GeoJSON (RFC 7946). */
+/** Geometries of the filter language (facts, filters 1), as in GeoJSON (RFC 7946). */
 export type Geometry =
   | { readonly type: 'Point'; readonly coordinates: Position }
   | { readonly type: 'MultiPoint'; readonly coordinates: readonly Position[] }
   | { readonly type: 'Polygon'; readonly coordinates: Rings }
   | { readonly type: 'MultiPolygon'; readonly coordinates: readonly Rings[] };
 
-/** A box that does not cross the antimeridian: -180 <= west <= east <= 180. */
+/** A bounding box that does not cross the antimeridian: -180 <= west <= east <= 180. */
 export interface Box {
   west: number;
   south: number;

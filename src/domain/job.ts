@@ -1,48 +1,51 @@
-/** Periodic work of a receiver: a job runs round after round, with waits that differ by chance, until it is stopped. */
+/** Background jobs of a receiver, which run in rounds with jittered intervals until they are stopped. */
 import { AppError, errorText, isAppError } from './app-error.ts';
 import type { Logger } from './ports.ts';
 
-/** Waits between rounds, jittered by a tenth. */
+/** Intervals between rounds, jittered by a tenth. */
 export interface RoundTimes {
   firstMs: number;
   intervalMs: number;
-  /** Wait after a failed round, doubled by each further failure. By default the interval. */
+  /** Delay after a failed round, doubled by each further failure. By default the interval. */
   retryMs?: number;
-  /** Maximum of that doubling. By default the interval. */
+  /** Maximum of the doubled delay. By default the interval. */
   retryMsMax?: number;
 }
 
 export interface JobOptions {
   every: RoundTimes;
-  /** Does one round. An error, or the result `false`, counts as a failure; an error is logged here. */
+  /** Runs one round. An error, which is logged here, or the result `false` counts as a failure. */
   run(signal: AbortSignal): Promise<unknown>;
-  /** Log phrase of a failed round, and fields that go with it. */
+  /** Log phrase for a failed round, and additional fields. */
   failed: string;
   fields?: object;
-  /** Takes the lock of the work. While another program holds it, rounds are skipped. */
+  /** Acquires the lock of the job. Rounds are skipped while another process holds it. */
   acquireLock?: (() => Promise<() => void>) | undefined;
-  /** Log phrase of a skipped round, which is then retried early. By default it is not logged. */
+  /** Log phrase for a skipped round, which is then retried early. By default it is not logged. */
   busy?: string;
-  /** Maximum wait for a round at the end, for rounds that may be cut at any point. By default no maximum. */
+  /**
+   * Maximum wait for the current round when the job is stopped, for rounds that may be interrupted at any time. By
+   * default unlimited.
+   */
   stopGraceMs?: number;
 }
 
 export interface JobDeps {
-  /** Resolves after a time, or at once when the signal is aborted. Never rejects. */
+  /** Resolves after a time, or immediately when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   random: () => number;
   log: Logger;
 }
 
 export interface Job {
-  /** Resolves when the round in progress has ended. */
+  /** Stops the job. Resolves when the current round has ended. */
   stop(): Promise<void>;
 }
 
 const jitterShare = 0.1;
 
-/** Starts a job. No failure ends it. */
+/** Starts a job. Failures do not end it. */
 export function startJob(job: JobOptions, deps: JobDeps): Job {
   const stopping = new AbortController();
   const running = repeat(job, deps, stopping.signal);
@@ -69,7 +72,7 @@ async function repeat(job: JobOptions, deps: JobDeps, signal: AbortSignal): Prom
   }
 }
 
-/** True for a round that succeeded, or that another program does at the moment. */
+/** Returns true when the round succeeded, or another process is running it. */
 async function runRound(
   { run, acquireLock, busy, failed, fields }: JobOptions,
   log: Logger,
@@ -93,7 +96,7 @@ async function runRound(
   }
 }
 
-/** Fields of the log line about a failure: an expected one is named, any other is logged in full. */
+/** Returns the log fields of a failure: the reason of an expected one, the whole error of any other. */
 export function errorFields(error: unknown): object {
   if (!(error instanceof AppError) || error.code === 'internal') return { err: error };
   const { details } = error;
@@ -102,8 +105,8 @@ export function errorFields(error: unknown): object {
 }
 
 /**
- * A wait of about this length, in its own unit: by up to a share of it, a quarter unless told, shorter or longer.
- * `random` gives numbers in [0, 1).
+ * Returns a delay with jitter, in the unit of `wait`: shorter or longer by up to `share`, a quarter by default.
+ * `random` returns numbers in [0, 1).
  */
 export function jittered(wait: number, random: () => number, share = 0.25): number {
   return wait * (1 - share + 2 * share * random());

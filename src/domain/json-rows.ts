@@ -1,11 +1,11 @@
-/** JSON as programs get it, from the command line and the private listener alike (design, section 4): rows and documents. */
+/** JSON rows and documents for programs, shared by the command line and the private listener (design, section 4). */
 
 import { z } from 'zod';
 import { formatDateUs } from './dates.ts';
 import type { NotificationRow } from './ports.ts';
 import type { FoundProduct, ProductRow } from './products.ts';
 
-/** The fields of a row in every machine-readable form, in this order. */
+/** Fields of a row in every machine-readable format, in this order. */
 export const notificationFields = [
   'position',
   'ackId',
@@ -20,7 +20,7 @@ export const notificationFields = [
   'timesSeen',
 ] as const;
 
-/** A row with the names and forms of the interface contract: times ISO 8601 UTC, absent ones null. */
+/** Converts a row to JSON according to the interface contract: times as ISO 8601 UTC, absent values null. */
 export function toNotificationJson(row: NotificationRow) {
   const { notificationDateUs: date } = row;
   return {
@@ -38,7 +38,7 @@ export function toNotificationJson(row: NotificationRow) {
   } satisfies Record<(typeof notificationFields)[number], unknown>;
 }
 
-/** The columns of the index in CSV, and the first properties of a GeoJSON feature, in this order. */
+/** Columns of the product index in CSV, and first properties of a GeoJSON feature, in this order. */
 export const productFields = [
   'position',
   'productId',
@@ -64,7 +64,7 @@ export const productFields = [
   'deletionCause',
 ] as const;
 
-/** The columns with times in ISO 8601 UTC; what is not known is null. */
+/** Converts a row to JSON, with times as ISO 8601 UTC; unknown values are null. */
 export function toProductJson(row: ProductRow) {
   const time = (us: number | null) => (us === null ? null : formatDateUs(us));
   return {
@@ -93,10 +93,10 @@ export function toProductJson(row: ProductRow) {
   } satisfies Record<(typeof productFields)[number], unknown>;
 }
 
-/** What leads to the data of a product: these follow the columns in CSV and GeoJSON. Both need the record. */
+/** Fields that locate the data of a product. They follow the columns in CSV and GeoJSON, and need the record. */
 export const productLinkFields = ['s3Path', 'downloadUrl'] as const;
 
-/** Null where the record has no path, and for deleted products, of which there is nothing to download. */
+/** Returns the locations of a product. Null: the record has no path, or the product is deleted. */
 export function toProductLinks({ row, record }: FoundProduct, catalogueUrl: string) {
   const { S3Path: path } = record;
   const product = `Products(${encodeURIComponent(row.productId)})`;
@@ -106,7 +106,7 @@ export function toProductLinks({ row, record }: FoundProduct, catalogueUrl: stri
   } satisfies Record<(typeof productLinkFields)[number], unknown>;
 }
 
-/** A time as every answer writes it: ISO 8601, UTC, microseconds. */
+/** A time in JSON: ISO 8601, UTC, microseconds. */
 export const timeField = z.iso.datetime({ precision: 6 });
 
 type JsonName<Key> = Key extends 'lifetimeUs'
@@ -124,7 +124,7 @@ export type Json<Value> = Value extends readonly (infer One)[]
     ? { [Key in keyof Value as JsonName<Key> & PropertyKey]: JsonField<Key, Value[Key]> }
     : Value;
 
-/** Converts a value. Fields that the schema does not have are left out. */
+/** Converts a value to JSON. Fields that are not in the schema are omitted. */
 export function toJson<Schema extends z.ZodType>(
   schema: Schema,
   value: z.input<Schema>,
@@ -147,7 +147,7 @@ function jsonOf(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-/** The schema of that JSON. */
+/** Returns the schema of the JSON written by `toJson`. */
 export function jsonSchemaOf<Schema extends z.ZodType>(
   schema: Schema,
 ): z.ZodType<Json<z.output<Schema>>> {

@@ -1,8 +1,8 @@
-/** The schema of one push notification: strict about what identifies it, tolerant about the rest. */
+/** Parser of push notifications: strict about the identifying fields, tolerant about all others. */
 import { z } from 'zod';
 import { parseDate, type ReadDate } from './dates.ts';
 
-/** The events of the specification; another name is accepted and counted as drift. */
+/** Events of the specification. Another name is accepted and counted as drift. */
 const knownEvents = ['created', 'modified', 'deleted'] as const;
 
 const text = z.union([z.string(), z.int().transform(String)]).transform((t) => t.toWellFormed());
@@ -11,16 +11,16 @@ const identifier = text.transform((t) => t.trim()).refine((t) => t !== '');
 
 const optionalIdentifier = identifier.nullable().catch(null);
 
-/** Where the product is: an object with at least an Id and a Name, of which either may be missing. */
+/** Product of a notification. Id or Name may be missing. */
 const productSchema = z
   .object({ Id: optionalIdentifier, Name: optionalIdentifier })
   .nullable()
   .catch(null);
 
 /**
- * One notification as it comes (specification, "Push notification"; facts, catalogue 1.1). Fields
- * that are missing or of the wrong type become null; only the event must be there. Other fields
- * are left out. Compiled, since every notification is read by it: 1 instead of 5 µs.
+ * A notification as received (specification, "Push notification"; facts, catalogue 1.1). Fields that are missing or
+ * of the wrong type become null; only the event is required. Other fields are dropped. The schema is compiled because
+ * it parses every notification: 1 instead of 5 µs.
  */
 const notificationSchema = z.compile(
   z.object({
@@ -32,7 +32,7 @@ const notificationSchema = z.compile(
     ProductName: optionalIdentifier,
     SubscriptionId: optionalIdentifier,
     NotificationDate: z.string().nullable().catch(null),
-    // Opaque: not trimmed, since two ids may differ in anything.
+    // Opaque and not trimmed: two ids may differ in any character.
     AckId: text
       .refine((t) => t !== '')
       .nullable()
@@ -44,20 +44,20 @@ const notificationSchema = z.compile(
 
 type NotificationFields = z.infer<typeof notificationSchema>;
 
-/** A notification as the rest of the program knows it. */
+/** A parsed notification. */
 export interface Notification {
-  /** Place in the body's array; 0 for a body that is one object. */
+  /** Index in the array of the body; 0 when the body is a single object. */
   index: number;
   ackId: string | null;
   productId: string;
   productName: string | null;
-  /** Lower case: created, modified, deleted, or a name not known yet. */
+  /** Lower case: created, modified, deleted, or an unknown name. */
   event: string;
   subscriptionId: string | null;
   notificationDateUs: number | null;
 }
 
-/** The closed part of the list; a field nobody knows gives `unknown-field:<name>` besides. */
+/** Known drift shapes. An undocumented field adds `unknown-field:<name>`. */
 export const driftShapes = [
   'utf8-invalid',
   'body-array',
@@ -81,7 +81,7 @@ export const driftShapes = [
 
 export type DriftShape = (typeof driftShapes)[number] | `unknown-field:${string}`;
 
-/** The top-level fields of a notification that the specification or the recorded bodies name. */
+/** Top-level fields named in the specification or found in recorded bodies. */
 const knownFields = new Set([
   '@odata.context',
   'SubscriptionEvent',
@@ -94,7 +94,7 @@ const knownFields = new Set([
   'Value',
 ]);
 
-/** Names what is absent or odd in one accepted notification, given as it came and as it was read. */
+/** Returns the drift shapes of an accepted notification, given as received and as parsed. */
 function driftOf(item: object, fields: NotificationFields, date: ReadDate | null): DriftShape[] {
   const raw = item as Record<string, unknown>;
   const missing = (name: string) => raw[name] === undefined || raw[name] === null;
@@ -130,12 +130,12 @@ function differs(a: string | null, b: string | null | undefined): boolean {
   return a !== null && b != null && a !== b;
 }
 
-/** Names a field that nobody documented; odd names share one shape. */
+/** Returns the shape of an undocumented field; unusual names share one shape. */
 function unknownField(name: string): DriftShape {
   return `unknown-field:${/^[\w.@-]{1,64}$/.test(name) ? name : '(odd name)'}`;
 }
 
-/** The reasons for which a body goes to quarantine; docs/operations.md explains each. */
+/** Reasons for quarantining a body; docs/operations.md explains each. */
 export const faultCodes = [
   'empty-body',
   'not-json',
@@ -152,20 +152,20 @@ export const faultCodes = [
 
 export type FaultCode = (typeof faultCodes)[number];
 
-/** Why a body, or one item of its array, is not a notification. */
+/** Reason why a body, or an item of its array, is not a notification. */
 export interface Fault {
   code: FaultCode;
-  /** Place in the body's array; null when the body as a whole is meant. */
+  /** Index in the array of the body; null for the whole body. */
   index: number | null;
-  /** One sentence, safe to send back. */
+  /** One sentence, safe to return to the sender. */
   message: string;
 }
 
-/** What a body holds. It is good when `faults` is empty; the notifications are good in any case. */
+/** Parsed content of a body. The body is valid when `faults` is empty; the notifications are valid in any case. */
 export interface Reading {
   notifications: Notification[];
   faults: Fault[];
-  /** One entry per finding; the same shape may come several times. */
+  /** One entry per occurrence; a shape may be repeated. */
   drift: DriftShape[];
 }
 
@@ -173,12 +173,12 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
 const lenientUtf8 = new TextDecoder('utf-8');
 
-/** Faults beyond this number are not listed: a megabyte of `[{},{},…]` must not grow on its way. */
+/** Maximum number of listed faults, so that a megabyte of `[{},{},…]` does not produce a larger result. */
 const faultsMax = 50;
 
 /**
- * Reads one notification or an array of them. Never throws. Required are a product id (`ProductId`,
- * else `value.Id`) and an event; everything else that is absent or odd is noted as drift.
+ * Parses one notification or an array of them. Never throws. Required are a product id (`ProductId`, or `value.Id`)
+ * and an event; anything else that is absent or unusual is recorded as drift.
  */
 export function readNotifications(body: Uint8Array): Reading {
   const reading: Reading = { notifications: [], faults: [], drift: [] };
@@ -194,7 +194,7 @@ export function readNotifications(body: Uint8Array): Reading {
   } catch (error) {
     return refuse('not-json', `The body is not JSON: ${shortReason(error)}`);
   }
-  // Before anything walks through the document: a walk of many thousand levels overflows the stack.
+  // Must come before any traversal of the document: thousands of levels would overflow the stack.
   if (isTooDeep(body)) {
     return refuse('too-deep', `The body is nested deeper than ${nestingMax} levels.`);
   }
@@ -215,16 +215,16 @@ function addItem(item: unknown, index: number, reading: Reading): Reading {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return refuse('not-an-object', 'A notification must be a JSON object.');
   }
-  // Asked first because a failing parse is slow, and a megabyte may hold 300,000 of them.
+  // Checked first because a failing parse is slow, and a megabyte may contain 300,000 of them.
   const parsed = 'SubscriptionEvent' in item ? notificationSchema.safeParse(item) : null;
   if (!parsed?.success) {
-    return refuse('event-missing', 'SubscriptionEvent is missing or is not a text.');
+    return refuse('event-missing', 'SubscriptionEvent is missing or not a string.');
   }
   const fields = parsed.data;
   const product = fields.value ?? fields.Value;
   const productId = fields.ProductId ?? product?.Id ?? null;
   if (productId === null) {
-    return refuse('product-id-missing', 'Neither ProductId nor value.Id names a product.');
+    return refuse('product-id-missing', 'ProductId and value.Id are both missing.');
   }
   const date = fields.NotificationDate === null ? null : parseDate(fields.NotificationDate);
   reading.notifications.push({
@@ -240,7 +240,7 @@ function addItem(item: unknown, index: number, reading: Reading): Reading {
   return reading;
 }
 
-/** Bodies with broken UTF-8 are read all the same: the bytes are kept as they came. */
+/** Decodes a body, even with invalid UTF-8; the bytes are stored as received. */
 function decode(body: Uint8Array, drift: DriftShape[]): string {
   try {
     return strictUtf8.decode(body);
@@ -255,14 +255,14 @@ function shortReason(error: unknown): string {
   return `${reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, 200)}`;
 }
 
-/** Records of the catalogue have some ten levels. */
+/** Maximum nesting; records of the catalogue have about ten levels. */
 const nestingMax = 100;
 
 const [quote, backslash, firstBracket] = [0x22, 0x5c, 0x5b];
 
 /**
- * Checks JSON in UTF-8 for more levels of arrays and objects than `nestingMax`. Of bytes that are no JSON the result
- * means nothing. It runs for each notification: 9 µs for 5 kB, where parsing takes 33 µs.
+ * Returns true for JSON (UTF-8) with more than `nestingMax` levels of arrays and objects. For other bytes the result
+ * has no meaning. Runs for every notification: 9 µs for 5 kB, while parsing takes 33 µs.
  */
 export function isTooDeep(json: Uint8Array): boolean {
   const { length } = json;
@@ -273,7 +273,7 @@ export function isTooDeep(json: Uint8Array): boolean {
       i += 1;
       for (; i < length && json[i] !== quote; i += 1) if (json[i] === backslash) i += 1;
     } else if (byte >= firstBracket) {
-      // `[` and `{` differ in one bit alone, as do `]` and `}`.
+      // `[` and `{` differ in one bit only, as do `]` and `}`.
       const bracket = byte | 0x20;
       if (bracket === 0x7b) depth += 1;
       else if (bracket === 0x7d) depth -= 1;

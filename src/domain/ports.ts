@@ -1,139 +1,138 @@
 /**
- * What the program needs from a store, and how each call fails.
+ * Interfaces of the store, and how each call fails.
  *
- * Words: a *delivery* is one request that hands us notifications; its *receipt* says what became of
- * it. The *log* keeps every notification once, at a *position* that only grows. A *reader* is any
- * part that works through the log; its *cursor* is the position it has finished. The *quarantine*
- * keeps bodies that are not notifications. All times are microseconds since 1970, UTC.
+ * Terms: a *notification* is one event that the catalogue reports. A *push* is the POST request that brings it. A
+ * *delivery* is one body handed to the store, from a push or from the comparison with the catalogue; the *receipt* is
+ * its result. The *notification log* (the log) stores each notification once, at a *position*: an integer that only
+ * grows. A *reader* is a part that reads the log in order; its *cursor* is the last position that it has processed.
+ * The *quarantine* stores bodies that are not notifications. All times are microseconds since 1970, UTC.
  */
 import type { Fault } from './notification.ts';
 
-/** One request body as it came, with what the receiver knows about it. */
+/** A request body as received, with its metadata. */
 export interface Delivery {
   body: Uint8Array;
-  /** Of a body that came with a Content-Encoding. */
+  /** Set for a body with a Content-Encoding. */
   encoded?: EncodedBody | undefined;
-  /** The subscription's name from the URL path; null when the path had none. */
+  /** Subscription name in the URL path; null for a path without a name. */
   subscription: string | null;
   receivedAtUs: number;
-  /** How it came: pushed by the catalogue, or found missing and fetched. */
+  /** `push`: sent by the catalogue. `reconcile`: found missing and fetched by earshot. */
   source: 'push' | 'reconcile';
-  /** Header names and values in turn, as received; credentials are removed before they are kept. */
+  /** Header names and values, alternating, as received. Credentials are removed before they are stored. */
   headers: readonly string[];
 }
 
-/** The bytes that hold the JSON of a delivery. */
+/** Returns the JSON of a delivery: the decoded body. */
 export function contentOf({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Uint8Array {
   return encoded?.content instanceof Uint8Array ? encoded.content : body;
 }
 
-/** How a body was encoded, and what it holds; the fault of one that cannot be decoded. */
+/** Content-Encoding of a body, and the decoded content or the decoding fault. */
 export interface EncodedBody {
-  /** Names in lower case, in the order in which they were applied: `gzip`. */
+  /** Encodings in lower case, in the order in which they were applied: `gzip`. */
   encoding: string;
   content: Uint8Array | Fault;
 }
 
-/** A body as it came. */
+/** A body, byte for byte as received. */
 export interface OriginalBody {
-  /** The same for all notifications of one body. */
+  /** Shared by all notifications of the same body. */
   bodyId: number;
   bytes: Uint8Array;
-  /** Null for one without a Content-Encoding. */
+  /** Content-Encoding; null without one. */
   encoding: string | null;
 }
 
-/** What became of a delivery, on disk when it is handed out. */
+/** Result of a delivery. Everything it reports is already on disk. */
 export type Receipt =
-  /** With an id, a known AckId came with other content, which is held in quarantine for the first time. */
+  /** `quarantineId` is set when a known AckId came with other content, quarantined for the first time. */
   | { outcome: 'stored'; stored: number; duplicates: number; quarantineId?: number }
   | { outcome: 'duplicate'; duplicates: number; quarantineId?: number }
   | { outcome: 'rejected'; faults: Fault[]; quarantineId: number; stored: number };
 
-/** The way into the store. */
+/** Write path of the store. */
 export interface Intake {
   /**
-   * Reads a body and keeps what is in it: notifications in the log, anything else in the quarantine,
-   * all in one transaction. Resolves after the commit is on disk. A notification that is known
-   * already is counted on its row (times seen, last seen) and is no error, so a call may be repeated
-   * at will. Rejects with `unavailable` when nothing could be committed or the queue is full. Then
-   * nothing is claimed; a delivery that was given up after waiting long may still be kept later.
+   * Parses a body and stores its notifications in the log and anything else in the quarantine, in one transaction.
+   * Resolves after the commit is on disk. A known notification only updates its row (times seen, last seen), so a
+   * call may be repeated safely. Rejects with `unavailable` when nothing could be committed or the queue is full. A
+   * delivery rejected after a long wait may still be stored later.
    */
   accept(delivery: Delivery): Promise<Receipt>;
   /**
-   * Resolves when the store can take a write, proven by a commit not older than a few seconds.
-   * Rejects with `unavailable` and the reason otherwise.
+   * Resolves when the store accepts writes, proven by a commit within the last few seconds. Otherwise rejects with
+   * `unavailable` and the reason.
    */
   checkWritable(): Promise<void>;
 }
 
-/** One notification of the log. */
+/** A notification in the log. */
 export interface NotificationRow {
   position: number;
   ackId: string | null;
   productId: string;
   productName: string | null;
   event: string;
-  /** The name in the URL path. */
+  /** Subscription name in the URL path. */
   subscription: string | null;
-  /** The id in the notification. */
+  /** Subscription id in the notification. */
   subscriptionId: string | null;
   notificationDateUs: number | null;
   receivedAtUs: number;
   source: string;
-  /** 1 for a notification that came once. */
+  /** Number of times received, from 1. */
   timesSeen: number;
   lastSeenAtUs: number;
-  /** Its place in the body that it came in, counted from 0; 0 in one that is no array. */
+  /** Index in the array of its body, from 0; 0 when the body is a single object. */
   bodyIndex: number;
 }
 
-/** Maximum length of a name pattern, and of a name that one can match. Names of products are file names. */
+/** Maximum length of a name pattern, and of a name that a pattern can match. Product names are file names. */
 export const namePatternMax = 255;
 
-/** Conditions that a row must all meet; an absent one is no condition. */
+/** Conditions that a row must meet, all of them. An absent field sets no condition. */
 export interface NotificationQuery {
   ackId?: string | undefined;
   productId?: string | undefined;
   /**
-   * Exact, or with the wildcards `*` (any text) and `?` (one character). Case matters. A pattern with wildcards has at
-   * most `namePatternMax` characters, else `invalid`; it matches no name that is longer than so many bytes.
+   * Exact name, or a pattern with `*` (any text) and `?` (one character); case-sensitive. A pattern longer than
+   * `namePatternMax` characters is `invalid`. A pattern matches no name of more than `namePatternMax` bytes.
    */
   name?: string | undefined;
-  /** Any of these, in lower case. */
+  /** Matches any of these, in lower case. */
   events?: readonly string[] | undefined;
   subscription?: string | undefined;
   source?: string | undefined;
-  /** Which time `sinceUs` (included) and `untilUs` (excluded) speak of. */
+  /** Time that `sinceUs` (inclusive) and `untilUs` (exclusive) refer to; `received` by default. */
   time?: 'received' | 'notification' | undefined;
   sinceUs?: number | undefined;
   untilUs?: number | undefined;
-  /** Only positions above, or below, this one: where the page before ended. */
+  /** Only positions above, or below, this one: the end of the previous page. */
   afterPosition?: number | undefined;
   beforePosition?: number | undefined;
-  /** By position; newest first unless told otherwise. */
+  /** Order by position; newest first by default. */
   order?: 'newest' | 'oldest' | undefined;
   limit?: number | undefined;
 }
 
-/** The log, as its readers see it. None of these calls ever delays the intake. */
+/** Read access to the log. No call delays the intake. */
 export interface NotificationLog {
   /**
-   * Streams the rows that match, page by page, each page a short read of its own: rows that arrive
-   * meanwhile neither shift nor repeat what is still to come. Rejects with `unavailable` when the
-   * store cannot be read.
+   * Streams matching rows, page by page. Each page is a short read transaction; rows that arrive meanwhile neither
+   * shift nor repeat the remaining ones. Rejects with `unavailable` when the store cannot be read.
    */
   find(query: NotificationQuery): AsyncIterable<NotificationRow>;
   /**
-   * The JSON that the notification came in: the body byte by byte, decoded where it had a Content-Encoding. Rejects
-   * with `not_found`.
+   * Returns the JSON body of a notification, decoded if it had a Content-Encoding and otherwise byte for byte.
+   * Rejects with `not_found`.
    */
   body(position: number): Promise<Uint8Array>;
-  /** The same body byte by byte as it came. Rejects with `not_found`. */
+  /** Returns the same body byte for byte, not decoded. Rejects with `not_found`. */
   original(position: number): Promise<OriginalBody>;
-  /** The highest position given so far; 0 in an empty log. */
+  /** Returns the highest position assigned so far; 0 for an empty log. */
   lastPosition(): Promise<number>;
-  /** How often each drift shape was seen. */
+  /** Returns the count of each drift shape. */
   drift(): Promise<DriftCount[]>;
   counts(): Promise<LogCounts>;
 }
@@ -147,58 +146,61 @@ export interface DriftCount {
 
 export interface LogCounts {
   notifications: number;
-  /** Deliveries beyond the first of each notification. */
+  /** Repeated deliveries of known notifications. */
   duplicates: number;
-  /** Bodies that are still held in quarantine. */
+  /** Quarantined bodies that are not released. */
   quarantined: number;
 }
 
-/** Where readers have got to. A cursor is kept across restarts. */
+/** Cursors of the readers. They survive restarts. */
 export interface Cursors {
-  /** The position a reader has finished; null for a reader that never was. */
+  /** Returns the last position that a reader has processed; null for an unknown reader. */
   cursor(reader: string): Promise<number | null>;
-  /** Moves a cursor, forward or back. On disk when it resolves. Rejects with `unavailable`. */
+  /** Moves a cursor forward or back. The change is on disk when it resolves. Rejects with `unavailable`. */
   moveCursor(reader: string, position: number, atUs: number): Promise<void>;
 }
 
-/** A body that is not a notification, or holds an item that is not. */
+/** A quarantined body: not a notification, or an array with an item that is not one. */
 export interface QuarantineRow {
   id: number;
   receivedAtUs: number;
   subscription: string | null;
-  /** The first fault's code. */
+  /** Code of the first fault. */
   reason: string;
   faults: Fault[];
   bodyBytes: number;
-  /** Null while it is held; else when a retry read it in full. */
+  /** Null while quarantined; then the time of the retry that parsed the whole body. */
   releasedAtUs: number | null;
 }
 
 export interface QuarantineEntry extends QuarantineRow {
   headers: string[];
-  /** Byte by byte as it came. */
+  /** Byte for byte as received. */
   body: Uint8Array;
-  /** Its Content-Encoding; null for one without. */
+  /** Content-Encoding; null without one. */
   encoding: string | null;
 }
 
 export interface Quarantine {
-  /** Newest first; released entries only when asked for. */
+  /** Streams entries, newest first; `released` includes released ones. */
   quarantined(options: { released: boolean; limit?: number }): AsyncIterable<QuarantineRow>;
-  /** How many entries are held. */
+  /** Returns the number of entries that are not released. */
   quarantinedCount(): Promise<number>;
-  /** Rejects with `not_found`. */
+  /** Returns an entry with its body. Rejects with `not_found`. */
   quarantineEntry(id: number): Promise<QuarantineEntry>;
   /**
-   * Reads a held body again, through the same path as a new one, keeping its time of receipt. When
-   * the whole body can be read now, the entry is released. Rejects with `not_found`.
+   * Parses a quarantined body again, in the same way as a new one, and keeps its time of receipt. Releases the entry
+   * when the whole body can be parsed. Rejects with `not_found`.
    */
   retry(id: number, atUs: number): Promise<Receipt>;
-  /** Removes held entries, with bodies that nothing else refers to. Returns how many there were. */
+  /**
+   * Removes quarantined entries, and their bodies unless something else refers to them. Returns the number of entries
+   * removed.
+   */
   drop(ids: readonly number[]): Promise<number>;
 }
 
-/** Where the program's parts report what they do; pino fits. */
+/** Logger interface; pino implements it. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -207,31 +209,34 @@ export interface Logger {
 }
 
 export interface CommitFacts {
-  /** From reading the bodies until all of it was on disk. */
+  /** Time from parsing the first body until the commit was on disk. */
   durationSeconds: number;
   deliveries: number;
-  /** Of the first notification in it that tells of a created product; null when there is none. */
+  /** Delay of the first notification about a created product; null when there is none. */
   publicationDelay: PublicationDelay | null;
 }
 
-/** How long after its publication a product was told of. */
+/** Time from the publication of a product to the receipt of its notification. */
 export interface PublicationDelay {
-  /** The name in the URL path. */
+  /** Subscription name in the URL path. */
   subscription: string | null;
   seconds: number;
 }
 
 export interface DiskSpace {
-  /** What the user that asks may still write. */
+  /** Space that the current user may still use. */
   freeBytes: number;
   totalBytes: number;
-  /** While less is free, nothing is taken in. 0 where there is no such limit. */
+  /** Notifications are refused while less space is free; 0 disables the limit. */
   reserveBytes: number;
 }
 
 const gibibyte = 2 ** 30;
 
-/** Below these a person is told: well before intake ends, on a disk of any size. */
+/**
+ * Returns the levels of free space below which an alert is raised: well before the intake stops, on a disk of any
+ * size.
+ */
 export function diskLevels({ totalBytes, reserveBytes }: Omit<DiskSpace, 'freeBytes'>): {
   warningBytes: number;
   criticalBytes: number;
@@ -243,33 +248,33 @@ export function diskLevels({ totalBytes, reserveBytes }: Omit<DiskSpace, 'freeBy
   };
 }
 
-/** A backup that was made, or tried in vain. */
+/** A finished backup, successful or failed. */
 export interface BackupRun {
-  /** Absolute path of the copy. */
+  /** Absolute path of the backup. */
   file: string;
   startedAtUs: number;
   endedAtUs: number;
-  /** Size of the copy; null for one that failed. */
+  /** Size of the backup; null if it failed. */
   bytes: number | null;
-  /** The last position of the log in the copy; null for one that failed. */
+  /** Last log position in the backup; null if it failed. */
   lastPosition: number | null;
-  /** Why it failed, in words for people and without secrets; null for one that was made. */
+  /** Reason of the failure, readable and without secrets; null if it succeeded. */
   error: string | null;
 }
 
 export interface LastBackups {
-  /** The last one that was made and verified; null when none ever was. */
+  /** The last successful, verified backup; null when there was none. */
   made: BackupRun | null;
-  /** The last one that failed; null when none did. It may be older than `made`. */
+  /** The last failed backup, possibly older than `made`; null when there was none. */
   failed: BackupRun | null;
 }
 
-/** Rejects with `unavailable`. */
+/** Calls reject with `unavailable`. */
 export interface BackupReader {
   lastBackups(): Promise<LastBackups>;
 }
 
 export interface Backups extends BackupReader {
-  /** Remembers a run in the place of the last one with the same end. Rejects with `unavailable`. */
+  /** Stores a run; it replaces the last run with the same result. Rejects with `unavailable`. */
   recordBackup(run: BackupRun): Promise<void>;
 }

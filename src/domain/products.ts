@@ -1,21 +1,21 @@
 /**
- * What is known of the products that notifications told of: one row each, in its newest state.
+ * The product index: one row per product of the log, with its newest state.
  *
- * Words: a product is *alive* until a deletion that is newer than all else is known of it; then it is a
- * *tombstone*. Its *record* is its JSON in the catalogue's own form, as the newest notification with
- * one brought it. Times are microseconds since 1970, UTC.
+ * Terms: a product is *alive* until its newest known event is a deletion; then it is a *tombstone*. Its *record* is
+ * its JSON in the form of the catalogue, from the newest notification that contains one. Times are microseconds since
+ * 1970, UTC.
  */
 import type { Direction, Entity, FilterTree } from './filter-tree.ts';
 
-/** The columns of the index; null where the record does not say. */
+/** A row of the index. Null: not in the record. */
 export interface ProductRow {
-  /** The position of the first notification that told of it. */
+  /** Position of the first notification about it. */
   position: number;
   productId: string;
   productName: string | null;
-  /** Derived, as records carry none: `SENTINEL-2`. */
+  /** Derived, because records do not contain it: `SENTINEL-2`. */
   collection: string | null;
-  /** `SENTINEL-2A`: name and serial letter. */
+  /** Name and serial letter: `SENTINEL-2A`. */
   platform: string | null;
   productType: string | null;
   processingLevel: string | null;
@@ -31,20 +31,20 @@ export interface ProductRow {
   orbitDirection: string | null;
   tile: string | null;
   processingBaseline: string | null;
-  /** When the first notification about it came. */
+  /** Time of receipt of the first notification about it. */
   receivedAtUs: number;
   /** Null while it is alive. */
   deletionUs: number | null;
   deletionCause: string | null;
 }
 
-/** A row with its record, always an object with Id; Name and all else may be missing. */
+/** A row with its record: an object that always has an Id; Name and everything else may be absent. */
 export interface FoundProduct {
   row: ProductRow;
   record: Readonly<Record<string, unknown>>;
 }
 
-/** What products can be ordered by; `received` is the order in which they were first heard of. */
+/** Orders of products; `received` is the order of their first notifications. */
 export const productOrders = [
   'received',
   'ContentDate/Start',
@@ -55,97 +55,100 @@ export const productOrders = [
 ] as const;
 export type ProductOrder = (typeof productOrders)[number];
 
-/** The order of a query that names none. */
+/** Default order. */
 export function defaultOrderOf(entity: Entity): { by: ProductOrder; direction: Direction } {
   return { by: entity === 'Products' ? 'received' : 'DeletionDate', direction: 'desc' };
 }
 
-/** Where a page ended: the value it was ordered by (null counts as the smallest) and the position. */
+/** End of a page: the value of its order (null counts as the smallest) and the position. */
 export interface ProductKey {
   value: number | null;
   position: number;
 }
 
 export interface ProductQuery {
-  /** `Products` are those alive, `DeletedProducts` the tombstones. */
+  /** `Products` for those alive, `DeletedProducts` for tombstones. */
   entity: Entity;
-  /** Must have passed the check for the entity; null for all. */
+  /** Already checked for the entity; null for all. */
   filter: FilterTree | null;
-  /** Only products whose first notification was received within [fromUs, untilUs). An absent end is open. */
+  /** Limits products to those first received in [fromUs, untilUs). An absent bound is open. */
   received?: { fromUs?: number | undefined; untilUs?: number | undefined } | undefined;
-  /** `defaultOrderOf` the entity unless told. Ties by position. */
+  /** `defaultOrderOf` the entity by default; ties by position. */
   order?: { by: ProductOrder; direction: Direction } | undefined;
-  /** Only what comes after this key in the order. */
+  /** Only products after this key, in the order. */
   after?: ProductKey | undefined;
-  /** Passed over before the first. */
+  /** Number of products to skip. */
   skip?: number | undefined;
   limit?: number | undefined;
-  /** False: records are not read, and come empty. */
+  /** False: records are not read and are empty. */
   records?: boolean | undefined;
 }
 
-/** How a query is answered, for the curious. */
+/** Explanation of how a query is executed. */
 export interface QueryExplanation {
-  /** What narrows the search: the index and the part of the filter it answers; null for a walk. */
+  /** Index that narrows the search, and the part of the filter it answers; null for a full scan. */
   narrowedBy: string | null;
-  /** The conditions that columns answer, and those for which records must be read; as filter texts. */
+  /** Conditions answered by columns, and those that need the records, as filter expressions. */
   byColumns: string[];
   byRecords: string[];
-  /** The steps of SQLite's plan. */
+  /** Steps of the SQLite query plan. */
   plan: string[];
 }
 
-/** How far the index has got. */
+/** Progress of the index. */
 export interface IndexState {
-  /** The position of the log that is indexed; 0 where the index was made from another log. */
+  /** Last indexed position of the log; 0 if the index was built from another log. */
   indexedPosition: number;
-  /** The log's last position. */
+  /** Last position of the log. */
   lastPosition: number;
   products: number;
   tombstones: number;
-  /** Notifications that could not be indexed; they are in the log all the same. */
+  /** Notifications that could not be indexed. They are still in the log. */
   skipped: number;
 }
 
 /**
- * The products, to be asked. None of these calls ever delays the intake or the indexing. All reject with
- * `unavailable` when the index cannot be read, and with `cancelled` soon after the signal is aborted.
+ * Queries of the product index. No call delays the intake or the indexing. All reject with `unavailable` when the
+ * index cannot be read, and with `cancelled` soon after the signal is aborted.
  */
 export interface Products {
-  /** Streams what matches, page by page. Rejects with `invalid` for an order that the entity lacks. */
+  /** Streams matching products, page by page. Rejects with `invalid` for an order that the entity lacks. */
   find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
   count(
     query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
     signal?: AbortSignal,
   ): Promise<number>;
-  /** The key of a row that `find` gave, to go on from there. */
+  /** Returns the key of a row from `find`, to continue after it. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;
   indexState(): Promise<IndexState>;
-  /** The position of the log that is indexed, as `indexState` has it, without counting anything. */
+  /** Returns `indexedPosition` of `indexState` without counting rows. */
   indexedPosition(): Promise<number>;
-  /** What pushes told of products, as far as it is indexed; at most 1,000 ids, in any order. */
+  /** Returns the indexed pushes of products, in any order; at most 1,000 ids. */
   pushedEvents(options: {
     subscription: string;
     productIds: readonly string[];
   }): Promise<PushedEvent[]>;
-  /** Of what was received within [sinceUs, untilUs); by subscription, null for paths without a name. */
+  /**
+   * Returns the delays of notifications received in [sinceUs, untilUs), by subscription; null for paths without a
+   * name.
+   */
   delays(
     options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
     signal?: AbortSignal,
   ): Promise<SubscriptionDelays[]>;
 }
 
-/** What one push told. */
+/** An event as reported by one push. */
 export interface PushedEvent {
   position: number;
-  /** As it was asked for; its case does not matter. */
+  /** As in the query; case does not matter. */
   productId: string;
   /** In lower case. */
   event: string;
-  /** PublicationDate, ModificationDate or DeletionDate of its record, as its event says; null without one. */
+  /** PublicationDate, ModificationDate or DeletionDate of the record, according to the event; null without one. */
   eventUs: number | null;
-  /** The record's ModificationDate, or null. */
+  /** ModificationDate of the record, or null. */
   stateUs: number | null;
   notificationUs: number | null;
   receivedUs: number;
@@ -160,13 +163,13 @@ export interface DelayPercentiles {
   maxMs: number;
 }
 
-/** How late things are; null where nothing is known. */
+/** Delays of a subscription; null when not known. */
 export interface SubscriptionDelays {
   subscription: string | null;
-  /** From the end of sensing to PublicationDate, of created products; recovered ones count, too. */
+  /** From the end of sensing to PublicationDate, for created products, including recovered ones. */
   sensingToPublication: DelayPercentiles | null;
-  /** From PublicationDate to NotificationDate, of pushes of created products. */
+  /** From PublicationDate to NotificationDate, for pushes of created products. */
   publicationToNotification: DelayPercentiles | null;
-  /** From NotificationDate to the receipt, of all pushes. */
+  /** From NotificationDate to receipt, for all pushes. */
   notificationToReceipt: DelayPercentiles | null;
 }

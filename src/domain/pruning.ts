@@ -1,101 +1,101 @@
-/** Removing what is old from the log, so that it can be kept for years. Times are microseconds since 1970, UTC. */
+/** Pruning: removal of old notifications from the log, to limit its size. Times are microseconds since 1970, UTC. */
 import { hourUs } from './completeness.ts';
 
-/** How far the log was pruned. */
+/** Extent of the pruning so far. */
 export interface PruneHorizon {
-  /** Notifications up to this position are gone, but for those that came again later. */
+  /** Notifications up to this position are removed, except those received again later. */
   position: number;
-  /** Of what was received before this moment, nothing may be said to be missing. */
+  /** Events received before this time are never reported as missing. */
   receivedBeforeUs: number;
   prunedAtUs: number;
 }
 
-/** A clock of ours that was behind that of the catalogue by no more dates a push before its event. */
+/** Tolerated lag of our clock: one slower than the catalogue's dates a push before its event. */
 const clockToleranceUs = hourUs / 12;
 
 /**
- * The first whole hour of events of which all that was received is still in the log: an event is received after
- * its date. 0 for a log that was never pruned.
+ * Returns the start of the first hour of events without pruned notifications, as an event is received after its date.
+ * Returns 0 for a log that was never pruned.
  */
 export function unprunedSinceUs(horizon: PruneHorizon | null): number {
   if (horizon === null) return 0;
   return Math.ceil((horizon.receivedBeforeUs + clockToleranceUs) / hourUs) * hourUs;
 }
 
-/** What is to be kept; null for no bound. What fails either is removed, the oldest first. */
+/** Limits of the log; null for no limit. Notifications beyond either limit are removed, oldest first. */
 export interface Retention {
   ageUs: number | null;
-  /** Of the log's file, without its free pages. */
+  /** Size of the log file without its free pages. */
   bytes: number | null;
 }
 
-/** What reads the log and has not read all of it, or what still refers to it: pruning goes no further. */
+/** A reader that has not read the whole log, or data that still refers to it. Pruning stops there. */
 export interface PruneBlocker {
-  /** For people: `sink orders`, `reader downloads`, `summaries`, `product index`. */
+  /** Readable name: `sink orders`, `reader downloads`, `summaries`, `product index`. */
   name: string;
-  /** What it has finished; pruning may go up to here. */
+  /** Last position it has finished; pruning may continue up to here. */
   position: number;
   /**
-   * `cursor` and `index` are places of readers, which move on as they read. The others are left over behind them:
-   * what waits for a sink, or was refused by it; a replay; summaries that are not written yet.
+   * `cursor` and `index` are positions of readers, which advance as they read. The others are pending data: waiting
+   * items of a sink, its dead letters, a replay, or unfinished summary jobs.
    */
   kind: 'cursor' | 'index' | 'waiting' | 'dead-letters' | 'replay' | 'summary-jobs';
-  /** The name without words: of the cursor, or of the sink. */
+  /** Bare name of the reader or sink. */
   key: string;
-  /** Since when it stands there; null where that is not known. */
+  /** Time since which it has been at this position; null when not known. */
   sinceUs: number | null;
 }
 
-/** What the log takes up on the disk. */
+/** Disk space used by the log. */
 export interface LogSize {
-  /** The database file without its free pages, the write-ahead log not counted. */
+  /** Database file without its free pages and without the write-ahead log. */
   usedBytes: number;
-  /** Pages in the file that hold nothing. */
+  /** Free pages in the file. */
   freeBytes: number;
-  /** The write-ahead log beside it. */
+  /** Write-ahead log. */
   walBytes: number;
-  /** 0 in an empty log. */
+  /** 0 for an empty log. */
   firstPosition: number;
   lastPosition: number;
-  /** When the first notification of the log was received; null in an empty one. */
+  /** Time of receipt of the first notification; null for an empty log. */
   firstReceivedAtUs: number | null;
 }
 
-/** What pruning would remove now; estimated where notifications did not come in the order of their times. */
+/** Data that pruning would remove now, estimated if notifications are not in the order of their times. */
 export interface Prunable {
   notifications: number;
-  /** When the first was received, and when the first that stays was; null where nothing goes. */
+  /** Times of receipt of the first removed and the first remaining notification; null if nothing is removed. */
   fromUs: number | null;
   untilUs: number | null;
-  /** About what they take up. */
+  /** Approximate size. */
   bytes: number;
-  /** Quarantine entries that go along. */
+  /** Quarantine entries removed with them. */
   quarantined: number;
-  /** What keeps back more, that which is furthest behind first; none where all that is to go may go. */
+  /** Blockers of further pruning, the one with the largest backlog first; empty if nothing is blocked. */
   heldBy: PruneBlocker[];
 }
 
 export interface PruneRequest {
   keep: Retention;
-  /** Also entries of the quarantine that are still held. */
+  /** Also removes quarantine entries that were not released. */
   withQuarantined: boolean;
-  /** The part of the file that may stay free for what comes next, 0 to 1. */
+  /** Share of the file that may remain free for future notifications, 0 to 1. */
   freeShare: number;
   nowUs: number;
 }
 
-/** The questions, which never wait for intake. All reject with `unavailable`. */
+/** Read access, which never waits for the intake. All calls reject with `unavailable`. */
 export interface PruningReader {
   pruneHorizon(): Promise<PruneHorizon | null>;
-  /** In no order. */
+  /** Returns the blockers, in no order. */
   pruneBlockers(): Promise<PruneBlocker[]>;
   logSize(): Promise<LogSize>;
   prunable(request: PruneRequest): Promise<Prunable>;
 }
 
 /**
- * What goes, in this order: notifications with their bodies, entries of the quarantine, jobs and texts of summaries
- * whose notifications are gone; at last the space is given back.
+ * Phases of pruning, in this order: notifications with their bodies; quarantine entries; jobs and texts of summaries
+ * of removed notifications; return of free space to the file system.
  */
 export const prunePhases = [
   'notifications',
@@ -106,28 +106,28 @@ export const prunePhases = [
 ] as const;
 export type PrunePhase = (typeof prunePhases)[number];
 
-/** What came of one short transaction. */
+/** Result of one short transaction. */
 export interface PruneStep {
-  /** Rows, but for `space`: there, bytes. */
+  /** Number of rows; for `space`, of bytes. */
   removed: number;
-  /** What the next step of the phase takes as `after`; null when the phase is over. */
+  /** `after` of the next step of the phase; null when the phase is complete. */
   next: number | null;
 }
 
-/** The changes. All reject with `unavailable`. */
+/** Write access. All calls reject with `unavailable`. */
 export interface Pruning extends PruningReader {
   /**
-   * One step of a phase, on disk when it resolves: a transaction of some 25 ms, so that intake hardly waits. It may
-   * be repeated, left out, or done by two programs at once. The horizon moves along with what it removes. Neither
-   * the newest notification goes, nor one that a holder has not finished, nor the one at which it stands.
+   * Runs one step of a phase, on disk when it resolves: a transaction of about 25 ms, so that it hardly delays the
+   * intake. A step may be repeated, skipped, or run by two processes at once. Moves the horizon with what it removes.
+   * Never removes the newest notification, one that a blocker has not finished, or the one at its position.
    */
   pruneStep(options: {
     phase: PrunePhase;
     request: PruneRequest;
     after: number;
   }): Promise<PruneStep>;
-  /** Takes the write-ahead log into the file, and cuts both, as far as nobody reads them. */
+  /** Writes the write-ahead log to the database file and truncates both, as far as no transaction reads them. */
   checkpoint(): Promise<void>;
-  /** Gives up the place of a reader; false where there is none of this name. */
+  /** Removes the cursor of a reader; resolves with false if there is none of this name. */
   removeReader(key: string): Promise<boolean>;
 }

@@ -1,71 +1,71 @@
 /**
- * Sinks: where notifications are delivered to programs of the user's.
+ * Sinks: programs of the user to which notifications are delivered.
  *
- * Words: each sink is a reader of the log with its own cursor (`sink:<name>`). A notification that it wants
- * becomes an *item*, which waits until the sink has taken it; one that the sink refuses for good is a *dead
- * letter*. A *replay* delivers a part of the log once more. All times are microseconds since 1970, UTC.
+ * Terms: each sink is a reader of the log with its own cursor (`sink:<name>`). A notification that matches the rules
+ * of the sink becomes an *item*, which waits until the sink acknowledges it. An item that is refused permanently is a
+ * *dead letter*. A *replay* delivers a part of the log again. All times are microseconds since 1970, UTC.
  */
 
 import { AppError } from './app-error.ts';
 import { shortDateUs } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
 
-/** The form of a sink's name; also part of its reader's name. */
+/** Form of a sink name, which is also part of its reader name. */
 export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
- * Items of one sink that may wait, in all, besides dead letters that are tried again; replays are read for half of
- * them at most. Beyond that the log itself is the queue.
+ * Maximum number of waiting items of one sink, not counting retried dead letters; replays fill at most half of it.
+ * Beyond this limit the log itself is the queue.
  */
 export const sinkWaitingMax = 1_000;
 
-/** Longest delay before the retry of an item, before jitter of a quarter. */
+/** Maximum delay before the retry of an item, before jitter of a quarter. */
 export const sinkRetryDelayMaxMs = 3_600_000;
 
-/** Longest `Retry-After` that is obeyed: a sink that asks for a longer delay is tried after this one. */
+/** Maximum `Retry-After` that is honoured; a longer delay is reduced to it. */
 export const sinkRetryAfterMaxMs = 3_600_000;
 
 /**
- * Longest delay that the two give. An item that is due later was dated by a clock that ran ahead, and is due now;
- * `nextAttemptAtUs` must stay below.
+ * Maximum delay resulting from both; `nextAttemptAtUs` must stay below it. An item due later was dated by a clock
+ * that ran ahead, and is due now.
  */
 export const sinkWaitMaxUs = (1.25 * sinkRetryDelayMaxMs + sinkRetryAfterMaxMs) * 1_000;
 
 export const sinkReader = (sink: string) => `sink:${sink}`;
 
-/** What a sink is given, and how, whatever its kind. */
+/** Rules of a sink of any kind. */
 export interface SinkRules {
   name: string;
-  /** Subscriptions whose notifications it wants; all where there are none named. */
+  /** Subscriptions whose notifications it receives; empty for all. */
   subscriptions: readonly string[];
-  /** Any of these; all where there are none named. */
+  /** Events it receives; empty for all. */
   events: readonly SubscriptionEvent[];
   /** A `$filter` expression of `Products` that the record must match; blank for every product. */
   filter: string;
-  /** Where a sink that is new begins: with what comes from now on, or with the whole log. */
+  /** Start of a new sink: with future notifications, or with the whole log. */
   startAt: 'now' | 'start';
-  /** How many deliveries may be open at a time. */
+  /** Maximum number of concurrent deliveries. */
   concurrency: number;
-  /** For one attempt. */
+  /** Timeout of one attempt. */
   timeoutMs: number;
-  /** Refusals of one item until it is a dead letter. */
+  /** Number of refusals after which an item becomes a dead letter. */
   attemptsMax: number;
 }
 
-/** A notification that waits for a sink, or was refused. */
+/** A notification that waits for a sink, or that the sink refused. */
 export interface SinkItem {
   id: number;
   sink: string;
-  /** Its notification in the log. */
+  /** Position of the notification in the log. */
   position: number;
   productId: string;
-  /** The replay it belongs to; null for what is handed over as it comes. */
+  /** Replay that it belongs to; null for live delivery. */
   replayId: number | null;
   state: 'waiting' | 'dead';
   /** Refusals so far. */
   attempts: number;
   dueAtUs: number;
-  /** Why the last attempt failed; null before the first. */
+  /** Error of the last attempt; null before the first. */
   error: string | null;
   queuedAtUs: number;
 }
@@ -74,20 +74,20 @@ export interface SinkItem {
 export interface Replay {
   id: number;
   sink: string;
-  /** A `$filter` expression; blank for all that the sink wants. */
+  /** A `$filter` expression; blank for everything the sink receives. */
   filter: string;
-  /** Times of receipt: since (included), until (excluded); null for no bound. */
+  /** Times of receipt: since (inclusive), until (exclusive); null for no bound. */
   sinceUs: number | null;
   untilUs: number | null;
-  /** The last position that was looked at, and the one to end with. */
+  /** Last position processed, and the last one to process. */
   position: number;
   lastPosition: number;
   requestedAtUs: number;
-  /** Null until all of it has been queued. */
+  /** Null until everything is queued. */
   endedAtUs: number | null;
 }
 
-/** `lastPosition`: of the last notification that is to be handed over again. */
+/** `lastPosition` is the last position to deliver again. */
 export type ReplayRequest = Pick<
   Replay,
   'sink' | 'filter' | 'sinceUs' | 'untilUs' | 'lastPosition'
@@ -97,62 +97,66 @@ export interface SinkCounts {
   sink: string;
   waiting: number;
   dead: number;
-  /** When the oldest waiting item was queued; null when none waits. */
+  /** Time at which the oldest waiting item was queued; null when none waits. */
   oldestQueuedAtUs: number | null;
-  /** The same without replays, which wait behind what is new. */
+  /** The same without replays, which have lower priority. */
   oldestLiveQueuedAtUs: number | null;
-  /** Why the item that was tried last failed; null when none has failed. */
+  /** Error of the last attempt, if it failed; null when none has failed. */
   error: string | null;
 }
 
-/** What a sink has acknowledged, replays included. */
+/** Acknowledged deliveries of a sink, including replays. */
 export interface SinkDeliveries {
   sink: string;
   delivered: number;
   lastAtUs: number;
 }
 
-/** The questions. All reject with `unavailable`. */
+/** Read access. All calls reject with `unavailable`. */
 export interface SinkReader {
   /**
-   * Waiting items that are due: replayed ones that a live one of their product waits for, then live ones, then
-   * the other replayed ones, each as queued. Never one with an earlier waiting item of the same product, of
-   * whatever stream (the live one, or a replay), so that order is kept.
+   * Returns waiting items that are due: first replayed items that block a live item of the same product, then live
+   * items, then the other replayed ones, each in the order of queuing. Skips an item while an earlier one of the same
+   * product waits, live or of any replay, to keep the order per product.
    */
   due(options: { sink: string; nowUs: number; limit: number }): Promise<SinkItem[]>;
   /**
-   * When the next waiting item becomes due, of those that `due` may give: one that must wait for another one of
-   * its product does not count. Null when none waits. May lie in the past: what is on its way still waits.
+   * Returns the time at which the next waiting item becomes due, ignoring items that wait for another one of their
+   * product; null when none waits. May be in the past, because items in delivery still count as waiting.
    */
   nextDueAtUs(sink: string): Promise<number | null>;
-  /** Newest first, page by page: in the order of queuing, which neither a clock nor a retry changes. */
+  /**
+   * Streams items, newest first by the time of queuing, page by page. Neither clock changes nor retries affect the
+   * order.
+   */
   items(options: {
     sink?: string | undefined;
     state: SinkItem['state'];
     limit?: number | undefined;
   }): AsyncIterable<SinkItem>;
-  /** By name; only sinks that have or had items, cursors or replays. */
+  /** Returns counts by sink name, for sinks that have or had items, cursors or replays. */
   counts(): Promise<SinkCounts[]>;
-  /** By name; only sinks that have acknowledged something. */
+  /** Returns deliveries by sink name, for sinks that acknowledged any. */
   deliveries(): Promise<SinkDeliveries[]>;
   /**
-   * A replay that has the same filter, covers the window, reaches `lastPosition`, and is not all handed over; null
-   * where there is none. `7d` asked for twice is the same, though its window begins a little later.
+   * Returns an unfinished replay with the same filter that covers the window and reaches `lastPosition`; null if
+   * there is none. Repeating a request for `7d` finds the same replay, although its window starts a little later.
    */
   sameReplay(request: ReplayRequest): Promise<Replay | null>;
-  /** Newest first; those not ended only, unless `all`. */
+  /** Returns replays, newest first; unfinished ones only unless `all`. */
   replays(options: { sink?: string | undefined; all: boolean }): Promise<Replay[]>;
 }
 
-/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
+/** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
 export interface Sinks extends SinkReader {
   /**
-   * Adds items and moves what they were read with: the sink's cursor, or the replay's position (which ends it
-   * when it reaches its last). Nothing happens, and it resolves with false, when that stands elsewhere than
-   * at `after`: another program has moved it, or the replay has ended. Rejects with `invalid` for items from
-   * outside (after, upTo]. A sink without a cursor is new, and stands at 0: one that begins with what comes
-   * from now on is told so by `after` 0, `upTo` the log's last position and no items, once, before all else;
-   * from then on it has a cursor, even one that stands at 0. The bound on waiting items is the caller's.
+   * Adds items and advances the position they were read from: the sink's cursor, or the position of
+   * a replay, which ends at its last one. Resolves with false, changing nothing, when that position
+   * is not `after`: another process has advanced it, or the replay has ended. Rejects with
+   * `invalid` for items outside (after, upTo]. A sink without a cursor is new, and its position is
+   * 0. To start it with future notifications, call this once first, with `after` 0, `upTo` the last
+   * position of the log, and no items; then it has a cursor, even at position 0. The caller limits
+   * the number of waiting items.
    */
   enqueue(options: {
     sink: string;
@@ -163,9 +167,9 @@ export interface Sinks extends SinkReader {
     atUs: number;
   }): Promise<boolean>;
   /**
-   * Writes the result of items. An acknowledged item is removed, and counts as delivered at `deliveredAtUs`; without that
-   * time it is removed only, because the sink does not want it any more. `counts` adds to the attempts, as `dead` does. An item
-   * that is gone, or a dead letter that would fail once more, is passed over.
+   * Records results of delivery attempts. Removes an acknowledged item and counts it as delivered at `deliveredAtUs`;
+   * without that time it is only removed, because it no longer matches the rules of the sink. `counts` and `dead`
+   * increase the attempts. Ignores items that are gone, and dead letters that would fail again.
    */
   settle(
     results: readonly (
@@ -181,13 +185,13 @@ export interface Sinks extends SinkReader {
     )[],
   ): Promise<void>;
   /**
-   * Sets dead letters to wait again, without attempts: they count as queued now, but go before what was queued
-   * after them. Resolves with how many. Where they are thousands, it takes several transactions.
+   * Requeues dead letters with no attempts. They count as queued now, but are delivered before items queued after
+   * them. Resolves with their number. Thousands of them take several transactions.
    */
   retry(options: { sink: string; ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
   /**
-   * Forgets dead letters or waiting items: those named, or all. With all that wait, replays that have not ended are
-   * ended where they stand. Resolves with how many items. Where they are thousands, it takes several transactions.
+   * Drops dead letters or waiting items: the given ones, or all. Dropping all waiting items also ends unfinished
+   * replays. Resolves with the number of items. Thousands of them take several transactions.
    */
   drop(options: {
     sink: string;
@@ -196,8 +200,8 @@ export interface Sinks extends SinkReader {
     nowUs: number;
   }): Promise<number>;
   /**
-   * A replay of which nothing is to be looked at has ended already. Rejects with `conflict` where `sameReplay` finds
-   * one: of two programs that ask at once, one adds it.
+   * Adds a replay; one with nothing to process is already ended. Rejects with `conflict` when `sameReplay` finds one,
+   * so that of two concurrent requests only one is added.
    */
   addReplay(
     replay: Omit<Replay, 'id' | 'position' | 'endedAtUs'> & { afterPosition: number },
@@ -207,7 +211,10 @@ export interface Sinks extends SinkReader {
 export function unfinishedReplay({ id, sink, requestedAtUs }: Replay): AppError {
   return new AppError(
     'conflict',
-    `Replay ${id}, asked for at ${shortDateUs(requestedAtUs)} (UTC), hands the same over to ${sink}, and has not finished.`,
-    { advice: 'It goes on by itself while the receiver runs: `earshot sinks list`.' },
+    `Replay ${id} to ${sink} (requested ${shortDateUs(requestedAtUs)} UTC) already covers this request and has not finished.`,
+    {
+      advice:
+        'It continues while the receiver runs. To see its progress, run `earshot sinks list`.',
+    },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The status of a receiver, as one document: `earshot status`, `/api/status` and the metrics show it. Times are
- * microseconds since 1970, UTC; null is not known, or there is none.
+ * The status of a receiver as one document, shown by `earshot status`, `/api/status` and the metrics. Times are
+ * microseconds since 1970, UTC. Null: not known, or none.
  */
 import { z } from 'zod';
 import { type Alert, alertKinds, alertSeverities } from './alerts.ts';
@@ -14,7 +14,7 @@ import {
 import { toJson } from './json-rows.ts';
 import { summaryRuleKinds } from './summaries.ts';
 
-/** Parts that are shown and evaluated on their own, in the order of showing. */
+/** Parts that are evaluated and shown separately, in this order. */
 export const statusParts = [
   'receiver',
   'log',
@@ -31,7 +31,7 @@ export const statusParts = [
 
 export type StatusPart = (typeof statusParts)[number];
 
-/** `unused` is a part that is turned off, or that there is nothing to say of: nothing is wrong with it. */
+/** Levels of a part. `unused`: turned off, or nothing to report; not a problem. */
 export const statusLevels = ['well', 'unused', 'warning', 'critical'] as const;
 
 const count = z.int().min(0);
@@ -48,84 +48,88 @@ const part = z.enum(statusParts);
 
 const partStatus = z.object({
   part,
-  level: z.enum(statusLevels).describe('`unused`: turned off, or nothing to say.'),
+  level: z.enum(statusLevels).describe('`unused`: turned off, or nothing to report.'),
   text: z.string(),
-  nextStep: reason.describe('What to do; null where there is nothing to do.'),
+  nextStep: reason.describe('Next step; null if none is needed.'),
 });
 
 const receiver = z.object({
   startedAtUs: momentUs,
-  pid: z.int().positive().nullable().describe('Process id of the receiver; null when not known.'),
-  refusing: reason.describe('Why notifications cannot be taken; null when they can.'),
+  pid: z.int().positive().nullable().describe('Process id of the receiver; null if not known.'),
+  refusing: reason.describe('Why notifications are refused; null while they are accepted.'),
   queue: z
     .object({ bytes, bytesMax: bytes })
     .nullable()
-    .describe('Bodies that wait for their commit; beyond bytesMax senders get 503.'),
+    .describe('Bodies waiting for their commit. Above bytesMax, pushes are answered with 503.'),
 });
 
 const log = z.object({
-  usedBytes: bytes.describe('The database file without its free pages.'),
-  freeBytes: bytes.describe('Free pages in it, which are used before it grows.'),
-  walBytes: bytes.describe('The write-ahead log beside it.'),
+  usedBytes: bytes.describe('Database file without its free pages.'),
+  freeBytes: bytes.describe('Free pages of the file, which are used before it grows.'),
+  walBytes: bytes.describe('Write-ahead log.'),
   firstPosition: count,
   lastPosition: count,
-  indexBytes: bytes.describe('The product index; 0 without one.'),
-  quarantined: count.describe('Bodies that are held.'),
+  indexBytes: bytes.describe('Product index; 0 without one.'),
+  quarantined: count.describe('Quarantined bodies that were not released.'),
   firstReceivedAtUs: momentUs,
-  lastReceivedAtUs: momentUs.describe('The last delivery, one that was known already included.'),
+  lastReceivedAtUs: momentUs.describe('Last push, including duplicates.'),
   pruned: z
     .object({ position: count, receivedBeforeUs: timeUs, prunedAtUs: timeUs })
     .nullable()
-    .describe('How far the log was pruned; null when it never was.'),
+    .describe('Extent of the pruning; null if the log was never pruned.'),
 });
 
 const subscription = z.object({
   name: z.string(),
   state: z.enum(['running', 'paused', 'unfinished', 'absent']),
-  /** Paused by the user's own command, or configured so. */
+  /** Paused by a command of the user, or in the desired state. */
   pausedOnPurpose: z.boolean(),
   lastDeliveryAtUs: momentUs,
   // Specification, Limits.
-  pausesAtUs: momentUs.describe('When the catalogue pauses it, if nothing comes until then.'),
-  cancelsAtUs: momentUs.describe('When the catalogue deletes it, if nothing comes until then.'),
+  pausesAtUs: momentUs.describe('When the catalogue pauses it, unless a push is accepted before.'),
+  cancelsAtUs: momentUs.describe(
+    'When the catalogue deletes it, unless a push is accepted before.',
+  ),
 });
 
 const certificate = z.object({
-  notAfterUs: momentUs.describe('Null while the first certificate is tried for.'),
+  notAfterUs: momentUs.describe('Null until the first certificate is issued.'),
   lifetimeUs: z.number().nullable(),
-  lastAttemptAtUs: momentUs.describe('The last renewal; null with files of your own.'),
+  lastAttemptAtUs: momentUs.describe(
+    'Last renewal attempt; null for certificate files of your own.',
+  ),
   lastSuccessAtUs: momentUs,
-  lastFailure: reason.describe('Why the last renewal failed; null when it did not.'),
+  lastFailure: reason.describe('Why the last renewal failed; null if it succeeded.'),
 });
 
 const reader = z.object({
   name: z.string(),
-  /** A part of earshot, or a command of the user's. */
+  /** A part of earshot, or a command of the user (`tail`). */
   of: z.enum(['index', 'summaries', 'sink', 'tail']),
   position: count,
-  behind: count.describe('Positions of the log that it has yet to read.'),
-  unreadSinceUs: momentUs.describe('When the first of them was received.'),
+  behind: count.describe('Positions of the log not read yet.'),
+  unreadSinceUs: momentUs.describe('Time of receipt of the first of them.'),
 });
 
 const sink = z.object({
   name: z.string(),
-  isSetUp: z.boolean().nullable().describe('Whether earshot.config.ts has it.'),
+  isSetUp: z.boolean().nullable().describe('True if earshot.config.ts defines it.'),
   waiting: count,
   dead: count,
-  lastError: reason.describe('Why the item that was tried last failed.'),
-  fault: reason.describe('Why nothing can be handed over to it; null when it can.'),
+  lastError: reason.describe('Error of the last delivery; null if it succeeded.'),
+  fault: reason.describe('Why nothing can be delivered to it; null if deliveries are possible.'),
   oldestWaitingAtUs: momentUs,
-  oldestLiveWaitingAtUs: momentUs.describe('The same without replays.'),
+  oldestLiveWaitingAtUs: momentUs.describe('The same without replayed items.'),
 });
 
 const summaries = z.object({
-  /** Of the rules of all subscriptions: `each` where any asks for it. */
+  /** Combined mode of all subscriptions: `each` if any has it. */
   mode: z.enum(summaryRuleKinds),
   waiting: count,
   failed: count,
-  requests: count.describe('Asked of the inference service in the last 24 hours.'),
-  tokens: count.describe('Spent in the last 24 hours.'),
-  /** May lie in the past. */
+  requests: count.describe('Requests to the inference service in the last 24 hours.'),
+  tokens: count.describe('Tokens used in the last 24 hours.'),
+  /** May be in the past. */
   nextDueAtUs: momentUs,
 });
 
@@ -149,21 +153,25 @@ const alert = z.object({
   raisedAtUs: timeUs,
 });
 
-/** The document; `toStatusJson` writes it. */
+/** The status document, written by `toStatusJson`. */
 export const statusSchema = z.object({
-  atUs: timeUs.describe('When it was gathered: at most some seconds ago.'),
+  atUs: timeUs.describe('Time of the status: at most a few seconds ago.'),
   version: z.string(),
-  well: z.boolean().describe('Whether no part is at level warning or critical.'),
-  parts: z.array(partStatus).describe('How each part stands, in words.'),
+  well: z.boolean().describe('True if no part has the level warning or critical.'),
+  parts: z.array(partStatus).describe('Level and text of each part.'),
   failures: z
     .array(z.object({ part, reason: z.string() }))
-    .describe('Parts that could not be looked at. Their fields are null or empty.'),
+    .describe('Parts that could not be checked. Their fields are null or empty.'),
   receiver: receiver.nullable(),
   log: log.nullable(),
   subscriptions: z.array(subscription),
-  behindProxy: z.boolean().describe('Whether a proxy speaks HTTPS, and has the certificate.'),
-  certificate: certificate.nullable().describe('Null behind a proxy, and before the first.'),
-  coverage: z.array(z.object(coverageSummaryFields)).describe('Of the last seven days.'),
+  behindProxy: z
+    .boolean()
+    .describe('True if a reverse proxy terminates HTTPS and has the certificate.'),
+  certificate: certificate
+    .nullable()
+    .describe('Null behind a proxy, and before the first certificate.'),
+  coverage: z.array(z.object(coverageSummaryFields)).describe('Coverage of the last seven days.'),
   comparison: comparisonFields,
   readers: z.array(reader),
   sinks: z.array(sink),
@@ -171,13 +179,13 @@ export const statusSchema = z.object({
   disk: z
     .object({ freeBytes: bytes, totalBytes: bytes, reserveBytes: bytes })
     .nullable()
-    .describe('With less than reserveBytes free, notifications are refused.'),
+    .describe('Notifications are refused when less than reserveBytes is free.'),
   backups: z
-    // `everyHours` is null where none are made automatically.
+    // `everyHours` is null if automatic backups are off.
     .object({ made: run.nullable(), failed: run.nullable(), everyHours: z.number().nullable() })
     .nullable()
-    .describe('The last one that was made, and the last that failed.'),
-  alerts: z.array(alert).describe('Those that last, newest first.'),
+    .describe('Last successful and last failed backup.'),
+  alerts: z.array(alert).describe('Active alerts, newest first.'),
 });
 
 type StatusDocument = z.infer<typeof statusSchema>;
@@ -191,26 +199,26 @@ export type ReaderStatus = z.infer<typeof reader>;
 export type SinkStatus = z.infer<typeof sink>;
 export type SummaryStatus = z.infer<typeof summaries>;
 
-/** The document without what follows from it. `receiver` is null where none serves: the store was read alone. */
+/** The document without derived fields. `receiver` is null when no receiver runs: only the store was read. */
 export interface StatusFacts
   extends Omit<StatusDocument, 'well' | 'parts' | 'coverage' | 'comparison' | 'alerts'> {
   /** Why the current `earshot.config.ts` is rejected; null or absent when it is in effect. */
   rejectedConfig?: string | null;
-  /** Of the last seven days. */
+  /** Coverage of the last seven days. */
   coverage: readonly CoverageSummary[];
   /** Why hours are not compared automatically; null when they are. */
   comparisonOff: string | null;
-  /** Active ones. */
+  /** Active alerts. */
   alerts: readonly Alert[];
 }
 
-/** The facts and their evaluation. */
+/** Facts and their evaluation. */
 export interface Status extends StatusFacts {
-  /** One for each of `statusParts`, in that order. */
+  /** One per part, in the order of `statusParts`. */
   parts: readonly PartStatus[];
 }
 
-/** Times ISO 8601 UTC; null is not known, or there is none. */
+/** Converts a status to JSON, with times as ISO 8601 UTC. */
 export function toStatusJson(status: Status) {
   const { parts, coverage, comparisonOff, alerts } = status;
   return toJson(statusSchema, {
@@ -223,7 +231,7 @@ export function toStatusJson(status: Status) {
   });
 }
 
-/** True when no part has a problem. */
+/** Returns true when no part has a problem. */
 export function isWell({ parts }: Pick<Status, 'parts'>): boolean {
   return parts.every(({ level }) => level === 'well' || level === 'unused');
 }

@@ -1,10 +1,10 @@
-/** The one small reader of the log that everything shares that works through it in order. */
+/** Reading the log in order, shared by all its readers. */
 import type { NotificationLog, NotificationQuery, NotificationRow } from './ports.ts';
 
 /**
- * Streams the rows after a position, oldest first, and goes on as new ones arrive. `wait` is called
- * when the end is reached and resolves when it is worth looking again; the stream ends when the
- * signal is aborted. No row is left out: positions become visible in their order.
+ * Streams the rows after a position, oldest first, and continues as new ones arrive. Calls `wait` at the end of the
+ * log; it resolves when the log should be read again. Ends when the signal is aborted. Skips no row: positions become
+ * visible in order.
  */
 export async function* followLog(options: {
   log: Pick<NotificationLog, 'find' | 'lastPosition'>;
@@ -16,7 +16,7 @@ export async function* followLog(options: {
   const { log, query, signal } = options;
   let { afterPosition } = options;
   while (!signal.aborted) {
-    // The end is fixed before each round: rows that do not match are passed once, not in each round.
+    // The end is fixed before each round, so that rows that do not match are read only once.
     const lastPosition = await log.lastPosition();
     if (lastPosition > afterPosition) {
       const bounds = { afterPosition, beforePosition: lastPosition + 1 };
@@ -31,8 +31,8 @@ export async function* followLog(options: {
 }
 
 /**
- * Arrays of `size` elements, the last one shorter, none empty; in their order. No more than one batch is read
- * ahead. Rejects as the stream does, and then keeps back what it had gathered.
+ * Groups a stream into arrays of `size` elements, in order. The last one may be shorter; none is empty. Reads at most
+ * one batch ahead. Rejects when the stream does, and drops the incomplete batch.
  */
 export async function* batches<Element>(
   stream: AsyncIterable<Element>,
@@ -48,12 +48,12 @@ export async function* batches<Element>(
   if (batch.length > 0) yield batch;
 }
 
-/** The notification at a position; null when the log does not have it. */
+/** Returns the notification at a position; null when the log does not contain it. */
 export function notificationAt(log: Pick<NotificationLog, 'find'>, position: number) {
   return firstOf(log, { afterPosition: position - 1, beforePosition: position + 1 });
 }
 
-/** The oldest notification that matches; null when there is none. */
+/** Returns the oldest matching notification; null when there is none. */
 export async function firstOf(
   { find }: Pick<NotificationLog, 'find'>,
   query: Omit<NotificationQuery, 'order' | 'limit'>,

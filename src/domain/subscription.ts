@@ -1,38 +1,38 @@
-/** Subscriptions as their user states them, and the endpoints that tell them apart at the catalogue. */
+/** Subscriptions in their desired state, and the endpoints that identify them at the catalogue. */
 
-/** What can happen to a product (specification, SubscriptionEvent). */
+/** Events of a product (specification, SubscriptionEvent). */
 export const subscriptionEvents = ['created', 'modified', 'deleted'] as const;
 export type SubscriptionEvent = (typeof subscriptionEvents)[number];
 
-/** States a user may ask for; the catalogue has a third, `cancelled`. */
+/** States that a user can request. The catalogue has a third one, `cancelled`. */
 export const requestedStatuses = ['running', 'paused'] as const;
 export type RequestedStatus = (typeof requestedStatuses)[number];
 
-/** The form of a subscription's name (design, section 4). */
+/** Form of a subscription name (design, section 4). */
 export const subscriptionNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** The name of the one subscription of those who need no names. */
+/** Name of the subscription when only one is used. */
 export const defaultSubscriptionName = 'default';
 
-/** A subscription as its user wants it. */
+/** Desired state of a subscription. */
 export interface DesiredSubscription {
   name: string;
-  /** At least one, each once. */
+  /** At least one, without duplicates. */
   events: readonly SubscriptionEvent[];
-  /** A `$filter` expression; empty for every product. Kept byte by byte. */
+  /** A `$filter` expression, kept byte for byte; empty for every product. */
   filter: string;
   status: RequestedStatus;
 }
 
 /**
- * Where the catalogue delivers a subscription to. A subscription has no name at the catalogue, so
- * the path carries it (facts, catalogue 1.3). `publicUrl` is an origin.
+ * Returns the endpoint of a subscription. The path contains the name, because a subscription has no name at the
+ * catalogue (facts, catalogue 1.3). `publicUrl` is an origin.
  */
 export function endpointOf(publicUrl: string, name: string): string {
   return `${publicUrl}/notifications/${name}`;
 }
 
-/** The name in an endpoint under a public URL; null for any other URL. */
+/** Returns the name in an endpoint under a public URL; null for any other URL. */
 export function nameInEndpoint(publicUrl: string, endpoint: string): string | null {
   const url = URL.parse(endpoint);
   if (url === null || url.origin !== new URL(publicUrl).origin) return null;
@@ -41,7 +41,9 @@ export function nameInEndpoint(publicUrl: string, endpoint: string): string | nu
   return name !== undefined && subscriptionNamePattern.test(name) ? name : null;
 }
 
-/** Events in the order of the specification, each once: equal lists are equal subscriptions. */
+/**
+ * Returns events in the order of the specification, without duplicates, so that equal lists mean equal subscriptions.
+ */
 export function sortedEvents<Event extends string>(events: readonly Event[]): Event[] {
   const known: readonly string[] = subscriptionEvents;
   const rank = (event: string) => known.indexOf(event);

@@ -1,13 +1,13 @@
 /**
- * What earshot says in words about what arrived: texts, the jobs that ask for them, and what was spent.
+ * Summaries: texts about received products, the jobs that produce them, and what they cost.
  *
- * Words: a *job* wants one text about one *subject*, a product or a digest. A *text* is kept under the digest
- * of the exact request it answered (its *key*), so that the same request about the same subject is never sent
- * twice. The *template* is the plain text made from the facts alone. Times are microseconds since 1970, UTC.
+ * Terms: a *job* produces one text about one *subject*, a product or a digest. A *text* is stored under the hash of
+ * the exact request that it answers (its *key*), so that the same request about the same subject is never sent twice.
+ * The *template* is the plain text derived from the facts alone. Times are microseconds since 1970, UTC.
  */
 import { formatDateUs } from './dates.ts';
 
-/** The name of the cursor with which the log is read. */
+/** Name of the reader of the log. */
 export const summaryReader = 'summaries';
 
 export const summaryKinds = ['product', 'digest'] as const;
@@ -15,17 +15,16 @@ export const summaryKinds = ['product', 'digest'] as const;
 export type SummaryKind = (typeof summaryKinds)[number];
 
 /**
- * `waiting` for its time, its turn or the budget; `asking` while a request is out; `done` with a text of the
- * model, or with the template where no model is configured; `failed` for good; `dropped` by a rule.
+ * `waiting`: for its due time, its turn or the budget; `asking`: a request is in flight; `done`: with a text of the
+ * model, or the template if no model is configured; `failed`: permanently; `dropped`: by a rule.
  */
 export const summaryStates = ['waiting', 'asking', 'done', 'failed', 'dropped'] as const;
 
 export type SummaryState = (typeof summaryStates)[number];
 
 /**
- * No job waits longer than this for its time: a budget frees within 24 hours, a week's digest is due a minute
- * after its window, and a request is out for some minutes. What is due later was dated by a clock that ran
- * ahead, and is due now.
+ * Maximum wait of a job: a budget frees within 24 hours, the digest of a week is due a minute after its window, and a
+ * request is in flight for minutes. A job due later was dated by a clock that ran ahead, and is due now.
  */
 export const summaryWaitMaxUs = {
   product: 25 * 3_600_000_000,
@@ -37,81 +36,81 @@ export const digestWindows = ['hour', 'day', 'week'] as const;
 
 export type DigestWindow = (typeof digestWindows)[number];
 
-/** Which notifications a digest tells of. */
+/** Notifications covered by a digest. */
 export interface DigestScope {
-  /** Times of receipt: from (included), until (excluded). */
+  /** Times of receipt: from (inclusive), until (exclusive). */
   fromUs: number;
   untilUs: number;
-  /** The name in the path; null for all subscriptions together, '' for notifications to no name. */
+  /** Subscription name in the URL path; null for all subscriptions together, '' for notifications without a name. */
   subscription: string | null;
-  /** Only this collection, such as `SENTINEL-2`; null for all. */
+  /** Limits the digest to a collection, such as `SENTINEL-2`; null for all. */
   collection: string | null;
-  /** Only what matches this `$filter` text; null for all. */
+  /** Limits the digest to matches of this `$filter` expression; null for all. */
   filter: string | null;
-  /** What the filter stands for, in the user's own word; null where it has none. */
+  /** Name of the area, chosen by the user; null for none. */
   area: string | null;
 }
 
-/** What a job and its row have in common. */
+/** Fields shared by a job and its row. */
 interface SummarySubject {
   kind: SummaryKind;
   /** Null for a digest. */
   productId: string | null;
   productName: string | null;
-  /** The name in the path of the notification that called for it. */
+  /** Subscription name in the URL path of the notification that caused the job. */
   subscription: string | null;
   /** Null for a product. */
   scope: DigestScope | null;
 }
 
-/** What is wanted. A job that exists for the subject becomes this one, and begins anew. */
+/** A requested job. It replaces and restarts an existing job of the subject. */
 export interface NewSummaryJob extends SummarySubject {
-  /** What makes two jobs the same one: for a product its id, for a digest its whole scope in a text. */
+  /** Identity of the job: the product id, or the scope of the digest as text. */
   subject: string;
   /**
-   * How far the product index must have got to tell of it: to the notification that called for it, or to where
-   * it was when a command found the product. Null for a digest, whose window says it.
+   * Position that the product index must reach first: that of the notification that caused the job, or of the index
+   * when a command found the product. Null for a digest, which depends on its window.
    */
   position: number | null;
-  /** Not before: for a digest, when its window is over. */
+  /** Earliest start; for a digest, the end of its window. */
   dueAtUs: number;
 }
 
-/** A job as the worker sees it. */
+/** A job for the worker. */
 export interface SummaryJob extends NewSummaryJob {
   id: number;
-  /** Grows whenever the subject is wanted anew, so that a late answer cannot pass for a newer one. */
+  /** Incremented whenever the subject is requested again, so that an old answer is not stored as the newer one. */
   revision: number;
-  /** Failures that were the job's own. */
+  /** Failures caused by the job itself. */
   attempts: number;
-  /** What kinds of statements of an answer were not in the facts; null when no answer was doubted so far. */
+  /** Kinds of unsupported statements in an answer; null while no answer had any. */
   doubted: readonly string[] | null;
   requestedAtUs: number;
 }
 
-/** A text that answers a request. */
+/** A text, as stored for a request. */
 export interface SummaryText {
   text: string;
-  /** Null for a template. */
+  /** Null for the template. */
   model: string | null;
-  /** Whether all that it states was found in the facts; a template always is. */
+  /** True when all its statements were found in the facts; always true for the template. */
   verified: boolean;
-  /** What was not found, as it stands in the text; empty when verified. */
+  /** Statements not found in the facts, quoted from the text; empty when verified. */
   doubts: readonly string[];
   createdAtUs: number;
 }
 
-/** A job with what came of it, for people and programs. */
+/** A job with its result, for output. */
 export interface SummaryRow extends SummarySubject {
   id: number;
   state: SummaryState;
-  /** The text, else the template, else null while it has not been looked at; an older one until there is a newer. */
+  /** The text, or the template, or null before the first attempt. An older text stays until there is a newer one. */
   text: SummaryText | null;
   attempts: number;
   requestedAtUs: number;
-  /** When it is tried next; while it is asked, when its lease ends; null for one that is over. */
+  /** Time of the next attempt; while `asking`, the end of the lease; null for a finished job. */
   nextAttemptAtUs: number | null;
-  /** Why there is no text of the model, or not yet; null when nothing went wrong. */
+  /** Why there is no text of the model, or not yet; null without an error. */
   error: string | null;
 }
 
@@ -119,33 +118,33 @@ export interface SummaryQuery {
   kind?: SummaryKind | undefined;
   state?: SummaryState | undefined;
   productId?: string | undefined;
-  /** Exact. */
+  /** Exact name. */
   subscription?: string | undefined;
-  /** Of texts: true for verified ones only, false for the others. */
+  /** Verified texts only (true), or unverified ones only (false). */
   verified?: boolean | undefined;
-  /** Jobs wanted since (included), until (excluded). */
+  /** Time of the request: since (inclusive), until (exclusive). */
   sinceUs?: number | undefined;
   untilUs?: number | undefined;
-  /** Newest first; only ids below this one: where the page before ended. */
+  /** Only ids below this one: the end of the previous page. Newest first. */
   beforeId?: number | undefined;
   limit?: number | undefined;
 }
 
-/** What the user allows, in any hour and any 24 hours. */
+/** Limits set by the user, for any hour and any 24 hours. */
 export interface SummaryBudget {
   requestsPerHour: number;
   requestsPerDay: number;
   tokensPerDay: number;
 }
 
-/** What each limit counts, in words, and the variable that sets it. */
+/** Unit of each limit, and the variable that sets it. */
 export const budgetLimits = {
   requestsPerHour: { of: 'requests an hour', variable: 'EARSHOT_SUMMARY_REQUESTS_PER_HOUR' },
   requestsPerDay: { of: 'requests a day', variable: 'EARSHOT_SUMMARY_REQUESTS_PER_DAY' },
   tokensPerDay: { of: 'tokens a day', variable: 'EARSHOT_SUMMARY_TOKENS_PER_DAY' },
 } as const satisfies Record<keyof SummaryBudget, { of: string; variable: string }>;
 
-/** What was spent in the last hour and the last 24. Requests count from when they are sent. */
+/** Spending of the last hour and the last 24 hours. A request counts from the time it is sent. */
 export interface SummarySpending {
   requestsLastHour: number;
   requestsLastDay: number;
@@ -153,23 +152,24 @@ export interface SummarySpending {
 }
 
 /**
- * What came of asking to send a request. `claimed`: it may be sent, and is counted from now on. `taken`: the
- * job is another's, done, or wanted anew. `budget`: it must wait until `freeAtUs`; `limit` names which.
+ * Result of claiming a job before its request is sent. `claimed`: the request may be sent, and counts from now on.
+ * `superseded`: another process has the job, or it is finished, or was requested again. `budget`: it must wait until
+ * `freeAtUs` because of `limit`.
  */
 export type SummaryClaim =
   | { outcome: 'claimed'; requestId: number }
   | { outcome: 'superseded' }
   | { outcome: 'budget'; limit: keyof SummaryBudget; freeAtUs: number };
 
-/** How a job goes on. Ignored but for the text and the tokens when the job was wanted anew meanwhile. */
+/** Result of an attempt. If the job was requested again meanwhile, only the text and the tokens are recorded. */
 export type SummaryOutcome =
-  /** A new text, kept under its key. */
+  /** A new text, stored under its key. */
   | { outcome: 'text'; key: Uint8Array; text: SummaryText }
-  /** The text that is kept under the key already. */
+  /** The text already stored under the key. */
   | { outcome: 'known'; key: Uint8Array }
   /**
-   * To be tried again; `counts` adds to the attempts, and `doubted` says that an answer was doubted. Where no
-   * text of a model is there, the template is shown until then.
+   * To be retried. `counts` increases the attempts; `doubted` reports unsupported statements in an answer. The
+   * template is shown until there is a text of a model.
    */
   | {
       outcome: 'postponed';
@@ -179,38 +179,41 @@ export type SummaryOutcome =
       doubted?: readonly string[];
       template: string | null;
     }
-  /** Over. The template, or the one of an earlier try, takes the place of an older text. */
+  /** Final. The template, or that of an earlier attempt, replaces an older text. */
   | { outcome: 'failed' | 'dropped'; error: string; template: string | null }
-  /** The subject is not to be told of after all: the job is forgotten. */
+  /** No longer requested: the job is removed. */
   | { outcome: 'withdrawn' };
 
-/** The questions, which never wait for intake. All reject with `unavailable`. */
+/** Read access, which never waits for the intake. All calls reject with `unavailable`. */
 export interface SummaryReader {
   /** Streams rows, newest first, page by page. */
   find(query: SummaryQuery): AsyncIterable<SummaryRow>;
-  /** The texts of products, by product id; those without one are left out. At most 1,000 ids. */
+  /** Returns texts by product id; products without a text are omitted. At most 1,000 ids. */
   textsOf(productIds: readonly string[]): Promise<Map<string, SummaryText>>;
   /**
-   * Jobs that are due: waiting ones, and those whose lease has run out; digests, then products, the longest due
-   * first; at last those that would wait longer than `summaryWaitMaxUs`.
+   * Returns jobs that are due, waiting or with an expired lease: digests, then products, the longest due first; last,
+   * those that would exceed `summaryWaitMaxUs`.
    */
   due(options: { nowUs: number; limit: number; ids?: readonly number[] }): Promise<SummaryJob[]>;
-  /** When the next job becomes due; null when none waits. May lie in the past. */
+  /** Returns the time at which the next job becomes due, possibly in the past; null when none waits. */
   nextDueAtUs(): Promise<number | null>;
-  /** The text that answered exactly this request. */
+  /** Returns the text stored for exactly this request. */
   known(key: Uint8Array): Promise<SummaryText | null>;
   spending(nowUs: number): Promise<SummarySpending>;
   counts(): Promise<Record<SummaryState, number>>;
-  /** Jobs that are not over, and those that failed for good: without counting texts, which may be millions. */
+  /**
+   * Returns the number of unfinished and of permanently failed jobs, without counting texts, which may be millions.
+   */
   backlog(): Promise<{ waiting: number; failed: number }>;
 }
 
-/** The changes: each is one transaction, on disk when it resolves. All reject with `unavailable`. */
+/** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
 export interface Summaries extends SummaryReader {
   /**
-   * Adds jobs, and moves the reader's cursor with them. A subject that has a job already is wanted anew: it
-   * waits again, without attempts, and keeps its text; where a request is out, it waits for its end. When more than `waitingMax` product
-   * jobs wait, the longest waiting ones are dropped, with the reason; resolves with how many.
+   * Adds jobs and advances the reader's cursor with them. A subject that already has a job is requested again: the
+   * job waits with no attempts and keeps its text; if a request is in flight, it waits for its end. If more than
+   * `waitingMax` product jobs wait, the longest waiting ones are dropped with a reason. Resolves with the number
+   * dropped.
    */
   enqueue(options: {
     jobs: readonly NewSummaryJob[];
@@ -219,8 +222,9 @@ export interface Summaries extends SummaryReader {
     atUs: number;
   }): Promise<{ ids: number[]; dropped: number }>;
   /**
-   * Asks to send a request for a job as it was seen, within the budget. A claim ends with `settle`, or by
-   * itself at `leaseUntilUs`, when its holder must have died. `tokens` is an estimate of question and answer.
+   * Claims a job, at the given revision and within the budget, before a request is sent. A claim ends with `settle`,
+   * or automatically at `leaseUntilUs`, when its process must have died. `tokens` is an estimate for question and
+   * answer.
    */
   claim(options: {
     job: Pick<SummaryJob, 'id' | 'revision'>;
@@ -231,8 +235,8 @@ export interface Summaries extends SummaryReader {
     nowUs: number;
   }): Promise<SummaryClaim>;
   /**
-   * Says what came of a job; `request` names the claim it ends, with the tokens that were really spent where
-   * the service told.
+   * Records the result of a job. `request` identifies the claim it ends, with the tokens spent if the service
+   * reported them.
    */
   settle(options: {
     job: Pick<SummaryJob, 'id' | 'revision'>;
@@ -241,22 +245,22 @@ export interface Summaries extends SummaryReader {
     nowUs: number;
   }): Promise<void>;
   /**
-   * Sets failed and dropped jobs to wait again: those named, or all. Also those named whose text is not
-   * verified: it is shown until there is another one, but `known` no longer has it. Resolves with how many.
+   * Requeues failed and dropped jobs: the given ones, or all. Also requeues given ones whose text is not verified:
+   * the text is shown until there is another one, but `known` no longer returns it. Resolves with the number of jobs.
    */
   retry(options: { ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
-  /** Drops waiting jobs, with the reason: those named, or all. Resolves with how many. */
+  /** Drops waiting jobs, with a reason: the given ones, or all. Resolves with their number. */
   drop(options: { ids: readonly number[] | 'all' }): Promise<number>;
 }
 
-/** The fields of a row in every machine-readable form, in this order. */
+/** Fields of a row in every machine-readable format, in this order. */
 export const summaryFields = [
   ...(['kind', 'productId', 'productName', 'text', 'model', 'verified', 'createdAt'] as const),
   ...(['error', 'id', 'state', 'subscription', 'doubts', 'attempts', 'requestedAt'] as const),
   ...(['nextTryAt', 'receivedFrom', 'receivedUntil', 'collection', 'area', 'filter'] as const),
 ] as const;
 
-/** Times ISO 8601 UTC; what is not there is null. `model` null: the text is made of the facts alone. */
+/** Converts a row to JSON: times as ISO 8601 UTC, absent values null. `model` is null for the template. */
 export function toSummaryJson(row: SummaryRow) {
   const time = (us: number | null | undefined) => (us == null ? null : formatDateUs(us));
   const { text, scope } = row;
@@ -284,7 +288,7 @@ export function toSummaryJson(row: SummaryRow) {
   } satisfies Record<(typeof summaryFields)[number], unknown>;
 }
 
-/** A text as it stands beside a product. */
+/** Converts the text of a product to JSON. */
 export function toTextJson({ text, model, verified, createdAtUs }: SummaryText) {
   return { text, model, verified, createdAt: formatDateUs(createdAtUs) };
 }
@@ -293,7 +297,7 @@ export const summaryRuleKinds = ['off', 'each', 'digest'] as const;
 
 export type SummaryRuleKind = (typeof summaryRuleKinds)[number];
 
-/** A part of what arrives, by the user's own word for it. */
+/** A named part of the notifications. */
 export interface SummaryArea {
   /** 1 to 60 printable characters. */
   name: string;
@@ -305,7 +309,7 @@ export type SummaryRule =
   | { kind: 'off' }
   /** One text per product that matches the filter; blank for every product. */
   | { kind: 'each'; filter: string }
-  /** One text per window: for all, for each collection, or, where there are any, for each area. */
+  /** One text per window: for all products, for each collection, or for each area, if any are set. */
   | {
       kind: 'digest';
       window: DigestWindow;
@@ -313,14 +317,14 @@ export type SummaryRule =
       areas: readonly SummaryArea[];
     };
 
-/** A rule that says nothing but its kind: each product, and one digest of all a day. */
+/** Returns the default rule of a kind: every product, or one digest of everything per day. */
 export function plainSummaryRule(kind: SummaryRuleKind): SummaryRule {
   if (kind === 'each') return { kind, filter: '' };
   if (kind === 'digest') return { kind, window: 'day', per: 'all', areas: [] };
   return { kind };
 }
 
-/** Whether none of them asks for a text. */
+/** Returns true when no rule requests a text. */
 export function areAllOff(rules: Iterable<SummaryRule>): boolean {
   return [...rules].every(({ kind }) => kind === 'off');
 }

@@ -1,8 +1,8 @@
-/** Text: made safe for a terminal, measured in its columns, and compared with names that may have been meant. */
+/** Text functions: safe output on a terminal, width in columns, similar names. */
 
 /**
- * Replaces control characters, which could move the cursor or recolour the screen, and marks that
- * turn the direction of text around.
+ * Replaces control characters, which could move the cursor or change colours, and marks that change the direction of
+ * text.
  */
 export function printable(text: string): string {
   return text.replaceAll(
@@ -17,14 +17,14 @@ const units = [
   ['KiB', 2 ** 10],
 ] as const;
 
-/** Such as `4.2 GiB`, `63 MiB` or `0 KiB`: rounded down, so that nothing free is promised that is not. */
+/** Formats a size, rounded down so that free space is never overstated: `4.2 GiB`, `63 MiB` or `0 KiB`. */
 export function sizeText(bytes: number): string {
   const [unit, size] = units.find((one) => bytes >= one[1]) ?? units[2];
   const amount = bytes / size;
   return `${amount < 10 ? Math.floor(amount * 10) / 10 : Math.floor(amount)} ${unit}`;
 }
 
-/** What the text says; undefined, which JSON cannot say, when it is no JSON. */
+/** Parses JSON; returns undefined, which is not a JSON value, for invalid text. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -34,8 +34,8 @@ export function jsonOf(text: string): unknown {
 }
 
 /**
- * Number of characters to insert, delete or replace, or of neighbours to exchange, that turns one text into the other,
- * where no part is edited twice (optimal string alignment).
+ * Returns the number of characters to insert, delete, replace or swap with a neighbour to turn one text into the
+ * other, editing no part twice (optimal string alignment).
  */
 export function editDistance(from: string, to: string): number {
   let before: number[] = [];
@@ -55,16 +55,16 @@ export function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-// Chinese, Japanese and Korean signs, full-width forms, and emoji that are shown as pictures (Unicode
+// Chinese, Japanese and Korean characters, full-width forms, and emoji shown as pictures (Unicode
 // Standard Annex 11: wide and full-width).
 const wide =
   /^(?:[\p{Script=Han}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\u3041-\u312f\u3190-\u33ff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6])/u;
-/** Katakana and Hangul have narrow forms, too; two letters for a region make one flag. */
+/** Katakana and Hangul also have narrow forms; two regional indicators form one flag. */
 const narrow = /^[\uff61-\uffdc\u{1f1e6}-\u{1f1ff}]/u;
-/** Accents that stand on the sign before, and marks that cannot be seen. */
+/** Combining accents and invisible characters. */
 const withoutWidth = /^[\p{Mn}\p{Me}\p{Cf}]/u;
 
-/** In cells: 2 for a wide character, 0 for one that has no place of its own, 1 for all others. */
+/** Returns the width in terminal cells: 2 for a wide character, 0 for a combining one, otherwise 1. */
 export function cellWidth(text: string): number {
   let width = 0;
   for (const character of text) {
@@ -74,21 +74,24 @@ export function cellWidth(text: string): number {
   return width;
 }
 
-/** Names longer than this are no slip of a known one; comparing them would only cost time. */
+/** Maximum length of a mistyped name; comparing longer ones would only cost time. */
 const lengthMax = 60;
 
-/** The known names that begin with a word, else the nearest, else those that contain it; none where nothing is near. */
+/**
+ * Returns the known names that start with a word; otherwise the nearest one; otherwise those that contain it. Empty
+ * when none is similar.
+ */
 export function likelyNames(word: string, known: readonly string[]): string[] {
   const lower = word.toLowerCase();
   const begun = word === '' ? [] : known.filter((name) => name.toLowerCase().startsWith(lower));
   if (begun.length > 0) return begun;
   const nearest = nearestName(word, known);
   if (nearest !== null) return [nearest];
-  // Shorter parts are in names by chance.
+  // Names contain shorter parts by chance.
   return word.length < 4 ? [] : known.filter((name) => name.toLowerCase().includes(lower));
 }
 
-/** The nearest of the known names, when it is near enough to be meant; case does not matter. */
+/** Returns the nearest known name, ignoring case; null when none is similar enough. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   if (name.length > lengthMax) return null;
   const lower = name.toLowerCase();

@@ -76,7 +76,7 @@ describe('earshot backup', () => {
     for (const path of [to, `${to}/`, join(to, 'deep')]) {
       const ended = await run(['backup', '--to', path, '--force']);
       expect(ended, path).toMatchObject({ code: 2, out: '' });
-      expect(ended.err, path).toMatch(/fresh\S* cannot be created as a folder \(E\w+\)/);
+      expect(ended.err, path).toMatch(/Failed to create the folder \S*fresh\S* \(E\w+\)/);
     }
     expect(readFileSync(to, 'utf8')).toBe('mine');
   });
@@ -118,7 +118,7 @@ describe('earshot backup', () => {
     const ended = await run(['backup', '--to', file]);
     expect(ended).toMatchObject({ code: 2, out: '' });
     expect(ended.err).toBe(
-      `earshot: ${file} is there already. Name another file, or add --force.\n`,
+      `earshot: ${file} already exists. Specify another file, or add --force.\n`,
     );
     expect(await lastBackups(dataDir)).toEqual({ made: null, failed: null });
   });
@@ -126,7 +126,7 @@ describe('earshot backup', () => {
   it('asks for a place, and for a data directory that holds something', async () => {
     const { out, run } = await openContext();
     await expectEnd(run('backup'), 2, '--to FILE');
-    await expectEnd(run(['backup', '--to', join(out, 'none', 'x.db')]), 2, 'There is no folder');
+    await expectEnd(run(['backup', '--to', join(out, 'none', 'x.db')]), 2, 'does not exist');
     const env = { EARSHOT_DATA_DIR: out };
     await expectEnd(run(['backup', '--to', join(out, 'x.db')], { env }), 2, 'There is no database');
   });
@@ -167,7 +167,7 @@ describe('earshot backup list', () => {
       expect.objectContaining({ file: first, madeAt: '2026-05-02T12:00:00.000000Z' }),
       {
         ...{ file: join(out, 'c.db'), madeAt: null, notifications: null, lastPosition: null },
-        ...{ bytes: null, version: null, fault: expect.stringContaining('is no backup') },
+        ...{ bytes: null, version: null, fault: expect.stringContaining('is not a backup') },
       },
     ]);
     const shown = await run('backup list', { env: { EARSHOT_BACKUP_DIR: out } });

@@ -133,7 +133,7 @@ describe('earshot prune', () => {
       err: 'earshot: There is no reader orders. Known are: sink:orders.\n',
     });
     const { err } = await expectEnd(run('prune --forget-reader sink:orders --yes'), 1);
-    expect(err).toContain('There still is: what waits for sink orders, at position 1');
+    expect(err).toContain('There still is: queue of sink orders, at position 1');
     expect(err).toContain('`earshot sinks drop orders --waiting` gives it up.');
   });
 

@@ -64,7 +64,7 @@ describe('earshot restore', () => {
     const ended = await run(['restore', file], { answers: [] });
     await store.close();
     expect(ended).toMatchObject({ code: 1, out: '' });
-    expect(ended.err).toMatch(/^earshot: \S+ is in use: a receiver or a command/);
+    expect(ended.err).toMatch(/^earshot: \S+ is in use by a receiver or another command/);
   });
 
   it('tells with --json what it has done', async () => {
@@ -151,14 +151,14 @@ describe('earshot restore --check', () => {
 
   it.each([
     ['nothing.db', 'there is no such file'],
-    ['', 'it is a folder'],
+    ['', 'it is a directory'],
   ])('says of %o in plain words why it is no backup', async (name, reason) => {
     const { folder, run } = await openContext();
     const path = join(folder, name);
     for (const flags of [[], ['--check']]) {
       expect(await run(['restore', path, ...flags])).toMatchObject({
         code: 2,
-        err: `earshot: ${path} cannot be read: ${reason}. Name a file that \`earshot backup\` has written; \`earshot backup list\` shows them.\n`,
+        err: `earshot: ${path} cannot be read: ${reason}. Run \`earshot backup list\` to see the backups.\n`,
       });
     }
   });
@@ -205,7 +205,9 @@ describe('a backup of somebody else that means harm', () => {
       const restored = await run(['restore', file, '--to', fresh]);
       expect(checked, what).toMatchObject({ out: '', err: restored.err });
       expect([restored.code, checked.code], what).toEqual([1, 3]);
-      expect(restored.err, what).toMatch(/^earshot: .*(which no backup of earshot|is damaged)/);
+      expect(restored.err, what).toMatch(
+        /^earshot: .*(which is never part of a backup|is damaged)/,
+      );
       expect(readdirSync(folder), what).toEqual(before);
       const listed = await run(['backup', 'list', out, '--json']);
       expect(`earshot: ${JSON.parse(listed.out)[0].fault}\n`, what).toBe(restored.err);

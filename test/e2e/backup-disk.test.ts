@@ -12,7 +12,9 @@ describe.skipIf(!canMount)('a disk without room for a backup (needs root to moun
     const { backUp } = await openFilled(2_000, 8_192);
     const disk = mountSmallDisk(4);
     const file = join(disk.folder, 'backup.db');
-    await expect(backUp({ file })).rejects.toThrow(/has no room for a backup: .* are free/);
+    await expect(backUp({ file })).rejects.toThrow(
+      /has not enough free space for a backup: .* free/,
+    );
     expect(readdirSync(disk.folder)).toEqual([]);
   });
 
@@ -38,7 +40,7 @@ describe.skipIf(!canMount)('a disk without room for a backup (needs root to moun
     await backUp();
     const small = mountSmallDisk(4);
     await expect(restore(file, join(small.folder, 'data'))).rejects.toThrow(
-      /has no room for the backup/,
+      /has not enough free space for the backup/,
     );
     const disk = mountSmallDisk(40);
     let filled = false;
@@ -61,10 +63,10 @@ describe.skipIf(!canMount)('a disk without room for a backup (needs root to moun
   it('is that of the data directory, too: what is received comes first', async () => {
     const { dataDir, file, out, backUp } = await openFilled(100);
     const place = { dataDir, diskReserveBytes: 2 ** 60 };
-    await expect(backUp({ place })).rejects.toThrow(/what is kept free for what is received/);
+    await expect(backUp({ place })).rejects.toThrow(/including the disk reserve/);
     const elsewhere = mountSmallDisk(40);
     const onAnother = join(elsewhere.folder, 'backup.db');
-    await expect(backUp({ place, file: onAnother })).rejects.toThrow(/A backup leaves the last/);
+    await expect(backUp({ place, file: onAnother })).rejects.toThrow(/A backup must leave/);
     expect([...readdirSync(out), ...readdirSync(elsewhere.folder)]).toEqual([]);
     await backUp({ file });
   });

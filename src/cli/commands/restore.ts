@@ -67,7 +67,7 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
   const isMoved = await askAboutOld(io, { dataDir, aside, backup, flags });
   const progress = createBackupProgress(io);
   const { signal } = io;
-  const options = { file, dataDir, aside, isKept: isKeptFile };
+  const options = { file, dataDir, aside, mayContain: isKeptFile };
   await restoreBackup({ ...options, onProgress: progress.show, signal }).finally(progress.done);
   if (flags.json) {
     const movedTo = isMoved ? aside : null;

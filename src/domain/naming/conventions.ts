@@ -1,7 +1,7 @@
 /**
- * Reads a product's name by the convention of its mission: the Sentinels (the missions' product specifications;
- * recorded products), the auxiliary files of Sentinel-1, 2 and 3 (ESA-EOPG-EOPGC-TN-37, Copernicus Sentinel
- * Auxiliary Data Portfolio), and Landsat.
+ * Parses product names by the naming convention of the mission: the Sentinels (the missions' product specifications;
+ * recorded products), the auxiliary files of Sentinel-1, 2 and 3 (ESA-EOPG-EOPGC-TN-37, Copernicus Sentinel Auxiliary
+ * Data Portfolio), and Landsat.
  */
 import {
   instrumentOf,
@@ -12,9 +12,9 @@ import {
   timelinesses,
 } from './product-name.ts';
 
-/** By convention, the most frequent first. */
+/** Parsers by convention, the most frequent first. */
 export const sentinelNames: readonly NameParser[] = [
-  // Slices of data takes of Sentinel-1, and what CloudFerro makes of them.
+  // Sentinel-1: slices of data takes, and products derived from them by CloudFerro.
   nameParser(
     /^(?<prefix>S1(?<serial>[A-D])_(?<mode>IW|EW|WV|EN|S[1-6]|N[1-6])_(?<type>RAW|SLC|GRD|OCN|ETA)(?<resolution>[FHM_])_(?<level>[012A])(?<class>[SACNX])(?<polarisation>SH|SV|DH|DV|HH|HV|VV|VH)_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{6})_[0-9A-F]{6}_)[0-9A-F]{4}(?<form>_COG|_CARD_BS)?(?:\.SAFE)?$/,
     ['start', 'end'],
@@ -29,11 +29,12 @@ export const sentinelNames: readonly NameParser[] = [
       startUs,
       endUs,
       orbitNumber: Number(orbit),
-      // The last four signs differ with every processing; another form of the product is no replacement.
+      // The last four characters change with every processing. A product in another format is not a
+      // new version.
       scene: { prefix, contains: null, key: `${prefix}*${form}` },
     }),
   ),
-  // Coherence: made by CloudFerro of two slices; the later one comes first.
+  // Coherence of two slices, by CloudFerro; the later slice comes first.
   nameParser(
     /^S1[A-D]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-D])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/,
     ['later', 'earlier'],
@@ -50,7 +51,7 @@ export const sentinelNames: readonly NameParser[] = [
   nameParser(
     /^(?<prefix>S2(?<serial>[A-D])_MSI(?<level>L1C|L2A)_(?<start>\d{8}T\d{6})_)N(?<baseline>\d{4})_R(?<orbit>[01]\d\d)_T(?<tile>\d{2}[A-Z]{3})_(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
     ['start', 'made'],
-    ({ prefix, serial, level, baseline, orbit, tile }, [startUs, madeUs]) => {
+    ({ prefix, serial, level, baseline, orbit, tile }, [startUs, producedUs]) => {
       const square = `_R${orbit}_T${tile}_`;
       return {
         satellite: `Sentinel-2${serial}`,
@@ -62,8 +63,9 @@ export const sentinelNames: readonly NameParser[] = [
         tile,
         relativeOrbitNumber: Number(orbit),
         baseline: `${baseline.slice(0, 2)}.${baseline.slice(2)}`,
-        // The last time tells products of one tile and data take apart; it is that of the processing.
-        madeUs,
+        // The last time is that of the processing; it distinguishes products of one tile and data
+        // take.
+        producedUs,
         scene: { prefix, contains: square, key: `${prefix}*${square}` },
       };
     },
@@ -71,7 +73,7 @@ export const sentinelNames: readonly NameParser[] = [
   nameParser(
     /^(?<prefix>S3(?<serial>[A-D])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<baseline>\d{3})(?:\.SEN3)?$/,
     ['start', 'end', 'made'],
-    ({ prefix, serial, type, instance, orbit, ...of }, [startUs, endUs, madeUs]) => {
+    ({ prefix, serial, type, instance, orbit, ...of }, [startUs, endUs, producedUs]) => {
       const content = sentinel3Content(type);
       if (content === null) return null;
       return {
@@ -85,8 +87,8 @@ export const sentinelNames: readonly NameParser[] = [
         endUs,
         relativeOrbitNumber: orbit === '' ? null : Number(orbit),
         baseline: of.baseline,
-        madeUs,
-        // Near real time and later processings of a frame are versions of each other.
+        producedUs,
+        // Near real time and later products of a frame are versions of each other.
         scene: { prefix, contains: `_${instance}_`, key: `${prefix}*_${instance}` },
       };
     },
@@ -94,7 +96,7 @@ export const sentinelNames: readonly NameParser[] = [
   nameParser(
     /^(?<prefix>S5P_(?<stream>NRTI|OFFL|RPRO)_(?<type>L1B_[A-Z0-9_]{6}|L2__[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{5})_)\d\d_(?<baseline>\d{6})_(?<made>\d{8}T\d{6})(?:\.nc)?$/,
     ['start', 'end', 'made'],
-    ({ prefix, stream, type, orbit, baseline }, [startUs, endUs, madeUs]) => {
+    ({ prefix, stream, type, orbit, baseline }, [startUs, endUs, producedUs]) => {
       const content = sentinel5pContent(type);
       if (content === null) return null;
       return {
@@ -108,17 +110,18 @@ export const sentinelNames: readonly NameParser[] = [
         endUs,
         orbitNumber: Number(orbit),
         baseline: baseline.replaceAll(/(..)(?=.)/g, '$1.'),
-        madeUs,
-        // A reprocessing begins with another stream, so it is not found by this beginning.
+        producedUs,
+        // A reprocessed product starts with another stream, so this prefix does not find it.
         scene: { prefix, contains: null, key: prefix },
       };
     },
   ),
-  // Auxiliary files that are valid from a moment on, until a newer one of the same kind says otherwise.
+  // Auxiliary files valid from a given time until they are replaced by a newer one of the same
+  // kind.
   nameParser(
     /^(?<prefix>S1(?<serial>[A-D_])_(?<type>AUX_[A-Z0-9]{3})_V(?<start>\d{8}T\d{6})_G)(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
     ['start', 'made'],
-    ({ prefix, serial, type }, [startUs, madeUs]) => {
+    ({ prefix, serial, type }, [startUs, producedUs]) => {
       const content = auxiliaryContent(type);
       if (content === null) return null;
       const scene = { prefix, contains: null, key: prefix };
@@ -128,16 +131,17 @@ export const sentinelNames: readonly NameParser[] = [
         type,
         content,
         startUs,
-        madeUs,
+        producedUs,
         scene,
       };
     },
   ),
-  // Auxiliary files of operations. What changes stands before the validity: there is no beginning to search by.
+  // Operational auxiliary files. The variable part comes before the validity: there is no prefix to
+  // search by.
   nameParser(
     /^S(?<mission>[123])(?<serial>[A-D_])_OPER_(?<type>AUX_[A-Z0-9]{6})_(?:OPOD|POD_|PDMC|MPC_|ADG_)_(?<made>\d{8}T\d{6})_V(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})(?:\.EOF|\.TGZ)?$/,
     ['start', 'end', 'made'],
-    ({ mission, serial, type }, [startUs, endUs, madeUs]) => {
+    ({ mission, serial, type }, [startUs, endUs, producedUs]) => {
       const content = auxiliaryContent(type);
       if (content === null) return null;
       return {
@@ -147,14 +151,17 @@ export const sentinelNames: readonly NameParser[] = [
         content,
         startUs,
         endUs,
-        madeUs,
+        producedUs,
       };
     },
   ),
   nameParser(
     /^(?<prefix>S6(?<serial>[AB])_P4_(?<level>1A|1B|2_)_(?<mode>HR|LR)_(?:STD|RED|___)___?(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_\d{4}_\d{3}_(?<orbit>\d{3})_\d{3}_EUM__(?:OPE|REP|VAL)_(?<timeliness>NR|ST|NT)_(?<baseline>F\d\d)(?:\.SEN6)?$/,
     ['start', 'end', 'made'],
-    ({ prefix, serial, level, mode, orbit, timeliness, baseline }, [startUs, endUs, madeUs]) => ({
+    (
+      { prefix, serial, level, mode, orbit, timeliness, baseline },
+      [startUs, endUs, producedUs],
+    ) => ({
       satellite: `Sentinel-6${serial}`,
       instrument: instrumentOf('POSEIDON-4'),
       level: `Level-${level.replace('_', '')}`,
@@ -165,7 +172,7 @@ export const sentinelNames: readonly NameParser[] = [
       endUs,
       relativeOrbitNumber: Number(orbit),
       baseline,
-      madeUs,
+      producedUs,
       scene: { prefix, contains: null, key: prefix },
     }),
   ),
@@ -181,7 +188,7 @@ const modes: Readonly<Record<string, string>> = {
   WV: 'wave (WV)',
 };
 
-/** A mode of Sentinel-1 (`IW`, `S3`) in words; null for an unknown one. */
+/** Returns the name of a mode of Sentinel-1 (`IW`, `S3`); null for an unknown one. */
 export function modePhrase(code: string): string | null {
   return lookup(modes, code) ?? (/^(?:SM|EN|[SN][1-6])$/.test(code) ? `stripmap (${code})` : null);
 }
@@ -198,7 +205,7 @@ function sliceLevel(digit: string, form: string): string {
   return digit === 'A' ? 'Level-1' : `Level-${digit}`;
 }
 
-/** `IW_GRDH_1S-COG`: as it stands in the name behind the satellite, and the form. */
+/** Returns the type as in the name after the satellite, with the format: `IW_GRDH_1S-COG`. */
 function sliceType(code: string, form: string): string {
   if (form === '_CARD_BS') return 'CARD-BS';
   return `${code}${form === '_COG' ? '-COG' : ''}`;
@@ -218,7 +225,7 @@ const contents: Readonly<Record<string, string>> = {
   ETA: 'extended timing annotations',
 };
 
-/** Classes of raw data other than the standard one. */
+/** Classes of raw data except the standard one. */
 const rawClasses: Readonly<Record<string, string>> = {
   A: 'annotations of raw radar signals',
   C: 'calibration measurements of the radar',
@@ -273,7 +280,7 @@ const sentinel3Contents: Readonly<Record<string, string>> = {
   SY_2_V10___: 'surface reflectance for vegetation of ten days',
 };
 
-/** For a type such as `OL_1_EFR___`; null for an unknown one. */
+/** Returns the content of products of a type such as `OL_1_EFR___`; null for an unknown one. */
 export function sentinel3Content(type: string): string | null {
   return lookup(sentinel3Contents, type);
 }
@@ -303,13 +310,13 @@ const streams: Readonly<Record<string, string>> = {
   RPRO: 'reprocessing (RPRO)',
 };
 
-/** What products of a type such as `L2__NO2___` hold; null for an unknown type. */
+/** Returns the content of products of a type such as `L2__NO2___`; null for an unknown type. */
 export function sentinel5pContent(type: string): string | null {
   const [, band] = /^L1B_RA_BD([1-8])$/.exec(type) ?? [];
   return band === undefined ? lookup(sentinel5pContents, type) : `Earth radiance in band ${band}`;
 }
 
-/** What the files of each type hold. Names of other types are not taken for known ones. */
+/** Content of auxiliary files by type. Names of other types are not recognized. */
 const auxiliaryContents: Readonly<Record<string, string>> = {
   AUX_CAL: 'calibration parameters of the radar',
   AUX_INS: 'instrument parameters of the radar',
@@ -334,7 +341,7 @@ const auxiliaryContents: Readonly<Record<string, string>> = {
   AUX_UT1UTC: 'differences of astronomical and civil time',
 };
 
-/** What an auxiliary file of this type holds; null for an unknown type. */
+/** Returns the content of auxiliary files of a type; null for an unknown type. */
 export function auxiliaryContent(type: string): string | null {
   return lookup(auxiliaryContents, type);
 }
@@ -342,23 +349,23 @@ export function auxiliaryContent(type: string): string | null {
 const landsatName = nameParser(
   /^(?<prefix>L(?<sensor>[CETO])0(?<mission>[4-9])_(?<level>L1TP|L1GT|L1GS|L2SP|L2SR)_(?<path>[012]\d\d)(?<row>[012]\d\d)_(?<day>\d{8})_)(?<made>\d{8})_(?<collection>0[12])_(?<tier>T1|T2|RT)(?:\.tar)?$/,
   ['day', 'made'],
-  // The name tells the day alone, which is no time of sensing.
-  ({ prefix, sensor, mission, level, path, row, tier }, [, madeUs]) => ({
+  // The name contains only the day, which is not a time of sensing.
+  ({ prefix, sensor, mission, level, path, row, tier }, [, producedUs]) => ({
     satellite: `Landsat-${mission}`,
     instrument: landsatInstrument(sensor, mission),
     level: `Level-${level[1]}`,
     content: landsatContents[level] ?? null,
     timeliness: tier === 'RT' ? 'real time (RT)' : null,
     tile: `path ${Number(path)}, row ${Number(row)}`,
-    madeUs,
+    producedUs,
     scene: { prefix, contains: null, key: prefix },
   }),
 );
 
-/** Above the longest name of any convention. */
+/** Longer than the longest name of any convention. */
 const longest = 110;
 
-/** What the name tells; null where it follows no known convention as a whole. Linear in its length. */
+/** Parses a product name; returns null when it follows no known convention completely. Linear in its length. */
 export function parseProductName(name: string): NamedProduct | null {
   if (name.length > longest) return null;
   for (const read of [...sentinelNames, landsatName]) {

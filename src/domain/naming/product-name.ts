@@ -1,49 +1,49 @@
-/** What a product's name tells, where it follows the naming convention of its mission. */
+/** Information in the name of a product that follows the naming convention of its mission. */
 import { parseDate } from '../dates.ts';
 
-/** All texts are this program's own words, or codes of a closed form. */
+/** Parts of a product name. All texts are defined here, or are codes of a fixed form. */
 export interface NamedProduct {
-  /** `Sentinel-2A`; without its letter where the name has none. */
+  /** `Sentinel-2A`; without the letter if the name has none. */
   satellite: string;
   instrument: Instrument | null;
-  /** Orbits, calibrations and the like: no look at the Earth. */
+  /** True for auxiliary data (orbits, calibration): no observation of the Earth. */
   auxiliary: boolean;
-  /** As the catalogue spells it: `S2MSI2A`. */
+  /** In the spelling of the catalogue: `S2MSI2A`. */
   type: string | null;
   /** `Level-2A`. */
   level: string | null;
-  /** What it holds: `surface reflectance`. */
+  /** Content: `surface reflectance`. */
   content: string | null;
   /** `interferometric wide swath (IW)`. */
   mode: string | null;
   /** `VV and VH`. */
   polarisation: string | null;
   timeliness: string | null;
-  /** Of the sensing, or of the validity. Microseconds since 1970, UTC. */
+  /** Start of sensing or of validity, in microseconds since 1970, UTC. */
   startUs: number | null;
   endUs: number | null;
-  /** Of the earlier one, where two scenes are compared; the times above are those of the later one. */
+  /** Start of the earlier scene when two are compared; the times above are those of the later one. */
   earlierUs: number | null;
   tile: string | null;
   orbitNumber: number | null;
   relativeOrbitNumber: number | null;
   /** `05.11`. */
   baseline: string | null;
-  /** When it was made; of two names of a scene the later one is newer. */
-  madeUs: number | null;
+  /** Time of production; of two names of a scene, the later one is newer. */
+  producedUs: number | null;
   scene: NamedScene | null;
 }
 
-/** Names with the same key show the same scene in the same kind of product, processed at other times. */
+/** Scene of a product. Names with the same key are versions of the same scene and kind of product. */
 interface NamedScene {
-  /** What all of them begin with. */
+  /** Prefix shared by all versions. */
   prefix: string;
-  /** What all of them hold behind it; null where the prefix tells enough. */
+  /** Text after the prefix that all versions contain; null if the prefix identifies the scene. */
   contains: string | null;
   key: string;
 }
 
-/** Reads a name; null when it does not follow the convention as a whole. Linear in its length. */
+/** Parses a name; returns null when it does not follow the convention completely. Linear in its length. */
 export type NameParser = (name: string) => NamedProduct | null;
 
 const nothing: Omit<NamedProduct, 'satellite'> = {
@@ -62,16 +62,16 @@ const nothing: Omit<NamedProduct, 'satellite'> = {
   orbitNumber: null,
   relativeOrbitNumber: null,
   baseline: null,
-  madeUs: null,
+  producedUs: null,
   scene: null,
 };
 
-/** A name that tells no more than what is given. */
+/** Returns a parsed name with the given parts; all others are null. */
 export function namedProduct(known: KnownParts): NamedProduct {
   return { ...nothing, ...known };
 }
 
-/** The groups of the patterns; each has those that its reader takes. One that took no part is empty. */
+/** Groups of the patterns; each pattern has those that its parser uses. A group without a match is empty. */
 type Groups = Record<
   | ('prefix' | 'mission' | 'serial' | 'type' | 'level' | 'class' | 'mode' | 'resolution' | 'form')
   | ('polarisation' | 'start' | 'end' | 'made' | 'later' | 'earlier' | 'day' | 'days' | 'instance')
@@ -82,8 +82,8 @@ type Groups = Record<
 type KnownParts = Partial<NamedProduct> & Pick<NamedProduct, 'satellite'>;
 
 /**
- * A reader of the names that match `pattern`. `times` are groups with dates, which `read` gets in microseconds:
- * a name with a date that does not exist is none.
+ * Returns a parser of names that match `pattern`. `times` lists groups with dates, which `read` receives in
+ * microseconds; a name with an invalid date is not parsed.
  */
 export function nameParser<const Times extends readonly (keyof Groups)[]>(
   pattern: RegExp,
@@ -103,7 +103,7 @@ export function nameParser<const Times extends readonly (keyof Groups)[]>(
   };
 }
 
-/** `20150706T105016`, or a day `20150706`: microseconds. Null for a date that does not exist. */
+/** Parses `20150706T105016`, or a day `20150706`, to microseconds. Returns null for an invalid date. */
 function nameTimeUs(text: string): number | null {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d))?$/.exec(text) ?? [];
@@ -112,7 +112,7 @@ function nameTimeUs(text: string): number | null {
   return parseDate(`${year}-${month}-${day}${time}`)?.us ?? null;
 }
 
-/** What a table has for a code of any form; null where it has nothing. */
+/** Returns the entry of a table for a code of any form; null without one. */
 export function lookup(table: Readonly<Record<string, string>>, code: string): string | null {
   return Object.hasOwn(table, code) ? (table[code] ?? null) : null;
 }
@@ -141,7 +141,7 @@ const instruments: Readonly<Record<string, string>> = {
   'OLCI and SLSTR': 'imagers of colour and temperature',
 };
 
-/** What records call by more than one name. */
+/** Other codes of instruments in records. */
 const otherCodes: Readonly<Record<string, string>> = {
   'SAR-C SAR': 'SAR',
   'SAR-C': 'SAR',
@@ -151,14 +151,14 @@ const otherCodes: Readonly<Record<string, string>> = {
   'OLI/TIRS': 'OLI and TIRS',
 };
 
-/** The instrument that a code stands for; null for an unknown one. */
+/** Returns the instrument of a code; null for an unknown one. */
 export function instrumentOf(code: string): Instrument | null {
   const known = lookup(otherCodes, code) ?? code;
   const name = lookup(instruments, known);
   return name === null ? null : { code: known, name };
 }
 
-/** By the code as names and attributes spell it. */
+/** Timeliness by the code in names and attributes. */
 export const timelinesses: Readonly<Record<string, string>> = {
   NR: 'near real time (NR)',
   ST: 'short-time-critical (ST)',

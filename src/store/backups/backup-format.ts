@@ -1,4 +1,4 @@
-/** What a backup holds: a store, its description, the small files, and a seal; and how it is read. */
+/** Format of a backup: a store, its description, the small files, and a seal. Writes and reads it. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { z } from 'zod';
@@ -7,14 +7,14 @@ import { printable } from '../../domain/text.ts';
 import { fileVersion, schemaVersion } from '../engine/database.ts';
 import { lastPosition } from '../log/queries.ts';
 
-/** Raised with each change of the form; a newer one is refused. */
+/** Increased with each change of the format; newer formats are rejected. */
 const backupFormat = 1;
 
-/** A backup may come from anybody: whoever can write a file can also seal it. */
+/** Strict, because a backup may come from anybody: whoever can write a file can also seal it. */
 const aboutSchema = z.strictObject({
   format: z.int().positive(),
   madeAtUs: z.int().nonnegative(),
-  /** Version of the earshot that made it. */
+  /** Version of earshot that made the backup. */
   version: z.string().max(100),
   lastPosition: z.int().nonnegative(),
   notifications: z.int().nonnegative(),
@@ -23,20 +23,20 @@ const aboutSchema = z.strictObject({
 const filesSchema = z
   .array(
     z.strictObject({
-      /** Path below the data directory, with `/` between its parts. */
+      /** Path relative to the data directory, with `/` as separator. */
       path: z.string(),
       bytes: z.instanceof(Uint8Array),
     }),
   )
   .refine((files) => new Set(files.map(({ path }) => path)).size === files.length);
 
-/** The description of a backup that it contains itself. */
-export type BackupAbout = Omit<z.infer<typeof aboutSchema>, 'format'>;
+/** Description of a backup, stored in it. */
+export type BackupDescription = Omit<z.infer<typeof aboutSchema>, 'format'>;
 
-/** A file of the data directory that cannot be created again. */
-export type KeptFile = z.infer<typeof filesSchema>[number];
+/** A file of the data directory that cannot be recreated. */
+export type BackupFile = z.infer<typeof filesSchema>[number];
 
-/** Tables that a store does not have. */
+/** Tables that only a backup has. */
 const backupTables = ['backup_about', 'backup_file'] as const;
 
 const schema = `
@@ -50,11 +50,11 @@ const schema = `
   CREATE TABLE backup_file (path TEXT PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
 `;
 
-/** Turns a copy of a store into a backup. */
+/** Converts a copy of a store to a backup. */
 export function addContents(
   database: Database,
-  about: BackupAbout,
-  files: readonly KeptFile[],
+  about: BackupDescription,
+  files: readonly BackupFile[],
 ): void {
   database.exec(schema);
   database
@@ -66,12 +66,12 @@ export function addContents(
   for (const file of files) insert.run(file);
 }
 
-/** Turns a backup into a store again. */
+/** Converts a backup to a store. */
 export function dropContents(database: Database): void {
   for (const name of backupTables) database.exec(`DROP TABLE ${name}`);
 }
 
-/** All tables, by name, with SQLite's own, such as the one of positions given so far. */
+/** Returns the names of all tables, including SQLite's own, such as `sqlite_sequence`. */
 export function tableNames(database: Database): string[] {
   return database
     .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
@@ -80,58 +80,60 @@ export function tableNames(database: Database): string[] {
 }
 
 /**
- * The last line of a backup is the SHA-256 of all before it, by which any change of it shows, on any machine. It follows
- * the last page, where SQLite does not read: a backup can be opened as a database.
+ * The seal is the last line of a backup: the SHA-256 of all bytes before it, which reveals any change. SQLite ignores
+ * it, because it follows the last page: a backup can be opened as a database.
  */
 const sealText = 'earshot backup, SHA-256 of all before: ';
 
-/** Of the whole line, in bytes. */
+/** Length of the line, in bytes. */
 export const sealBytes = sealOf('0'.repeat(64)).length;
 
 export function sealOf(digest: string): string {
   return `${sealText}${digest}\n`;
 }
 
-/** A backup without its seal, as it was made. */
+/** Size and digest of a backup's content, without its seal. */
 export interface Sealed {
-  /** Of all before the seal. */
   sealedBytes: number;
-  /** SHA-256 of these, in hex. */
+  /** SHA-256 of the content, in hex. */
   digest: string;
 }
 
-export interface InspectedBackup extends BackupAbout, Sealed {
+export interface InspectedBackup extends BackupDescription, Sealed {
   bytes: number;
   schemaVersion: number;
-  files: KeptFile[];
+  files: BackupFile[];
 }
 
 /**
- * Checks all that can be checked without reading the whole file. `restore`, `restore --check` and `backup list` share it, so that
- * they refuse the same files. `isKept` is true for the path of a file that a backup may contain.
- * Throws `usage` where there is no file, `configuration` for one that is no backup or is a newer earshot's, and `invalid` for one
- * that is cut short, damaged at its beginning, or changed to hold what no backup of earshot contains.
+ * Runs all checks that do not read the whole file. `restore`, `restore --check` and `backup list` share it, so that they
+ * reject the same files. `mayContain` returns true for the path of a file that a backup may contain.
+ * Throws `usage` if the file cannot be read, `configuration` if it is not a backup or is of a newer version of earshot,
+ * and `invalid` if it is truncated, damaged at its beginning, or has unexpected contents.
  */
-export function inspectBackup(file: string, isKept: (path: string) => boolean): InspectedBackup {
+export function inspectBackup(
+  file: string,
+  mayContain: (path: string) => boolean,
+): InspectedBackup {
   const { bytes, digest } = readEnds(file);
   let database: Database | undefined;
   try {
     database = new Sqlite(file, { readonly: true, fileMustExist: true });
-    refuseOther(database);
+    requireBackup(database);
     const { format, ...about } = readAbout(database);
-    if (format > backupFormat) throw newer(file, `form ${format}`);
+    if (format > backupFormat) throw newer(file, `format ${format}`);
     if (digest === null) {
       throw new AppError(
         'invalid',
-        `${file} does not end as a backup does: it was cut short or changed. Copy it here once more, or use another backup.`,
+        `${file} was truncated or changed: its end is not that of a backup. Copy the file again, or use another backup.`,
       );
     }
     const files = filesSchema.parse(
       database.prepare('SELECT path, bytes FROM backup_file ORDER BY path').all(),
     );
-    refuseForeign(database, files, isKept);
+    refuseUnexpected(database, files, mayContain);
     if (lastPosition(database) !== about.lastPosition) {
-      throw new Error('The log does not end at the position that the backup states.');
+      throw new Error('The last position of the log differs from the description of the backup.');
     }
     return {
       ...{ ...about, bytes, sealedBytes: bytes - sealBytes, digest },
@@ -142,7 +144,7 @@ export function inspectBackup(file: string, isKept: (path: string) => boolean): 
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       'invalid',
-      `${file} is damaged: its own description cannot be read or is wrong (${errorCodeOf(cause)}). Use another backup.`,
+      `${file} is damaged: its description is unreadable or wrong (${errorCodeOf(cause)}). Use another backup.`,
       { cause },
     );
   } finally {
@@ -161,59 +163,58 @@ function readAbout(database: Database) {
   );
 }
 
-function refuseOther(database: Database): void {
+function requireBackup(database: Database): void {
   const { name } = database;
   const names = tableNames(database);
   if (!backupTables.every((table) => names.includes(table))) {
     throw new AppError(
       'configuration',
-      `${name} is a database, but no backup that earshot has made. Name a file that \`earshot backup\` has written.`,
+      `${name} is a database, but not a backup made by earshot. Specify a file written by \`earshot backup\`.`,
     );
   }
   const version = fileVersion(database);
   if (version <= schemaVersion) return;
-  throw newer(name, `schema ${version}, this program knows up to ${schemaVersion}`);
+  throw newer(name, `schema ${version}; this version supports up to ${schemaVersion}`);
 }
 
-/** Refuses paths that lead out of the data directory, and SQL that would run in the restored store. */
-function refuseForeign(
+/** Rejects paths outside of the data directory, and SQL code that would run in the restored store. */
+function refuseUnexpected(
   database: Database,
-  files: readonly KeptFile[],
-  isKept: (path: string) => boolean,
+  files: readonly BackupFile[],
+  mayContain: (path: string) => boolean,
 ): void {
-  const path = files.map((file) => file.path).find((one) => !isKept(one));
+  const path = files.map((file) => file.path).find((one) => !mayContain(one));
   const code = database
     .prepare<[], string>(
       "SELECT type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1",
     )
     .pluck()
     .get();
-  const what = path === undefined ? code : `file ${path}`;
-  if (what === undefined) return;
+  const unexpected = path === undefined ? code : `file ${path}`;
+  if (unexpected === undefined) return;
   throw new AppError(
     'invalid',
-    `${database.name} holds the ${printable(what)}, which no backup of earshot contains. Somebody has changed it: use another backup.`,
+    `${database.name} contains the ${printable(unexpected)}, which is never part of a backup. Somebody changed the file; use another backup.`,
   );
 }
 
-function newer(file: string, what: string): AppError {
+function newer(file: string, version: string): AppError {
   return new AppError(
     'configuration',
-    `${file} is a backup of a newer earshot (${what}). Install that version, and restore it with that.`,
+    `${file} was made by a newer version of earshot (${version}). Install that version to restore it.`,
   );
 }
 
 /**
- * The size of a file that has a database's beginning, and all of its length; and the digest that it ends with, null for
- * one that ends otherwise. SQLite's file format: the size of a page in bytes 16 and 17, where 1 is 65,536, and the number
- * of pages in 28 to 31.
+ * Checks the header and the length of a database file. Returns its size, and the digest at its end; null without a seal.
+ * SQLite's file format: bytes 16 and 17 are the page size, where 1 means 65,536; bytes 28 to 31 are the number of pages.
  */
 function readEnds(file: string): { bytes: number; digest: string | null } {
   const { header, bytes, end } = readBytes(file);
   if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') {
     throw new AppError(
       'configuration',
-      `${file} is no backup: it does not begin as a database does. Name a file that \`earshot backup\` has written.`,
+      `${file} is not a backup: it is not a database. Specify a file written by \`earshot backup\`.`,
     );
   }
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
@@ -221,7 +222,7 @@ function readEnds(file: string): { bytes: number; digest: string | null } {
   if (bytes < wholeBytes) {
     throw new AppError(
       'invalid',
-      `${file} is cut short: it has ${bytes} of more than ${wholeBytes} bytes. Copy it here once more, or use another backup.`,
+      `${file} is truncated: it has ${bytes} of more than ${wholeBytes} bytes. Copy the file again, or use another backup.`,
     );
   }
   const digest = end.slice(sealText.length, -1);
@@ -240,7 +241,7 @@ function readBytes(file: string) {
   } catch (cause) {
     throw new AppError(
       'usage',
-      `${file} cannot be read: ${readFaultOf(cause)}. Name a file that \`earshot backup\` has written; \`earshot backup list\` shows them.`,
+      `${file} cannot be read: ${readFaultOf(cause)}. Run \`earshot backup list\` to see the backups.`,
       { cause },
     );
   } finally {

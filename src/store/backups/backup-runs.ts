@@ -1,4 +1,4 @@
-/** What is remembered of backups, as SQL: the last that was made, and the last that failed. */
+/** Stores the last successful and the last failed backup. */
 import type { Database } from 'better-sqlite3';
 import type { BackupRun, LastBackups } from '../../domain/ports.ts';
 
@@ -17,7 +17,7 @@ export function lastBackups(database: Database): LastBackups {
   return last;
 }
 
-/** Works inside a transaction of the caller's. */
+/** Runs in the caller's transaction. */
 export function recordBackup(database: Database, run: BackupRun): void {
   const outcome: Outcome = run.error === null ? 'made' : 'failed';
   database

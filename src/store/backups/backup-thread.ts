@@ -1,4 +1,4 @@
-/** The thread for backups: copies the store while intake continues, and checks the copy. */
+/** The backup thread: copies the store while intake continues, and checks the copy. */
 import { createHash, type Hash } from 'node:crypto';
 import {
   appendFileSync,
@@ -17,26 +17,25 @@ import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import {
   addContents,
-  type BackupAbout,
-  type KeptFile,
+  type BackupDescription,
+  type BackupFile,
   sealOf,
   tableNames,
 } from './backup-format.ts';
 import { type BackupProgress, cancelled, diskError } from './backup-target.ts';
 
 export interface CopyRequest {
-  /** The file, which is there and empty. */
+  /** Path of an existing, empty file. */
   file: string;
-  /** What is known of the backup before it is made. */
-  about: Pick<BackupAbout, 'madeAtUs' | 'version'>;
-  files: readonly KeptFile[];
+  about: Pick<BackupDescription, 'madeAtUs' | 'version'>;
+  files: readonly BackupFile[];
 }
 
-/** What a copy holds. */
-export type Copied = Pick<BackupAbout, 'lastPosition' | 'notifications'>;
+/** Content of a copy. */
+export type Copied = Pick<BackupDescription, 'lastPosition' | 'notifications'>;
 
 const operations = {
-  /** Copies the store into the file, and checks the copy. */
+  /** Copies the store to the file, and checks the copy. */
   copy: async (place: DataPlace, { file, about, files }: CopyRequest): Promise<Copied> => {
     job = createJob(place);
     try {
@@ -69,9 +68,9 @@ const turnMs = 50;
 /** The copy in progress. */
 interface Job {
   progress: BackupProgress;
-  /** Throws `cancelled` once it was stopped, and `unavailable` when intake needs the disk space. */
+  /** Throws `cancelled` after `stop`, and `unavailable` when intake needs the disk space. */
   check(): void;
-  /** The same, and now and then lets the thread read its messages. */
+  /** After each turn, lets the thread read its messages, and runs `check`. */
   pause(): Promise<void>;
   stop(): void;
 }
@@ -98,7 +97,7 @@ function createJob(place: DataPlace): Job {
   };
 }
 
-/** Copies, and counts what was copied in the store itself: one transaction, so both see the same. */
+/** Copies the store, and digests its tables in the same transaction, so that both see the same state. */
 async function copyStore(place: DataPlace, file: string, job: Job) {
   const source = openForCopying(place.dataDir);
   try {
@@ -114,17 +113,17 @@ async function copyStore(place: DataPlace, file: string, job: Job) {
   }
 }
 
-/** Pages of one step: 1 MiB. */
+/** Pages per step: 1 MiB. */
 const stepPages = 64;
 /**
- * Steps after which the copied pages are written to the disk. Were it left to the system, all of it would come at
- * once, and a commit of the intake that meets it waits for half a second and more (decision 29).
+ * Number of steps between two syncs to disk. Without them, the system would write everything at once, which would delay
+ * a commit of the intake by half a second or more (decision 29).
  */
 const stepsPerSync = 16;
 
 /**
- * Copies what the connection sees into an empty file. The connection is in a transaction that has read: otherwise
- * SQLite's own copying would begin again with each commit of others, and under load never end.
+ * Copies the connection's snapshot into an empty file. The connection must have an open read transaction: otherwise
+ * SQLite's backup would restart with each commit of others, and never end under load.
  */
 async function copyPages(source: Database, file: string, job: Job): Promise<void> {
   const descriptor = openSync(file, 'r+');
@@ -144,32 +143,32 @@ async function copyPages(source: Database, file: string, job: Job): Promise<void
   }
 }
 
-/** Pages of the write-ahead log that the writer's own next commit may move. */
+/** Pages of the write-ahead log that are left to the writer's next checkpoint. */
 const leftPagesMax = 1_000;
 
 /**
- * What was committed meanwhile lies in the write-ahead log, as our transaction needed the file as it was. The
- * writer's next commit would move all of that into the file, and stand still for seconds; here nobody waits for it.
+ * Ends the transaction, and runs the checkpoint that it has blocked. Otherwise the writer's next commit would run it,
+ * and block intake for seconds.
  */
 function endSnapshot(source: Database): void {
   try {
     if (source.inTransaction) source.exec('ROLLBACK');
     for (let done = 0; ; ) {
-      // SQLite's own shape: how many pages of the log are in the file now.
+      // SQLite returns the number of checkpointed pages.
       const [row] = source.pragma('wal_checkpoint(PASSIVE)') as { checkpointed: number }[];
       const checkpointed = row?.checkpointed ?? 0;
       if (checkpointed - done < leftPagesMax) return;
       done = checkpointed;
     }
   } catch {
-    // The writer moves what is left.
+    // The writer's next checkpoint does the rest.
   }
 }
 
-function complete(file: string, about: BackupAbout, files: readonly KeptFile[]): void {
+function complete(file: string, about: BackupDescription, files: readonly BackupFile[]): void {
   const database = new Sqlite(file, { fileMustExist: true });
   try {
-    // One file without others next to it. What is lost with a power cut has no name yet.
+    // No files next to it. A power failure only loses the unfinished file.
     database.pragma('journal_mode = MEMORY');
     database.transaction(() => addContents(database, about, files)).immediate();
   } finally {
@@ -178,8 +177,8 @@ function complete(file: string, about: BackupAbout, files: readonly KeptFile[]):
 }
 
 /**
- * Throws `unavailable` where a table differs from the store's, or the structure is damaged, which the store's then is as
- * well. The check of the structure is one call into SQLite: it ends early only when the file is cut short under it.
+ * Throws `unavailable` if a table differs from the store's, or the structure is damaged; then the store is damaged too.
+ * The structure check is one call into SQLite, which ends early only if the file is truncated meanwhile.
  */
 async function checkCopy(
   file: string,
@@ -191,25 +190,25 @@ async function checkCopy(
     const names = tables.map(({ name }) => name);
     const found = await digestTables(database, names, job);
     const differing = names.filter((_, i) => tables[i]?.digest !== found[i]?.digest);
-    if (differing.length > 0) throw unsound(`It differs from the log in ${differing.join(', ')}.`);
-    if (fileVersion(database) !== version) throw unsound('It is of another version.');
+    if (differing.length > 0) throw badCopy(`Tables differ: ${differing.join(', ')}.`);
+    if (fileVersion(database) !== version) throw badCopy('The schema version differs.');
     job.progress = { phase: 'checking', done: 0, total: null };
     await job.pause();
     const structure = String(database.pragma('quick_check(1)', { simple: true }));
     job.check();
-    if (structure !== 'ok') throw unsound(`The structure of the database is damaged: ${structure}`);
+    if (structure !== 'ok') throw badCopy(`The database is damaged: ${structure}`);
   } catch (error) {
     if (isAppError(error)) throw error;
-    throw unsound(error instanceof Error ? `It cannot be read: ${error.message}.` : String(error));
+    throw badCopy(error instanceof Error ? `It cannot be read: ${error.message}.` : String(error));
   } finally {
     database.close();
   }
 }
 
-function unsound(reason: string): AppError {
+function badCopy(reason: string): AppError {
   return new AppError(
     'unavailable',
-    `The copy is not sound, and was not kept. ${reason} Look at both disks and at the system log; where this comes again, the log itself is damaged.`,
+    `The copy failed its check and was discarded. ${reason} Check both disks and the system log. If this happens again, the log itself is damaged.`,
   );
 }
 
@@ -220,13 +219,13 @@ interface TableDigest {
   digest: string;
 }
 
-/** Longer values are hashed where they lie. */
+/** Longer values are hashed without copying. */
 const shortBytesMax = 64;
 const textLengthMax = 64 * 2 ** 10;
-/** Reading a clock for each would cost as much as the row. */
+/** Reading the clock for each row would take as long as the row. */
 const rowsPerTurn = 64;
 
-/** Counts the rows of tables, and digests each: two copies are compared by that. */
+/** Counts and digests the rows of tables, to compare two copies. */
 async function digestTables(
   database: Database,
   names: readonly string[],
@@ -257,7 +256,7 @@ async function digestTable(database: Database, name: string, job: Job): Promise<
   return { name, rows, digest: hash.update(text).digest('hex') };
 }
 
-/** Each value has its kind and length in front, so that no two rows make the same text. */
+/** Adds a value with its type and length, so that different rows have different texts. */
 function addValue(hash: Hash, text: string, value: unknown): string {
   if (typeof value === 'string') return `${text}s${value.length}:${value}`;
   if (!Buffer.isBuffer(value)) return `${text}${value};`;
@@ -267,7 +266,7 @@ function addValue(hash: Hash, text: string, value: unknown): string {
   return '';
 }
 
-/** Adds the seal to a database that is closed; on disk when it resolves. */
+/** Appends the seal to a closed database; on disk when it resolves. */
 async function seal(file: string, job: Job): Promise<void> {
   const hash = createHash('sha256');
   const total = statSync(file).size;

@@ -1,4 +1,4 @@
-/** Makes a backup: a copy of the store in one file, which has its name only when it was checked. */
+/** Makes a backup: a copy of the store in one file, which gets its name after it was checked. */
 import { renameSync, statSync } from 'node:fs';
 import { truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -18,7 +18,7 @@ import {
   diskError,
   type Part,
   refuseTarget,
-  requireRoomFor,
+  requireSpaceFor,
   reservePart,
 } from './backup-target.ts';
 import type { BackupOperations, Copied, CopyRequest } from './backup-thread.ts';
@@ -29,21 +29,21 @@ export interface BackupOptions extends BackupWatch, Omit<CopyRequest, 'file'> {
   place: DataPlace;
   /** Absolute path of the copy. */
   file: string;
-  /** Creates the folder of the file where it is missing. */
+  /** Creates the folder of the file if it is missing. */
   createsFolder: boolean;
   /** Replaces an existing file. */
   replace: boolean;
 }
 
 export interface MadeBackup extends Copied {
-  /** Of the file. */
+  /** Size of the file. */
   bytes: number;
 }
 
 /**
- * Whatever was committed when it is called is in the copy. Until that is complete it has another name, `….part`.
- * Rejects with `configuration` or `usage` where it cannot be made there, `conflict` while another program makes one,
- * `unavailable` where the disk or the store fails, `cancelled` when the signal is aborted; then nothing is left.
+ * Copies all that was committed before the call. Until the copy is complete, its name ends with `.part`.
+ * Rejects with `configuration` or `usage` for an unsuitable file, `conflict` while another process makes a backup,
+ * `unavailable` if the disk or the store fails, and `cancelled` when the signal is aborted; then removes the copy.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const { place, file, createsFolder, replace, about, files } = options;
@@ -51,7 +51,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   if (createsFolder) createFolder(dirname(file));
   refuseTarget(place, file, replace);
   await removeLeftovers(place.dataDir);
-  requireRoomFor(place, file);
+  requireSpaceFor(place, file);
   const release = await createAcquireLock(place.dataDir)('backup', { waitMs: 0 });
   let part: Part | undefined;
   try {
@@ -63,7 +63,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
       place,
       (backup) => copy(backup, request, options),
     );
-    // It may have come meanwhile.
+    // The file may have been created meanwhile.
     refuseTarget(place, file, replace);
     renameSync(part.path, file);
     await syncFolder(dirname(file));
@@ -77,8 +77,8 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
 }
 
 /**
- * Rejects with `cancelled` when the signal is aborted, and has cut the file short then: SQLite checks a whole database in
- * one call, which ends early only in this way.
+ * Rejects with `cancelled` when the signal is aborted. It then truncates the file, because SQLite's check of a database
+ * is one call that cannot be interrupted otherwise.
  */
 async function copy(
   backup: Remote<BackupOperations>,
@@ -98,7 +98,7 @@ async function copy(
     await Promise.allSettled([answer]);
     ended.abort();
     await shown;
-    // Also where it was aborted in the last moment: the file may have been cut short after it was checked.
+    // Even after success: the file may have been truncated after it was checked.
     if (signal?.aborted) throw cancelled();
     return await answer;
   } finally {

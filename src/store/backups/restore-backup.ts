@@ -1,4 +1,4 @@
-/** Makes a data directory of a backup: checked before anything of the old one is touched. */
+/** Restores a data directory from a backup. Checks the backup before it changes the directory. */
 import { createHash } from 'node:crypto';
 import {
   createReadStream,
@@ -28,28 +28,28 @@ export interface RestoreOptions extends BackupWatch {
   /** Absolute path of the backup. */
   file: string;
   dataDir: string;
-  /** True for the path of a file that a backup may contain. */
-  isKept: (path: string) => boolean;
-  /** Where the old contents go, if there are any: a folder in the data directory that is not there yet. */
+  /** Returns true for the path of a file that a backup may contain. */
+  mayContain: (path: string) => boolean;
+  /** New folder in the data directory for its old contents, if any. */
   aside: string;
 }
 
 /**
- * Resolves when the directory is that of the backup, and on disk. Rejects as `inspectBackup` does, with `invalid` for a
- * backup that is not as it was made, `conflict` while the directory is in use, `unavailable` where the disk fails or has
- * no room, `cancelled` when the signal is aborted; then the directory is as it was.
+ * Resolves when the restored directory is on disk. Rejects as `inspectBackup` does, with `invalid` for a changed backup,
+ * `conflict` while the directory is in use, `unavailable` if the disk fails or is full, and `cancelled` when the signal is
+ * aborted; then the directory is unchanged.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<InspectedBackup> {
   const { file, dataDir, aside } = options;
-  const backup = inspectBackup(file, options.isKept);
+  const backup = inspectBackup(file, options.mayContain);
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
-  // An interrupted one is begun again.
+  // An interrupted restore starts again.
   const staging = join(dataDir, restoringFolderName);
   try {
     rmSync(staging, { recursive: true, force: true });
-    requireRoom(dataDir, backup.bytes);
+    requireSpace(dataDir, backup.bytes);
     mkdirSync(staging, { mode: 0o700 });
     await build(staging, backup, options);
     refuseInUse(dataDir);
@@ -66,12 +66,12 @@ export async function restoreBackup(options: RestoreOptions): Promise<InspectedB
   }
 }
 
-function requireRoom(folder: string, bytes: number): void {
+function requireSpace(folder: string, bytes: number): void {
   const free = diskSize(folder)?.freeBytes ?? 0;
   if (free >= bytes) return;
   throw new AppError(
     'unavailable',
-    `${folder} has no room for the backup: ${sizeText(free)} are free, and it takes ${sizeText(bytes)}. Free some space there.`,
+    `${folder} has not enough free space for the backup: ${sizeText(free)} free, ${sizeText(bytes)} needed. Free some space.`,
   );
 }
 
@@ -83,7 +83,7 @@ async function build(
   const watch = { onProgress, signal };
   const database = join(staging, databaseFileName);
   await copySealed(file, database, backup, watch);
-  // Once more from the disk: what will be used is what counts.
+  // Verifies the copy on disk, which is the one that will be used.
   await verifySealed(database, backup, watch);
   for (const { path, bytes } of backup.files) await writeOwnerOnly(join(staging, path), bytes);
   becomeStore(database);
@@ -102,14 +102,14 @@ function becomeStore(file: string): void {
   }
 }
 
-/** The log comes last: what is there before is no store that anybody would open. */
+/** Moves the restored files in, the log last: without it, no program opens the directory as a store. */
 function moveIn(staging: string, { dataDir, aside }: RestoreOptions): void {
   const names = readdirSync(staging).filter((name) => name !== databaseFileName);
   for (const name of [...names, databaseFileName]) {
     if (existsSync(join(dataDir, name))) {
       throw new AppError(
         'conflict',
-        `A program has made ${join(dataDir, name)} meanwhile; the old contents are in ${aside}. Stop the receiver, then run this again.`,
+        `Another program created ${join(dataDir, name)} meanwhile. The old contents are in ${aside}. Stop the receiver, then run this command again.`,
       );
     }
     renameSync(join(staging, name), join(dataDir, name));
@@ -121,10 +121,10 @@ interface OldEntry {
   stats: Stats;
 }
 
-/** The log and the index with the files that SQLite adds. */
+/** Matches the log, the index, and the files that SQLite adds. */
 const databases = /^(earshot|products-\d+|products\.building)\.db(-wal|-shm|-journal)?$/;
 
-/** What a backup with these files takes the place of, by name; a backup without secrets leaves those that are there. */
+/** Returns the entries that a backup with these files replaces. A backup without secrets keeps existing secrets. */
 export function oldContents(dataDir: string, paths: readonly string[]): OldEntry[] {
   const replaced = new Set(paths.map((path) => path.split('/')[0]));
   return namesIn(dataDir)
@@ -139,8 +139,8 @@ function namesIn(folder: string): string[] {
 }
 
 /**
- * Throws `conflict` while any program has the log open. Each that has holds a lock on the file, which this asks for
- * alone: one that is damaged gives it, too.
+ * Throws `conflict` while any program has the log open. Tests that with an exclusive lock on the file, which also works
+ * for a damaged file.
  */
 export function refuseInUse(dataDir: string): void {
   const file = join(dataDir, databaseFileName);
@@ -154,25 +154,25 @@ export function refuseInUse(dataDir: string): void {
     if (sqliteCode(error) !== 'SQLITE_BUSY') return;
     throw new AppError(
       'conflict',
-      `${dataDir} is in use: a receiver or a command of earshot has its log open. Stop it (such as with \`systemctl stop earshot\`), then run this again.`,
+      `${dataDir} is in use by a receiver or another command of earshot. Stop it (for example: \`systemctl stop earshot\`), then run this command again.`,
     );
   } finally {
     database?.close();
   }
 }
 
-/** Nothing is deleted: it all goes into a folder within. */
+/** Moves the entries into a folder of the data directory; deletes nothing. */
 function moveAside(dataDir: string, entries: readonly OldEntry[], folder: string): void {
   if (entries.length === 0) return;
   mkdirSync(folder, { mode: 0o700 });
-  // The log goes last: until then, what is there still is a data directory.
+  // The log last: until then, the folder is still a data directory.
   const log = (name: string) => Number(name.startsWith(databaseFileName));
   for (const { name } of entries.toSorted((a, b) => log(a.name) - log(b.name))) {
     renameSync(join(dataDir, name), join(folder, name));
   }
 }
 
-/** Rejects with `invalid` where a file does not begin with these bytes, and `cancelled` when the signal is aborted. */
+/** Rejects with `invalid` if the content differs from its digest, and `cancelled` when the signal is aborted. */
 export async function verifySealed(
   file: string,
   sealed: Sealed,
@@ -185,7 +185,7 @@ export async function verifySealed(
   }
 }
 
-/** Copies them into a new file, owner-only and on disk when it resolves. Rejects in the same way. */
+/** Copies the content to a new owner-only file; on disk when it resolves. Rejects as `verifySealed` does. */
 async function copySealed(
   file: string,
   to: string,
@@ -222,6 +222,6 @@ async function* readSealed(
   if (hash.digest('hex') === digest) return;
   throw new AppError(
     'invalid',
-    `${file} is damaged: it is not what it was when it was made. Copy it here once more, or use another backup.`,
+    `${file} is damaged: its content has changed since it was made. Copy the file again, or use another backup.`,
   );
 }

@@ -1,8 +1,8 @@
-/** The thread that compacts: it has a writing connection of its own, and whoever takes notifications in comes first. */
+/** The compaction thread: has its own writing connection, and intake has priority. */
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
-import { giveBack, usualStepMs } from '../pruning/prune-writer.ts';
+import { releaseFreePages, usualStepMs } from '../pruning/prune-writer.ts';
 import { type CompactStep, createCompactStep } from './compact-step.ts';
 
 interface Context {
@@ -13,12 +13,12 @@ interface Context {
 
 const operations = {
   step: ({ place, doStep }: Context, duringIntake: boolean): CompactStep => {
-    // A person who asks for it on a disk that is nearly full gets it: it frees more than it takes.
+    // `earshot compact` also runs on a nearly full disk: it frees more space than it uses.
     if (duringIntake) requireFreeSpace(place, 'Compacting');
     return doStep();
   },
-  giveBack: ({ connection }: Context, freeShare: number) =>
-    connection.transact((database) => giveBack(database, freeShare, usualStepMs)),
+  releaseFreePages: ({ connection }: Context, freeShare: number) =>
+    connection.transact((database) => releaseFreePages(database, freeShare, usualStepMs)),
   checkpoint: ({ connection }: Context): void => connection.checkpoint(),
 };
 export type CompactOperations = typeof operations;

@@ -1,4 +1,4 @@
-/** Prunes the log step by step, while others read and write it. */
+/** Prunes the log step by step, while other processes read and write it. */
 import {
   type PrunePhase,
   type PruneRequest,
@@ -6,37 +6,37 @@ import {
   prunePhases,
 } from '../../domain/pruning.ts';
 
-/** Rows that went, by phase; of `space`, bytes. */
+/** Removed rows by phase; for `space`, freed bytes. */
 export type Pruned = Record<PrunePhase, number>;
 
 export interface PruneContext {
   pruning: Pick<Pruning, 'pruneStep' | 'checkpoint' | 'logSize'>;
-  /** Resolves after a time, or at once when the signal is aborted. Never rejects. */
+  /** Resolves after the delay, or when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   signal: AbortSignal;
-  /** Called after each step with what has gone so far. */
+  /** Called after each step with the totals so far. */
   onStep?: ((phase: PrunePhase, pruned: Readonly<Pruned>) => void) | undefined;
-  /** What tests make smaller. */
+  /** For tests. */
   walBytesMax?: number;
 }
 
-/** After each step as many times as long as it took, and at least so long: intake has the lock meanwhile. */
+/** Pause after each step, so that intake gets the lock: this factor times the step's duration, within the limits. */
 const pauseFactor = 2;
 const pauseMsMin = 20;
 const pauseMsMax = 1_000;
 
 /**
- * The write-ahead log grows as long as somebody reads from before, such as a backup. Beyond this, it is waited for:
- * the disk may be what is to be freed.
+ * Size of the write-ahead log above which pruning waits. It grows while an older snapshot is read, for example by a
+ * backup, and pruning may run to free disk space.
  */
-const walBytesMaxUsual = 64 * 2 ** 20;
+const walBytesMaxDefault = 64 * 2 ** 20;
 
 /**
- * Ends early, without harm, when the signal is aborted, and goes on where it was when it is called again. Rejects
- * with `unavailable` when the store cannot be written.
+ * Runs all phases. May be interrupted by the signal; the next call continues. Rejects with `unavailable` when the
+ * store cannot be written.
  */
 export async function pruneLog(request: PruneRequest, context: PruneContext): Promise<Pruned> {
-  const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxUsual } = context;
+  const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxDefault } = context;
   const pruned: Pruned = {
     notifications: 0,
     quarantine: 0,

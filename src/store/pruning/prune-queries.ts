@@ -1,4 +1,4 @@
-/** The questions about pruning as SQL: its horizon, what still needs the log, the log's size, and what would be removed. */
+/** Queries about pruning: its horizon, its blockers, the size of the log, and what would be removed. */
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Database } from 'better-sqlite3';
@@ -25,7 +25,7 @@ export function pruneHorizon(database: Database): PruneHorizon | null {
   return row ?? null;
 }
 
-/** Nothing is counted: SQLite keeps these figures, and finds both ends of a table at once. */
+/** Returns figures that SQLite knows without counting. */
 export function logSize(database: Database): LogSize {
   const first = prepared<[], { position: number; receivedAtUs: number }>(
     database,
@@ -42,38 +42,38 @@ export function logSize(database: Database): LogSize {
   };
 }
 
-/** How much of the log's file is in use; within a transaction, as it has left it so far. */
+/** Returns the used and the free bytes of the log's file, including changes of an open transaction. */
 export function pageBytes(database: Database): Pick<LogSize, 'usedBytes' | 'freeBytes'> {
   const read = (name: string) => Number(database.pragma(name, { simple: true }));
   const [size, pages, free] = [read('page_size'), read('page_count'), read('freelist_count')];
   return { usedBytes: size * (pages - free), freeBytes: size * free };
 }
 
-/** The newest entries whose size is read; the others count as much as these on average. */
+/** Number of newest entries from which the mean size is estimated. */
 const sampleMax = 200;
 
 /**
- * About the size of all bodies in the quarantine. Pruning by size leaves them out: they are not removed by it, and
- * notifications are not to be removed for them.
+ * Estimates the size of all quarantined bodies. Pruning by size ignores them: it does not remove them, and must not
+ * remove notifications because of them.
  */
 export function quarantineBytes(database: Database): number {
-  const held = 'quarantine INDEXED BY quarantine_held WHERE released_at_us IS NULL';
-  const ask = (sql: string) => Number(prepared(database, sql).pluck().get() ?? 0);
-  const entries = ask(`SELECT count(*) FROM ${held}`);
+  const unreleased = 'quarantine INDEXED BY quarantine_held WHERE released_at_us IS NULL';
+  const query = (sql: string) => Number(prepared(database, sql).pluck().get() ?? 0);
+  const entries = query(`SELECT count(*) FROM ${unreleased}`);
   if (entries === 0) return 0;
-  const mean = ask(
+  const mean = query(
     `SELECT avg((SELECT length(packed) / bodies FROM body WHERE id <= body_id ORDER BY id DESC LIMIT 1))
-     FROM (SELECT body_id FROM ${held} ORDER BY id DESC LIMIT ${sampleMax})`,
+     FROM (SELECT body_id FROM ${unreleased} ORDER BY id DESC LIMIT ${sampleMax})`,
   );
   return Math.round(entries * mean);
 }
 
-/** Finds what still needs the log: a few look-ups and one file that is opened, cheap enough for each step of a prune. */
+/** Finds all readers and items that still need the log. Fast enough to run in each pruning step. */
 export function pruneBlockers(database: Database): PruneBlocker[] {
   return [
     ...cursors(database),
     ...replays(database),
-    ...sinkItems(database, 'waiting', 'waiting', 'what waits for'),
+    ...sinkItems(database, 'waiting', 'waiting', 'queue of'),
     ...sinkItems(database, 'dead', 'dead-letters', 'dead letters of'),
     ...summaryJobs(database),
     ...productIndex(database),
@@ -102,12 +102,12 @@ function replays(database: Database): PruneBlocker[] {
     .map(({ id, ...row }) => ({ ...row, kind: 'replay', name: `replay ${id} of sink ${row.key}` }));
 }
 
-/** The first of each sink; the names are found by the same index, one after the other. */
+/** Finds the first item of each sink. The recursive query reads the sink names from the same index. */
 function sinkItems(
   database: Database,
   state: SinkItem['state'],
   kind: PruneBlocker['kind'],
-  what: string,
+  label: string,
 ): PruneBlocker[] {
   const items = `sink_item INDEXED BY sink_item_${state}_position WHERE state = '${state}'`;
   const sql = `WITH RECURSIVE name (sink) AS (
@@ -120,19 +120,19 @@ function sinkItems(
       FROM name WHERE sink IS NOT NULL)`;
   return prepared<[], Place>(database, sql)
     .all()
-    .map((row) => ({ ...row, kind, name: `${what} sink ${row.key}` }));
+    .map((row) => ({ ...row, kind, name: `${label} sink ${row.key}` }));
 }
 
 const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waiting', 'asking')`;
 const digestFromUs = "min(json_extract(scope, '$.fromUs'))";
 
-/** Of digests, the first notification of the first window; `keptForDigestsUs` is exact. */
+/** Finds the first notification of open jobs. For digests it is approximate; `keptForDigestsUs` is exact. */
 function summaryJobs(database: Database): PruneBlocker[] {
   const sql = `SELECT * FROM (
-      SELECT 'summaries that wait' AS key, min(position) - 1 AS position,
+      SELECT 'waiting summaries' AS key, min(position) - 1 AS position,
         min(requested_at_us) AS sinceUs FROM ${openJobs} AND kind = 'product'
       UNION ALL
-      SELECT 'digests that wait', (SELECT position FROM notification
+      SELECT 'waiting digests', (SELECT position FROM notification
           WHERE received_at_us >= digest.from_us ORDER BY received_at_us LIMIT 1) - 1, since_us
       FROM (SELECT ${digestFromUs} AS from_us, min(requested_at_us) AS since_us
         FROM ${openJobs} AND kind = 'digest') AS digest)
@@ -142,13 +142,13 @@ function summaryJobs(database: Database): PruneBlocker[] {
     .map((row) => ({ ...row, kind: 'summary-jobs', name: row.key }));
 }
 
-/** Digests that are still to be written need what was received from this moment on; null without any. */
+/** Returns the time of receipt from which open digests need notifications; null without open digests. */
 export function keptForDigestsUs(database: Database): number | null {
   const sql = `SELECT ${digestFromUs} FROM ${openJobs} AND kind = 'digest'`;
   return prepared<[], number | null>(database, sql).pluck().get() ?? null;
 }
 
-/** None where there is no index of this version: a new one begins with the log as it is then. */
+/** Returns nothing if there is no index of this version: a new one is built from the current log. */
 function productIndex(log: Database): PruneBlocker[] {
   try {
     const index = openProductsForReading(dirname(log.name));
@@ -164,18 +164,18 @@ function productIndex(log: Database): PruneBlocker[] {
   }
 }
 
-/** When what is kept by age was received at the earliest; null where nothing is removed by its age. */
+/** Returns the earliest time of receipt to keep; null without a maximum age. */
 export function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
   return keep.ageUs === null ? null : nowUs - keep.ageUs;
 }
 
 /**
- * What a prune would remove, and what holds it back. Counts by the index on times of receipt, which takes about a second
- * for some ten millions. As notifications mostly lie in the order of that time, what it finds is what is removed.
+ * Returns what pruning would remove, and what blocks it. Counts with the index on the time of receipt, which takes about
+ * a second for ten million rows. The result is an estimate: pruning goes by position, which is nearly the same order.
  */
 export function prunable(database: Database, request: PruneRequest): Prunable {
   const one = (sql: string, ...values: number[]): number | null => {
-    // SQLite's integers: a bound beyond all of them is the largest.
+    // Infinity becomes the largest integer.
     const bounds = values.map((value) => Math.min(value, Number.MAX_SAFE_INTEGER));
     return (
       prepared<number[], number | null>(database, sql)
@@ -185,15 +185,15 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
   };
   const total = one('SELECT count(*) FROM notification') ?? 0;
   const { usedBytes } = pageBytes(database);
-  // A page for each table and index.
+  // An empty database has one page for each table and index.
   const pages = one('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
   const emptyBytes = pages * Number(database.pragma('page_size', { simple: true }));
-  const holders = pruneBlockers(database);
+  const blockers = pruneBlockers(database);
   const last = lastPosition(database);
-  const stays = Math.min(last, ...holders.map(({ position }) => position));
+  const firstBlocked = Math.min(last, ...blockers.map(({ position }) => position));
 
-  /** About when the oldest notifications that take up the excess were received. */
-  function bySizeUs(): number {
+  /** Estimates the time of receipt before which notifications exceed the maximum size. */
+  function sizeLimitUs(): number {
     const { bytes } = request.keep;
     const excess = bytes === null ? 0 : usedBytes - quarantineBytes(database) - bytes;
     if (excess <= 0) return 0;
@@ -203,20 +203,19 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
     return one(oldest, count) ?? Number.POSITIVE_INFINITY;
   }
 
-  const wantedUs = Math.max(keptSinceUs(request) ?? 0, bySizeUs());
-  const firstHeld =
+  const requestedUs = Math.max(keptSinceUs(request) ?? 0, sizeLimitUs());
+  const blockedFrom =
     'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
   const untilUs = Math.min(
-    wantedUs,
-    one(firstHeld, stays) ?? 0,
+    requestedUs,
+    one(blockedFrom, firstBlocked) ?? 0,
     keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY,
   );
   const count = one('SELECT count(*) FROM notification WHERE received_at_us < ?', untilUs) ?? 0;
-  // The first that would stay if nothing held it back.
+  // The first notification that would stay without blockers.
   const firstKept =
     'SELECT position FROM notification WHERE received_at_us >= ? ORDER BY received_at_us LIMIT 1';
-  const wantedPosition = Math.min(one(firstKept, wantedUs) ?? last, last);
-  // Entries of an age with the notifications.
+  const requestedPosition = Math.min(one(firstKept, requestedUs) ?? last, last);
   const entries = `SELECT count(*) FROM quarantine
     WHERE received_at_us < ? AND (released_at_us IS NOT NULL OR ?)`;
   return {
@@ -227,8 +226,8 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
     quarantined:
       one(entries, Math.max(keptSinceUs(request) ?? 0, untilUs), Number(request.withQuarantined)) ??
       0,
-    heldBy: holders
-      .filter(({ position }) => position < wantedPosition)
+    heldBy: blockers
+      .filter(({ position }) => position < requestedPosition)
       .toSorted((a, b) => a.position - b.position),
   };
 }

@@ -1,4 +1,4 @@
-/** The steps of a prune, each within a transaction of the caller's. */
+/** Pruning steps. Each runs in the caller's transaction. */
 import type { Database } from 'better-sqlite3';
 import type { PruneRequest, PruneStep, Pruning } from '../../domain/pruning.ts';
 import { prepared } from '../engine/database.ts';
@@ -12,16 +12,16 @@ import {
   quarantineBytes,
 } from './prune-queries.ts';
 
-/** Duration of one transaction of a prune. */
+/** Duration of one pruning transaction. */
 export const usualStepMs = 25;
 
 /**
- * Duration while disk space is short: one piece of work, as what a transaction changes lies in the write-ahead log in
- * addition, some 300 kB of it.
+ * Duration while disk space is short: one unit of work, because a transaction's changes also take space in the
+ * write-ahead log, about 300 kB.
  */
 export const shortStepMs = 0;
 
-/** Removes some of what is old, in the way of the phase. */
+/** Runs one step of a phase. */
 export function pruneStep(
   database: Database,
   { phase, request, after }: Parameters<Pruning['pruneStep']>[0],
@@ -32,7 +32,7 @@ export function pruneStep(
       return removeOldest(database, request, stepMs);
     case 'quarantine':
       return removeQuarantined(database, request, after, stepMs);
-    // Digests stay: they are few, and describe what is gone.
+    // Digests stay: they are few, and describe removed notifications.
     case 'summary-jobs':
       return removeOldRows(
         database,
@@ -42,7 +42,7 @@ export function pruneStep(
         after,
         stepMs,
       );
-    // Texts that no job shows: of the jobs that were removed, and older ones of subjects that were written about again.
+    // Texts without a job: the job was removed, or the summary was written again.
     case 'summary-texts':
       return removeOldRows(
         database,
@@ -53,11 +53,11 @@ export function pruneStep(
         stepMs,
       );
     case 'space':
-      return giveBack(database, request.freeShare, stepMs);
+      return releaseFreePages(database, request.freeShare, stepMs);
   }
 }
 
-/** Repeats work until the time is up, or it returns false because nothing is left. Returns what it returned last. */
+/** Repeats the work until the time is up, or it returns false because nothing is left. Returns its last result. */
 function repeatForStep(stepMs: number, work: () => boolean): boolean {
   const endMs = performance.now() + stepMs;
   for (;;) {
@@ -72,10 +72,10 @@ interface OldNotification {
   bodyId: number;
 }
 
-/** Notifications that are removed between two checks of the time and the size. */
+/** Notifications removed between two checks of time and size. */
 const notificationsMax = 64;
 
-/** Removes from the log's beginning, with the bodies, and moves the horizon along: the first one that stays ends it. */
+/** Removes the oldest notifications and their bodies up to the first that stays, and moves the horizon. */
 function removeOldest(database: Database, request: PruneRequest, stepMs: number): PruneStep {
   const upTo = prunableUpTo(database);
   const sinceUs = keptSinceUs(request) ?? Number.NEGATIVE_INFINITY;
@@ -94,21 +94,21 @@ function removeOldest(database: Database, request: PruneRequest, stepMs: number)
       ({ receivedAtUs }) =>
         receivedAtUs >= neededSinceUs || !(isTooLarge || receivedAtUs < sinceUs),
     );
-    const going = end === -1 ? rows : rows.slice(0, end);
-    const last = going.at(-1);
+    const expired = end === -1 ? rows : rows.slice(0, end);
+    const last = expired.at(-1);
     if (last === undefined) return false;
     prepared(database, 'DELETE FROM notification WHERE position <= ?').run(last.position);
-    removeBodiesOf(database, going);
-    moveHorizon(database, going, last.position, request.nowUs);
-    removed += going.length;
-    return going.length === notificationsMax;
+    removeBodiesOf(database, expired);
+    moveHorizon(database, expired, last.position, request.nowUs);
+    removed += expired.length;
+    return expired.length === notificationsMax;
   });
   return { removed, next: isMore ? 0 : null };
 }
 
 /**
- * The highest position that may be removed. That at which a reader stands stays: by it, the product index recognises the
- * log it has read. So does the newest, from which positions continue.
+ * Returns the highest position that may be removed. The position of a reader stays, because the product index uses it to
+ * recognise its log. The newest position stays, because new positions continue from it.
  */
 function prunableUpTo(database: Database): number {
   const positions = pruneBlockers(database).map(({ position }) => position);
@@ -129,11 +129,11 @@ function moveHorizon(
        received_before_us = max(received_before_us, excluded.received_before_us),
        pruned_at_us = excluded.pruned_at_us`,
   );
-  // One that was dated by a clock that ran ahead says nothing of what came after it.
+  // A date in the future, from a clock that ran ahead, must not hide later notifications.
   move.run({ position, receivedBeforeUs: Math.min(newestUs, nowUs) + 1, nowUs });
 }
 
-/** The bodies of notifications that have just been removed. */
+/** Removes the bodies of removed notifications. */
 function removeBodiesOf(database: Database, removed: readonly OldNotification[]): void {
   const isQuarantined = prepared<[number]>(database, 'SELECT 1 FROM quarantine WHERE body_id = ?');
   const ids = removed
@@ -143,10 +143,10 @@ function removeBodiesOf(database: Database, removed: readonly OldNotification[])
 }
 
 /**
- * Removes bodies that nothing refers to any more. A row of `body` holds several, and is removed when all of them may.
- * Notifications have no index by their body, and need none: their bodies rise with their positions, but for those that
- * came out of the quarantine. Of these the quarantine still has an entry, and a body with an entry there stays. So what
- * lies below the body of the first notification that is left, entries aside, is referred to by none.
+ * Removes unreferenced bodies. A row of `body` contains several, and is removed when all of them are unreferenced.
+ * Notifications need no index by body, because body ids increase with positions. The exception is notifications released
+ * from the quarantine; their bodies stay as long as they have a quarantine entry. So every body below that of the first
+ * remaining notification, and without a quarantine entry, is unreferenced.
  */
 function removeBodies(database: Database, from: number, to: number): void {
   const firstLeft = prepared<[], number>(
@@ -174,8 +174,8 @@ interface Entry {
 }
 
 /**
- * Removes entries as old as the notifications that were removed, by default only released ones. One from whose body there
- * still is a notification stays with it: they have the same time of receipt, by which there is an index.
+ * Removes quarantine entries as old as the removed notifications, by default only released ones. An entry stays while a
+ * notification uses its body; that is found with the index on the time of receipt, which is the same for both.
  */
 function removeQuarantined(
   database: Database,
@@ -213,7 +213,7 @@ function removeQuarantined(
   return { removed: removed.length, next: isMore ? (removed.at(-1)?.id ?? after) : null };
 }
 
-/** Removes held entries of the quarantine; returns how many there were. */
+/** Removes unreleased entries of the quarantine; returns their number. */
 export function dropQuarantined(database: Database, ids: readonly number[]): number {
   const find = prepared<[number], Entry>(
     database,
@@ -231,7 +231,7 @@ function removeEntry(database: Database, { id, bodyId }: Entry): void {
     'DELETE FROM quarantine WHERE id = ? RETURNING received_at_us',
   ).pluck();
   const parameters = { bodyId, receivedAtUs: receivedAtUs.get(id) };
-  // `removeBodies` leaves a body that comes after one in use. One that is kept alone is removed here.
+  // Removes a body in its own row; `removeBodies` leaves it if an older body is in use.
   prepared<object>(
     database,
     `DELETE FROM body WHERE id = @bodyId AND bodies = 1
@@ -242,7 +242,7 @@ function removeEntry(database: Database, { id, bodyId }: Entry): void {
   removeBodies(database, bodyId, bodyId);
 }
 
-/** Where the newest bodies were removed, their ids are given again: `earshot compact` must not skip those. */
+/** Rewinds `earshot compact`, which must not skip reused ids: the ids of removed newest bodies are given again. */
 function rewindCompaction(database: Database): void {
   prepared(
     database,
@@ -251,10 +251,10 @@ function rewindCompaction(database: Database): void {
   ).run();
 }
 
-/** Rows that are read between two checks of the time. */
+/** Rows read between two checks of the time. */
 const rowsMax = 200;
 
-/** Walks through a table in the order of its rows, which has no index on what is old. */
+/** Scans a table in the order of its rows, because it has no index on age. */
 function removeOldRows(
   database: Database,
   table: 'summary_job' | 'summary_text',
@@ -283,28 +283,28 @@ function removeOldRows(
   return { removed, next: isMore ? last : null };
 }
 
-/** Pages that are moved between two checks of the time. */
+/** Pages moved between two checks of the time. */
 const pagesMax = 8;
 
 /**
- * Gives back pages of the file that hold nothing: moves pages from its end into free places. The file is cut when its
- * write-ahead log has been moved into it. `freeShare` of the file may stay free.
+ * Releases free pages: moves pages from the end of the file into free ones. The next checkpoint truncates the file.
+ * `freeShare` of the file may stay free.
  */
-export function giveBack(database: Database, freeShare: number, stepMs: number): PruneStep {
-  const beganWith = pageBytes(database).freeBytes;
-  let free = beganWith;
+export function releaseFreePages(database: Database, freeShare: number, stepMs: number): PruneStep {
+  const freeAtStart = pageBytes(database).freeBytes;
+  let free = freeAtStart;
   const isMore = repeatForStep(stepMs, () => {
     const { usedBytes, freeBytes } = pageBytes(database);
     if (freeBytes <= freeShare * (usedBytes + freeBytes)) return false;
     database.pragma(`incremental_vacuum(${pagesMax})`);
     free = pageBytes(database).freeBytes;
-    // A file without auto_vacuum keeps its pages, for what comes next.
+    // A file without auto_vacuum keeps its free pages for reuse.
     return free < freeBytes;
   });
-  return { removed: beganWith - free, next: isMore ? 0 : null };
+  return { removed: freeAtStart - free, next: isMore ? 0 : null };
 }
 
-/** False where there is no such reader. */
+/** Returns false if there is no such reader. */
 export function removeReader(database: Database, key: string): boolean {
   return (
     prepared<[string]>(database, 'DELETE FROM reader_cursor WHERE reader = ?').run(key).changes > 0

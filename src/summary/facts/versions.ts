@@ -21,7 +21,7 @@ export interface Version {
 /** How new a processing is: the first of these that two of them have and differ in decides. */
 interface Age {
   baseline: string | null;
-  madeUs: number | null;
+  producedUs: number | null;
   publicationUs: number | null;
 }
 
@@ -37,7 +37,7 @@ export function versionsOf(
 ): { replacedBy: Version | null; replaces: Version | null } {
   const scene = sceneOf(name);
   if (scene === null) return { replacedBy: null, replaces: null };
-  const own = { baseline, madeUs: parseProductName(name)?.madeUs ?? null, publicationUs };
+  const own = { baseline, producedUs: parseProductName(name)?.producedUs ?? null, publicationUs };
   const same = others
     .filter((other) => scene.matches(other.productName))
     .map((other) => ({ other, age: ageOf(other) }))
@@ -57,7 +57,7 @@ function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion)
   const baseline = /^\d\d\.\d\d$/.test(processingBaseline ?? '') ? processingBaseline : null;
   return {
     baseline: named?.baseline ?? baseline,
-    madeUs: named?.madeUs ?? null,
+    producedUs: named?.producedUs ?? null,
     publicationUs,
   };
 }
@@ -66,7 +66,7 @@ function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion)
 function compareAges(a: Age, b: Age): number {
   return (
     compareTexts(a.baseline, b.baseline) ||
-    compareNumbers(a.madeUs, b.madeUs) ||
+    compareNumbers(a.producedUs, b.producedUs) ||
     compareNumbers(a.publicationUs, b.publicationUs)
   );
 }

@@ -65,7 +65,13 @@ export function kept() {
 export const isKept = (path: string) => path in secrets;
 
 export function restore(file: string, dataDir: string, options: Partial<RestoreOptions> = {}) {
-  return restoreBackup({ file, dataDir, isKept, aside: join(dataDir, 'old'), ...options });
+  return restoreBackup({
+    file,
+    dataDir,
+    mayContain: isKept,
+    aside: join(dataDir, 'old'),
+    ...options,
+  });
 }
 
 /** All that a store says of its notifications, with their bodies. */

@@ -192,13 +192,13 @@ describe('a file that is no sound backup', () => {
 
   it.each([
     ['there is none', () => undefined, /cannot be read: there is no such file/],
-    ['it is no database', (file: string) => writeFileSync(file, 'text'), /is no backup/],
-    ['it is empty', (file: string) => writeFileSync(file, ''), /is no backup/],
-    ['it is a folder', (file: string) => mkdirSync(file), /cannot be read: it is a folder/],
+    ['it is no database', (file: string) => writeFileSync(file, 'text'), /is not a backup/],
+    ['it is empty', (file: string) => writeFileSync(file, ''), /is not a backup/],
+    ['it is a directory', (file: string) => mkdirSync(file), /cannot be read: it is a directory/],
     [
       'it is a database of another program',
       (file: string) => new Sqlite(file).exec('CREATE TABLE mine (id)').close(),
-      /no backup that earshot has made/,
+      /not a backup made by earshot/,
     ],
   ])('is told with its reason where %s', async (_what, make, reason) => {
     const folder = temporaryDirectory();
@@ -212,21 +212,21 @@ describe('a file that is no sound backup', () => {
     const { store, dataDir, fresh } = await openBackedUp();
     await store.close();
     await expect(restore(join(dataDir, databaseFileName), fresh)).rejects.toThrow(
-      /no backup that earshot has made/,
+      /not a backup made by earshot/,
     );
   });
 
   it('is one that was cut short, told with how much is missing', async () => {
     const { file, fresh } = await openBackedUp();
     truncateSync(file, 40_000);
-    await expect(restore(file, fresh)).rejects.toThrow(/is cut short: it has 40000 of more than/);
+    await expect(restore(file, fresh)).rejects.toThrow(/is truncated: it has 40000 of more than/);
   });
 
   it.each([
-    ['PRAGMA user_version = 999', /newer earshot \(schema 999/],
-    ['UPDATE backup_about SET format = 2', /newer earshot \(form 2/],
-    ["UPDATE backup_file SET path = '../outside.json'", /no backup of earshot contains/],
-    ["UPDATE backup_file SET path = 'earshot.db'", /no backup of earshot contains/],
+    ['PRAGMA user_version = 999', /newer version of earshot \(schema 999/],
+    ['UPDATE backup_about SET format = 2', /newer version of earshot \(format 2/],
+    ["UPDATE backup_file SET path = '../outside.json'", /never part of a backup/],
+    ["UPDATE backup_file SET path = 'earshot.db'", /never part of a backup/],
   ])('is one after %s', async (sql, reason) => {
     const { file, folder, fresh } = await openBackedUp();
     const database = new Sqlite(file);

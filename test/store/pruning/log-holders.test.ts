@@ -91,7 +91,7 @@ const holders: [
     (store) => store.moveCursor('summaries', count, at(9)),
   ],
   [
-    'what waits for sink orders',
+    'queue of sink orders',
     (store) => queue(store, 9),
     (store) => store.sinks.settle([{ id: 1, outcome: 'acknowledged' }]),
   ],
@@ -109,12 +109,12 @@ const holders: [
     (store) => store.sinks.drop({ sink: 'orders', state: 'waiting', ids: 'all', nowUs: at(count) }),
   ],
   [
-    'summaries that wait',
+    'waiting summaries',
     (store) => enqueue(store, productJob(9)),
     (store) => store.summaries.drop({ ids: 'all' }),
   ],
   [
-    'digests that wait',
+    'waiting digests',
     (store) => enqueue(store, digestJob(at(9) - 1)),
     (store) => store.summaries.drop({ ids: 'all' }),
   ],

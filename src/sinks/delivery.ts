@@ -170,7 +170,7 @@ function createHealthLog(
   health: SinkHealth,
 ): (settlement: Settlement) => void {
   let isTold = false;
-  let toldAtUs = 0;
+  let sentAtUs = 0;
   return (settlement) => {
     if (settlement.outcome === 'dead') {
       const { id: item, error: reason } = settlement;
@@ -179,9 +179,9 @@ function createHealthLog(
     if (!health.isDown()) {
       if (isTold) logger.info({ sink }, 'a sink takes items again');
       isTold = false;
-    } else if (!isTold && Math.abs(nowUs() - toldAtUs) >= noticePauseUs) {
+    } else if (!isTold && Math.abs(nowUs() - sentAtUs) >= noticePauseUs) {
       isTold = true;
-      toldAtUs = nowUs();
+      sentAtUs = nowUs();
       const reason = 'error' in settlement ? settlement.error : null;
       const until = formatDateUs(health.untilUs());
       logger.warn({ sink, reason, until }, 'a sink takes nothing; its items wait');

@@ -121,7 +121,7 @@ describe('before anything was compared', () => {
     expect(seen.statusJson.coverage).toMatchObject([{ state: 'not-compared', complete: null }]);
     const part = partOf(seen.status.out, 'coverage');
     expect(part).toContain(
-      'no full hour was compared yet; the first is due at 2026-05-02 13:30 UTC, but not compared automatically: No receiver runs',
+      'no full hour was compared yet; the first is due at 2026-05-02 13:30 UTC, but not compared automatically: The receiver is not running',
     );
     // Nothing that a command would count.
     for (const text of [part, seen.text.out]) expect(text).not.toContain('earshot reconcile');
@@ -132,7 +132,7 @@ describe('before anything was compared', () => {
     const context = await openFirstDay();
     const { status } = await views(context);
     expect(partOf(status.out, 'coverage')).toContain(
-      'not compared: No receiver runs Next: Run `earshot reconcile` to compare now.',
+      'not compared: The receiver is not running Next: Run `earshot reconcile` to compare now.',
     );
   });
 
@@ -255,7 +255,7 @@ describe('the first hours', () => {
     expectSameNumbers(seen, counts);
     expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
     expect(partOf(seen.status.out, 'coverage')).toContain(
-      `7 days, 2 of 2 h compared; ${counts.expected} events: none missing, ${counts.recovered} recovered`,
+      `7 days, 2 of 2 h compared; ${counts.expected} expected: none missing, ${counts.recovered} recovered`,
     );
   });
 });

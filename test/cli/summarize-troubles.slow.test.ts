@@ -110,7 +110,7 @@ describe('a service that asks for a pause', () => {
     const long = await context.summarize(['--each']);
     expect(long.code).toBe(1);
     expect(long.err).toMatch(
-      /was asked too often \(429\).*Try again in 3 minutes\. If .* next retry 2026-05-02 12:0\d UTC/,
+      /received too many requests \(429\).*Retry in 3 minutes\. If .* next retry 2026-05-02 12:0\d UTC/,
     );
     const later = await context.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
     expect(later.code).toBe(0);
@@ -199,7 +199,7 @@ describe('a text that fails', () => {
     const first = await context.summarize(['--each', '--limit', '2'], { nowUs });
     expect(first).toMatchObject({ code: 0, out: '' });
     expect(first.err).toMatch(
-      /^The inference .*without a text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
+      /^The inference .*returned no text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
     );
     minutes = 10;
     await context.summarize([], { nowUs });
@@ -207,7 +207,7 @@ describe('a text that fails', () => {
     const last = await context.summarize([], { nowUs });
     expect(last.code).toBe(1);
     expect(last.err).toBe('earshot: 2 failed.\n');
-    expect(last.out).toMatch(/ {2}failed\n {2}This .*\n {2}.*without a text/);
+    expect(last.out).toMatch(/ {2}failed\n {2}This .*\n {2}.*returned no text/);
 
     context.sandbox.inference.change({ faults: { emptyContent: 0 } });
     const [newest] = await context.summaries('--state', 'failed');

@@ -185,7 +185,7 @@ it('--data-dir that is a file is called one', async () => {
   const file = import.meta.filename;
   const { err } = await expectEnd(runCommand(['query', '--data-dir', file]), 2);
   expect(err).toContain(
-    `earshot: ${file} is a file, not a data directory. Name the folder that holds earshot.db, with --data-dir or EARSHOT_DATA_DIR.\n`,
+    `earshot: ${file} is a file, not a data directory. Set --data-dir or EARSHOT_DATA_DIR to the folder that contains earshot.db.\n`,
   );
 });
 

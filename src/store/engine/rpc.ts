@@ -75,7 +75,7 @@ export function pick<Source extends object, const Name extends keyof Source>(
   return Object.fromEntries(calls) as Pick<Source, Name>;
 }
 
-/** One call. The engine itself handles the operations `close` and `cancel` (with the id of the call). */
+/** A call. The engine itself handles the operations `close` and `cancel` (with the id of the call). */
 export interface ThreadRequest {
   id: number;
   op: string;

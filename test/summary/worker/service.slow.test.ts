@@ -66,7 +66,7 @@ describe('a service that hangs', () => {
     const worker = await withJobs(2, { sandbox, client: clientOf(sandbox, 200) });
     expect(await worker.work()).toMatchObject({
       end: 'service',
-      reason: expect.stringContaining('did not give its whole answer within 0.2 s'),
+      reason: expect.stringContaining('did not complete its answer within 0.2 s'),
     });
     const [row] = await worker.rows();
     expect(row).toMatchObject({ state: 'waiting', attempts: 0, text: { model: null } });

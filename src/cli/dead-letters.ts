@@ -10,7 +10,7 @@ import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { type Replay, type SinkItem, type SinkReader, sinkReader } from '../domain/sinks.ts';
 import { firstOf, notificationAt } from '../domain/streams.ts';
 import type { Store } from '../store/store.ts';
-import { checkBehind, checkRefused } from '../watch/check-sinks.ts';
+import { checkBacklog, checkDeadLetters } from '../watch/check-sinks.ts';
 import { joinResults, notChecked } from '../watch/situation.ts';
 import { defineCommand, type Parts } from './command.ts';
 import { confirm, limitOption, yesOption } from './flags.ts';
@@ -193,11 +193,14 @@ async function settleAlerts(io: WithStore, sink: string): Promise<void> {
   const inFile = await sinksInFile(io);
   const view = { ...counted, isSetUp: inFile?.names.includes(sink) ?? null, unread: null };
   const nowUs = io.nowUs();
-  const behind = checkBehind(view, { active: lasting, nowUs });
+  const behind = checkBacklog(view, { active: lasting, nowUs });
   // A fault of the sink, or a log that is not read for it, is for the watchdog to see: it lasts.
   const isRead = (cursor ?? 0) >= lastPosition || behind.findings.length > 0;
   const isKnown = isRead && inFile?.faulty.includes(sink) !== true;
-  const { checked, findings } = joinResults([checkRefused(view), isKnown ? behind : notChecked]);
+  const { checked, findings } = joinResults([
+    checkDeadLetters(view),
+    isKnown ? behind : notChecked,
+  ]);
   // A new alert is raised by the watchdog alone.
   const isLasting = ({ kind }: Pick<AlertFinding, 'kind'>) =>
     lasting.some((alert) => alert.kind === kind && alert.subject === sink);

@@ -1,4 +1,4 @@
-/** Checks a subscription at the catalogue: that it runs, its lifetime there, and its comparison. */
+/** Checks a subscription at the catalogue: that it isRunning, its lifetime there, and its comparison. */
 import type { Registration } from '../domain/account.ts';
 import {
   comparisonHorizonUs,
@@ -12,10 +12,10 @@ import {
   countText,
   coverageOf,
   dayUs,
+  isRunning,
   lengthText,
   momentText,
   notChecked,
-  runs,
   type Situation,
   upForUs,
   type WatchDeps,
@@ -34,21 +34,21 @@ export const pauseAhead = { warningUs: 14 * dayUs, criticalUs: 3 * dayUs };
 
 export const cancelAhead = { warningUs: 30 * dayUs, criticalUs: 7 * dayUs };
 
-const overUs = dayUs;
+const resolveMarginUs = dayUs;
 
 /** How long something has been so, as far as is known; 0 when it is not so. */
-export type LastsUs = (what: string, isSo: boolean) => number;
+export type ConditionAge = (what: string, isSo: boolean) => number;
 
 /** What is paused by the user's own command, or wish, is as it should be. */
 export function checkNotRunning(
   registration: Registration,
   situation: Situation,
-  { maintenance, lastsUs }: { maintenance: boolean; lastsUs: LastsUs },
+  { maintenance, conditionAgeUs }: { maintenance: boolean; conditionAgeUs: ConditionAge },
 ): CheckResult {
   const { name, status, heldBy, pausedSeenAtUs, subscriptionId } = registration;
   const { alert, fine, found } = checkOf('not-running', name, situation);
-  const isWrong = status === 'running' && heldBy !== 'command' && !runs(registration);
-  const knownUs = lastsUs(`not-running ${name}`, isWrong);
+  const isWrong = status === 'running' && heldBy !== 'command' && !isRunning(registration);
+  const knownUs = conditionAgeUs(`not-running ${name}`, isWrong);
   if (!isWrong) return fine;
   const pausedUs = pausedSeenAtUs === null ? 0 : situation.nowUs - pausedSeenAtUs;
   const resumesItself = maintenance && heldBy === null;
@@ -81,7 +81,7 @@ export function checkLifetimes(
   const lastDeliveryAtUs = deliveredAtUs.get(name) ?? null;
   const known = lifetimes({ registration, lastDeliveryAtUs, nowUs });
   if (known === null) return [notChecked];
-  const willPause = runs(registration);
+  const willPause = isRunning(registration);
   return [
     willPause
       ? ahead('auto-pause', known.pausesAtUs, pauseAhead, {
@@ -107,7 +107,7 @@ export function checkLifetimes(
   ): CheckResult {
     const leftUs = atUs - nowUs;
     const { alert, fine, found } = checkOf(kind, name, situation);
-    if (leftUs > limits.warningUs + (alert === undefined ? 0 : overUs)) return fine;
+    if (leftUs > limits.warningUs + (alert === undefined ? 0 : resolveMarginUs)) return fine;
     const when = leftUs > 0 ? `in ${lengthText(leftUs)}` : 'any time now';
     const last =
       lastDeliveryAtUs === null
@@ -128,7 +128,7 @@ const checkedBackUs = comparisonHorizonUs - dayUs;
 /** So much later, and with earshot up all the while, it should have been; it is over when less is open. */
 const unknownUs = 6 * hourUs;
 
-const unknownOverUs = 2 * hourUs;
+const unknownResolveUs = 2 * hourUs;
 
 /** The last sign of life is written each minute. */
 const signOfLifeUs = hourUs / 6;
@@ -140,7 +140,7 @@ const missingUs = hourUs;
 export function checkMissing(
   { name }: Registration,
   situation: Situation,
-  lastsUs: LastsUs,
+  conditionAgeUs: ConditionAge,
 ): CheckResult {
   const { alert, fine, found } = checkOf('missing', name, situation);
   const hours = coverageOf(situation, name);
@@ -148,7 +148,7 @@ export function checkMissing(
   const missing = hours.filter(
     (hour) => hour.missing > 0 && hour.hourUs >= situation.nowUs - checkedBackUs,
   );
-  const knownUs = lastsUs(`missing ${name}`, missing.length > 0);
+  const knownUs = conditionAgeUs(`missing ${name}`, missing.length > 0);
   if (missing.length === 0) return fine;
   const comparedUs = Math.min(...missing.map(({ comparedAtUs }) => comparedAtUs));
   const isBrief = Math.max(knownUs, situation.nowUs - comparedUs) < missingUs;
@@ -171,7 +171,7 @@ export function checkUnknown({ name }: Registration, situation: Situation): Chec
   if (up === undefined || up.toUs < nowUs - signOfLifeUs) return notChecked;
   const { alert, fine, found } = checkOf('unknown', name, situation);
   if (nowUs - up.fromUs < unknownUs && alert === undefined) return notChecked;
-  const allowedUs = alert === undefined ? unknownUs : unknownOverUs;
+  const allowedUs = alert === undefined ? unknownUs : unknownResolveUs;
   const open = unknownHours(name, situation, nowUs - settlingUs - allowedUs);
   const [oldestUs] = open;
   if (oldestUs === undefined) return fine;

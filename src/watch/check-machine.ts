@@ -3,7 +3,7 @@
 import { hourUs } from '../domain/completeness.ts';
 import { type DiskSpace, diskLevels, type LastBackups } from '../domain/ports.ts';
 import { sizeText } from '../domain/text.ts';
-import type { LastsUs } from './check-account.ts';
+import type { ConditionAge } from './check-account.ts';
 import {
   type Certificate,
   type CheckResult,
@@ -54,15 +54,16 @@ export function checkCertificate(certificate: Certificate | null, situation: Act
 }
 
 /** It is over when a fifth more is free. */
-const diskOver = 1.2;
+const diskResolveFactor = 1.2;
 
 /** Without a figure of the system, it cannot be checked. */
-export function checkDisk(room: DiskSpace | null, situation: Active): CheckResult {
-  if (room === null) return notChecked;
+export function checkDisk(disk: DiskSpace | null, situation: Active): CheckResult {
+  if (disk === null) return notChecked;
   const { alert, fine, found } = checkOf('disk', '', situation);
-  const { freeBytes, totalBytes, reserveBytes } = room;
-  const { warningBytes, criticalBytes } = diskLevels(room);
-  const isBelow = (bytes: number, isOver: boolean) => freeBytes < bytes * (isOver ? diskOver : 1);
+  const { freeBytes, totalBytes, reserveBytes } = disk;
+  const { warningBytes, criticalBytes } = diskLevels(disk);
+  const isBelow = (bytes: number, isOver: boolean) =>
+    freeBytes < bytes * (isOver ? diskResolveFactor : 1);
   if (!isBelow(warningBytes, alert !== undefined)) return fine;
   const isCritical = isBelow(criticalBytes, alert?.severity === 'critical');
   const end = reserveBytes === 0 ? 'when it is full' : `below ${sizeText(reserveBytes)}`;
@@ -73,7 +74,7 @@ export function checkDisk(room: DiskSpace | null, situation: Active): CheckResul
       `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}; ${end} notifications are refused, and lost.`,
     ],
     nextStep:
-      'Free some room on it, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
+      'Free some disk on it, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
   });
 }
 
@@ -87,11 +88,11 @@ const takingUs = 300_000_000;
 export function checkIntake(
   reason: string | null,
   situation: Active,
-  lastsUs: LastsUs,
+  conditionAgeUs: ConditionAge,
 ): CheckResult {
   const { alert, fine, found } = checkOf('intake', '', situation);
-  const refusedUs = lastsUs('intake refuses', reason !== null);
-  const takenUs = lastsUs('intake takes', reason === null);
+  const refusedUs = conditionAgeUs('intake refuses', reason !== null);
+  const takenUs = conditionAgeUs('intake takes', reason === null);
   if (reason === null) return alert !== undefined && takenUs < takingUs ? notChecked : fine;
   if (alert === undefined && refusedUs < refusingUs) return notChecked;
   return found({

@@ -15,13 +15,13 @@ import {
   countText,
   coverageOf,
   dayUs,
+  isRunning,
   joinResults,
   lengthText,
   momentText,
   notChecked,
   percentText,
   rounded,
-  runs,
   type Situation,
   watchedSpans,
 } from './situation.ts';
@@ -40,7 +40,7 @@ export function checkAllSilence(
   registrations: readonly Registration[],
   situation: Situation,
 ): CheckResult {
-  const running = registrations.filter(runs).length;
+  const running = registrations.filter(isRunning).length;
   const { checked, findings } = joinResults(
     registrations.map((one) => checkSilence(one, situation)),
   );
@@ -48,7 +48,7 @@ export function checkAllSilence(
     return joinResults([{ checked, findings }, checkOf(kind, all, situation).fine]);
   }
   const silent = findings.map(({ subject }) => subject);
-  const told = findings.filter(({ subject }) => checkOf(kind, subject, situation).alert);
+  const ongoing = findings.filter(({ subject }) => checkOf(kind, subject, situation).alert);
   const common = checkOf(kind, all, situation).found({
     severity: 'critical',
     cause: `Hardly anything arrives: ${silent.length} of ${running} subscriptions have fallen silent.`,
@@ -59,7 +59,7 @@ export function checkAllSilence(
     nextStep:
       'Run `earshot doctor` to see whether the catalogue can reach this endpoint, and `earshot subscriptions list` to see whether they still run.',
   });
-  return joinResults([{ checked, findings: told }, common]);
+  return joinResults([{ checked, findings: ongoing }, common]);
 }
 
 const kind = 'silence';
@@ -73,7 +73,7 @@ function checkSilence(registration: Registration, situation: Situation): CheckRe
   const { nowUs } = situation;
   const { alert, fine, found } = checkOf(kind, name, situation);
   if (status === 'paused' || heldBy === 'command') return fine;
-  if (!runs(registration)) return notChecked;
+  if (!isRunning(registration)) return notChecked;
   const arrivals = arrivalsOf(situation, name);
   const pushedSince = (us: number) => [...arrivals.values()].some(({ lastAtUs }) => lastAtUs > us);
   if (alert !== undefined && pushedSince(alert.raisedAtUs)) return fine;
@@ -105,7 +105,7 @@ function findingOf(
       `Some ${rounded(expected)} were to be expected since then; the longest silence before was worth ${rounded(longestSilence)}.`,
       `The chance of such a silence is ${oddsText(odds)}, learned from ${rounded(watchedHours / 24)} days of watching.`,
     ],
-    nextStep: `Run \`earshot doctor\` to see whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to see whether it still runs.`,
+    nextStep: `Run \`earshot doctor\` to see whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to see whether it still isRunning.`,
   } as const;
 }
 
@@ -114,13 +114,13 @@ function oddsText(odds: number): string {
 }
 
 /** A push may come so much later than its event: until then we must have been up. */
-const settleUs = hourUs / 6;
+const pushDelayUs = hourUs / 6;
 
 /**
  * So long after its end an hour counts. It is compared before, and a push that comes after its event was fetched is
  * taken off what was lost: a catalogue that is an hour late has lost nothing.
  */
-export const countedUs = hourUs + settleUs;
+export const countedUs = hourUs + pushDelayUs;
 
 /** A moment's break is no downtime. */
 const upShareMin = 0.999;
@@ -162,7 +162,7 @@ function talliedHours(
     byHour.set(startUs, { startUs, expected: known.expected + expected, lost });
   }
   return [...byHour.values()]
-    .filter(({ startUs: us }) => shareOf(watched, us, us + hourUs + settleUs) >= upShareMin)
+    .filter(({ startUs: us }) => shareOf(watched, us, us + hourUs + pushDelayUs) >= upShareMin)
     .sort((a, b) => a.startUs - b.startUs);
 }
 
@@ -235,7 +235,7 @@ const usualShareMax = 0.1;
 const dispersionMax = 30;
 /** Each hour is checked again, so the odds must be long; it is over when they are short again. */
 const oddsMax = 1e-4;
-const oddsOverMin = 1e-2;
+const oddsResolveMin = 1e-2;
 
 export interface LostPushOdds {
   latest: Tally;
@@ -304,7 +304,7 @@ function createUnevenness() {
 
 /** Whether it is an alarm, or still is one that lasts. */
 export function areTooMany({ odds }: Pick<LostPushOdds, 'odds'>, isActive: boolean): boolean {
-  return odds <= (isActive ? oddsOverMin : oddsMax);
+  return odds <= (isActive ? oddsResolveMin : oddsMax);
 }
 
 /** Share of events that come by no push, drawn towards what is assumed of everybody. */

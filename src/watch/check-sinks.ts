@@ -22,7 +22,7 @@ interface UnreadLog {
   /** When its first notification was received. */
   receivedAtUs: number;
   /** For how long the sink's place in the log has not moved. */
-  standsForUs: number;
+  unchangedForUs: number;
 }
 
 export interface SinkView extends SinkCounts {
@@ -34,19 +34,19 @@ export interface SinkView extends SinkCounts {
 /** A wait that raises the alert, and the wait below which it is resolved. */
 const waitingUs = 15 * minuteUs;
 
-const waitingOverUs = 5 * minuteUs;
+const waitingResolveUs = 5 * minuteUs;
 
 const waitingCriticalUs = 6 * 60 * minuteUs;
 
 /** Checks a sink that is known. `fault` is why nothing can be delivered to it. */
 export function checkSink(view: SinkView, fault: string | null, situation: Active): CheckResult {
   const delivery =
-    fault === null ? checkBehind(view, situation) : notStarted(view.sink, fault, situation);
-  return joinResults([delivery, checkRefused(view)]);
+    fault === null ? checkBacklog(view, situation) : notStarted(view.sink, fault, situation);
+  return joinResults([delivery, checkDeadLetters(view)]);
 }
 
 /** Items of a replay do not count: they wait behind new ones. */
-export function checkBehind(view: SinkView, situation: Active): CheckResult {
+export function checkBacklog(view: SinkView, situation: Active): CheckResult {
   const { sink, isSetUp, waiting, oldestQueuedAtUs, oldestLiveQueuedAtUs, error, unread } = view;
   const { alert, fine, found } = checkOf('sink', sink, situation);
   if (isSetUp === false) {
@@ -60,7 +60,7 @@ export function checkBehind(view: SinkView, situation: Active): CheckResult {
       nextStep: `Add it to earshot.config.ts again, or drop what waits with \`earshot sinks drop ${sink} --waiting\`.`,
     });
   }
-  const limitUs = alert === undefined ? waitingUs : waitingOverUs;
+  const limitUs = alert === undefined ? waitingUs : waitingResolveUs;
   const ageUs = (us: number | null) => (us === null ? 0 : situation.nowUs - us);
   const waitsUs = ageUs(oldestLiveQueuedAtUs);
   if (waitsUs > limitUs) {
@@ -76,12 +76,12 @@ export function checkBehind(view: SinkView, situation: Active): CheckResult {
   }
   const unreadUs = ageUs(unread?.receivedAtUs ?? null);
   // A sink that catches up moves its place in the log, whatever its backlog.
-  if (unread === null || unread.standsForUs <= limitUs || unreadUs <= limitUs) return fine;
+  if (unread === null || unread.unchangedForUs <= limitUs || unreadUs <= limitUs) return fine;
   return found({
     severity: severityOf(unreadUs),
     cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for it.`,
     evidence: [
-      `It was received at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.standsForUs)}.`,
+      `It was received at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.unchangedForUs)}.`,
     ],
     nextStep:
       'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows the place of each sink.',
@@ -89,7 +89,7 @@ export function checkBehind(view: SinkView, situation: Active): CheckResult {
 }
 
 /** Resolved when there are no dead letters. More of them update the number of the same alert. */
-export function checkRefused({ sink, isSetUp, waiting, dead, error }: SinkView): CheckResult {
+export function checkDeadLetters({ sink, isSetUp, waiting, dead, error }: SinkView): CheckResult {
   const { fine, found } = checkOf('sink-refused', sink);
   if (dead === 0) return fine;
   const letters = dead === 1 ? '1 notification' : `${countText(dead)} notifications`;
@@ -144,7 +144,7 @@ export async function checkSinks(
     const unread = isSetUp ? await unreadLog(deps, sink, situation.nowUs, cursors) : null;
     const view: SinkView = { ...counted, isSetUp, unread };
     // A fault of all sinks is reported once.
-    if (fault !== null) return checkRefused(view);
+    if (fault !== null) return checkDeadLetters(view);
     return checkSink(view, faults?.get(sink) ?? null, situation);
   });
   return joinResults([
@@ -195,7 +195,7 @@ async function unreadLog(
   const sinceUs = before?.position === position ? Math.min(before.sinceUs, nowUs) : nowUs;
   cursors.set(sink, { position, sinceUs });
   const first = await firstOf(notifications, { afterPosition: position });
-  return first && { receivedAtUs: first.receivedAtUs, standsForUs: nowUs - sinceUs };
+  return first && { receivedAtUs: first.receivedAtUs, unchangedForUs: nowUs - sinceUs };
 }
 
 function none(sink: string): SinkCounts {

@@ -49,14 +49,14 @@ export function learnRates(history: PushHistory): LearnedRates | null {
   const hours = watchedHoursOf(history);
   const last = hours.findLast(({ pushes }) => pushes > 0);
   if (last === undefined) return null;
-  const taught = hours.filter(({ startUs }) => startUs <= last.startUs);
-  const perHour = ratesOf(taught);
+  const training = hours.filter(({ startUs }) => startUs <= last.startUs);
+  const perHour = ratesOf(training);
   return {
     perHour,
-    dispersion: dispersionOf(taught, perHour),
-    longestSilence: longestSilenceOf(taught, perHour, history.lostHours),
-    watchedHours: taught.reduce((sum, { share }) => sum + share, 0),
-    busyHours: taught.filter(({ pushes }) => pushes > 0).length,
+    dispersion: dispersionOf(training, perHour),
+    longestSilence: longestSilenceOf(training, perHour, history.lostHours),
+    watchedHours: training.reduce((sum, { share }) => sum + share, 0),
+    busyHours: training.filter(({ pushes }) => pushes > 0).length,
     lastPushAtUs: last.lastAtUs,
   };
 }
@@ -208,7 +208,7 @@ export function shareOf(spans: readonly Span[], fromUs: number, toUs: number): n
 
 const dayUs = hoursOfDay * hourUs;
 /** A cycle of satellites takes up to 12 days: with less, few of its rounds are seen (test/simulation/false-alarms.ts). */
-export const rememberedUs = 13 * 7 * dayUs;
+export const historyUs = 13 * 7 * dayUs;
 /** Hours are compared again until they are about a day old, and later only after an outage. */
 const newestUs = 2 * dayUs;
 /** Older days that are looked at again in each round: all of them within the hour. */
@@ -238,29 +238,29 @@ export async function refreshPushMemory(
   completeness: CompletenessReader,
   { names, nowUs }: { names: ReadonlySet<string>; nowUs: number },
 ): Promise<void> {
-  const oldestUs = hourOf(nowUs - rememberedUs);
+  const oldestUs = hourOf(nowUs - historyUs);
   const isFirst = memory.arrivedUpToUs === null;
   // A clock that was set back: what is remembered of the future is asked for again.
   const fromUs = Math.min(Math.max(memory.arrivedUpToUs ?? oldestUs, oldestUs), hourOf(nowUs));
   for (let us = fromUs; us <= nowUs; us += dayUs) {
     const untilUs = Math.min(us + dayUs, hourOf(nowUs) + hourUs);
-    noteArrivals(memory, await completeness.arrivals({ sinceUs: us, untilUs }), names);
+    recordArrivals(memory, await completeness.arrivals({ sinceUs: us, untilUs }), names);
   }
   // The hour that has just begun gets more, and so may the one before, from what was under way.
   memory.arrivedUpToUs = hourOf(nowUs) - hourUs;
-  const days = isFirst ? Math.ceil(rememberedUs / dayUs) : olderDaysPerRound;
+  const days = isFirst ? Math.ceil(historyUs / dayUs) : olderDaysPerRound;
   for (let i = 0; i < days; i += 1) {
     const inReach = memory.nextDayUs >= oldestUs && memory.nextDayUs < nowUs;
     const us = inReach ? memory.nextDayUs : oldestUs;
-    await noteCoverage(memory, completeness, names, { sinceUs: us, untilUs: us + dayUs });
+    await recordCoverage(memory, completeness, names, { sinceUs: us, untilUs: us + dayUs });
     memory.nextDayUs = us + dayUs;
   }
   const newest = { sinceUs: hourOf(nowUs - newestUs), untilUs: nowUs };
-  await noteCoverage(memory, completeness, names, newest);
-  forget(memory, names, oldestUs);
+  await recordCoverage(memory, completeness, names, newest);
+  removeOld(memory, names, oldestUs);
 }
 
-function noteArrivals(
+function recordArrivals(
   { arrivals }: PushMemory,
   hours: Awaited<ReturnType<CompletenessReader['arrivals']>>,
   names: ReadonlySet<string>,
@@ -272,7 +272,7 @@ function noteArrivals(
   }
 }
 
-async function noteCoverage(
+async function recordCoverage(
   { coverage }: PushMemory,
   completeness: CompletenessReader,
   names: ReadonlySet<string>,
@@ -285,7 +285,7 @@ async function noteCoverage(
   }
 }
 
-function forget(
+function removeOld(
   { arrivals, coverage }: PushMemory,
   names: ReadonlySet<string>,
   oldestUs: number,

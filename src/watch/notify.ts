@@ -13,7 +13,7 @@ import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
-import { minuteUs, type Tell, type WatchDeps } from './situation.ts';
+import { minuteUs, type SendAlert, type WatchDeps } from './situation.ts';
 
 /** After a failure, doubling. */
 const retryMinUs = minuteUs;
@@ -24,9 +24,9 @@ const attemptsMax = 30;
 /** Deliveries of one call. */
 const deliveriesMax = 1_000;
 
-type Telling = Pick<
+type DeliveryDeps = Pick<
   WatchDeps,
-  'alerts' | 'channels' | 'tell' | 'nowUs' | 'random' | 'pause' | 'log'
+  'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'pause' | 'log'
 >;
 
 /**
@@ -36,33 +36,33 @@ type Telling = Pick<
  * something may be told a second time.
  */
 export async function deliverDue(
-  deps: Telling,
+  deps: DeliveryDeps,
   channel: AlertChannel,
   signal: AbortSignal,
 ): Promise<number> {
   const { alerts, channels, nowUs } = deps;
   const due = await alerts.dueDeliveries({ nowUs: nowUs(), limit: deliveriesMax, channel });
   if (!channels.includes(channel)) return giveUp(due, channel, deps);
-  let told = 0;
+  let sentCount = 0;
   for (const delivery of due) {
     if (signal.aborted) break;
-    const error = await tellOnce({ channel, message: alertMessage(delivery) }, deps, signal);
+    const error = await attemptDelivery({ channel, message: alertMessage(delivery) }, deps, signal);
     if (error === null) {
       await alerts.settleDelivery({ id: delivery.id, atUs: nowUs(), outcome: 'sent' });
-      told += 1;
+      sentCount += 1;
       continue;
     }
     // The program ends: that is not the channel's failure.
     if (!signal.aborted) await settleFailure(delivery, error, deps);
     break;
   }
-  return told;
+  return sentCount;
 }
 
 async function giveUp(
   due: readonly AlertDelivery[],
   channel: AlertChannel,
-  { alerts, nowUs, log }: Telling,
+  { alerts, nowUs, log }: DeliveryDeps,
 ): Promise<number> {
   const error = `No ${channel} is set up for alerts any more.`;
   for (const { id } of due) {
@@ -75,7 +75,7 @@ async function giveUp(
 async function settleFailure(
   delivery: AlertDelivery,
   error: string,
-  { alerts, nowUs, random, log }: Telling,
+  { alerts, nowUs, random, log }: DeliveryDeps,
 ): Promise<void> {
   const { id, channel, attempts, alert } = delivery;
   const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
@@ -94,14 +94,14 @@ async function settleFailure(
 const graceMs = 5_000;
 
 /** Null when it was taken, else why not, without secrets. Never rejects, nor waits much longer than the timeout. */
-async function tellOnce(
+async function attemptDelivery(
   { channel, message }: { channel: AlertChannel; message: AlertMessage },
-  { tell, pause, log }: Pick<WatchDeps, 'tell' | 'pause' | 'log'>,
+  { sendAlert, pause, log }: Pick<WatchDeps, 'sendAlert' | 'pause' | 'log'>,
   signal: AbortSignal,
 ): Promise<string | null> {
   const enough = new AbortController();
   const either = AbortSignal.any([signal, enough.signal]);
-  const telling = tell(channel, message, either).then(
+  const sending = sendAlert(channel, message, either).then(
     () => null,
     (error: unknown) => {
       if (error instanceof AppError && error.code !== 'internal') return errorText(error);
@@ -109,68 +109,74 @@ async function tellOnce(
       return 'It failed in a way it should not; the log has more.';
     },
   );
-  const late = pause(tellTimeoutMs + graceMs, either).then(() => 'It did not end in time.');
-  const outcome = await Promise.race([telling, late]);
+  const late = pause(sendTimeoutMs + graceMs, either).then(() => 'It did not end in time.');
+  const outcome = await Promise.race([sending, late]);
   enough.abort();
   return outcome;
 }
 
 /** For one attempt. */
-const tellTimeoutMs = 30_000;
+const sendTimeoutMs = 30_000;
 
 /** Tells one message. Rejects, with words that hold no secret, when it was not taken. */
-type Teller = (message: AlertMessage, signal: AbortSignal) => Promise<void>;
+type AlertSender = (message: AlertMessage, signal: AbortSignal) => Promise<void>;
 
-/** A channel that has no teller refuses. */
-export function tellThrough(tellers: Readonly<Partial<Record<AlertChannel, Teller>>>): Tell {
+/** A channel that has no send refuses. */
+export function sendThrough(
+  senders: Readonly<Partial<Record<AlertChannel, AlertSender>>>,
+): SendAlert {
   return async (channel, message, signal) => {
-    const teller = tellers[channel];
-    if (teller === undefined) {
+    const send = senders[channel];
+    if (send === undefined) {
       throw new AppError('configuration', `No ${channel} is set up for alerts any more.`);
     }
-    await teller(message, signal);
+    await send(message, signal);
   };
 }
 
 /** The number of an alert that is not in the store. */
-const unkeptId = 0;
+const unstoredId = 0;
 
 /** Nothing is remembered of it, and so its end is not told; while it lasts, it is told again. */
-const againUs = 60 * minuteUs;
+const repeatIntervalUs = 60 * minuteUs;
 
 /**
  * Tells critical findings through every channel at once, each finding at most once an hour where it was taken, and
- * again in the next round where it was not. `toldAtUs` remembers what was taken, by channel, kind and subject, for as
- * long as the program runs. Never rejects; waits for one attempt of each, and ends early with the signal.
+ * again in the next round where it was not. `sentAtUs` remembers what was taken, by channel, kind and subject, for as
+ * long as the program isRunning. Never rejects; waits for one attempt of each, and ends early with the signal.
  */
-export async function tellUnkept(
+export async function sendUnstored(
   findings: readonly AlertFinding[],
   deps: WatchDeps,
-  toldAtUs: Map<string, number>,
+  sentAtUs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
   const { channels, nowUs, log } = deps;
   const now = nowUs();
-  const wasTold = (key: string) => {
-    const toldUs = toldAtUs.get(key);
+  const wasSent = (key: string) => {
+    const sentUs = sentAtUs.get(key);
     // One that is ahead was dated by a clock that was.
-    return toldUs !== undefined && toldUs <= now && now - toldUs < againUs;
+    return sentUs !== undefined && sentUs <= now && now - sentUs < repeatIntervalUs;
   };
   const critical = findings.filter(({ severity }) => severity === 'critical');
-  const telling = critical.flatMap((finding) => {
-    const alert = { ...finding, id: unkeptId, raisedAtUs: now, resolvedAtUs: null };
+  const sending = critical.flatMap((finding) => {
+    const alert = { ...finding, id: unstoredId, raisedAtUs: now, resolvedAtUs: null };
     return channels.map(async (channel) => {
       const key = `${channel} ${finding.kind} ${finding.subject}`;
-      if (wasTold(key) || signal.aborted) return;
+      if (wasSent(key) || signal.aborted) return;
       const delivery = { id: now, alert, change: 'raised' as const };
-      const error = await tellOnce({ channel, message: alertMessage(delivery) }, deps, signal);
-      if (error === null) toldAtUs.set(key, now);
+      const error = await attemptDelivery(
+        { channel, message: alertMessage(delivery) },
+        deps,
+        signal,
+      );
+      if (error === null) sentAtUs.set(key, now);
       else if (!signal.aborted) {
         log.error({ channel, reason: error }, 'an alert could not be told');
       }
     });
   });
-  await Promise.all(telling);
+  await Promise.all(sending);
 }
 
 /**
@@ -178,14 +184,14 @@ export async function tellUnkept(
  * body. The URL is a secret, as whoever
  * has it can post: errors name its host alone. `variable` holds the URL, for the words of errors.
  */
-export function createUrlTeller(options: {
+export function createUrlSender(options: {
   url: string;
   variable: string;
   fetch: typeof fetch;
   random: () => number;
   timeoutMs?: number;
-}): Teller {
-  const { url, variable, random, timeoutMs = tellTimeoutMs } = options;
+}): AlertSender {
+  const { url, variable, random, timeoutMs = sendTimeoutMs } = options;
   return async (message, signal) => {
     const client = createOutboundClient({
       service: 'the service that alerts are told to',
@@ -227,15 +233,15 @@ function secretsIn(url: string): string[] {
 }
 
 /** Exit code 0 means that it was taken. `variable` holds the command, for the words of errors. */
-export function createCommandTeller(options: {
+export function createCommandSender(options: {
   command: readonly string[];
   run: RunProgram;
   variable: string;
-}): Teller {
+}): AlertSender {
   const { command, run, variable } = options;
   return async (message, signal) => {
     const line = `${JSON.stringify(message)}\n`;
-    const limits = { timeoutMs: tellTimeoutMs, signal };
+    const limits = { timeoutMs: sendTimeoutMs, signal };
     const { exitCode, stderr } = await run(command, line, limits).catch((error: unknown) => {
       throw cannotStart(error, variable);
     });
@@ -274,10 +280,10 @@ export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]
     ...(alertUrl === null ? [] : [await checkUrl(alertUrl, options.signal)]),
     ...(alertCommand === null ? [] : [checkCommand(alertCommand, options)]),
   ];
-  return findings.length > 0 ? findings : [nobody];
+  return findings.length > 0 ? findings : [noChannel];
 }
 
-const nobody: Finding = {
+const noChannel: Finding = {
   check,
   state: 'warn',
   message: 'Nobody is told of alerts: they stand in the log and in `earshot alerts` alone.',
@@ -302,7 +308,7 @@ function checkCommand(
 ): Finding {
   const fault = findProgram(program);
   return fault === null
-    ? passed(`${program} is there, and may be run; \`earshot alerts --test\` runs it.`)
+    ? passed(`${program} is there, and may be run; \`earshot alerts --test\` isRunning it.`)
     : {
         ...{ check, state: 'fail', message: `${program} cannot be run: ${fault}.` },
         advice:

@@ -17,9 +17,9 @@ import type { AlertMessage } from './alert-message.ts';
 import {
   type Arrivals,
   clipped,
+  historyUs,
   type PushMemory,
   refreshPushMemory,
-  rememberedUs,
   type Span,
   without,
 } from './learn-rates.ts';
@@ -61,7 +61,7 @@ export async function readSituation(
     registrations,
     definitions: await completeness.definitions(),
     gaps: await administration.gaps(),
-    uptimes: await completeness.uptimes(now - rememberedUs),
+    uptimes: await completeness.uptimes(now - historyUs),
     unprunedSinceUs: await completeness.unprunedSinceUs(),
     active: await alerts.alerts({ all: false, limit: activeMax }),
     memory,
@@ -76,7 +76,7 @@ export function upForUs({ uptimes, nowUs }: Pick<Situation, 'uptimes' | 'nowUs'>
 }
 
 /** Whether pushes of it are to be expected now. */
-export function runs(registration: Registration): boolean {
+export function isRunning(registration: Registration): boolean {
   const { status, subscriptionId, pausedSeenAtUs, unfinished } = registration;
   return status === 'running' && subscriptionId !== null && pausedSeenAtUs === null && !unfinished;
 }
@@ -88,7 +88,7 @@ export function watchedSpans(
 ): Span[] {
   const definition = definitions.findLast((one) => one.subscription === subscription);
   if (definition === undefined) return [];
-  const fromUs = Math.max(definition.fromUs, nowUs - rememberedUs, unprunedSinceUs);
+  const fromUs = Math.max(definition.fromUs, nowUs - historyUs, unprunedSinceUs);
   const notSent = gaps
     .filter((gap) => gap.subscription === subscription)
     .map((gap) => ({ fromUs: gap.fromUs, toUs: gap.toUs ?? nowUs }));
@@ -176,7 +176,7 @@ interface Lifetimes {
  * Tells one message through one channel. Rejects, with words that hold no secret, when it was not taken;
  * ends early when the signal is aborted.
  */
-export type Tell = (
+export type SendAlert = (
   channel: AlertChannel,
   message: AlertMessage,
   signal: AbortSignal,
@@ -200,7 +200,7 @@ export interface WatchDeps {
   }) => Lifetimes | null;
   /** The channels that are set up; none is fine. */
   channels: readonly AlertChannel[];
-  tell: Tell;
+  sendAlert: SendAlert;
   nowUs: () => number;
   /** A number in [0, 1), for jitter. */
   random: () => number;

@@ -2,17 +2,17 @@
 import { type AlertKind, alertChannels } from '../domain/alerts.ts';
 import { errorFields, type Job, startJob } from '../domain/job.ts';
 import {
+  type ConditionAge,
   checkLifetimes,
   checkMissing,
   checkNotRunning,
   checkUnknown,
-  type LastsUs,
 } from './check-account.ts';
 import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
 import { checkAllSilence, checkLostPushes } from './check-silence.ts';
 import { type CursorMemory, checkSinks } from './check-sinks.ts';
 import { createPushMemory, type PushMemory } from './learn-rates.ts';
-import { deliverDue, tellUnkept } from './notify.ts';
+import { deliverDue, sendUnstored } from './notify.ts';
 import {
   type CheckResult,
   checkOf,
@@ -29,20 +29,24 @@ interface WatchTiming {
   firstMs: number;
   intervalMs: number;
   /** Between looks for what is to be told. */
-  tellEveryMs: number;
+  deliveryIntervalMs: number;
 }
 
-const usual: WatchTiming = { firstMs: 30_000, intervalMs: 60_000, tellEveryMs: 10_000 };
+const defaultTiming: WatchTiming = {
+  firstMs: 30_000,
+  intervalMs: 60_000,
+  deliveryIntervalMs: 10_000,
+};
 
 /** What is under way when the program ends can be cut anywhere: it is done again, or told again. */
 const stopGraceMs = 3_000;
 
 /**
- * Starts looking, and telling: each channel by itself, so that one that hangs holds up nobody. Whatever fails
+ * Starts looking, and sending: each channel by itself, so that one that hangs holds up noChannel. Whatever fails
  * is logged, and tried again in the next round.
  */
 export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}): Job {
-  const { firstMs, intervalMs, tellEveryMs } = { ...usual, ...timing };
+  const { firstMs, intervalMs, deliveryIntervalMs } = { ...defaultTiming, ...timing };
   const memory = createWatchMemory();
   const jobs = [
     startJob(
@@ -58,7 +62,7 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}
     ...alertChannels.map((channel) =>
       startJob(
         {
-          every: { firstMs: tellEveryMs, intervalMs: tellEveryMs },
+          every: { firstMs: deliveryIntervalMs, intervalMs: deliveryIntervalMs },
           run: (signal) => deliverDue(deps, channel, signal),
           failed: 'alerts cannot be told now',
           fields: { channel },
@@ -85,7 +89,7 @@ interface WatchMemory {
   /** Where sinks stand in the log, and since when. */
   cursors: CursorMemory;
   /** When what could not be kept was told, by channel, kind and subject. */
-  toldAtUs: Map<string, number>;
+  sentAtUs: Map<string, number>;
 }
 
 export function createWatchMemory(): WatchMemory {
@@ -93,7 +97,7 @@ export function createWatchMemory(): WatchMemory {
     pushes: createPushMemory(),
     since: new Map(),
     cursors: new Map(),
-    toldAtUs: new Map(),
+    sentAtUs: new Map(),
   };
 }
 
@@ -108,7 +112,7 @@ const subscriptionKinds: readonly AlertKind[] = [
 /**
  * Looks once, and keeps what is found. Never rejects: what fails is logged, and what could not be checked is
  * left as it is. With a memory of its own, it reads 13 weeks; give it the same one each time. The signal ends a
- * telling that is under way.
+ * sending that is under way.
  */
 export async function watchOnce(
   deps: WatchDeps,
@@ -117,10 +121,10 @@ export async function watchOnce(
 ): Promise<void> {
   const { log } = deps;
   try {
-    const result = await look(deps, memory);
+    const result = await checkAll(deps, memory);
     await settle(result, deps).catch(async (error: unknown) => {
       log.error(errorFields(error), 'alerts cannot be kept now');
-      await tellUnkept(result.findings, deps, memory.toldAtUs, signal);
+      await sendUnstored(result.findings, deps, memory.sentAtUs, signal);
     });
   } catch (error) {
     log.error(errorFields(error), roundFailed);
@@ -138,19 +142,19 @@ async function settle({ checked, findings }: CheckResult, deps: WatchDeps): Prom
   }
 }
 
-async function look(deps: WatchDeps, memory: WatchMemory): Promise<CheckResult> {
+async function checkAll(deps: WatchDeps, memory: WatchMemory): Promise<CheckResult> {
   const { probes, backups, backupEveryHours: everyHours, nowUs, log } = deps;
   const situation = await readSituation(deps, memory.pushes).catch((error: unknown) => {
     log.error(errorFields(error), 'the watchdog cannot read the store; it looks at the rest');
     return null;
   });
   const { active, nowUs: now } = situation ?? { active: [], nowUs: nowUs() };
-  const lastsUs = lastsSince(memory, now);
+  const conditionAgeUs = conditionAges(memory, now);
   const about = { active, nowUs: now, uptimes: situation?.uptimes ?? [] };
   const machine = await Promise.all([
     attempt(deps, 'certificate', async () => checkCertificate(await probes.certificate(), about)),
     attempt(deps, 'disk', async () => checkDisk(await probes.disk(), about)),
-    attempt(deps, 'intake', async () => checkIntake(await probes.intake(), about, lastsUs)),
+    attempt(deps, 'intake', async () => checkIntake(await probes.intake(), about, conditionAgeUs)),
     attempt(deps, 'sink', () => checkSinks(deps, about, memory.cursors)),
     attempt(deps, 'backup', async () =>
       checkBackup({ ...(await backups.lastBackups()), everyHours }, about),
@@ -158,13 +162,13 @@ async function look(deps: WatchDeps, memory: WatchMemory): Promise<CheckResult> 
   ]);
   // What lasts is not known: what is wrong may be raised, and nothing resolved.
   if (situation === null) return { checked: [], findings: joinResults(machine).findings };
-  return joinResults([...checkSubscriptions(deps, situation, lastsUs), ...machine]);
+  return joinResults([...checkSubscriptions(deps, situation, conditionAgeUs), ...machine]);
 }
 
 function checkSubscriptions(
   deps: WatchDeps,
   situation: Situation,
-  lastsUs: LastsUs,
+  conditionAgeUs: ConditionAge,
 ): CheckResult[] {
   const { maintenance, reconcile } = deps;
   const { registrations, active } = situation;
@@ -178,9 +182,9 @@ function checkSubscriptions(
     checkAllSilence(registrations, situation),
     ...registrations.flatMap((registration) => [
       checkLostPushes(registration, situation),
-      checkMissing(registration, situation, lastsUs),
+      checkMissing(registration, situation, conditionAgeUs),
       reconcile ? checkUnknown(registration, situation) : notChecked,
-      checkNotRunning(registration, situation, { maintenance, lastsUs }),
+      checkNotRunning(registration, situation, { maintenance, conditionAgeUs }),
       ...checkLifetimes(registration, situation, deps),
     ]),
   ];
@@ -205,7 +209,7 @@ async function attempt(
   return result;
 }
 
-function lastsSince({ since }: WatchMemory, nowUs: number): LastsUs {
+function conditionAges({ since }: WatchMemory, nowUs: number): ConditionAge {
   return (what, isSo) => {
     if (!isSo) {
       since.delete(what);

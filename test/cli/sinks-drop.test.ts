@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dropWaiting } from '../../src/cli/dead-letters.ts';
-import { checkRefused } from '../../src/watch/check-sinks.ts';
+import { checkDeadLetters } from '../../src/watch/check-sinks.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedContext } from './sink-context.ts';
@@ -75,7 +75,7 @@ describe('alerts about a sink', () => {
     await withStore(dataDir, async ({ sinks, alerts }) => {
       const [bus] = await sinks.counts();
       if (bus === undefined) throw new Error('no sink');
-      const result = checkRefused({ ...bus, isSetUp: true, unread: null });
+      const result = checkDeadLetters({ ...bus, isSetUp: true, unread: null });
       await alerts.settleFindings({ ...result, channels: ['command'], atUs: nowUs });
     });
     expect(await causes()).toEqual(['The sink bus has refused 2 notifications permanently.']);

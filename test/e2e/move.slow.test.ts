@@ -1,4 +1,4 @@
-/** Moving to another host, as docs/operations.md has it: nothing that either has answered is lost. */
+/** Moving to another host, as docs/start.md has it: nothing that either has answered is lost. */
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';

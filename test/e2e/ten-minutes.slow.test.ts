@@ -1,4 +1,4 @@
-/** The ten minutes of docs/operations.md, word for word, on a clone of what is committed. */
+/** The ten minutes of docs/start.md, word for word, on a clone of what is committed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const project = resolve(import.meta.dirname, '../..');
-const page = readFileSync(join(project, 'docs/operations.md'), 'utf8');
+const page = `\n${readFileSync(join(project, 'docs/start.md'), 'utf8')}`;
 
 /** The fences of shell commands under a heading, up to the next one. */
 function commandsUnder(heading: string): string[] {
@@ -83,18 +83,18 @@ async function openContext(folder: string) {
   };
 }
 
-const [get = '', asked = '', flags = '', look = '', ...others] = commandsUnder(
-  '## From an empty machine to the first notification',
-);
+const [install = '', ...otherInstalls] = commandsUnder('# Getting started');
+const [flags = '', look = '', ...others] = commandsUnder('## First notification');
 
-describe.skipIf(!hasPebble)('the ten minutes of docs/operations.md (Pebble, sandbox)', () => {
+describe.skipIf(!hasPebble)('the ten minutes of docs/start.md (Pebble, sandbox)', () => {
   it('end with stored notifications', { timeout: 240_000 }, async () => {
     const folder = temporaryDirectory();
     const { host, password, settings } = await openContext(folder);
-    const [trial = '', ...more] = commandsUnder('### Without a host of your own');
-    expect([asked, others, more]).toEqual(['bin/earshot setup\n', [], []]);
+    const [trial = '', ...more] = commandsUnder('## Trial');
+    expect(install).toBe('npm ci\nbin/earshot setup\n');
+    expect([otherInstalls, others, more]).toEqual([[], [], []]);
     const script = [
-      get,
+      `git clone -q ${project} earshot && cd earshot && npm ci`,
       `echo ${password} > account-password; chmod 600 account-password`,
       // Later commands know of these by .env alone.
       `env ${settings.join(' ')} ${flags.trimEnd()} > setup.log 2>&1 & SETUP=$!`,
@@ -107,7 +107,6 @@ describe.skipIf(!hasPebble)('the ten minutes of docs/operations.md (Pebble, sand
       '(cd sandbox-trial && ../bin/earshot query --json)',
     ]
       .join('\n')
-      .replaceAll('<this repository>', project)
       .replaceAll('--host earshot.example.org', `--host ${host}`);
     const { code, out, err } = await runScript(script, folder);
     expect({ code, err: code === 0 ? '' : `${err}\n${out}` }).toEqual({ code: 0, err: '' });

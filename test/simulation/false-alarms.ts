@@ -5,9 +5,9 @@ import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { silenceOdds } from '../../src/watch/check-silence.ts';
 import {
   type Arrivals,
+  historyUs,
   type LearnedRates,
   learnRates,
-  rememberedUs,
 } from '../../src/watch/learn-rates.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
@@ -95,12 +95,12 @@ function createSilence() {
   const arrivals = new Map<number, Arrivals>();
   let learned: LearnedRates | null = null;
   let learnedAtUs = 0;
-  const watchedUntil = (toUs: number) => [{ fromUs: Math.max(beginUs, toUs - rememberedUs), toUs }];
+  const watchedUntil = (toUs: number) => [{ fromUs: Math.max(beginUs, toUs - historyUs), toUs }];
   return {
     note: (startUs: number, arrived: Arrivals) => {
       arrivals.set(startUs, arrived);
       for (const us of arrivals.keys()) {
-        if (us >= startUs - rememberedUs) break;
+        if (us >= startUs - historyUs) break;
         arrivals.delete(us);
       }
       if (learned !== null && startUs - learnedAtUs < learnEveryHours * hourUs) {

@@ -1,7 +1,7 @@
 /** A watchdog in small, to be killed: raises an alert, and tells it or does not get that far. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openStore } from '../../src/store/store.ts';
-import { createUrlTeller, deliverDue } from '../../src/watch/notify.ts';
+import { createUrlSender, deliverDue } from '../../src/watch/notify.ts';
 import type { WatchDeps } from '../../src/watch/situation.ts';
 import { watchOnce } from '../../src/watch/watchdog.ts';
 
@@ -10,7 +10,7 @@ const nothing = () => undefined;
 const nowUs = () => Date.now() * 1000;
 const store = await openStore({ dataDir, nowUs });
 const { completeness, alerts, administration, sinks, backups } = store;
-const tellUrl = createUrlTeller({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
+const tellUrl = createUrlSender({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
 const context: WatchDeps = {
   ...{ completeness, alerts, administration, sinks, backups, notifications: store, nowUs },
   deliveryState: () => ({ names: [], fault: null }),
@@ -21,7 +21,7 @@ const context: WatchDeps = {
   },
   lifetimes: () => null,
   channels: ['url'],
-  tell: (_channel, message, signal) => tellUrl(message, signal),
+  sendAlert: (_channel, message, signal) => tellUrl(message, signal),
   random: Math.random,
   pause: (ms, signal) => delay(ms, undefined, { signal }).catch(nothing),
   log: { debug: nothing, info: nothing, warn: nothing, error: nothing },

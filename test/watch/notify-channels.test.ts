@@ -14,10 +14,10 @@ import { openStore } from '../../src/store/store.ts';
 import { alertMessage } from '../../src/watch/alert-message.ts';
 import {
   checkAlerts,
-  createCommandTeller,
-  createUrlTeller,
+  createCommandSender,
+  createUrlSender,
   deliverDue,
-  tellThrough,
+  sendThrough,
 } from '../../src/watch/notify.ts';
 import { quoted } from '../../src/watch/situation.ts';
 import { startWatchdog } from '../../src/watch/watchdog.ts';
@@ -56,7 +56,7 @@ const message = alertMessage({
 function urlTeller(url: string, timeoutMs?: number) {
   const variable = 'EARSHOT_ALERT_URL';
   const timing = timeoutMs === undefined ? {} : { timeoutMs };
-  return createUrlTeller({ url, variable, fetch, random: () => 0.5, ...timing });
+  return createUrlSender({ url, variable, fetch, random: () => 0.5, ...timing });
 }
 
 /** Raises what is given, all of it checked. */
@@ -157,22 +157,22 @@ describe('a command', () => {
     };
     const command = ['tell-me', '--urgent'];
     const variable = 'EARSHOT_ALERT_COMMAND';
-    return { runs, tell: createCommandTeller({ command, run, variable }) };
+    return { runs, sendAlert: createCommandSender({ command, run, variable }) };
   };
 
   it('gets the message as a line of JSON, and takes it by ending with 0', async () => {
-    const { runs, tell } = ending(0);
-    await tell(message, signal);
+    const { runs, sendAlert } = ending(0);
+    await sendAlert(message, signal);
     expect(runs).toEqual([[['tell-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
   });
 
   it('that ends otherwise has not taken it', async () => {
-    await expect(ending(3, 'no \u001b[31mmail').tell(message, signal)).rejects.toMatchObject({
+    await expect(ending(3, 'no \u001b[31mmail').sendAlert(message, signal)).rejects.toMatchObject({
       text: expect.stringContaining(
         'ended with 3, saying: no \ufffd[31mmail. Check EARSHOT_ALERT_COMMAND.',
       ),
     });
-    await expect(ending(null).tell(message, signal)).rejects.toThrow('did not end in time');
+    await expect(ending(null).sendAlert(message, signal)).rejects.toThrow('did not end in time');
   });
 });
 
@@ -195,7 +195,7 @@ describe('what is due', () => {
 
   it('and refused is tried again at growing intervals for about a day, then given up', async () => {
     const opened = await openContext({
-      tell: () => Promise.reject(new AppError('unavailable', 'It answered 500.')),
+      sendAlert: () => Promise.reject(new AppError('unavailable', 'It answered 500.')),
     });
     const { context, setNow, store } = opened;
     await raise(opened, [finding()], beginUs);
@@ -222,7 +222,7 @@ describe('what is due', () => {
   it('waits no longer for a channel that never answers than its time', async () => {
     const waits: number[] = [];
     const opened = await openContext({
-      tell: () => new Promise(() => undefined),
+      sendAlert: () => new Promise(() => undefined),
       pause: async (ms) => void waits.push(ms),
     });
     await raise(opened, [finding()], beginUs);
@@ -235,7 +235,7 @@ describe('what is due', () => {
   it('stays as it was when the program ends meanwhile', async () => {
     const ending = new AbortController();
     const opened = await openContext({
-      tell: () => {
+      sendAlert: () => {
         ending.abort();
         return Promise.reject(new Error('aborted'));
       },
@@ -263,7 +263,7 @@ describe('what is due', () => {
   it('for a channel that is set up no longer is given up by the watchdog, and refused', async () => {
     const opened = await openContext({ channels: ['command'] });
     await raise(opened, [finding()], beginUs);
-    const watchdog = startWatchdog(opened.context, { firstMs: 60_000, tellEveryMs: 5 });
+    const watchdog = startWatchdog(opened.context, { firstMs: 60_000, deliveryIntervalMs: 5 });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(async () =>
       expect(await opened.store.alerts.unsentDeliveries(beginUs)).toMatchObject([
@@ -271,9 +271,11 @@ describe('what is due', () => {
       ]),
     );
     expect(opened.told).toHaveLength(1);
-    const tell = tellThrough({ command: async () => undefined });
-    await tell('command', message, signal);
-    await expect(tell('url', message, signal)).rejects.toMatchObject({ code: 'configuration' });
+    const sendAlert = sendThrough({ command: async () => undefined });
+    await sendAlert('command', message, signal);
+    await expect(sendAlert('url', message, signal)).rejects.toMatchObject({
+      code: 'configuration',
+    });
   });
 });
 
@@ -286,13 +288,17 @@ describe('the watchdog', () => {
         ...quiet,
         disk: async () => ({ freeBytes: 1, totalBytes: 2 ** 40, reserveBytes: 0 }),
       },
-      tell: (channel, { kind }) => {
+      sendAlert: (channel, { kind }) => {
         if (channel === 'url') return new Promise(() => undefined);
         told.push(kind);
         return Promise.resolve();
       },
     });
-    const watchdog = startWatchdog(opened.context, { firstMs: 1, intervalMs: 20, tellEveryMs: 5 });
+    const watchdog = startWatchdog(opened.context, {
+      firstMs: 1,
+      intervalMs: 20,
+      deliveryIntervalMs: 5,
+    });
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(() => expect(told).toEqual(['disk']));
     opened.context.probes.disk = async () => ({
@@ -340,7 +346,7 @@ describe('an alert that cannot be kept', () => {
     const tried: string[] = [];
     const { look, setNow, lookAt } = await openFull({
       channels: ['url', 'command'],
-      tell: async (channel) => {
+      sendAlert: async (channel) => {
         tried.push(channel);
         if (channel === 'url' && isDown) throw new AppError('unavailable', 'It answered 500.');
       },
@@ -363,7 +369,7 @@ describe('an alert that cannot be kept', () => {
   it('is left when the program ends', async () => {
     const begun: AbortSignal[] = [];
     const { context, logged } = await openFull({
-      tell: (_channel, _message, signal) => {
+      sendAlert: (_channel, _message, signal) => {
         begun.push(signal);
         return delay(600_000, undefined, { signal });
       },

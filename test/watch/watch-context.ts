@@ -88,7 +88,7 @@ export async function openContext(
     lifetimes: () => null,
     deliveryState: () => ({ names: null, fault: null }),
     channels: ['url'],
-    tell: async (_channel, message) => void told.push(message),
+    sendAlert: async (_channel, message) => void told.push(message),
     nowUs: () => nowUs,
     random: () => 0.5,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined),

@@ -88,7 +88,7 @@ async function reportUnwatched(
 
 /** Tries every channel. Rejects with what those say that fail. */
 async function sendTest(io: Io): Promise<void> {
-  const { channels, tell } = alertSenders(loadConfig(io, watchSections), io);
+  const { channels, sendAlert } = alertSenders(loadConfig(io, watchSections), io);
   if (channels.length === 0) {
     throw new AppError('configuration', 'There is no channel to test.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
@@ -98,7 +98,7 @@ async function sendTest(io: Io): Promise<void> {
   const failures: AppError[] = [];
   for (const channel of channels) {
     try {
-      await tell(channel, message, io.signal);
+      await sendAlert(channel, message, io.signal);
       io.stderr.write(`${channelNames[channel]} accepted the test alert.\n`);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

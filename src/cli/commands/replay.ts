@@ -18,7 +18,7 @@ import {
 } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { counted, createProgressLine, printJson, whole } from '../output.ts';
-import { definedSink, receiverNote, unknownWanted } from '../sink-names.ts';
+import { definedSink, receiverNote, unknownSinkSubscriptions } from '../sink-names.ts';
 
 export const replayCommand = defineCommand('replay', {
   description: 'Hand what was received before over to a sink once more.',
@@ -60,7 +60,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
     // A subscription that nobody knows may still come: it is no fault.
-    for (const { message, hint } of await unknownWanted([definition], store, io)) {
+    for (const { message, hint } of await unknownSinkSubscriptions([definition], store, io)) {
       io.stderr.write(`Warning: ${message} ${hint}\n`);
     }
     const { sink, dryRun, json } = flags;

@@ -45,7 +45,7 @@ const certificateTimeoutMs = 300_000;
 const pollMs = 250;
 
 const stopped =
-  'The receiver has stopped; the subscription keeps running at the catalogue. Start the receiver now: `earshot start`, or as a service (docs/operations.md). The catalogue repeats a notification three times only; what is lost until then, the receiver fetches from the catalogue when it runs again.';
+  'The receiver has stopped; the subscription keeps running at the catalogue. Start the receiver now: `earshot start`, or as a service (docs/start.md). The catalogue repeats a notification three times only; what is lost until then, the receiver fetches from the catalogue when it runs again.';
 
 /** Sets up a receiver in the working folder. */
 export async function runSetup(

@@ -7,8 +7,8 @@ import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createCommandTeller, createUrlTeller, tellThrough } from '../../watch/notify.ts';
-import type { DeliveryState, Tell } from '../../watch/situation.ts';
+import { createCommandSender, createUrlSender, sendThrough } from '../../watch/notify.ts';
+import type { DeliveryState, SendAlert } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -59,13 +59,13 @@ export function serveWatchdog(
 export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
-): { channels: readonly AlertChannel[]; tell: Tell } {
-  const senders: Parameters<typeof tellThrough>[0] = {
+): { channels: readonly AlertChannel[]; sendAlert: SendAlert } {
+  const senders: Parameters<typeof sendThrough>[0] = {
     ...(alertUrl !== null && {
-      url: createUrlTeller({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
+      url: createUrlSender({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
     }),
     ...(alertCommand !== null && {
-      command: createCommandTeller({
+      command: createCommandSender({
         command: alertCommand,
         run: createRunProgram({ env }),
         variable: 'EARSHOT_ALERT_COMMAND',
@@ -73,5 +73,5 @@ export function alertSenders(
     }),
   };
   const channels = alertChannels.filter((channel) => senders[channel] !== undefined);
-  return { channels, tell: tellThrough(senders) };
+  return { channels, sendAlert: sendThrough(senders) };
 }

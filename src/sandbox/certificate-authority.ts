@@ -1,20 +1,20 @@
-/** Issues throw-away certificates, so that a try-out runs over real HTTPS without a public authority. */
+/** Issues temporary certificates, so that a trial runs over real HTTPS without a public certificate authority. */
 import { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
-// The next import needs the metadata store that this one puts on Reflect.
+// The next import needs the metadata store that this one adds to Reflect.
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 
-/** A certificate and its private key, both PEM; the key is PKCS#8 and not encrypted. */
+/** A certificate and its private key, both PEM. The key is PKCS#8 and not encrypted. */
 export interface KeyedCertificate {
   readonly certificatePem: string;
   readonly keyPem: string;
 }
 
 export interface CertificateRequest {
-  /** DNS names and IP addresses (IPv6 without brackets) that the certificate is valid for; at least one. */
+  /** DNS names and IP addresses (IPv6 without brackets) in the certificate; at least one. */
   readonly hosts: readonly string[];
-  /** End of validity, ms since 1970; 30 days from now by default. */
+  /** End of validity, ms since 1970 (default: in 30 days). */
   readonly notAfterMs?: number;
 }
 
@@ -23,7 +23,7 @@ const backdatedMs = 3_600_000;
 const validityMs = 30 * 86_400_000;
 const rootName = 'CN=earshot sandbox authority';
 
-/** Creates an authority that lives in memory only: nobody can issue more once the process is gone. */
+/** Creates a certificate authority in memory. Its key is lost when the process exits. */
 export async function createCertificateAuthority({ now }: { now: () => number }) {
   const keys = await createKeys();
   const root = await x509.X509CertificateGenerator.createSelfSigned({
@@ -38,9 +38,9 @@ export async function createCertificateAuthority({ now }: { now: () => number })
     ],
   });
   return {
-    /** The root, PEM: what a client must be configured to trust. */
+    /** Root certificate, PEM. Clients must be configured to trust it. */
     certificatePem: root.toString('pem'),
-    /** Issues a server certificate signed by the root. Throws RangeError when `hosts` is empty. */
+    /** Issues a server certificate signed by the root. Throws RangeError if `hosts` is empty. */
     issue: async ({ hosts, notAfterMs }: CertificateRequest): Promise<KeyedCertificate> => {
       const leafKeys = await createKeys();
       const leaf = await x509.X509CertificateGenerator.create({
@@ -61,8 +61,8 @@ export async function createCertificateAuthority({ now }: { now: () => number })
 }
 
 /**
- * Creates a certificate that vouches for itself, as the catalogue refuses it: to show the refusal.
- * Throws RangeError when `hosts` is empty.
+ * Creates a self-signed certificate, to demonstrate that the catalogue refuses it.
+ * Throws RangeError if `hosts` is empty.
  */
 export async function createSelfSigned({
   hosts,
@@ -89,12 +89,12 @@ function createKeys() {
 function subjectOf(hosts: readonly string[]) {
   const [first] = hosts;
   if (first === undefined) throw new RangeError('A certificate needs at least one host.');
-  // As a list, not as text: a host is not to be read as distinguished-name syntax.
+  // A list, so that a host is never parsed as distinguished-name syntax.
   return [{ CN: [first] }];
 }
 
 function validity(nowMs: number, notAfterMs = nowMs + validityMs) {
-  // Backdated, so that a client whose clock is a little slow accepts it too.
+  // Backdated, so that a client whose clock is slightly slow accepts it too.
   return { notBefore: new Date(nowMs - backdatedMs), notAfter: new Date(notAfterMs) };
 }
 

@@ -1,14 +1,14 @@
-/** The sandbox's time, the real one plus an offset that can be moved forward, and its repeatable chance. */
+/** Sandbox clock (real time plus an adjustable offset) and repeatable random numbers. */
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
 export type SandboxClock = ReturnType<typeof createSandboxClock>;
 
-// Node's timers overflow beyond 2^31 ms; a longer wait is cut into pieces.
+// Node's timers overflow at 2^31 ms, so a longer wait is split.
 const timerMaxMs = 3_600_000;
 
-/** Creates a clock over the real one (`now`: ms since 1970). */
+/** Creates a clock based on the real one (`now`: ms since 1970). */
 export function createSandboxClock({ now: realNow }: { now: () => number }) {
   const waiting = new Set<() => void>();
   let offsetMs = 0;
@@ -20,19 +20,19 @@ export function createSandboxClock({ now: realNow }: { now: () => number }) {
   };
 
   return {
-    /** Returns ms since 1970, never smaller than before. */
+    /** Returns ms since 1970. Never decreases. */
     now,
-    /** Returns how far the sandbox is ahead of the real time, in ms. */
+    /** Returns the offset from real time, in ms. */
     offsetMs: () => offsetMs,
-    /** Moves the time forward and ends the waits that are due. Throws RangeError for a negative or broken number. */
+    /** Moves the time forward and ends due waits. Throws RangeError for a negative or non-finite number. */
     advance: (ms: number) => {
       if (!Number.isFinite(ms) || ms < 0) {
-        throw new RangeError(`The clock only moves forward, by 0 ms or more, not by ${ms}.`);
+        throw new RangeError(`The clock cannot be moved by ${ms} ms; the minimum is 0.`);
       }
       offsetMs += ms;
       for (const check of [...waiting]) check();
     },
-    /** Waits for a moment; false when `signal` was aborted before it came. */
+    /** Waits until a time. Returns false if `signal` was aborted first. */
     waitUntil: (atMs: number, signal: AbortSignal): Promise<boolean> => {
       if (signal.aborted) return Promise.resolve(false);
       if (now() >= atMs) return Promise.resolve(true);
@@ -61,7 +61,7 @@ export function createSandboxClock({ now: realNow }: { now: () => number }) {
 
 export type Random = ReturnType<typeof createRandom>;
 
-/** Creates a generator that always gives the same sequence for the same seed (a 32-bit integer). */
+/** Creates a generator. The same seed (a 32-bit integer) gives the same sequence. */
 export function createRandom(seed: number) {
   const generator = xoroshiro128plus(seed);
   const next = () => uniformFloat64(generator);
@@ -71,13 +71,13 @@ export function createRandom(seed: number) {
   return {
     /** Draws a number in [0, 1). */
     next,
-    /** Draws a whole number in [min, max], both included. */
+    /** Draws an integer in [min, max], both included. */
     integer,
     /** Draws a number in [min, max). */
     between: (min: number, max: number) => min + next() * (max - min),
     /** Returns true with the given probability, 0 to 1. */
     chance: (rate: number) => next() < rate,
-    /** Draws one item of a list that is not empty. */
+    /** Draws one item of a non-empty list. */
     pick: <Item>(items: readonly [Item, ...Item[]]): Item =>
       items[integer(0, items.length - 1)] ?? items[0],
     /** Draws lower-case hexadecimal text of the given number of digits. */

@@ -1,4 +1,4 @@
-/** The control port: shows and steers the sandbox, apart from what it imitates. Faults are problem JSON (RFC 9457). */
+/** Control port: inspects and controls the sandbox. Errors are problem JSON (RFC 9457). */
 import { Hono, type HonoRequest } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
@@ -23,7 +23,7 @@ import type { Publisher } from './publishing/publisher.ts';
 import type { RequestLog } from './services/catalogue.ts';
 
 export interface ControlOptions {
-  /** Shown at `/`; without secrets. */
+  /** Shown at `/`. Must not contain secrets. */
   readonly about: Readonly<Record<string, string | null>>;
   readonly record: DeliveryRecord;
   readonly holdings: Pick<Holdings, 'totals' | 'find'>;
@@ -38,22 +38,18 @@ export interface ControlOptions {
     readonly liveSettings: LiveInferenceSettings;
     readonly record: InferenceRecord;
   };
-  /** Ends what would take long. */
+  /** Aborts long operations. */
   readonly signal: AbortSignal;
 }
 
 const bodyBytesMax = 64 * 1024;
 const publishMax = 10_000;
-// Some ten years: whatever time does to a subscription, it has done by then.
+// About ten years: every expiry of a subscription has happened by then.
 const advanceMaxMs = 4_000 * 86_400_000;
 
-/** Reads a whole number of a query. */
+/** Parses an integer of a query. */
 const wholeNumber = (digits: RegExp, min: number, max: number) =>
-  z
-    .string()
-    .regex(digits, 'expected a whole number')
-    .transform(Number)
-    .pipe(z.int().min(min).max(max));
+  z.string().regex(digits, 'expected an integer').transform(Number).pipe(z.int().min(min).max(max));
 const eventNumber = wholeNumber(/^\d{1,9}$/, 0, 999_999_999);
 const schemas = {
   record: z.strictObject({
@@ -80,8 +76,8 @@ const schemas = {
 };
 
 /**
- * Adds an operation: its method and path, with the names of its query, such as `GET /record?limit=`; a
- * description for whoever asks the port; and the answer, which is sent as JSON unless it is a response.
+ * Adds an operation: method and path with the query parameters, such as `GET /record?limit=`; a description,
+ * shown at `/`; and the answer, which is sent as JSON unless it is a response.
  */
 type Add = (
   name: string,
@@ -89,21 +85,21 @@ type Add = (
   answer: (request: HonoRequest) => object | Promise<object>,
 ) => void;
 
-/** Creates the app of the control port; it opens nothing. */
+/** Creates the app of the control port. Opens nothing. */
 export function createControlApp(options: ControlOptions): Hono {
   const operations: Record<string, string> = {};
   const app = new Hono();
   const onMethodNotAllowed = ({ req }: { req: HonoRequest }, methods: readonly string[]) => {
-    const detail = `${req.path} does not take ${req.method}; use ${methods.join(' or ')}. GET / lists what there is.`;
-    return problem(405, 'The method is not allowed', detail, { Allow: methods.join(', ') });
+    const detail = `${req.path} does not support ${req.method}; use ${methods.join(' or ')}. GET / lists the operations.`;
+    return problem(405, 'Method not allowed', detail, { Allow: methods.join(', ') });
   };
   app.use(methodNotAllowed({ app, onMethodNotAllowed }));
-  const tooLarge = `The body was not read, because it is larger than ${bodyBytesMax} bytes; send a shorter one.`;
-  const onError = () => problem(413, 'The body is too large', tooLarge);
+  const tooLarge = `The body exceeds ${bodyBytesMax} bytes; send a shorter one.`;
+  const onError = () => problem(413, 'Body too large', tooLarge);
   app.use(bodyLimit({ maxSize: bodyBytesMax, onError }));
   app.notFound(({ req }) => {
-    const detail = `The control port has no ${req.path}; GET / lists what it has.`;
-    return problem(404, 'There is nothing here', detail);
+    const detail = `The control port has no ${req.path}; GET / lists the operations.`;
+    return problem(404, 'Unknown path', detail);
   });
   app.onError(problemOf);
   app.get('/', (context) =>
@@ -130,11 +126,11 @@ export function createControlApp(options: ControlOptions): Hono {
 
 function addReadOperations(add: Add, options: ControlOptions): void {
   const { record, holdings, clock } = options;
-  const recordTitle = 'Notifications and their attempts, a page at a time.';
+  const recordTitle = 'Notifications and their attempts, in pages.';
   add('GET /record?outcome=&limit=&after=', recordTitle, (request) => {
     const selection = readQuery(request, schemas.record, '/record?outcome=lost&limit=100');
     const entries = record.page(selection);
-    // A full page may have more behind it; `after` takes this number.
+    // After a full page there may be another one; `after` accepts this number.
     const isFull = entries.length === selection.limit;
     return { entries, next: isFull ? (entries.at(-1)?.sequence ?? null) : null };
   });
@@ -142,7 +138,7 @@ function addReadOperations(add: Add, options: ControlOptions): void {
   add('GET /holdings', 'Counts of products, deleted products and events.', holdings.totals);
   add('GET /clock', "The sandbox's time.", () => readClock(clock));
   const eventsTitle =
-    "The catalogue's events as JSON lines, each with what became of it for every subscription.";
+    "The catalogue's events as JSON lines, each with its deliveries to every subscription.";
   add('GET /events?event=&filter=&after=&limit=', eventsTitle, (request) => {
     const example = '/events?event=deleted&limit=100';
     const { event, ...selection } = readQuery(request, schemas.events, example);
@@ -162,27 +158,31 @@ function addControlOperations(add: Add, { clock, publisher, signal }: ControlOpt
     return readClock(clock);
   });
   const publishExample = '{"count":10,"event":"created"}';
-  add('POST /publish', `Publishes now, e.g. ${publishExample}.`, async (request) => {
+  add('POST /publish', `Publishes immediately, e.g. ${publishExample}.`, async (request) => {
     const { count, event } = await readBody(request, schemas.publish, publishExample);
     const published = await publisher.publishNow(count, event);
     if (published > 0) return { published };
     const detail =
       event === 'created'
-        ? 'Nothing was published, because the file of records has run out; start the sandbox with more records, or without any.'
-        : `Nothing was published, because no product is there to be ${event}; publish created ones first.`;
-    return problem(409, 'There is no product to publish', detail);
+        ? 'All records of the file are published; start the sandbox with more records, or without a file.'
+        : `No published product can be ${event}; publish created products first.`;
+    return problem(409, 'No product to publish', detail);
   });
   const passExample = '{"products":60,"durationMs":3600000}';
-  const passTitle = `Moves the time while products are published, e.g. ${passExample}.`;
+  const passTitle = `Moves the time forward while publishing products, e.g. ${passExample}.`;
   add('POST /pass', passTitle, async (request) => {
     const period = await readBody(request, schemas.pass, passExample);
     const published = await publisher.pass(period, signal);
     return { published, ...readClock(clock) };
   });
-  add('POST /pause', 'Stops publishing by rate; what is published is still delivered.', () => {
-    publisher.pause();
-    return { paused: true };
-  });
+  add(
+    'POST /pause',
+    'Stops publishing by rate; published notifications are still delivered.',
+    () => {
+      publisher.pause();
+      return { paused: true };
+    },
+  );
   add('POST /resume', 'Resumes publishing.', () => {
     publisher.resume();
     return { paused: false };
@@ -193,36 +193,37 @@ function addServiceOperations(add: Add, options: ControlOptions): void {
   const { faults, subscriptions, liveSettings, requests, inference } = options;
   add('GET /faults', 'The fault rates, 0 to 1.', faults.current);
   const rates = '{"duplicate":0.5}';
-  const ratesTitle = `Changes rates, e.g. ${rates}; holds for what is published from now on.`;
+  const ratesTitle = `Changes fault rates for later notifications, e.g. ${rates}.`;
   add('PATCH /faults', ratesTitle, (request) => applyChanges(request, faults, rates));
   const listTitle = "The account's subscriptions, without credentials.";
   add('GET /subscriptions', listTitle, () => ({ subscriptions: subscriptions.list().map(viewOf) }));
   const pull = '{"type":"pull"}';
-  const addTitle = `Adds one as another client would, e.g. ${pull}; a push one needs an endpoint.`;
+  const addTitle = `Adds a subscription as another client would, e.g. ${pull}; push requires an endpoint.`;
   add('POST /subscriptions', addTitle, async (request) => {
     const added = await readBody(request, addedSubscriptionSchema, pull);
     return Response.json(viewOf(subscriptions.create(added)), { status: 201 });
   });
-  /** The settings without the secret: only whether it is set. */
-  const shown = () => {
+  /** Replaces the secret in the settings by totpSecretSet. */
+  const redactedSettings = () => {
     const { totpSecret, ...settings } = liveSettings.current();
     return { ...settings, totpSecretSet: totpSecret !== null };
   };
-  add('GET /service', 'The knobs of the subscription service and the identity provider.', shown);
-  const patchTitle = 'Turns knobs, e.g. {"runningMax":1,"unavailable":true}.';
+  add('GET /service', 'Settings of the catalogue and the identity provider.', redactedSettings);
+  const patchTitle = 'Changes settings, e.g. {"runningMax":1,"unavailable":true}.';
   add('PATCH /service', patchTitle, async (request) => {
     await applyChanges(request, liveSettings, '{"runningMax":1}');
-    return shown();
+    return redactedSettings();
   });
-  add('GET /requests', 'The last requests that the services were sent.', () => ({
+  add('GET /requests', 'The last requests to the catalogue and the identity provider.', () => ({
     requests: requests.entries(),
   }));
-  add('GET /inference', 'The knobs of the inference service.', inference.liveSettings.current);
-  const inferenceTitle = 'Turns knobs, e.g. {"faults":{"rateLimited":0.1},"next":{"hang":1}}.';
+  add('GET /inference', 'Settings of the inference service.', inference.liveSettings.current);
+  const inferenceTitle = 'Changes settings, e.g. {"faults":{"rateLimited":0.1},"next":{"hang":1}}.';
   add('PATCH /inference', inferenceTitle, (request) =>
     applyChanges(request, inference.liveSettings, '{"next":{"rateLimited":2}}'),
   );
-  const requestsTitle = 'Its last requests and counts of all, without keys and texts.';
+  const requestsTitle =
+    'Last requests to the inference service and counts of all, without keys and texts.';
   add('GET /inference/requests', requestsTitle, () => ({
     totals: inference.record.totals(),
     requests: inference.record.requests(),
@@ -241,7 +242,7 @@ function readClock(clock: SandboxClock) {
   return { now: new Date(clock.now()).toISOString(), offsetMs: clock.offsetMs() };
 }
 
-/** Returns the problem of a request; `detail` says what happened, why, and what to do. */
+/** Returns an error response; `detail` states what happened, why, and what to do. */
 function problem(
   status: ContentfulStatusCode,
   title: string,
@@ -259,33 +260,33 @@ function problemOf(error: Error): Response {
   if (error instanceof HTTPException) return error.getResponse();
   if (error instanceof SubscriptionRefusal) {
     const status = error.kind === 'limit' ? 409 : 400;
-    return problem(status, 'The account refuses the subscription', error.message);
+    return problem(status, 'Subscription refused', error.message);
   }
-  // The port is a tester's own: hiding the cause would only cost them time.
-  const detail = `The sandbox failed because of: ${error.message}. This is a fault in it; restart it and report what you did.`;
-  return problem(500, 'The sandbox failed', detail);
+  // Only testers use this port, so the cause is shown.
+  const detail = `Internal error: ${error.message}. Restart the sandbox and report the request.`;
+  return problem(500, 'Internal error', detail);
 }
 
-/** Reads a JSON body by a schema. Throws the problem 400, naming each fault. */
+/** Parses a JSON body with a schema. Throws a 400 response listing every problem. */
 async function readBody<Schema extends z.ZodType>(
   request: HonoRequest,
   schema: Schema,
   example: string,
 ): Promise<z.output<Schema>> {
   const value: unknown = await request.json().catch(() => {
-    const detail = `The request was refused because its body could not be read as JSON; send something like ${example}.`;
-    throw new HTTPException(400, { res: problem(400, 'The body is not JSON', detail) });
+    const detail = `The body is not valid JSON; send something like ${example}.`;
+    throw new HTTPException(400, { res: problem(400, 'Invalid JSON', detail) });
   });
   return check(value, schema, `send something like ${example}`);
 }
 
-/** Reads the query by a schema. Throws the problem 400, naming each fault. */
+/** Parses the query with a schema. Throws a 400 response listing every problem. */
 function readQuery<Schema extends z.ZodType>(
   request: HonoRequest,
   schema: Schema,
   example: string,
 ): z.output<Schema> {
-  return check(request.query(), schema, `ask for something like ${example}`);
+  return check(request.query(), schema, `use something like ${example}`);
 }
 
 function check<Schema extends z.ZodType>(value: unknown, schema: Schema, advice: string) {
@@ -299,7 +300,7 @@ function check<Schema extends z.ZodType>(value: unknown, schema: Schema, advice:
         }))
       : [{ field: issue.path.join('.'), message: issue.message }],
   );
-  const faults = fields.map(({ field, message }) => (field ? `${field}: ${message}` : message));
-  const detail = `Nothing was applyChanges, because of ${faults.join('; ')}. Fix that, or ${advice}.`;
-  throw new HTTPException(400, { res: problem(400, 'The request has faults', detail, {}, fields) });
+  const problems = fields.map(({ field, message }) => (field ? `${field}: ${message}` : message));
+  const detail = `Nothing was changed. ${problems.join('; ')}. Correct the request; ${advice}.`;
+  throw new HTTPException(400, { res: problem(400, 'Invalid request', detail, {}, fields) });
 }

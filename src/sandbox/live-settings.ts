@@ -1,7 +1,7 @@
-/** LiveSettings: settings of the sandbox's services, which may change while they run. */
+/** Settings of the sandbox's services that can be changed at run time. */
 import { z } from 'zod';
 
-/** Returns a schema of a number for each name; those left out are 0. */
+/** Returns a schema of a number for each name (default: 0). */
 export function numberForEach<Name extends string>(
   names: readonly Name[],
   value: z.ZodType<number>,
@@ -17,7 +17,7 @@ export type LiveSettings<Schema extends z.ZodType<object>> = ReturnType<
   typeof createLiveSettings<Schema>
 >;
 
-/** Creates knobs that start as given; `name` is the subject of messages, with its verb. */
+/** Creates settings with initial values; `name` identifies them in error messages. */
 export function createLiveSettings<Schema extends z.ZodType<object>>(
   schema: Schema,
   initial: z.output<Schema>,
@@ -32,31 +32,31 @@ export function createLiveSettings<Schema extends z.ZodType<object>>(
   return {
     current: () => settings,
     /**
-     * Sets the knobs that are named and, within those that have a number for each fault, the faults that are
-     * named. Throws SandboxConfigurationError for an unknown name or a value that does not fit.
+     * Changes the given settings and, in settings with a number for each fault, only the given faults.
+     * Throws SandboxConfigurationError for an unknown name or an invalid value.
      */
     change: (changes: z.input<Schema>): z.output<Schema> => {
       const result = changedSchema().safeParse(changes);
       if (!result.success) {
-        const faults = z.prettifyError(result.error);
+        const problems = z.prettifyError(result.error);
         throw new SandboxConfigurationError(
-          `Invalid ${name} settings; nothing was changed. ${faults}`,
+          `Invalid ${name} settings; nothing was changed. ${problems}`,
         );
       }
       Object.freeze(result.data);
       settings = result.data;
       return settings;
     },
-    /** Returns a schema that reads a selection of knobs into all of them. */
+    /** Returns a schema that merges partial changes into the current settings. */
     changedSchema,
   };
 }
 
-/** Merges what has a number for each fault; anything else is replaced, for the schema to check. */
+/** Merges objects (a number for each fault) and replaces other values; the schema validates the result. */
 function withChanges(settings: object, changes: Readonly<Record<string, unknown>>): unknown {
-  const merged = Object.entries(settings).flatMap(([knob, current]) => {
-    const change = changes[knob];
-    return isObject(current) && isObject(change) ? [[knob, { ...current, ...change }]] : [];
+  const merged = Object.entries(settings).flatMap(([name, current]) => {
+    const change = changes[name];
+    return isObject(current) && isObject(change) ? [[name, { ...current, ...change }]] : [];
   });
   return { ...settings, ...changes, ...Object.fromEntries(merged) };
 }
@@ -65,7 +65,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Takes a fault that is set for the next requests, and counts it down; null when none is. */
+/** Returns a fault that is set for the next requests and decrements its count; null if none is set. */
 export function takeNextFault<Fault extends string>(
   faults: readonly Fault[],
   counts: Readonly<Record<Fault, number>>,
@@ -77,18 +77,18 @@ export function takeNextFault<Fault extends string>(
   return fault;
 }
 
-/** Thrown before anything is started; the message says what is wrong and what to do about it. */
+/** Thrown before anything is started. The message states the problem and how to fix it. */
 export class SandboxConfigurationError extends Error {
   override readonly name = 'SandboxConfigurationError';
 }
 
-/** Names each fault; `whole` is the place of a fault of the value itself. */
+/** Lists validation problems with their paths; `whole` is the path of the value itself. */
 export function describeIssues({ issues }: z.ZodError, whole = ''): string {
-  const faults = issues.map(({ path, message }) => {
+  const problems = issues.map(({ path, message }) => {
     const place = path.length === 0 ? whole : path.join('.');
     return place === '' ? message : `${place}: ${message}`;
   });
-  return faults.join('; ');
+  return problems.join('; ');
 }
 
 const count = z.int().min(0).max(1_000_000);
@@ -98,75 +98,75 @@ const delayMs = z.int().min(0).max(3_600_000).default(0);
 const on = z.boolean().default(true);
 const off = z.boolean().default(false);
 
-/** In the order in which they are played: at most one for a list. The first three replace the answer. */
+/** Faults of a list, in order of precedence: at most one per answer. The first three replace the answer. */
 export const queryFaults = [
-  'rateLimited', // Answered 429, with Retry-After.
-  'serverError', // Answered 500.
-  'htmlPage', // An HTML page with status 200, as of a proxy.
-  'connectionCut', // The connection is cut in the middle of the page.
-  'brokenJson', // JSON that ends half-way, with status 200.
+  'rateLimited', // Status 429, with Retry-After.
+  'serverError', // Status 500.
+  'htmlPage', // An HTML page with status 200, as from a proxy.
+  'connectionCut', // The connection closes in the middle of the page.
+  'brokenJson', // Truncated JSON, with status 200.
   'valueMissing', // JSON without `value`.
-  'outOfOrder', // The records of the page in the opposite order.
+  'outOfOrder', // The records of the page in reverse order.
 ] as const;
 export type QueryFault = (typeof queryFaults)[number];
 
-/** Every knob with its default. Unknown names are an error. */
+/** Settings with their defaults. Unknown names are an error. */
 export const serviceSettingsSchema = z.strictObject({
-  /** Subscriptions of the account that may run, and those that it may have, pull included. */
+  /** Maximum numbers of running and of all subscriptions of the account, pull included. */
   runningMax: count.default(2),
   totalMax: count.default(10),
-  /** Answer to what exceeds a limit. */
+  /** Status for exceeding a limit. */
   limitStatus: errorStatus.default(400),
-  /** Resuming beyond the limit: an error, or 200 with the subscription still paused. */
+  /** Resuming beyond the limit: an error, or status 200 with the subscription still paused. */
   resumeBeyondLimit: z.enum(['refuse', 'ignore']).default('refuse'),
-  /** Refuses every filter with this text: a catalogue may know less than its documentation. */
+  /** Refuses every filter with this text: the catalogue may support less than it documents. */
   filterRefusal: z.string().nullable().default(null),
-  /** Answer to an unknown subscription id. */
+  /** Status for an unknown subscription id. */
   unknownIdStatus: errorStatus.default(404),
-  /** Answer to a missing, unknown or expired access token. */
+  /** Status for a missing, unknown or expired access token. */
   unauthorizedStatus: errorStatus.default(401),
-  /** Form of `detail` in errors of the catalogue, except those with a form of their own. */
+  /** Form of `detail` in errors of the catalogue, except errors with a fixed form. */
   detailForm: z.enum(['string', 'object', 'list']).default('object'),
-  /** Whether one subscription can be read by its id. */
+  /** Allows reading one subscription by its id. */
   getById: on,
-  /** Whether LastNotificationDate is returned, once there is one. */
+  /** Returns LastNotificationDate when it is set. */
   lastNotificationDateShown: on,
-  /** SubscriptionEvent as an array, or as one text with commas. */
+  /** SubscriptionEvent as an array, or as one comma-separated string. */
   eventsAs: z.enum(['array', 'string']).default('array'),
-  /** SubmissionDate as …267Z, or as …2670 without a zone, as seen in an old example. */
+  /** SubmissionDate as …267Z, or as …2670 without a zone, as in an old example. */
   submissionDateForm: z.enum(['millisecond', 'withoutZone']).default('millisecond'),
-  /** Whether StageOrder is returned as it was sent; otherwise it is always false. */
+  /** Returns StageOrder as sent; otherwise always false. */
   stageOrderReturned: off,
-  /** Lifetime of an access token; of a refresh token and its session, counted from the login. */
+  /** Lifetime of an access token; lifetime of a refresh token and its session, from the login. */
   accessTokenSeconds: seconds.default(600),
   refreshTokenSeconds: seconds.default(3_600),
-  /** Sessions of the account; each login is one. */
+  /** Maximum number of sessions; each login opens one. */
   sessionsMax: count.default(100),
-  /** Shared secret of the one-time codes; null: a login needs no code. */
+  /** Shared secret of the one-time codes; null: no code required. */
   totpSecret: z
     .string()
     .regex(/^[a-z2-7]{8,}=*$/i, 'expected a base32 secret')
     .nullable()
     .default(null),
-  /** Whether the account was activated. */
+  /** The account is activated. */
   accountActive: on,
-  /** Every call of the catalogue, or of the identity provider, is answered 503. */
+  /** The catalogue, or the identity provider, answers every request with 503. */
   unavailable: off,
   identityUnavailable: off,
-  /** Number of creations that are done, but the connection is cut before the answer. */
+  /** Number of next creations that succeed, but whose connection closes before the answer. */
   createAnswersLost: count.default(0),
-  /** Number of creations that are answered 503 and create nothing. */
+  /** Number of next creations that are answered 503 and create nothing. */
   createsRefused503: count.default(0),
-  /** Delay of every answer after the work is done, and the additional one of answers about products. */
+  /** Delay of every answer after processing; additional delay of product queries. */
   answerDelayMs: delayMs,
-  /** Whether products are shown only to clients with an access token. */
+  /** Product queries require an access token. */
   queriesNeedToken: off,
   queryDelayMs: delayMs,
   /** Retry-After of `rateLimited`; null: none. */
   queryRetryAfterSeconds: z.int().min(0).max(86_400).nullable().default(5),
-  /** Shares of the product lists, 0 to 1, that a fault is played for. */
+  /** Probability of each fault in a product list, 0 to 1. */
   queryFaults: numberForEach(queryFaults, z.number().min(0).max(1)),
-  /** Numbers of the next product lists that a fault is played for; they count down. */
+  /** Number of next product lists with each fault; counts down. */
   nextQueries: numberForEach(queryFaults, count),
 });
 
@@ -180,54 +180,54 @@ export function createLiveServiceSettings(initial: ServiceSettings): LiveService
 }
 
 /**
- * In the order in which they are played: at most one for a request. Those before `cut` replace the
- * answer; the others give it a text that is not what it should be.
+ * Faults of a request, in order of precedence: at most one per request. Those before `nullContent`
+ * replace or break the answer; the others change its text.
  */
 export const inferenceFaults = [
-  'unauthorized', // The key is refused, although it is right.
-  'modelUnavailable', // The model is refused, although the project has it.
-  'rateLimited', // Answered 429.
-  'serverError', // Answered with `serverErrorStatus`.
-  'hang', // Never answered; the connection stays open.
-  'connectionCut', // The connection is cut instead of an answer.
-  'htmlPage', // An HTML page with status 200, as of a proxy.
-  'brokenJson', // JSON that ends half-way.
+  'unauthorized', // A valid key is refused.
+  'modelUnavailable', // An available model is refused.
+  'rateLimited', // Status 429.
+  'serverError', // Status `serverErrorStatus`.
+  'hang', // No answer; the connection stays open.
+  'connectionCut', // The connection closes without an answer.
+  'htmlPage', // An HTML page with status 200, as from a proxy.
+  'brokenJson', // Truncated JSON.
   'nullContent', // The content is null.
-  'emptyContent', // The content is an empty text.
+  'emptyContent', // The content is an empty string.
   'cut', // Half of the text, with finish_reason `length`.
-  'inventedNumber', // A number that the request does not have.
-  'inventedPlace', // A place that the request does not have.
-  'obeyedCommand', // Does what a command hidden in the data says, if there is one.
+  'inventedNumber', // A number that is not in the request.
+  'inventedPlace', // A place that is not in the request.
+  'obeyedCommand', // Obeys a command hidden in the data, if there is one.
   'markup', // Emphasis, a tag and a link.
 ] as const;
 export type InferenceFault = (typeof inferenceFaults)[number];
 
-/** Every knob with its default: what most servers of this interface do. Unknown names are an error. */
+/** Settings; the defaults match most servers of this interface. Unknown names are an error. */
 export const inferenceSettingsSchema = z.strictObject({
-  /** Answer to a missing or unknown key. */
+  /** Status for a missing or unknown key. */
   unauthorizedStatus: errorStatus.default(401),
-  /** Answer to a model that the key's project does not have. */
+  /** Status for a model that the key's project does not have. */
   modelUnavailableStatus: errorStatus.default(404),
-  /** Answer to `serverError`. */
+  /** Status of `serverError`. */
   serverErrorStatus: z.int().min(500).max(599).default(503),
   /** Form of errors: {"error":{…}}, {"object":"error",…}, {"detail":…}, or a page. */
   errorForm: z.enum(['openai', 'object', 'detail', 'html']).default('openai'),
-  /** Form of Retry-After in the answer to `rateLimited`, and its value by the clock of the sandbox. */
+  /** Form and value of Retry-After in `rateLimited`, on the sandbox's clock. */
   retryAfter: z.enum(['seconds', 'date', 'none']).default('seconds'),
   retryAfterSeconds: z.int().min(0).max(86_400).default(20),
-  /** Whether a project can list its models; otherwise the path is unknown. */
+  /** Allows listing the models of a project; otherwise the path is unknown. */
   modelsListed: z.boolean().default(true),
-  /** Request fields beyond the specified model and messages. */
+  /** Handling of request fields other than the specified model and messages. */
   optionalFields: z.enum(['ignored', 'refused']).default('ignored'),
-  /** Whether answers count tokens, in `usage`. */
+  /** Returns token counts in `usage`. */
   usageGiven: z.boolean().default(true),
-  /** Whether the message has a `reasoning` next to its content. */
+  /** Returns `reasoning` in addition to the content of the message. */
   reasoningGiven: z.boolean().default(false),
   /** Delay of every answer. */
   answerDelayMs: z.int().min(0).max(3_600_000).default(0),
-  /** Shares of the completions, 0 to 1, that a fault is played for. */
+  /** Probability of each fault in a completion, 0 to 1. */
   faults: numberForEach(inferenceFaults, z.number().min(0).max(1)),
-  /** Numbers of the next completions that a fault is played for; they count down. */
+  /** Number of next completions with each fault; counts down. */
   next: numberForEach(inferenceFaults, z.int().min(0).max(1_000_000)),
 });
 
@@ -236,7 +236,7 @@ export type InferenceSettingsInput = z.input<typeof inferenceSettingsSchema>;
 
 export type LiveInferenceSettings = LiveSettings<typeof inferenceSettingsSchema>;
 
-/** A key belongs to one project, and each has its models (spec, What the service does). */
+/** A project with its key and models (spec, What the service does). */
 export interface InferenceProject {
   readonly name: string;
   readonly key: string;
@@ -244,14 +244,14 @@ export interface InferenceProject {
   readonly models: readonly string[];
 }
 
-/** The project whose key users are given. */
+/** Project of the key that is given to users. */
 export const demoProject = {
   name: 'demo',
   key: 'sandbox-key',
   models: ['openai/gpt-oss-120b', 'meta-llama/Llama-3.3-70B-Instruct'],
 } as const;
 
-/** Another user's project, for a key with other models. */
+/** Project of another user, whose key has other models. */
 export const otherProject = {
   name: 'other',
   key: 'other-sandbox-key',

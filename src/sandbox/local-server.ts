@@ -1,4 +1,4 @@
-/** Opens and closes the sandbox's own ports, and keeps the sandbox on this machine. */
+/** Opens and closes the sandbox's ports, and restricts the sandbox to this machine. */
 import { lookup } from 'node:dns';
 import { createServer } from 'node:http';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -6,22 +6,22 @@ import { getRequestListener } from '@hono/node-server';
 import { SandboxConfigurationError } from './live-settings.ts';
 
 export interface ListenAddress {
-  /** Name or address, IPv6 without brackets. */
+  /** Host name or address; IPv6 without brackets. */
   readonly host: string;
-  /** 0 lets the system choose. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
 export interface LocalServer {
-  /** `http://<host>:<port>` with the port in use. */
+  /** `http://<host>:<port>` with the actual port. */
   readonly url: string;
-  /** Stops listening and cuts the open connections. */
+  /** Stops listening and closes open connections. */
   close(): Promise<void>;
 }
 
 /**
- * Starts an app on plain HTTP. Throws SandboxConfigurationError for an address that is in use, or that is
- * not loopback unless allowed. `name` is what listens, `hazard` why it must not be reached from elsewhere.
+ * Starts an app on plain HTTP. Throws SandboxConfigurationError if the address is in use, or if it is not
+ * loopback and `allowRemote` is false. Error messages contain `name` and `hazard`, the risk of remote access.
  */
 export async function startLocalServer(
   fetch: Parameters<typeof getRequestListener>[0],
@@ -30,7 +30,7 @@ export async function startLocalServer(
 ): Promise<LocalServer> {
   if (!allowRemote && !isLoopbackHost(host)) {
     throw new SandboxConfigurationError(
-      `The ${name} will not listen on ${host}: ${hazard}. Use 127.0.0.1, or add --allow-remote-control if the network is yours alone.`,
+      `The ${name} must not listen on ${host}: ${hazard}. Use 127.0.0.1, or add --allow-remote-control on a private network.`,
     );
   }
   const listener = getRequestListener(fetch);
@@ -56,15 +56,15 @@ export async function startLocalServer(
   };
 }
 
-/** Returns true for localhost, 127.0.0.0/8 and ::1; brackets round an IPv6 address are allowed. */
+/** Returns true for localhost, 127.0.0.0/8 and ::1. An IPv6 address may have brackets. */
 export function isLoopbackHost(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   return bare.toLowerCase() === 'localhost' || isLoopbackAddress(bare);
 }
 
 /**
- * Resolves a name as Node does, but fails when any of its addresses is not on this machine: a hosts
- * file or a resolver may say anything, even about localhost.
+ * Resolves a name as Node does, but fails if any address is not loopback: a hosts file or a resolver may
+ * map even localhost to another machine.
  */
 export const lookupLoopback: LookupFunction = (host, options, callback) => {
   lookup(host, { ...options, all: true }, (error, addresses) => {
@@ -72,8 +72,8 @@ export const lookupLoopback: LookupFunction = (host, options, callback) => {
     const foreign = addresses.find(({ address }) => !isLoopbackAddress(address));
     const [first] = addresses;
     if (foreign !== undefined || first === undefined) {
-      const found = foreign?.address ?? 'nothing';
-      return callback(new Error(`${host} resolves to ${found}, not to this machine.`), '', 0);
+      const found = foreign?.address ?? 'no address';
+      return callback(new Error(`${host} resolves to ${found}, not to a loopback address.`), '', 0);
     }
     if (options.all) callback(null, addresses);
     else callback(null, first.address, first.family);

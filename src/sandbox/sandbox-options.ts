@@ -1,4 +1,4 @@
-/** The options of a sandbox, checked once. */
+/** Options of a sandbox, and their validation. */
 import { z } from 'zod';
 import type { DispatcherOptions } from './delivery/dispatcher.ts';
 import { defaultRetryDelaysMs, faultsSchema, retryDelaysMsSchema } from './delivery/faults.ts';
@@ -28,33 +28,33 @@ const listenAddress = z
 
 const optionsSchema = z.strictObject({
   /**
-   * A push subscription that runs from the start, for all events: the user's endpoint, `https://` with
-   * the path; loopback unless `allowRemote`. Without it, publishing waits until a subscription runs.
+   * URL of the endpoint of an initial push subscription for all events: `https://` with the path;
+   * loopback unless `allowRemote`. Without it, publishing waits until a subscription runs.
    */
   endpoint: z
     .union([z.url(), z.instanceof(URL)])
     .transform((url) => new URL(url).href)
     .optional(),
-  /** Basic credentials of that endpoint; given with it, or not at all. */
+  /** Basic credentials of that endpoint; required with it, otherwise not allowed. */
   username: z.string().optional(),
   password: z.string().optional(),
-  /** Authorities trusted besides the public ones, PEM. */
+  /** Certificate authorities trusted in addition to the public ones, PEM. */
   trustedCaPems: z.array(z.string()).default([]),
-  /** A JSONL file of product records to publish, instead of made-up products. */
+  /** JSON Lines file of product records to publish instead of generated products. */
   recordsFile: z.string().min(1).optional(),
-  /** A 32-bit integer: the same one brings the same products and faults. */
+  /** 32-bit integer; the same seed gives the same products and faults. */
   seed: z.int32().default(1),
-  /** Products to publish; without it, until the records end, or for ever. */
+  /** Number of products to publish (default: all records of the file, or unlimited). */
   count: z.int().min(0).optional(),
   ratePerSecond: z.number().positive().max(10_000).default(1),
-  /** Shares of the products, 0 to 1, that are modified or deleted some products later. */
+  /** Shares of the products, 0 to 1, that are modified or deleted a few products later. */
   modifiedShare: share,
   deletedShare: share,
-  /** Share of the modified products whose checksums are put right after that: a second modification. */
+  /** Share of the modified products whose checksums are corrected later: a second modification. */
   secondModifiedShare: share,
   /**
-   * Share of the products that the lists show late: not at once with the notification, but up to
-   * `lateMaxMs` after it. Until then, the catalogue does not find them by their id either.
+   * Share of the products that query results contain only after a delay of up to `lateMaxMs` from the
+   * notification. Until then, the catalogue does not find them by id either.
    */
   lateShare: share,
   lateMaxMs: z
@@ -62,7 +62,7 @@ const optionsSchema = z.strictObject({
     .min(1)
     .max(30 * dayMs)
     .default(3_600_000),
-  /** Products published before the start, without notifications; the start takes some 0.15 ms a product. */
+  /** Products published before the start, without notifications. Adds about 0.15 ms per product to the start. */
   past: z
     .strictObject({
       durationMs: z
@@ -72,46 +72,46 @@ const optionsSchema = z.strictObject({
       productsPerDay: z.number().positive().max(10_000_000).default(32_000),
     })
     .optional(),
-  /** How many products are kept, and how many deleted ones; by default 12,000 and the past. */
+  /** Maximum number of stored products, and of deleted ones (default: 12,000 plus those of `past`). */
   holdingsMax: z.int().min(1).max(productsMax).optional(),
-  /** How many events are remembered; by default 100,000 and those of the past. */
+  /** Maximum number of stored events (default: 100,000 plus those of `past`). */
   eventsMax: z
     .int()
     .min(1)
     .max(4 * productsMax)
     .optional(),
-  /** GUID of the subscription that runs from the start; made from the seed by default. */
+  /** GUID of the initial subscription (default: drawn from the seed). */
   subscriptionId: z.guid().optional(),
-  /** Fault rates to start with; what is left out is 0. */
+  /** Initial fault rates (default: 0). */
   faults: faultsSchema.prefault({}),
-  /** `host:port` of the control port; port 0 is any free one. */
+  /** `host:port` of the control port; port 0 selects a free one. */
   controlListen: listenAddress,
-  /** `host:port` of the subscription service and the identity provider; port 0 is any free one. */
+  /** `host:port` of the catalogue and the identity provider; port 0 selects a free one. */
   serviceListen: listenAddress,
-  /** `host:port` of the inference service, an origin of its own as the real one is; port 0 is any free one. */
+  /** `host:port` of the inference service, a separate origin like the real one; port 0 selects a free one. */
   inferenceListen: listenAddress,
-  /** Allows a control port and services that other machines reach. */
+  /** Allows listen addresses that other machines can reach. */
   allowRemoteControl: z.boolean().default(false),
-  /** Who may log in. */
+  /** Credentials of the only account. */
   account: z
     .strictObject({ username: z.string().min(1), password: z.string().min(1) })
     .default({ username: 'sandbox', password: 'sandbox' }),
-  /** LiveSettings of the services to start with; what is left out has its default. */
+  /** Initial settings of the catalogue and the identity provider. */
   service: serviceSettingsSchema.prefault({}),
-  /** LiveSettings of the inference service to start with; what is left out has its default. */
+  /** Initial settings of the inference service. */
   inference: inferenceSettingsSchema.prefault({}),
   retryDelaysMs: retryDelaysMsSchema.default([...defaultRetryDelaysMs]),
-  /** Time for a complete answer of the endpoint, ms. */
+  /** Timeout for the endpoint's complete answer, ms. */
   timeoutMs: z.number().min(1).max(3_600_000).default(30_000),
   /** Allows an endpoint on another machine. */
   allowRemote: z.boolean().default(false),
-  /** Allows an `http://` endpoint, behind a proxy that does the TLS. */
+  /** Allows an `http://` endpoint, for a proxy that terminates TLS. */
   allowPlainHttp: z.boolean().default(false),
-  /** The real clock, ms since 1970. */
+  /** Real clock, ms since 1970. */
   now: callback<() => number>(),
-  /** Called once for each notification, when it is delivered or lost: by its last failure, else null. */
+  /** Called once per notification when it is delivered (failure: null) or lost (its last failure). */
   onSettled: callback<NonNullable<DispatcherOptions['onSettled']>>().optional(),
-  /** Called after each attempt with why it failed; null when it did not. */
+  /** Called after each attempt with its failure, or null if it succeeded. */
   onAttempt: callback<NonNullable<DispatcherOptions['onAttempt']>>().optional(),
 });
 
@@ -136,7 +136,7 @@ function endpointIssue({ endpoint, username, password, subscriptionId }: GivenOp
   const given = [endpoint, username, password].filter((one) => one !== undefined);
   const isOdd = given.length % 3 !== 0 || (subscriptionId !== undefined && given.length === 0);
   if (!isOdd) return null;
-  const message = 'goes with username and password, and subscriptionId with all three';
+  const message = 'requires username and password; subscriptionId requires all three';
   return { path: ['endpoint'], message };
 }
 
@@ -145,18 +145,19 @@ function pastIssue({ past }: GivenOptions) {
   return { path: ['past'], message: `has more than ${productsMax} products` };
 }
 
-/** What `startSandbox` takes. */
+/** Options of `startSandbox`. */
 export type SandboxOptions = z.input<typeof sandboxOptionsSchema>;
 
-/** The same, complete and checked. */
+/** Validated options with all defaults. */
 export type CheckedSandboxOptions = z.output<typeof sandboxOptionsSchema>;
 
-/** Completes options with their defaults. Throws SandboxConfigurationError naming every fault and no value. */
+/** Validates options and applies defaults. Throws SandboxConfigurationError naming every problem but no values. */
 export function checkSandboxOptions(options: SandboxOptions): CheckedSandboxOptions {
   const { data, error } = sandboxOptionsSchema.safeParse(options);
   if (data) return data;
-  const faults = describeIssues(error, 'options');
-  throw new SandboxConfigurationError(`The sandbox was not started. ${faults}.`);
+  throw new SandboxConfigurationError(
+    `Invalid sandbox options: ${describeIssues(error, 'options')}.`,
+  );
 }
 
 function toListenAddress(text: string): ListenAddress {

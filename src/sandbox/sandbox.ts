@@ -1,4 +1,4 @@
-/** Composes the sandbox: it publishes products, delivers them to subscriptions, and answers as three services. */
+/** Assembles the sandbox: publishes products, delivers notifications, and imitates three services. */
 import {
   type AddedSubscription,
   addedSubscriptionSchema,
@@ -41,8 +41,8 @@ import { createRequestLog } from './services/service-answer.ts';
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 /**
- * Starts publishing at once when an endpoint is given, else when the first push subscription runs.
- * Throws SandboxConfigurationError for faulty options, a faulty records file, a refused endpoint and a
+ * Starts publishing immediately if an endpoint is given, otherwise when the first push subscription runs.
+ * Throws SandboxConfigurationError for invalid options, an invalid records file, a refused endpoint and a
  * port that cannot be opened.
  */
 export async function startSandbox(options: SandboxOptions) {
@@ -58,64 +58,64 @@ export async function startSandbox(options: SandboxOptions) {
   const finished = publisher.run(signal).then(() => record.totals());
 
   return {
-    /** Origins of the control port, the catalogue and the inference service; the token endpoint. */
+    /** Origins of the control port, the catalogue and the inference service; URL of the token endpoint. */
     ...urls,
-    /** The subscription that runs from the start; null when no endpoint was given. */
+    /** Id of the initial subscription; null if no endpoint was given. */
     subscriptionId,
     clock: parts.clock,
-    /** The knobs of the services. */
+    /** Settings of the catalogue and the identity provider. */
     service: parts.liveSettings,
-    /** The knobs of the inference service, and its requests. */
+    /** Settings and requests of the inference service. */
     inference: {
       ...liveSettings,
       requests: inferenceRecord.requests,
       totals: inferenceRecord.totals,
     },
     totals: record.totals,
-    /** Counts of what the catalogue holds, notified or not. */
+    /** Returns counts of the products in the catalogue, notified or not. */
     holdings: parts.holdings.totals,
-    /** Every notification in the order of publication, with its attempts. */
+    /** Returns every notification in the order of publication, with its attempts. */
     entries: record.entries,
     /**
-     * Returns the catalogue's events, oldest first, with what became of each. Throws SubscriptionRefusal
-     * for a filter that no subscription to them could have.
+     * Returns the catalogue's events, oldest first, with their deliveries. Throws SubscriptionRefusal
+     * for a filter that is invalid for a subscription to these events.
      */
     events: (selection?: EventSelection) => catalogueEvents(parts, selection),
-    /** Returns the account's subscriptions, oldest first; copies without credentials. */
+    /** Returns copies of the account's subscriptions without credentials, oldest first. */
     subscriptions: () => subscriptions.list().map(viewOf),
     /**
-     * Adds a subscription as another client of the account would, within the limits and rules. Throws
-     * SubscriptionRefusal, and SandboxConfigurationError for options that do not fit.
+     * Adds a subscription as another client of the account would, subject to the limits. Throws
+     * SubscriptionRefusal, and SandboxConfigurationError for invalid options.
      */
     addSubscription: (added: AddedSubscription) => viewOf(subscriptions.create(checkAdded(added))),
-    /** Returns the last thousand requests to the account's services. */
+    /** Returns the last 1,000 requests to the catalogue and the identity provider. */
     requests: parts.requests.entries,
     /**
-     * Resolves when the count is published, or the records have run out, and everything is delivered or
-     * lost; also when the sandbox was closed. Rejects with what `onSettled` threw.
+     * Resolves when `count` products or all records are published and every notification is delivered or
+     * lost, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.
      */
     finished,
-    /** Publishes at once, even when paused and beyond the count; returns how many there were products for. */
+    /** Publishes immediately, even when paused or beyond `count`. Returns the number of published events. */
     publishNow: (count: number, event: NotificationEvent = 'created') =>
       publisher.publishNow(count, event),
     /**
-     * Moves the time forward while products are published, and their changes with them; each notification
-     * leaves at its own time. For a sandbox that publishes nothing by rate: with `count: 0`, or paused.
+     * Moves the time forward while publishing products and their changes; each notification is sent at its
+     * own time. Use it only when nothing is published by rate: with `count: 0`, or paused.
      */
     pass: (period: SimulatedPeriod) => publisher.pass(period, signal),
-    /** Resolves when all that is due was sent: what is left waits for its time. */
+    /** Resolves when everything that is due has been sent. */
     quiet: publisher.quiet,
     /** The fault rates of deliveries. */
     faults: parts.faults,
-    /** Stops publishing by rate until it is resumed; what is published is still delivered. */
+    /** Stops publishing by rate until resumed. Published notifications are still delivered. */
     pause: publisher.pause,
     resume: publisher.resume,
-    /** Stops publishing, gives up open deliveries (they stay pending), closes every socket. May be repeated. */
+    /** Stops publishing, abandons open deliveries (they stay pending) and closes every socket. Idempotent. */
     close: async (): Promise<void> => {
       stopping.abort();
       parts.deliverer.close();
       await close();
-      // A failure of the run is reported by `finished`; closing must succeed all the same.
+      // `finished` reports a failure of the run; closing must succeed anyway.
       await Promise.allSettled([finished]);
     },
   };
@@ -123,7 +123,7 @@ export async function startSandbox(options: SandboxOptions) {
 
 type SandboxParts = ReturnType<typeof createParts>;
 
-// Keep what is drawn for one purpose from shifting what is drawn for another with the same seed.
+// Separate generators, so that draws for one purpose do not shift those for another.
 const seeds = {
   subscriptions: 0x5eed_0001,
   bodies: 0x5eed_0002,
@@ -194,7 +194,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
   };
 }
 
-/** Records from a file are published untouched, with their own dates; the generator changes them later. */
+/** Records from a file are published unmodified, with their own dates; the generator makes later changes. */
 function createSource({ seed, recordsFile }: CheckedSandboxOptions): PublicationSource {
   const generator = createProductGenerator({ seed });
   if (recordsFile === undefined) return generator;
@@ -202,7 +202,7 @@ function createSource({ seed, recordsFile }: CheckedSandboxOptions): Publication
   return { ...generator, next: () => remaining.next().value };
 }
 
-/** Creates the subscription that runs from the start, if there is one; returns its id. */
+/** Creates the initial subscription if an endpoint is given; returns its id or null. */
 function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: SandboxParts) {
   const { endpoint, username, password, subscriptionId: id } = options;
   if (endpoint === undefined || username === undefined || password === undefined) return null;
@@ -219,10 +219,10 @@ function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: Sa
 function checkAdded(subscription: AddedSubscription) {
   const { data, error } = addedSubscriptionSchema.safeParse(subscription);
   if (data) return data;
-  throw new SandboxConfigurationError(`The subscription was not added. ${describeIssues(error)}.`);
+  throw new SandboxConfigurationError(`Invalid subscription: ${describeIssues(error)}.`);
 }
 
-/** Throws SandboxConfigurationError, with nothing left open, when a port cannot be opened. */
+/** Opens all ports. Throws SandboxConfigurationError, with none left open, if one cannot be opened. */
 async function openPorts(
   options: CheckedSandboxOptions,
   parts: SandboxParts,
@@ -244,10 +244,10 @@ async function openPorts(
   };
   try {
     const services = createServiceApp({ ...parts, signal });
-    const passwordHazard = 'it speaks plain HTTP and knows a password that everybody does';
+    const passwordHazard = 'it uses plain HTTP and a publicly known password';
     const catalogueUrl = await open(services, options.serviceListen, 'service', passwordHazard);
     const inference = createInferenceApp({ ...parts.inference, clock: parts.clock, signal });
-    const keyHazard = 'it speaks plain HTTP and knows keys that everybody does';
+    const keyHazard = 'it uses plain HTTP and publicly known keys';
     const { inferenceListen } = options;
     const inferenceUrl = await open(inference, inferenceListen, 'inference service', keyHazard);
     const urls = {

@@ -1,4 +1,4 @@
-/** The catalogue account in the store: registrations, their history, gaps, delivery marks, and definitions. */
+/** Tables of the catalogue account: registrations, their history, gaps, delivery marks, and definitions. */
 import type { Database } from 'better-sqlite3';
 import type {
   AdministrationChange,
@@ -12,7 +12,7 @@ import { notificationDelayUs } from '../domain/completeness.ts';
 import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
 import { prepared } from './engine/database.ts';
 
-/** As stored: `events` is JSON written by this module, from the same type. */
+/** A stored row: `events` is JSON, written only by this module. */
 type Stored<Row> = Omit<Row, 'events' | 'unfinished'> & { events: string };
 
 export const accountReads = {
@@ -34,7 +34,7 @@ export const accountReads = {
       }));
   },
 
-  /** In the order of writing, which a clock that is set back does not change; newest first. */
+  /** Returns entries by id, newest first: times are not in order after the clock was set back. */
   history(
     database: Database,
     { subscription, limit }: { subscription?: string; limit: number },
@@ -68,8 +68,8 @@ export const accountReads = {
 
 export const accountWrites = {
   /**
-   * In the order of the fields of `AdministrationChange`, so that one change may forget a registration and save its
-   * successor, or record a gap that has ended. What this makes of the definition of a subscription is kept, too.
+   * Applies the fields of `AdministrationChange` in their order, so that one change can remove a registration and
+   * save its successor, or record a closed gap. Also records the changed definition of the subscription.
    */
   commit(database: Database, change: AdministrationChange): void {
     const { removeRegistration: removed, save, history = [], openGap: gap, closeGaps } = change;
@@ -87,7 +87,7 @@ export const accountWrites = {
     }
     if (gap !== undefined) openGap(database, gap);
     if (closeGaps !== undefined) {
-      // The gap may have been opened by a clock that was ahead.
+      // The clock may have been set back since the gap was opened.
       prepared(
         database,
         'UPDATE gap SET to_us = max(from_us, @toUs) WHERE subscription = @subscription AND to_us IS NULL',
@@ -95,7 +95,7 @@ export const accountWrites = {
     }
   },
 
-  /** A mark that is older than the one kept changes nothing. */
+  /** Ignores marks that are older than the stored ones. */
   markDeliveries(database: Database, marks: readonly DeliveryMark[]): void {
     for (const { subscription, username, lastAtUs } of marks) {
       prepared(
@@ -129,37 +129,37 @@ function openGap(database: Database, gap: NewGap): void {
   ).run({ ...gap, events: JSON.stringify(gap.events) });
 }
 
-/** Records since when a subscription has which events and filter. Called before the change is made. */
+/** Records a changed definition (events and filter) with its time. Called before the change is applied. */
 function saveDefinitions(database: Database, change: AdministrationChange): void {
   const { removeRegistration: removed, save, history = [], closeGaps } = change;
   const times = history.map(({ atUs }) => atUs);
-  const notedAtUs = times.length > 0 ? Math.max(...times) : undefined;
+  const historyAtUs = times.length > 0 ? Math.max(...times) : undefined;
   if (removed !== undefined && removed !== save?.name) {
-    const atUs = notedAtUs ?? closeGaps?.toUs ?? activityAtUs(database, removed);
-    if (atUs !== undefined) saveDefinition(database, removed, givenUp, atUs);
+    const atUs = historyAtUs ?? closeGaps?.toUs ?? activityAtUs(database, removed);
+    if (atUs !== undefined) saveDefinition(database, removed, noDefinition, atUs);
   }
-  // Until it is finished, the catalogue may have the old one, or none.
+  // An unfinished change: the catalogue may still have the old subscription, or none.
   if (save === undefined || save.unfinished) return;
   const definition = { events: JSON.stringify(sortedEvents(save.events)), filter: save.filter };
-  saveDefinition(database, save.name, definition, notedAtUs ?? save.activityAtUs);
+  saveDefinition(database, save.name, definition, historyAtUs ?? save.activityAtUs);
 }
 
-const givenUp = { events: '[]', filter: '' };
+const noDefinition = { events: '[]', filter: '' };
 
 function saveDefinition(
   database: Database,
   name: string,
-  { events, filter }: typeof givenUp,
+  { events, filter }: typeof noDefinition,
   atUs: number,
 ): void {
-  const newest = prepared<[string], typeof givenUp & { fromUs: number }>(
+  const newest = prepared<[string], typeof noDefinition & { fromUs: number }>(
     database,
     `SELECT from_us AS fromUs, events, filter FROM subscription_definition
      WHERE subscription = ? ORDER BY from_us DESC, id DESC LIMIT 1`,
-  ).get(name) ?? { fromUs: 0, ...givenUp };
+  ).get(name) ?? { fromUs: 0, ...noDefinition };
   if (newest.events === events && newest.filter === filter) return;
-  const fromUs = newest.events === givenUp.events ? atUs - notificationDelayUs : atUs;
-  // A clock that was set back does not make a definition older than the one it follows.
+  const fromUs = newest.events === noDefinition.events ? atUs - notificationDelayUs : atUs;
+  // Never before the previous definition, even when the clock was set back.
   prepared(
     database,
     `INSERT INTO subscription_definition (subscription, from_us, events, filter)

@@ -1,4 +1,4 @@
-/** Alerts in the store: which are active, and the messages about them that are still to be sent. */
+/** Tables of alerts and of the deliveries to notification channels. */
 import type { Database } from 'better-sqlite3';
 import {
   type Alert,
@@ -12,7 +12,7 @@ import { prepared } from './engine/database.ts';
 
 type Options<Name extends keyof Alerts> = Parameters<Alerts[Name]>[0];
 
-/** As stored: `evidence` is JSON written by this module, from the same type. */
+/** A stored row: `evidence` is JSON, written only by this module. */
 type StoredAlert = Omit<Alert, 'evidence'> & { evidence: string };
 
 type StoredDelivery = Omit<AlertDelivery, 'id' | 'alert'> & {
@@ -24,11 +24,11 @@ const alertColumns = `alert.id, alert.kind, alert.subject, alert.severity, alert
   alert.evidence, alert.next_step AS nextStep, alert.raised_at_us AS raisedAtUs,
   alert.resolved_at_us AS resolvedAtUs`;
 
-/** How long a delivery that was given up is shown. */
-const givenUpShownUs = 7 * 86_400_000_000;
+/** Time for which an abandoned delivery is shown. */
+const abandonedShownUs = 7 * 86_400_000_000;
 
 export const alertReads = {
-  /** In the order of raising, which a clock that is set back does not change. */
+  /** Returns alerts by id, newest first: times are not in order after the clock was set back. */
   alerts(database: Database, { all, limit }: Options<'alerts'>): Alert[] {
     const source = all
       ? 'alert'
@@ -47,10 +47,10 @@ export const alertReads = {
       SELECT 1 FROM alert_delivery AS earlier JOIN alert AS other ON other.id = earlier.alert_id
       WHERE earlier.ended_at_us IS NULL AND earlier.channel = delivery.channel
         AND earlier.id < delivery.id AND other.kind = alert.kind AND other.subject = alert.subject)`;
-    const ofChannel = options.channel === undefined ? '' : 'AND delivery.channel = @channel';
+    const byChannel = options.channel === undefined ? '' : 'AND delivery.channel = @channel';
     return deliveries(
       database,
-      `WHERE delivery.ended_at_us IS NULL ${ofChannel} AND ${isDue} AND ${isNext}
+      `WHERE delivery.ended_at_us IS NULL ${byChannel} AND ${isDue} AND ${isNext}
        ORDER BY delivery.id LIMIT @limit`,
       options,
     ).map(({ delivery }) => delivery);
@@ -60,13 +60,13 @@ export const alertReads = {
     return deliveries(
       database,
       `WHERE delivery.ended_at_us IS NULL OR delivery.ended_at_us >= @sinceUs ORDER BY delivery.id`,
-      { sinceUs: nowUs - givenUpShownUs },
+      { sinceUs: nowUs - abandonedShownUs },
     ).map(({ delivery, endedAtUs }) => ({ ...delivery, isGivenUp: endedAtUs !== null }));
   },
 };
 
 export const alertWrites = {
-  /** Checks what was evaluated alone, each by its key. */
+  /** Raises, updates and resolves only the alerts whose keys are in `checked` or `findings`. */
   settleFindings(
     database: Database,
     { checked, findings, channels, atUs }: Options<'settleFindings'>,
@@ -92,7 +92,7 @@ export const alertWrites = {
     return { raised, resolved };
   },
 
-  /** Only a delivery that waits is changed: one that has ended stays as it is. */
+  /** Changes only a waiting delivery. */
   settleDelivery(database: Database, options: Options<'settleDelivery'>): void {
     const { id, atUs, outcome } = options;
     if (outcome === 'sent') {
@@ -113,7 +113,7 @@ export const alertWrites = {
     });
     if (!isGivenUp) return;
     prepared(database, 'DELETE FROM alert_delivery WHERE ended_at_us < ?').run(
-      atUs - givenUpShownUs,
+      atUs - abandonedShownUs,
     );
   },
 };
@@ -149,7 +149,7 @@ function update(database: Database, id: number, finding: AlertFinding): Alert {
   );
 }
 
-/** It may have been raised by a clock that was ahead. */
+/** Never sets a time before the alert was raised, even when the clock was set back. */
 function resolve(database: Database, id: number, atUs: number): Alert {
   const sql = 'UPDATE alert SET resolved_at_us = max(raised_at_us, @atUs) WHERE id = @id';
   return written(database, sql, { id, atUs });
@@ -158,13 +158,13 @@ function resolve(database: Database, id: number, atUs: number): Alert {
 function written(database: Database, sql: string, values: object): Alert {
   const statement = prepared<[object], StoredAlert>(database, `${sql} RETURNING ${alertColumns}`);
   const row = statement.get(values);
-  if (row === undefined) throw new Error('An alert vanished within its transaction.');
+  if (row === undefined) throw new Error('The alert is missing in its own transaction.');
   return alertIn(row);
 }
 
 /**
- * Queues a change for each of the channels, and for those that an earlier change of the alert went to: a command that
- * ends an alert may run without the receiver's settings.
+ * Queues a change for each given channel and for those of earlier changes of the alert: a command that resolves an
+ * alert may run without the receiver's settings.
  */
 function queueDeliveries(
   database: Database,
@@ -190,7 +190,7 @@ function queueDeliveries(
   }
 }
 
-/** Deliveries with their alerts as they are now. */
+/** Returns deliveries with the current state of their alerts. */
 function deliveries(database: Database, which: string, values: object) {
   return prepared<[object], StoredAlert & StoredDelivery>(
     database,

@@ -1,4 +1,4 @@
-/** Coverage in the store: hours that were compared, definitions, uptimes, arrivals, and reconcile runs. */
+/** Tables of coverage: compared hours, definitions, uptimes, arrivals, and reconcile runs. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import {
@@ -28,7 +28,7 @@ export const coverageReads = {
     { subscription, productIds }: Options<'recoveredEvents'>,
   ): RecoveredEvent[] {
     if (productIds.length > productIdsMax) {
-      throw new AppError('invalid', `At most ${productIdsMax} products can be asked for.`);
+      throw new AppError('invalid', `At most ${productIdsMax} products can be requested at once.`);
     }
     return prepared<[string, string], RecoveredEvent>(
       database,
@@ -48,12 +48,12 @@ export const coverageReads = {
          FROM subscription_definition ORDER BY from_us, id`,
       )
         .all()
-        // Written by `account.ts`, from the same type.
+        // Written by `account.ts` from this type.
         .map((row) => ({ ...row, events: JSON.parse(row.events) as SubscriptionEvent[] }))
     );
   },
 
-  /** Two programs may have served at the same time: what they share is returned once. */
+  /** Merges overlapping times: two receivers may have run at the same time. */
   uptimes(database: Database, sinceUs: number): Uptime[] {
     const rows = prepared<[number], Uptime>(
       database,
@@ -69,22 +69,23 @@ export const coverageReads = {
   },
 
   coverage(database: Database, options: Options<'coverage'>): HourCoverage[] {
-    const ofAsked = options.subscription === undefined ? '' : 'AND subscription = @subscription';
+    const bySubscription =
+      options.subscription === undefined ? '' : 'AND subscription = @subscription';
     return prepared<[object], HourCoverage>(
       database,
       `SELECT subscription, event, hour_us AS hourUs, expected, pushed, late, recovered, missing,
          compared_at_us AS comparedAtUs
-       FROM coverage WHERE hour_us >= @sinceUs AND hour_us < @untilUs ${ofAsked}
+       FROM coverage WHERE hour_us >= @sinceUs AND hour_us < @untilUs ${bySubscription}
        ORDER BY subscription, event, hour_us`,
     ).all(options);
   },
 
-  /** A push of a recovered event is a sign of life like any other, at its own time. */
+  /** Counts pushes of recovered events, too, at the time of the push. */
   arrivals(database: Database, options: Options<'arrivals'>): HourArrivals[] {
     if (options.untilUs - options.sinceUs > arrivalHoursMax * hourUs) {
       throw new AppError(
         'invalid',
-        `Arrivals of at most ${arrivalHoursMax} hours can be asked for.`,
+        `Arrivals of at most ${arrivalHoursMax} hours can be requested at once.`,
       );
     }
     return prepared<[object], HourArrivals>(
@@ -128,7 +129,7 @@ export const coverageWrites = {
     for (const hour of hours) save.run(hour);
   },
 
-  /** A clock that was set back takes nothing away. */
+  /** Never shortens an uptime, even when the clock was set back. */
   recordUptime(database: Database, uptime: Uptime): void {
     prepared(
       database,
@@ -148,7 +149,7 @@ export const coverageWrites = {
       `SELECT id, request, started_at_us AS startedAtUs
        FROM reconcile_run WHERE request = ? AND ended_at_us IS NULL`,
     ).get(request);
-    if (run === undefined) throw new Error('A run vanished within its transaction.');
+    if (run === undefined) throw new Error('The run is missing in its own transaction.');
     return run;
   },
 

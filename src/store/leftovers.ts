@@ -1,4 +1,4 @@
-/** Removes files that killed processes have left: an unfinished backup, an unfinished index, and older indexes. */
+/** Removes files left by killed processes: unfinished backups, unfinished indexes, and older indexes. */
 import type { LockName } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { removeUnfinished, unfinishedBackup } from './backups/backup-target.ts';
@@ -6,7 +6,7 @@ import { createAcquireLock } from './engine/locks.ts';
 import { removeStaleProductFiles, staleProductFiles } from './products/product-file.ts';
 
 const kinds: readonly {
-  /** Held by whoever still needs these files. */
+  /** Lock held by the process that still needs these files. */
   lock: LockName;
   exist(dataDir: string): boolean;
   remove(dataDir: string): void;
@@ -24,14 +24,14 @@ const kinds: readonly {
 ];
 
 /**
- * Leaves files alone whose process is alive: the operating system releases the lock of one that was killed. Called by
- * those who need the disk space next. Never rejects for files that cannot be removed: they only take up space.
+ * Skips files of a running process: the operating system releases a lock only when its process ends. Called before
+ * work that needs the disk space. Does not reject when files cannot be removed: they only use space.
  */
 export async function removeLeftovers(dataDir: string): Promise<void> {
   const acquireLock = createAcquireLock(dataDir);
   for (const { lock, exist, remove } of kinds) {
     try {
-      // Without leftovers no lock is taken: on a full disk its file may not even open.
+      // Acquires no lock without need: on a full disk its file may not open.
       if (!exist(dataDir)) continue;
       const release = await acquireLock(lock, { waitMs: 0 });
       try {

@@ -1,14 +1,14 @@
-/** Long reads and large changes in many short steps, so that none holds intake up. */
+/** Splits long reads and large changes into short steps, so that none delays intake. */
 
-/** Rows of one read; what a page costs stays small against what a commit costs. */
+/** Maximum rows of one read: cheap compared with a commit. */
 const pageRowsMax = 1000;
 
-/** Rows that one transaction changes at the most, some 20 ms; more than these wait for the next one. */
+/** Maximum rows that one transaction changes, which takes about 20 ms. */
 export const changedMax = 5_000;
 
 /**
- * Asks for page after page, each from where the one before ended, until a page is not full or the
- * limit is reached. Stopping early asks for nothing more.
+ * Reads page after page, each from the last row of the previous one, until a page is not full or the
+ * limit is reached.
  */
 export async function* pages<Row>(
   limit: number | undefined,
@@ -26,7 +26,7 @@ export async function* pages<Row>(
   }
 }
 
-/** Repeats a change of at most `changedMax` rows until none is left. Resolves with how many they were. */
+/** Repeats a change of at most `changedMax` rows until none is left. Resolves with the number of changed rows. */
 export async function changeAll(changeSome: () => Promise<number>): Promise<number> {
   let changed = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-/** The query thread: a reading connection off the main thread, so that no query delays an answer. */
+/** The query thread: a read-only connection outside the main thread, so that no query delays a response. */
 import { accountReads } from './account.ts';
 import { alertReads } from './alerts.ts';
 import { lastBackups } from './backups/backup-runs.ts';

@@ -1,4 +1,4 @@
-/** Sinks in the store: items that wait for delivery, dead letters, deliveries, and replays. */
+/** Tables of the sinks: waiting items, dead letters, deliveries, and replays. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import {
@@ -31,8 +31,8 @@ const replayColumns = `id, sink, filter, since_us AS sinceUs, until_us AS untilU
   last_position AS lastPosition, requested_at_us AS requestedAtUs, ended_at_us AS endedAtUs`;
 
 /**
- * Waiting items of `@sink` that no other one must come before, of whatever stream: for each item one look-up in
- * each stream of which something waits. These are few, as replays are read one after the other.
+ * Waiting items of `@sink` without an earlier waiting item of the same product in any stream. Costs one lookup per item
+ * and stream with waiting items. There are few such streams: replays are read one after the other.
  */
 const nextItems = `sink_item AS item INDEXED BY sink_item_queue
   WHERE item.state = 'waiting' AND item.sink = @sink AND NOT EXISTS (
@@ -42,27 +42,31 @@ const nextItems = `sink_item AS item INDEXED BY sink_item_queue
         WHERE state = 'waiting' AND sink = @sink)
       AND earlier.product_id = item.product_id AND earlier.id < item.id)`;
 
-/** True of a replayed item that a live one waits for. */
-const holdsUpLive = `EXISTS (
+/** Condition for a replayed item that a live item of the same product waits for. */
+const blocksLive = `EXISTS (
   SELECT 1 FROM sink_item AS live INDEXED BY sink_item_product
   WHERE live.state = 'waiting' AND live.sink = item.sink AND live.stream = 0
     AND live.product_id = item.product_id)`;
 
-/** What is handed over first, and so on: each is in the order of the queue. */
-const turns = [`stream > 0 AND ${holdsUpLive}`, 'stream = 0', `stream > 0 AND NOT ${holdsUpLive}`];
+/** Classes of items by priority; within a class, items are delivered in queue order. */
+const priorities = [
+  `stream > 0 AND ${blocksLive}`,
+  'stream = 0',
+  `stream > 0 AND NOT ${blocksLive}`,
+];
 
-/** What a sink has now, by the partial indexes; `name` is its row. */
-const ofSink = (what: string, where: string) =>
-  `(SELECT ${what} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
+/** Subquery on the items of the sink in the row `name`; uses the partial indexes. */
+const ofSink = (value: string, where: string) =>
+  `(SELECT ${value} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
 
 export const sinkReads = {
-  /** Waiting items that may be delivered now: the first of each product, and its turn has come. */
+  /** Returns waiting items that are due, at most the first of each product, by priority. */
   due(database: Database, { sink, nowUs, limit }: Options<'due'>): SinkItem[] {
     const found: SinkItem[] = [];
-    for (const isOfTurn of turns) {
+    for (const hasPriority of priorities) {
       const rows = prepared<[object], SinkItem>(
         database,
-        `SELECT ${itemColumns} FROM ${nextItems} AND ${isOfTurn}
+        `SELECT ${itemColumns} FROM ${nextItems} AND ${hasPriority}
            AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
          ORDER BY id LIMIT @left`,
       ).all({ sink, nowUs, left: limit - found.length });
@@ -79,7 +83,7 @@ export const sinkReads = {
     return row?.atUs ?? null;
   },
 
-  /** Fewer than `rowsMax` means the end. The state is part of the text, where the partial indexes see it. */
+  /** Fewer than `rowsMax` items mean the end. The state is a literal: a parameter would not match the partial indexes. */
   itemsPage(database: Database, { sink, state, beforeId, rowsMax }: ItemsPage): SinkItem[] {
     return prepared<[object], SinkItem>(
       database,
@@ -97,7 +101,7 @@ export const sinkReads = {
     ).all();
   },
 
-  /** Whatever was queued was read with a cursor or a replay: they name the sinks, and are few. */
+  /** Gets the names of the sinks from cursors and replays: items are queued only through these. */
   counts(database: Database): SinkCounts[] {
     return prepared<[string], SinkCounts>(
       database,
@@ -114,7 +118,7 @@ export const sinkReads = {
     ).all(sinkReader(''));
   },
 
-  /** One without an end delivers what there was when it was requested. */
+  /** Returns an unfinished replay that includes the requested one. A replay without an end stops at its `last_position`. */
   sameReplay(database: Database, request: ReplayRequest): Replay | null {
     const same = prepared<[object], Replay>(
       database,
@@ -138,11 +142,11 @@ export const sinkReads = {
 };
 
 export const sinkWrites = {
-  /** The items and the move share the transaction: a part of the log is queued once. */
+  /** Queues the items and moves the position in one transaction, so that each part of the log is queued once. */
   enqueue(database: Database, options: Options<'enqueue'>): boolean {
     const { sink, replayId, after, upTo, items, atUs } = options;
     if (upTo < after || items.some(({ position }) => position <= after || position > upTo)) {
-      throw new AppError('invalid', 'Items were to be queued from outside the part that was read.');
+      throw new AppError('invalid', 'Items are outside the range of positions that was read.');
     }
     const move = prepared(database, replayId === null ? moveCursor : moveReplay);
     const moved = move.run({ reader: sinkReader(sink), sink, replayId, after, upTo, atUs });
@@ -160,37 +164,37 @@ export const sinkWrites = {
     return true;
   },
 
-  /** Each item is found by its id; one that is gone, or no longer waits, stays as it is. */
+  /** Updates items by id. Ignores items that were removed or no longer wait. */
   settle(database: Database, results: readonly Result[]): void {
     for (const result of results) {
       if (result.outcome === 'acknowledged') remove(database, result);
-      else leaveUndone(database, result);
+      else recordFailure(database, result);
     }
   },
 
   /**
-   * They count as queued at this moment, so that a sink does not pass for stuck; their place in the order stays.
-   * Returns how many they were: with `changedMax` there may be more.
+   * Sets the queue time to now, so that the sink does not look stuck; the order stays. Returns the number of changed
+   * items: with `changedMax` there may be more.
    */
   retrySome(database: Database, { sink, ids, nowUs }: Options<'retry'>): number {
     return prepared(
       database,
       `UPDATE sink_item SET state = 'waiting', attempts = 0, due_at_us = @nowUs,
-         queued_at_us = @nowUs, error = NULL, failure = NULL WHERE ${some('dead', ids)}`,
+         queued_at_us = @nowUs, error = NULL, failure = NULL WHERE ${firstItems('dead', ids)}`,
     ).run({ sink, nowUs, ids: JSON.stringify(ids) }).changes;
   },
 
-  /** Returns how many items they were: with `changedMax` there may be more. */
+  /** Returns the number of removed items: with `changedMax` there may be more. */
   dropSome(database: Database, { sink, state, ids, nowUs }: Options<'drop'>): number {
     if (ids === 'all' && state === 'waiting') {
-      // A replay may have been requested by a clock that was ahead.
+      // The clock may have been set back since the replay was requested.
       prepared(
         database,
         `UPDATE sink_replay SET ended_at_us = max(requested_at_us, @nowUs)
          WHERE sink = @sink AND ended_at_us IS NULL`,
       ).run({ sink, nowUs });
     }
-    return prepared(database, `DELETE FROM sink_item WHERE ${some(state, ids)}`).run({
+    return prepared(database, `DELETE FROM sink_item WHERE ${firstItems(state, ids)}`).run({
       sink,
       ids: JSON.stringify(ids),
     }).changes;
@@ -207,12 +211,12 @@ export const sinkWrites = {
          iif(@afterPosition >= @lastPosition, @requestedAtUs, NULL))
        RETURNING ${replayColumns}`,
     ).get(replay);
-    if (added === undefined) throw new Error('A replay vanished within its transaction.');
+    if (added === undefined) throw new Error('The replay is missing in its own transaction.');
     return added;
   },
 };
 
-/** A sink without a cursor stands at 0. */
+/** The position of a sink without a cursor is 0. */
 const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
   SELECT @reader, @upTo, @atUs
   WHERE @after = coalesce((SELECT position FROM reader_cursor WHERE reader = @reader), 0)
@@ -223,15 +227,15 @@ const moveReplay = `UPDATE sink_replay
   SET position = @upTo, ended_at_us = iif(@upTo >= last_position, @atUs, NULL)
   WHERE id = @replayId AND sink = @sink AND position = @after AND ended_at_us IS NULL`;
 
-/** At most `changedMax` of them, as queued. */
-function some(state: SinkItem['state'], ids: readonly number[] | 'all'): string {
+/** Condition for the first `changedMax` items, in queue order. */
+function firstItems(state: SinkItem['state'], ids: readonly number[] | 'all'): string {
   const among = ids === 'all' ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
   return `id IN (SELECT id FROM sink_item
     WHERE sink = @sink AND state = '${state === 'dead' ? 'dead' : 'waiting'}' ${among}
     ORDER BY id LIMIT ${changedMax})`;
 }
 
-/** A dead letter, too, is removed when it turns out to have been acknowledged. */
+/** Also removes a dead letter when the sink acknowledges it after all. */
 function remove(
   database: Database,
   { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'acknowledged' }>,
@@ -250,7 +254,7 @@ function remove(
   ).run({ sink, atUs });
 }
 
-function leaveUndone(
+function recordFailure(
   database: Database,
   result: Exclude<Result, { outcome: 'acknowledged' }>,
 ): void {

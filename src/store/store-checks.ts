@@ -1,4 +1,4 @@
-/** The doctor's checks of the data directory: its rights, its space, its database. */
+/** Checks of the data directory by `earshot doctor`: permissions, free space, database. */
 import type { Stats } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -10,17 +10,17 @@ import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { type DataPlace, diskSpace } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
-const runAsUser = 'Run this as the user of the receiver (sudo -u earshot …)';
+const runAsUser = 'Run this command as the user of the receiver (sudo -u earshot …)';
 
 export interface StoreCheckOptions extends DataPlace {
   nowUs: () => number;
-  /** Names of files in the directory that hold secrets. */
+  /** Names of the files with secrets in the data directory. */
   secretFileNames: readonly string[];
-  /** The room where a path is; the file system's own answer unless told. */
-  room?: (place: DataPlace) => DiskSpace | null;
+  /** Disk space at a path; by default from the file system. */
+  space?: (place: DataPlace) => DiskSpace | null;
 }
 
-/** Nothing is made by looking: a directory or database that is not there yet is none afterwards. */
+/** Creates the checks. They do not create a missing directory or database. */
 export function createStoreChecks(
   options: StoreCheckOptions,
 ): Record<'directory' | 'ownerOnly' | 'freeSpace' | 'database', Check> {
@@ -37,24 +37,24 @@ async function checkDirectory(dataDir: string): Promise<Finding[]> {
   const place = await nearestExisting(dataDir);
   const exists = place.path === resolve(dataDir);
   if (place.stats === null) {
-    const message = `${place.path} cannot be entered by this user.`;
+    const message = `This user has no access to ${place.path}.`;
     return [{ check, state: 'fail', message, advice: `${runAsUser}.` }];
   }
   if (!place.stats.isDirectory()) {
-    const advice = 'Name a directory in EARSHOT_DATA_DIR.';
+    const advice = 'Set EARSHOT_DATA_DIR to a directory.';
     return [{ check, state: 'fail', message: `${place.path} is not a directory.`, advice }];
   }
   try {
     await access(place.path, constants.W_OK | constants.X_OK);
   } catch (error) {
-    const what = exists ? 'cannot be written' : `cannot be made: ${place.path} cannot be written`;
-    const message = `${dataDir} ${what} (${errorCodeOf(error)}).`;
+    const fault = exists ? 'is not writable' : `cannot be created: ${place.path} is not writable`;
+    const message = `${dataDir} ${fault} (${errorCodeOf(error)}).`;
     return [
       {
         check,
         state: 'fail',
         message,
-        advice: `${runAsUser}, or name another one in EARSHOT_DATA_DIR.`,
+        advice: `${runAsUser}, or set EARSHOT_DATA_DIR to another directory.`,
       },
     ];
   }
@@ -63,12 +63,12 @@ async function checkDirectory(dataDir: string): Promise<Finding[]> {
     return [{ check, state: 'fail', message, advice: `Run: chmod o-w ${dataDir}` }];
   }
   const message = exists
-    ? `${dataDir} can be written.`
-    : `${dataDir} is not there yet; it is made when it is first needed.`;
+    ? `${dataDir} is writable.`
+    : `${dataDir} does not exist yet; it is created on first use.`;
   return [{ check, state: 'pass', message }];
 }
 
-/** Secrets that others may read fail; the database, which holds none, only warns. */
+/** Fails for secrets that other users may read; only warns for the database, which contains none. */
 async function checkOwnerOnly({ dataDir, secretFileNames }: StoreCheckOptions): Promise<Finding[]> {
   const check = 'owner-only files';
   const open = async (names: readonly string[]) => {
@@ -80,63 +80,67 @@ async function checkOwnerOnly({ dataDir, secretFileNames }: StoreCheckOptions): 
   const [secrets, databases] = [await open(secretFileNames), await open(databaseFiles)];
   const files = [...secrets, ...databases];
   if (files.length === 0) {
-    return [{ check, state: 'pass', message: 'No file of earshot can be read by others.' }];
+    return [{ check, state: 'pass', message: 'Other users cannot read the files of earshot.' }];
   }
   const state = secrets.length > 0 ? 'fail' : 'warn';
-  const message = `Others may read ${files.join(', ')}.`;
+  const message = `Other users may read ${files.join(', ')}.`;
   return [{ check, state, message, advice: `Run: chmod 600 ${files.join(' ')}` }];
 }
 
 async function checkFreeSpace(options: StoreCheckOptions): Promise<Finding[]> {
   const check = 'free space';
-  const { dataDir, diskReserveBytes, room = diskSpace } = options;
+  const { dataDir, diskReserveBytes, space = diskSpace } = options;
   const { path } = await nearestExisting(dataDir);
-  const found = room({ dataDir: path, diskReserveBytes });
+  const found = space({ dataDir: path, diskReserveBytes });
   if (found === null) {
-    return [{ check, state: 'skipped', message: 'The file system does not tell.' }];
+    return [
+      { check, state: 'skipped', message: 'The file system does not report its free space.' },
+    ];
   }
   const { freeBytes, reserveBytes } = found;
   const { warningBytes, criticalBytes } = diskLevels(found);
-  const kept = reserveBytes === 0 ? '' : `, of which ${sizeText(reserveBytes)} are kept`;
-  const message = `${sizeText(freeBytes)} free for ${dataDir}${kept}.`;
+  const reserve = reserveBytes === 0 ? '' : ` (disk reserve: ${sizeText(reserveBytes)})`;
+  const message = `${sizeText(freeBytes)} free for ${dataDir}${reserve}.`;
   if (freeBytes >= warningBytes) return [{ check, state: 'pass', message }];
   const advice =
-    'Free some space, remove old notifications with `earshot prune`, or move the data directory: when no more than what is kept is free, notifications are refused, and lost after a few tries.';
+    'Free some space, remove old notifications with `earshot prune`, or move the data directory. When only the disk reserve is free, notifications are refused, and lost after a few retries.';
   return [{ check, state: freeBytes < criticalBytes ? 'fail' : 'warn', message, advice }];
 }
 
 async function checkDatabase({ dataDir, nowUs }: StoreCheckOptions): Promise<Finding[]> {
   const check = 'database';
   if ((await statsOf(join(dataDir, databaseFileName))) === null) {
-    const message = `There is none in ${dataDir} yet; \`earshot start\` creates it.`;
+    const message = `${dataDir} contains no database yet; \`earshot start\` creates it.`;
     return [{ check, state: 'skipped', message }];
   }
   try {
-    // Reading comes first: it refuses a file of an older version, which writing would bring up to
-    // date under a receiver that is still running.
+    // Reads first: this refuses a file of an older version. Opening it for writing would upgrade it
+    // while a receiver is still running.
     const reader = openStoreReader(dataDir);
     await reader.lastPosition().finally(() => reader.close());
     const store = await openStore({ dataDir, nowUs, mustExist: true });
     await store.checkWritable().finally(() => store.close());
-    return [{ check, state: 'pass', message: 'It opens, and a commit reaches the disk.' }];
+    return [
+      { check, state: 'pass', message: 'The database opens, and a commit reaches the disk.' },
+    ];
   } catch (error) {
-    return [failedFinding(check, error, 'Look at the data directory and at the disk.')];
+    return [failedFinding(check, error, 'Check the data directory and the disk.')];
   }
 }
 
-/** The path itself, or what of it there is; `stats` null where the way is barred. */
+/** Returns the path or its nearest existing parent; `stats` is null when access is denied. */
 async function nearestExisting(path: string): Promise<{ path: string; stats: Stats | null }> {
   const absolute = resolve(path);
   try {
     return { path: absolute, stats: await stat(absolute) };
   } catch (error) {
     const parent = dirname(absolute);
-    const goesOn = ['ENOENT', 'ENOTDIR'].includes(errorCodeOf(error)) && parent !== absolute;
-    return goesOn ? nearestExisting(parent) : { path: absolute, stats: null };
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes(errorCodeOf(error)) && parent !== absolute;
+    return isMissing ? nearestExisting(parent) : { path: absolute, stats: null };
   }
 }
 
-/** Null for what is not there, or cannot be looked at: other checks tell of that. */
+/** Returns null for a missing or inaccessible path: other checks report that. */
 async function statsOf(path: string): Promise<Stats | null> {
   return stat(path).catch(() => null);
 }

@@ -1,4 +1,4 @@
-/** Opens the store: the ports of the domain over one SQLite file, one writer thread, one query thread. */
+/** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
 import type { Administration, AdministrationReader } from '../domain/account.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
 import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
@@ -25,16 +25,16 @@ import type { Writes } from './log/writer-thread.ts';
 import { changeAll, pages } from './paging.ts';
 import type { Reads } from './query-thread.ts';
 
-/** Bodies that wait for their commit may take up 64 MiB: some 13,000 notifications. */
+/** Maximum memory for bodies that wait for their commit: 64 MiB, about 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
 
-/** Entries of the quarantine that one transaction removes: other programs wait for the lock. */
+/** Maximum quarantine entries removed in one transaction: other programs wait for the lock. */
 const dropMax = 100;
 
-/** A delivery without an answer after this long is given up: its sender gets 503 and may try again. */
+/** Timeout of a delivery: its sender then gets 503 and may retry. */
 const callTimeoutSeconds = 30;
 
-/** What can be asked of the store. */
+/** The queries of the store. */
 export type StoreReader = NotificationLog &
   Pick<Cursors, 'cursor'> &
   Omit<Quarantine, 'retry' | 'drop'> & {
@@ -59,16 +59,16 @@ export type Store = Intake &
     sinks: Sinks;
     backups: Backups;
     pruning: Pruning;
-    /** Bodies that wait for their commit, and how much of them may. */
+    /** Memory of bodies that wait for their commit, and its limit. */
     queue(): { bytes: number; bytesMax: number };
-    /** False while there is no thread that writes; it is started anew when it is needed. */
+    /** False while no writer thread runs; the next use restarts it. */
     isWriterRunning(): boolean;
     close(): Promise<void>;
   };
 
-/** Opens an existing store for queries only. The file is opened with the first one. */
+/** Opens an existing store for queries only. The first query opens the file. */
 export function openStoreReader(dataDir: string): StoreReader {
-  // No time limit: a scan of a very large log may take long, and nobody else waits for it.
+  // No timeout: a scan of a very large log may take long and delays no one else.
   const thread = new StoreThread(threadFile('query-thread'), {
     dataDir,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
@@ -76,7 +76,7 @@ export function openStoreReader(dataDir: string): StoreReader {
   return { ...readPorts(remote<Reads>(thread)), close: () => thread.close() };
 }
 
-/** The ports that only read, over the operations of a query thread. */
+/** Returns the read-only ports, based on the operations of a query thread. */
 export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
   const { log, quarantine, account, alerts, coverage, sinks, summaries, backups, pruning } = reads;
   return {
@@ -119,9 +119,9 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
 
 async function* findRows(
   log: Remote<Reads['log']>,
-  asked: NotificationQuery,
+  requested: NotificationQuery,
 ): AsyncGenerator<NotificationRow> {
-  const query = await log.narrowByTime(asked);
+  const query = await log.narrowByTime(requested);
   yield* pages(query.limit, (rowsMax, last: NotificationRow | undefined) => {
     const after = query.order === 'oldest' ? 'afterPosition' : 'beforePosition';
     const bounds = last === undefined ? {} : { [after]: last.position };
@@ -130,15 +130,15 @@ async function* findRows(
 }
 
 /**
- * Opens the store for everything; makes the directory and the file when they are not there.
- * Rejects with `configuration` for a file that cannot be ours, `unavailable` for a disk that
- * cannot be written.
+ * Opens the store for reading and writing. Creates the directory and the file when they are missing.
+ * Rejects with `configuration` for a file of another program or version, `unavailable` for a disk
+ * that is not writable.
  */
 export async function openStore(
   options: DataPlace & {
     nowUs: () => number;
     queueBytesMax?: number;
-    /** Refuses to make a new database: for commands that work on an existing one. */
+    /** Refuses to create a database: for commands that work on an existing one. */
     mustExist?: boolean;
     /** Called after each commit of deliveries; must not throw. */
     onCommit?: ((commit: CommitFacts) => void) | undefined;
@@ -185,7 +185,7 @@ export async function openStore(
   };
 }
 
-/** The ports that the program changes: the queries of the reader, and the changes. */
+/** Returns the ports with changes: the queries of the reader plus the operations of the writer. */
 export function changePorts(
   reader: Omit<StoreReader, 'close'>,
   writer: Remote<Writes>,

@@ -1,4 +1,4 @@
-/** Summaries in the store, as they are read: the texts, the jobs that are due, and what was spent. */
+/** Queries of summaries: texts, due jobs, and spent tokens. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
 import {
@@ -16,7 +16,7 @@ import { prepared } from './engine/database.ts';
 
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
 
-/** A text as it lies in its table, or the template as it lies in its job. JSON is written by this module alone. */
+/** A stored text, or the template of a job. `doubts` is JSON, written only by this module. */
 interface StoredText {
   text: string | null;
   model: string | null;
@@ -32,28 +32,28 @@ type StoredJob = Omit<SummaryJob, 'scope' | 'doubted'> & {
   doubted: string | null;
 };
 
-/** For a query that calls the text's table `text` and the job's `job`. */
+/** Columns for a query with the table aliases `text` and `job`. */
 const storedTextColumns = `coalesce(text.text, job.template) AS text, text.model,
   text.verified, text.doubts, coalesce(text.created_at_us, job.template_at_us) AS createdAtUs`;
 
-/** By default, SQLite takes an index with more to read. */
+/** Names the index: by default, SQLite uses one with more rows to read. */
 const jobsOfProducts = 'summary_job AS job INDEXED BY summary_job_product_id';
 
-/** By default, SQLite takes the index on states and sorts all that wait. */
+/** Names the index: by default, SQLite uses the one on `state` and sorts all waiting jobs. */
 const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waiting', 'asking')`;
 
-/** Open jobs that were dated by a clock that ran ahead, each by an index in which there are hardly any. */
-const strandedIds = `
+/** Open jobs whose due time is too far ahead, because the clock was set back. */
+const futureJobIds = `
   SELECT id FROM ${openJobs} AND kind = 'product' AND due_at_us > @nowUs + ${summaryWaitMaxUs.product}
   UNION SELECT id FROM ${openJobs} AND kind = 'digest' AND due_at_us > @nowUs + ${summaryWaitMaxUs.digest}
   UNION SELECT id FROM summary_job INDEXED BY summary_job_state
     WHERE state = 'asking' AND due_at_us > @nowUs + ${summaryWaitMaxUs.asking}`;
 
-/** Digests first: there are few, and a backlog of products may be hours long. */
+/** Digests come first: there are few, and a backlog of products may be hours long. */
 const dueJobs = [
   `${openJobs} AND kind = 'digest' AND due_at_us <= @nowUs`,
   `${openJobs} AND kind = 'product' AND due_at_us <= @nowUs`,
-  `summary_job WHERE id IN (${strandedIds})`,
+  `summary_job WHERE id IN (${futureJobIds})`,
 ];
 
 const productIdsMax = 1_000;
@@ -61,7 +61,7 @@ export const hourUs = 3_600_000_000;
 export const dayUs = 24 * hourUs;
 
 export const summaryReads = {
-  /** One page of rows, newest first; fewer than `rowsMax` means the end. */
+  /** Returns a page of rows, newest first; fewer than `rowsMax` mean the end. */
   page(database: Database, query: SummaryQuery, rowsMax: number): SummaryRow[] {
     const { where, values } = conditions(query);
     const source = query.productId === undefined ? 'summary_job AS job' : jobsOfProducts;
@@ -85,7 +85,10 @@ export const summaryReads = {
 
   textsOf(database: Database, productIds: readonly string[]): Map<string, SummaryText> {
     if (productIds.length > productIdsMax) {
-      throw new AppError('invalid', `Texts of at most ${productIdsMax} products can be asked for.`);
+      throw new AppError(
+        'invalid',
+        `Texts of at most ${productIdsMax} products can be requested at once.`,
+      );
     }
     const rows = prepared<[string], StoredText & { productId: string }>(
       database,
@@ -139,7 +142,7 @@ export const summaryReads = {
     return row === undefined ? null : textIn(row);
   },
 
-  /** A request that a clock dates into the future, because it was set back since, counts as one of now. */
+  /** Counts requests with a future time as current: the clock was set back since. */
   spending(database: Database, nowUs: number): SummarySpending {
     const row = prepared<[number, number], SummarySpending>(
       database,
@@ -166,7 +169,7 @@ export const summaryReads = {
   },
 };
 
-/** A stored text, or null where there is none. */
+/** Returns the text of a row; null when there is none. */
 function textIn(row: StoredText): SummaryText | null {
   const { text, model, verified, doubts, createdAtUs } = row;
   if (text === null || createdAtUs === null) return null;
@@ -174,7 +177,7 @@ function textIn(row: StoredText): SummaryText | null {
     text,
     model,
     verified: verified !== 0,
-    // A template has none.
+    // A template has no doubts.
     doubts: doubts === null ? [] : (JSON.parse(doubts) as string[]),
     createdAtUs,
   };
@@ -187,12 +190,12 @@ function scopeIn(text: string | null): DigestScope | null {
 function conditions(query: SummaryQuery) {
   const verified = query.verified === undefined ? undefined : Number(query.verified);
   const parts: [string, unknown][] = [
-    // `+`: by the index on kind, all that match would be sorted for each page.
+    // `+` disables the index on kind: with it, SQLite would sort all matches for each page.
     ['+job.kind = ?', query.kind],
     ['job.state = ?', query.state],
     ['job.product_id = ?', query.productId],
     ['job.subscription = ?', query.subscription],
-    // A template is verified; where there is no text at all, this is NULL and matches neither.
+    // A template is verified. Without any text this is NULL and matches neither.
     ['coalesce(text.verified, job.template IS NOT NULL OR NULL) = ?', verified],
     ['job.requested_at_us >= ?', query.sinceUs],
     ['job.requested_at_us < ?', query.untilUs],

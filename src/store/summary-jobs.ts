@@ -1,4 +1,4 @@
-/** Changes of summaries: jobs that are added, claimed within the budget, settled, retried, dropped. */
+/** Changes of summaries: adds, claims (within the budget), settles, retries and drops jobs. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
@@ -18,34 +18,34 @@ import { dayUs, hourUs, summaryReads } from './summaries.ts';
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
 type JobAsSeen = Options<'settle'>['job'];
 
-/** Requests are kept longer than any budget looks back, for people who ask what was spent. */
-const keptUs = 31 * dayUs;
-/** So many old ones are removed with a new one: more than come, few enough to take no time. */
+/** Retention of requests: longer than any budget needs, so that people can check the spending. */
+const requestRetentionUs = 31 * dayUs;
+/** Maximum old requests removed with each new one: more than are added, and cheap. */
 const removedMax = 100;
 
 const { product, digest, asking } = summaryWaitMaxUs;
 
-/** True of an open job that was dated by a clock that ran ahead; for a statement with `@nowUs`. */
-const isStranded = `due_at_us > @nowUs + CASE WHEN state = 'asking' THEN ${asking}
+/** Condition for an open job whose due time is too far ahead of `@nowUs`, because the clock was set back. */
+const isInFuture = `due_at_us > @nowUs + CASE WHEN state = 'asking' THEN ${asking}
   WHEN kind = 'product' THEN ${product} ELSE ${digest} END`;
 
-/** By default, SQLite takes the index on states and sorts all that wait. */
+/** Names the index: by default, SQLite uses the one on `state` and sorts all waiting jobs. */
 const waitingProducts = `summary_job INDEXED BY summary_job_waiting_product
   WHERE state = 'waiting' AND kind = 'product'`;
 
-/** With the reason as `@error`. A template was made of newer facts than a text next to it. */
-const nowDropped = `state = 'dropped', error = @error,
+/** Drops a job with the reason `@error`. Removes a text next to a template: the template has newer facts. */
+const setDropped = `state = 'dropped', error = @error,
   text_key = iif(template IS NULL, text_key, NULL)`;
 
 const isNamed = 'id IN (SELECT value FROM json_each(@ids))';
 
 export const summaryWrites = {
-  /** A subject that is requested again begins again, but for its text: an old one is better than none. */
+  /** Restarts a subject that is requested again, but keeps its text: an old text is better than none. */
   enqueue(
     database: Database,
     { jobs, cursor, waitingMax, atUs }: Options<'enqueue'>,
   ): { ids: number[]; dropped: number } {
-    const ids = jobs.map((job) => put(database, job, atUs));
+    const ids = jobs.map((job) => upsertJob(database, job, atUs));
     const dropped = dropExcess(database, waitingMax);
     if (cursor !== undefined) {
       prepared(database, 'INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)').run(
@@ -59,7 +59,7 @@ export const summaryWrites = {
 
   claim,
 
-  /** Writes three rows at most, each found by its key: the request, the text and the job. */
+  /** Writes at most three rows, each by its key: the request, the text and the job. */
   settle(database: Database, { job, request, result, nowUs }: Options<'settle'>): void {
     const { id, revision } = job;
     if (request !== null) {
@@ -68,7 +68,7 @@ export const summaryWrites = {
         `UPDATE summary_request SET settled = 1, tokens = coalesce(@tokens, tokens)
          WHERE id = @request AND job_id = @id`,
       ).run({ id, request: request.id, tokens: request.tokens });
-      // Requested again while this request was out, the job has waited for it.
+      // A job that was requested again in the meantime has waited for this request.
       prepared(
         database,
         `UPDATE summary_job SET state = 'waiting', due_at_us = @nowUs
@@ -79,8 +79,8 @@ export const summaryWrites = {
   },
 
   /**
-   * They count as requested at this moment, so that they are not the first to be dropped again. Returns how many they
-   * were: with `changedMax` there may be more.
+   * Sets the request time to now, so that these jobs are not the first to be dropped again. Returns the number of
+   * changed jobs: with `changedMax` there may be more.
    */
   retrySome(database: Database, { ids, nowUs }: Options<'retry'>): number {
     if (ids === 'all') return setWaiting(database, "state IN ('failed', 'dropped')", { nowUs });
@@ -92,7 +92,7 @@ export const summaryWrites = {
        WHERE job.state = 'done' AND text.verified = 0 AND job.${isNamed} LIMIT ${changedMax}`,
     ).all(named);
     for (const { id, key } of unverified) {
-      // Under its request's key it would be found as the answer. An earlier one of that fate gives way.
+      // Under the key of its request the text would be reused as the answer. Replaces an earlier text moved like this.
       const aside = hash('sha256', key, 'buffer');
       prepared(database, 'UPDATE OR REPLACE summary_text SET key = @aside WHERE key = @key').run({
         key,
@@ -108,23 +108,23 @@ export const summaryWrites = {
     return unverified.length + setWaiting(database, which, { ...named, nowUs });
   },
 
-  /** Returns how many they were: with `changedMax` there may be more. */
+  /** Returns the number of dropped jobs: with `changedMax` there may be more. */
   dropSome(database: Database, { ids }: Options<'drop'>): number {
     return prepared(
       database,
-      `UPDATE summary_job SET ${nowDropped} WHERE id IN (SELECT id FROM summary_job
+      `UPDATE summary_job SET ${setDropped} WHERE id IN (SELECT id FROM summary_job
          WHERE state = 'waiting' ${ids === 'all' ? '' : `AND ${isNamed}`} LIMIT ${changedMax})`,
     ).run({ error: 'Dropped by command.', ids: JSON.stringify(ids) }).changes;
   },
 };
 
 /**
- * A request is out, perhaps the very one that the newer job would send: it comes first, until it is settled
- * or its lease has run out.
+ * Condition for a job with a request in flight, perhaps the same one that the newer job would send. The job waits
+ * until it is settled or its lease has expired.
  */
-const isAsked = "state = 'asking' AND due_at_us > @atUs";
+const isAsking = "state = 'asking' AND due_at_us > @atUs";
 
-function put(database: Database, job: NewSummaryJob, atUs: number): number {
+function upsertJob(database: Database, job: NewSummaryJob, atUs: number): number {
   const upsert = prepared(
     database,
     `INSERT INTO summary_job (kind, subject, revision, product_id, product_name, subscription,
@@ -135,8 +135,8 @@ function put(database: Database, job: NewSummaryJob, atUs: number): number {
        revision = revision + 1, product_id = excluded.product_id,
        product_name = excluded.product_name, subscription = excluded.subscription,
        position = excluded.position, scope = excluded.scope, attempts = 0,
-       state = iif(${isAsked}, 'asking', 'waiting'),
-       due_at_us = iif(${isAsked}, due_at_us, excluded.due_at_us),
+       state = iif(${isAsking}, 'asking', 'waiting'),
+       due_at_us = iif(${isAsking}, due_at_us, excluded.due_at_us),
        error = NULL, doubted = NULL, requested_at_us = excluded.requested_at_us
      RETURNING id`,
   ).pluck();
@@ -150,7 +150,7 @@ function dropExcess(database: Database, waitingMax: number): number {
   if (excess <= 0) return 0;
   return prepared(
     database,
-    `UPDATE summary_job SET ${nowDropped} WHERE id IN
+    `UPDATE summary_job SET ${setDropped} WHERE id IN
        (SELECT id FROM ${waitingProducts} ORDER BY requested_at_us, id LIMIT @excess)`,
   ).run({ error: `more than ${waitingMax} were waiting`, excess }).changes;
 }
@@ -165,34 +165,34 @@ function setWaiting(database: Database, which: string, values: object): number {
 }
 
 /**
- * The job as it was seen, while nobody else has ended it. One that was requested again has another revision;
- * one that has ended was settled by another holder, after a lease had run out.
+ * Condition for an open job that is unchanged since it was read. A job that was requested again has another revision.
+ * A job that is not open was settled by another program after the lease had expired.
  */
-const asSeen = "id = @id AND revision = @revision AND state IN ('waiting', 'asking')";
+const isUnchanged = "id = @id AND revision = @revision AND state IN ('waiting', 'asking')";
 
 function finish(database: Database, job: JobAsSeen, result: SummaryOutcome, nowUs: number): void {
   if (result.outcome === 'text') {
-    const isSeen = prepared(database, `SELECT 1 FROM summary_job WHERE ${asSeen}`).get(job);
-    keepText(database, result.key, result.text, isSeen !== undefined);
+    const open = prepared(database, `SELECT 1 FROM summary_job WHERE ${isUnchanged}`).get(job);
+    saveText(database, result.key, result.text, open !== undefined);
     setDone(database, job, result.key);
   } else if (result.outcome === 'known') {
     requireText(database, result.key);
     setDone(database, job, result.key);
   } else if (result.outcome === 'withdrawn') {
-    prepared(database, `DELETE FROM summary_job WHERE ${asSeen}`).run(job);
+    prepared(database, `DELETE FROM summary_job WHERE ${isUnchanged}`).run(job);
   } else {
-    leaveUndone(database, job, result, nowUs);
+    saveFailure(database, job, result, nowUs);
   }
 }
 
 function requireText(database: Database, key: Uint8Array): void {
   const known = prepared(database, 'SELECT 1 FROM summary_text WHERE key = ?').get(key);
   if (known !== undefined) return;
-  throw new AppError('internal', 'A summary was to be a text that the store does not have.');
+  throw new AppError('internal', 'The store does not contain the text of the summary.');
 }
 
-/** A late answer to the same request does not replace the one that its job was settled with. */
-function keepText(
+/** A delayed answer does not replace the text that the job was settled with (`replaces` is false). */
+function saveText(
   database: Database,
   key: Uint8Array,
   { verified, doubts, ...text }: SummaryText,
@@ -219,15 +219,15 @@ function setDone(database: Database, job: JobAsSeen, key: Uint8Array): void {
   prepared(
     database,
     `UPDATE summary_job SET state = 'done', text_key = @key, error = NULL, doubted = NULL,
-       template = NULL, template_at_us = NULL WHERE ${asSeen}`,
+       template = NULL, template_at_us = NULL WHERE ${isUnchanged}`,
   ).run({ ...job, key });
 }
 
 /**
- * A permanent failure is the job's own, and counts. A template that comes again keeps the time when it was
- * first written; none at all leaves the one there is. A text of older facts stands until the job has ended.
+ * Saves a failed or postponed job. A permanent failure counts as an attempt. An unchanged template keeps its time, and
+ * without a new template the old one stays. A text of older facts stays until the job has ended.
  */
-function leaveUndone(
+function saveFailure(
   database: Database,
   job: JobAsSeen,
   result: Extract<SummaryOutcome, { error: string }>,
@@ -240,15 +240,15 @@ function leaveUndone(
     database,
     `UPDATE summary_job SET state = @state, attempts = attempts + @failures, error = @error,
        doubted = coalesce(@doubted, doubted),
-       text_key = iif(@isOver AND coalesce(@template, template) IS NOT NULL, NULL, text_key),
+       text_key = iif(@isEnded AND coalesce(@template, template) IS NOT NULL, NULL, text_key),
        due_at_us = coalesce(@nextAttemptAtUs, due_at_us),
        template_at_us = iif(coalesce(@template, template) IS template, template_at_us, @nowUs),
        template = coalesce(@template, template)
-     WHERE ${asSeen}`,
+     WHERE ${isUnchanged}`,
   ).run({
     ...job,
     state: isPostponed ? 'waiting' : outcome,
-    isOver: Number(!isPostponed),
+    isEnded: Number(!isPostponed),
     doubted: doubted === undefined ? null : JSON.stringify(doubted),
     failures: Number(isPostponed ? result.counts : outcome === 'failed'),
     nextAttemptAtUs: isPostponed ? result.nextAttemptAtUs : null,
@@ -259,9 +259,9 @@ function leaveUndone(
 }
 
 /**
- * A claim reads its job and the index on the requests of a day, and writes two rows: the job and the
- * request. The lock is taken before anything is read, so that of two programs one gets the job, and both
- * together stay within the budget.
+ * Claims a job: reads it and the index on the requests of a day, and writes the job and the request. The
+ * transaction acquires the lock before it reads: only one of two programs gets the job, and both together
+ * stay within the budget.
  */
 function claim(
   database: Database,
@@ -271,10 +271,10 @@ function claim(
   const free = prepared(
     database,
     `SELECT 1 FROM summary_job WHERE id = @id AND revision = @revision
-       AND state IN ('waiting', 'asking') AND (due_at_us <= @nowUs OR ${isStranded})`,
+       AND state IN ('waiting', 'asking') AND (due_at_us <= @nowUs OR ${isInFuture})`,
   ).get({ id, revision, nowUs });
   if (free === undefined) return { outcome: 'superseded' };
-  // A clock that was set back would let them count until it has caught up.
+  // After the clock was set back, these requests would count for too long.
   prepared(
     database,
     'UPDATE summary_request SET asked_at_us = @nowUs WHERE asked_at_us > @nowUs',
@@ -285,7 +285,7 @@ function claim(
     database,
     `DELETE FROM summary_request WHERE id IN
        (SELECT id FROM summary_request WHERE asked_at_us < ? LIMIT ${removedMax})`,
-  ).run(nowUs - keptUs);
+  ).run(nowUs - requestRetentionUs);
   const { lastInsertRowid } = prepared(
     database,
     `INSERT INTO summary_request (job_id, asked_at_us, model, tokens, settled)
@@ -300,16 +300,16 @@ function claim(
   return { outcome: 'claimed', requestId };
 }
 
-/** A limit that is reached, and when enough of what counts against it has run out. */
+/** A reached limit, and the time from which the next request is within it. */
 interface ReachedLimit {
   limit: keyof SummaryBudget;
   freeAtUs: number;
 }
 
 /**
- * Returns the limit that keeps a request of so many tokens from being sent now; of several, the one that
- * takes longest. Null when none does. Where waiting does not help, because a limit is 0 or less than the
- * one request, the time is the end of the limit's window. Reads the requests of one day, in the index.
+ * Returns the limit that forbids a request with this number of tokens now; of several limits, the one with
+ * the latest time; null when none does. When waiting does not help (a limit is 0 or less than this one
+ * request), the time is the end of the limit's window. Reads the requests of one day from the index.
  */
 function reachedLimit(
   database: Database,
@@ -328,7 +328,7 @@ function reachedLimit(
   return longest.freeAtUs > nowUs ? longest : null;
 }
 
-/** The request that must run out, and all older ones with it, for fewer than the limit to be left. */
+/** Returns the time of the newest request that must leave the window for the next one to be within the limit. */
 function requestAtUs(database: Database, sinceUs: number, newer: number): number | undefined {
   return prepared<[number, number], number>(
     database,
@@ -349,7 +349,7 @@ function tokensFreeAtUs(
   if (left < 0 || tokensPerDay < 1) return nowUs + dayUs;
   const sinceUs = nowUs - dayUs;
   if (summaryReads.spending(database, nowUs).tokensLastDay <= left) return nowUs;
-  // Counted from the newest request back, the first one with which they are too many.
+  // Sums from the newest request backwards: the first one that exceeds the limit.
   const atUs = prepared<[number, number], number>(
     database,
     `SELECT asked_at_us FROM

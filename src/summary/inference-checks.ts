@@ -1,4 +1,4 @@
-/** The doctor's checks of the inference service: it takes the key, and has the model for its project. */
+/** The doctor's checks of the inference service: the key is accepted, and the model is available to its project. */
 import type { Finding } from '../domain/finding.ts';
 import type { ChatClient } from './chat/chat-client.ts';
 import { InferenceFault, modelAdvice } from './chat/inference-fault.ts';
@@ -6,48 +6,51 @@ import { InferenceFault, modelAdvice } from './chat/inference-fault.ts';
 const keyCheck = 'inference key';
 const modelCheck = 'inference model';
 
-interface CheckedInference {
+interface InferenceCheckOptions {
   client: ChatClient;
-  /** What EARSHOT_INFERENCE_MODEL holds. */
+  /** Value of EARSHOT_INFERENCE_MODEL. */
   model: string;
   signal: AbortSignal;
 }
 
 /**
- * Lists the models, which costs nothing. Where that is not to be had, as the specification does not show
- * it, one completion of a few tokens decides.
+ * Lists the models, which costs nothing. If the service does not list them (the call is not in its
+ * specification), requests one completion of a few tokens.
  */
-export async function checkInference(options: CheckedInference): Promise<Finding[]> {
+export async function checkInference(options: InferenceCheckOptions): Promise<Finding[]> {
   try {
     const listed = await options.client.models(options.signal);
-    return listed === null ? await checkByAsking(options) : checkList(listed, options.model);
+    return listed === null ? await checkCompletion(options) : checkList(listed, options.model);
   } catch (error) {
     const fault = faultIn(error);
-    // Who may not list may still ask.
-    const mayAsk = ['key_refused', 'request_refused', 'model_unavailable'].includes(fault.kind);
-    return mayAsk ? checkByAsking(options) : withoutKey(fault);
+    // A key without the right to list models may still request completions.
+    const mayComplete = ['key_refused', 'request_refused', 'model_unavailable'].includes(
+      fault.kind,
+    );
+    return mayComplete ? checkCompletion(options) : withoutKey(fault);
   }
 }
 
 function checkList(listed: readonly string[], model: string): Finding[] {
   const count = listed.length === 1 ? 'one model' : `${listed.length} models`;
-  const key = passed(keyCheck, `The service takes it, and lists ${count}.`);
-  if (listed.includes(model)) return [key, passed(modelCheck, `${model} is among those listed.`)];
-  const message = `${model} is not among the models that the service lists for this key.`;
+  const key = passed(keyCheck, `The service accepts the key and lists ${count}.`);
+  if (listed.includes(model)) return [key, passed(modelCheck, `The service lists ${model}.`)];
+  const message = `The service does not list ${model} for this key.`;
   return [key, { check: modelCheck, state: 'fail', message, advice: modelAdvice(model, listed) }];
 }
 
-async function checkByAsking({ client, model, signal }: CheckedInference): Promise<Finding[]> {
+async function checkCompletion(options: InferenceCheckOptions): Promise<Finding[]> {
+  const { client, model, signal } = options;
   const messages = [
     { role: 'system', content: 'You answer with one word.' },
     { role: 'user', content: 'Answer with the word: ready' },
   ] as const;
   try {
     await client.complete({ model, messages }, signal);
-    const listless = 'The service lists no models, so it was asked for a word:';
+    const unlisted = 'The service lists no models, so a completion was requested.';
     return [
-      passed(keyCheck, `${listless} it takes the key.`),
-      passed(modelCheck, `${model} gave an answer.`),
+      passed(keyCheck, `The service accepts the key. ${unlisted}`),
+      passed(modelCheck, `${model} answered.`),
     ];
   } catch (error) {
     return checkFault(faultIn(error), model);
@@ -55,33 +58,30 @@ async function checkByAsking({ client, model, signal }: CheckedInference): Promi
 }
 
 function checkFault(fault: InferenceFault, model: string): Finding[] {
-  const taken = passed(keyCheck, 'The service takes it.');
+  const accepted = passed(keyCheck, 'The service accepts the key.');
   const { kind, happened: message, advice } = fault;
   switch (kind) {
     case 'model_unavailable': {
-      // It may mean that the address is wrong.
-      const unproven = skipped(
-        keyCheck,
-        'It was not refused, which proves little without a model.',
-      );
-      return [unproven, { check: modelCheck, state: 'fail', message, advice }];
+      // The URL may be wrong.
+      const unverified = skipped(keyCheck, 'Not rejected, but not verified without a model.');
+      return [unverified, { check: modelCheck, state: 'fail', message, advice }];
     }
     case 'request_refused':
     case 'empty':
     case 'cut': {
-      const short = `${model} was reached but gave no word: ${message}`;
-      return [taken, { check: modelCheck, state: 'warn', message: short, advice }];
+      const noText = `${model} was reached but returned no text: ${message}`;
+      return [accepted, { check: modelCheck, state: 'warn', message: noText, advice }];
     }
     default:
       return withoutKey(fault);
   }
 }
 
-/** The findings where it did not come to the model. */
+/** Returns the findings when the key could not be verified. */
 function withoutKey({ kind, happened: message, advice }: InferenceFault): Finding[] {
-  const model = skipped(modelCheck, 'Not checked, as the key could not be verified.');
+  const model = skipped(modelCheck, 'Not checked because the key could not be verified.');
   if (kind === 'cancelled') return [skipped(keyCheck, message), model];
-  // The service takes the key, or would not count its requests.
+  // A rate limit implies that the service knows the key.
   const state = kind === 'rate_limited' ? 'warn' : 'fail';
   return [{ check: keyCheck, state, message, advice }, model];
 }
@@ -94,10 +94,10 @@ function passed(check: string, message: string): Finding {
   return { check, state: 'pass', message };
 }
 
-/** Of an error that is not ours only the kind is shown: its text may hold anything. */
+/** Shows only the name of an unknown error: its text may contain secrets. */
 function faultIn(error: unknown): InferenceFault {
   if (error instanceof InferenceFault) return error;
   const kind = error instanceof Error ? error.name : typeof error;
-  const happened = `This check failed in a way it should not (${kind}).`;
+  const happened = `This check failed with an internal error (${kind}).`;
   return new InferenceFault('unreachable', { happened, advice: 'Please report it.' });
 }

@@ -1,4 +1,4 @@
-/** What a model is asked: fixed instructions, and the facts as fenced data. */
+/** Requests to a language model: fixed instructions, and the facts as fenced data. */
 import type { SummaryKind } from '../domain/summaries.ts';
 import type { ChatRequest } from './chat/chat-client.ts';
 import { type DoubtKind, doubtKinds } from './check/claim.ts';
@@ -16,7 +16,7 @@ const form: Readonly<Record<SummaryKind, { about: string; sentences: string }>> 
   },
 };
 
-/** The instructions: one fixed text for each kind, in which nothing of a record ever stands. */
+/** Returns the instructions: a fixed text for each kind, never with data of a record. */
 export function systemPrompt(kind: SummaryKind): string {
   const { about, sentences } = form[kind];
   return `You write short, faithful texts for people who work with satellite data.
@@ -32,7 +32,7 @@ Rules:
 }
 
 /**
- * The request about a sheet. The same sheet and model always make the same request, byte by byte.
+ * Builds the request for a fact sheet. The same sheet and model produce the same request, byte by byte.
  * `model` is `<vendor>/<model_name>` (spec, inference service: Chat completion request).
  */
 export function chatRequest(sheet: FactSheet, model: string): ChatRequest {
@@ -58,8 +58,8 @@ const phrases: Readonly<Record<DoubtKind, string>> = {
 };
 
 /**
- * Asks once more, of the same facts. `doubts` are kinds of doubts; a text that is none of them becomes
- * `something`: words of the earlier answer may be an instruction that it had obeyed, and never return.
+ * Builds the second request for the same facts. `doubts` are kinds of doubts; any other text becomes
+ * `something`, because text of the first answer may repeat an injected instruction and must not be sent.
  */
 export function repeatRequest(request: ChatRequest, doubts: readonly string[] = []): ChatRequest {
   const known = doubtKinds.filter((kind) => doubts.includes(kind)).map((kind) => phrases[kind]);
@@ -75,13 +75,13 @@ export function repeatRequest(request: ChatRequest, doubts: readonly string[] = 
   };
 }
 
-/** The fences cannot occur within: JSON leaves no other way to write `<` and `>` than escaped. */
+/** The fences cannot occur inside the facts: `<` and `>` are escaped in the JSON. */
 function fenced(sheet: FactSheet): string {
   const facts = sheet.facts.map(({ label, text }) => ({ label, text }));
   return `<facts>\n${escaped(JSON.stringify(facts))}\n</facts>`;
 }
 
-/** Also escapes what no terminal and no reader should meet raw: invisible and direction marks. */
+/** Also escapes invisible characters and direction marks, for terminals and readers. */
 function escaped(json: string): string {
   return json.replaceAll(/[<>\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from(
@@ -91,16 +91,16 @@ function escaped(json: string): string {
   );
 }
 
-/** English has four bytes and more a token; codes, digits and JSON have fewer. */
+/** English has four or more bytes per token; codes, digits and JSON have fewer. */
 const bytesPerToken = 3;
 
-/** Role and separators of a message. */
+/** Tokens for the role and separators of a message. */
 const tokensPerMessage = 8;
 
 /**
- * Tokens of the question and of its answer, on purpose a bit high: a third of the question's UTF-8 bytes,
- * 8 for each message, and the longest answer that would be kept of this kind. What a model thinks in silence is
- * not in it: the service reports it afterwards, where it does.
+ * Estimates the tokens of request and answer, deliberately a little high: a third of the request's UTF-8 bytes,
+ * 8 per message, and the longest accepted answer of this kind. Reasoning tokens are not included; a service may
+ * report them afterwards.
  */
 export function estimateTokens(request: ChatRequest, kind: SummaryKind): number {
   const question = request.messages

@@ -60,16 +60,20 @@ const gibibyte = 2 ** 30;
 
 describe('a part that is well', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
-    ['receiver', {}, 'takes notifications, up for 12 days (process 4711); the last came 2 min ago'],
+    [
+      'receiver',
+      {},
+      'accepting notifications, up for 12 days (process 4711); last received 2 min ago',
+    ],
     [
       'receiver',
       log({ lastReceivedAtUs: null }),
-      'up for 12 days (process 4711); nothing has come yet',
+      'up for 12 days (process 4711); none received yet',
     ],
     [
       'receiver',
       { receiver: { startedAtUs: null, pid: null, refusing: null, queue: null } },
-      'takes notifications; the last',
+      'accepting notifications; last',
     ],
     [
       'receiver',
@@ -77,36 +81,36 @@ describe('a part that is well', () => {
         ...log({ lastReceivedAtUs: nowUs - minuteUs + 1 }),
         receiver: { startedAtUs: nowUs - 40_000_000, pid: null, refusing: null, queue: null },
       },
-      'up for 40 s; the last came just now',
+      'up for 40 s; last received just now',
     ],
     [
       'subscriptions',
       { subscriptions: [changed(alps, { lastDeliveryAtUs: nowUs })] },
       'alps (just now)',
     ],
-    ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB, index 1.1 GiB; nothing in quarantine'],
-    ['log', log({ firstReceivedAtUs: null, indexBytes: 0 }), 'empty, 4.2 GiB; nothing in'],
+    ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB, index 1.1 GiB; quarantine empty'],
+    ['log', log({ firstReceivedAtUs: null, indexBytes: 0 }), 'empty, 4.2 GiB; quarantine empty'],
     ['log', log({ quarantined: 1_001 }), '1,001 bodies in quarantine (`earshot quarantine list`)'],
     [
       'log',
       log({ pruned: { position: 1, receivedBeforeUs: 1, prunedAtUs: nowUs } }),
-      'pruned to 2025-03-28 12:00 UTC, 4.2 GiB',
+      'pruned, since 2025-03-28 12:00 UTC, 4.2 GiB',
     ],
-    ['subscriptions', {}, '2 run: alps (2 min ago), sea-ice (3 h ago)'],
+    ['subscriptions', {}, '2 running: alps (2 min ago), sea-ice (3 h ago)'],
     [
       'subscriptions',
       { subscriptions: [changed(alps, { state: 'paused', pausedOnPurpose: true })] },
-      'none runs; alps is paused',
+      'none running; alps is paused',
     ],
     [
       'subscriptions',
       { subscriptions: ['a', 'b', 'c', 'd', 'e'].map((name) => changed(alps, { name })) },
-      '5 run: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
+      '5 running: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
     ],
     [
       'subscriptions',
       { subscriptions: [changed(alps, { state: 'absent' })] },
-      'none runs; alps is not',
+      'none running; alps is missing',
     ],
     ['certificate', {}, 'valid for another 61 days'],
     [
@@ -118,43 +122,47 @@ describe('a part that is well', () => {
     [
       'coverage',
       {},
-      '7 days, 167 of 168 h compared; 12,004 events: none missing, 14 recovered, 3 late',
+      '7 days, 167 of 168 h compared; 12,004 expected: none missing, 14 recovered, 3 late',
     ],
-    ['coverage', { coverage: [changed(covered, { missing: 2 })] }, '12,004 events: 2 missing, 14'],
+    [
+      'coverage',
+      { coverage: [changed(covered, { missing: 2 })] },
+      '12,004 expected: 2 missing, 14',
+    ],
     [
       'coverage',
       { comparisonOff: 'EARSHOT_RECONCILE is off.' },
-      '3 late; not compared automatically: EARSHOT_RECONCILE is off',
+      '3 late; automatic comparison is off: EARSHOT_RECONCILE is off',
     ],
     [
       'coverage',
       { coverage: [...well.coverage, { ...none, subscription: 'sea-ice' }] },
-      '3 late; no hour of sea-ice was compared yet',
+      '3 late; not compared yet: sea-ice',
     ],
     ['readers', {}, 'product index, summaries up to date'],
     [
       'readers',
       { readers: [changed(index, { behind: 1_200, unreadSinceUs: nowUs - 15 * minuteUs })] },
-      'product index 1,200 behind',
+      'lag of product index: 1,200',
     ],
     [
       'readers',
       {
         readers: [changed(index, { of: 'tail', name: 'reader mine', behind: 9, unreadSinceUs: 1 })],
       },
-      'reader mine 9 behind',
+      'lag of reader mine: 9',
     ],
-    ['sinks', {}, 'orders: nothing waits'],
-    ['sinks', { sinks: [changed(orders, { waiting: 1_000 })] }, 'orders: 1,000 wait'],
-    ['summaries', {}, '3 wait, 2 failed; 1,204 requests and 1,530,020 tokens in 24 h'],
+    ['sinks', {}, 'orders: queue empty'],
+    ['sinks', { sinks: [changed(orders, { waiting: 1_000 })] }, 'orders: 1,000 queued'],
+    ['summaries', {}, '3 waiting, 2 failed; 1,204 requests and 1,530,020 tokens in 24 h'],
     [
       'summaries',
       { summaries: changed(well.summaries, { nextDueAtUs: nowUs - 3 * hourUs, failed: 0 }) },
-      '3 wait, the first for 3 h; 1,204 requests',
+      '3 waiting, due for 3 h; 1,204 requests',
     ],
     ['disk', {}, '41 GiB of 80 GiB free'],
-    ['backup', {}, '3 h old, 4.3 GiB, one every 24 h'],
-    ['alerts', {}, 'none is active'],
+    ['backup', {}, '3 h old, 4.3 GiB, every 24 h'],
+    ['alerts', {}, 'no active alerts'],
   ])('%s says how it stands (%#)', async (part, changes, text) => {
     const judged = await of(part, changes);
     expect(judged).toMatchObject({ level: 'well', nextStep: null });
@@ -191,9 +199,9 @@ describe('coverage of which nothing was compared', () => {
 
 describe('a part that is not in use', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
-    ['subscriptions', { subscriptions: [] }, 'none is registered here'],
-    ['certificate', { behindProxy: true, certificate: null }, 'the proxy in front has it'],
-    ['coverage', { coverage: [] }, 'no subscription is registered, so no event is expected'],
+    ['subscriptions', { subscriptions: [] }, 'none registered here'],
+    ['certificate', { behindProxy: true, certificate: null }, 'provided by the proxy'],
+    ['coverage', { coverage: [] }, 'no subscription registered, so nothing is expected'],
     ['readers', { readers: [] }, 'none'],
     [
       'readers',
@@ -203,19 +211,19 @@ describe('a part that is not in use', () => {
       },
       'none',
     ],
-    ['sinks', { sinks: [] }, 'none set up'],
+    ['sinks', { sinks: [] }, 'none configured'],
     ['summaries', { summaries: changed(well.summaries, { mode: 'off', waiting: 0 }) }, 'off'],
-    ['disk', { disk: null }, 'its system does not say how much is free'],
-    ['backup', { backups: { made: null, failed: null, everyHours: null } }, 'none was ever made'],
+    ['disk', { disk: null }, 'free space unknown on this system'],
+    ['backup', { backups: { made: null, failed: null, everyHours: null } }, 'none made yet'],
     [
       'backup',
       {
         receiver: { startedAtUs: nowUs - minuteUs, pid: null, refusing: null, queue: null },
         backups: { made: null, failed: null, everyHours: 24 },
       },
-      'none yet, one every 24 h',
+      'none yet, every 24 h',
     ],
-    ['alerts', nobody, 'none is active, but no watchdog runs'],
+    ['alerts', nobody, 'no active alerts, but the watchdog is not running'],
   ])('%s says so, and is no fault (%#)', async (part, changes, text) => {
     expect(await of(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
   });
@@ -227,11 +235,11 @@ describe('a part that is not well', () => {
     error: 'There is no room.',
   });
   it.each<[StatusPart, 'warning' | 'critical', Partial<Facts>, RegExp, RegExp]>([
-    ['receiver', 'critical', nobody, /^No receiver runs/, /earshot start/],
+    ['receiver', 'critical', nobody, /^The receiver is not running/, /earshot start/],
     [
       ...(['receiver', 'critical'] as const),
       { receiver: { startedAtUs: null, pid: null, refusing: 'The disk is full.', queue: null } },
-      ...([/taken: The disk is full\.$/, /earshot doctor/] as const),
+      ...([/refused: The disk is full\.$/, /earshot doctor/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),
@@ -241,7 +249,7 @@ describe('a part that is not well', () => {
     [
       ...(['subscriptions', 'warning'] as const),
       { ...nobody, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
-      ...([/alps should run and does not/, /earshot register/] as const),
+      ...([/should be running, but are not: alps\./, /earshot register/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),
@@ -261,7 +269,7 @@ describe('a part that is not well', () => {
     [
       ...(['certificate', 'critical'] as const),
       certificate({ notAfterUs: null, lifetimeUs: null, lastFailure: 'No route.' }),
-      ...([/no certificate yet.* It failed: No route\./, /certificate show/] as const),
+      ...([/no certificate yet.* Last error: No route\./, /certificate show/] as const),
     ],
     [
       ...(['certificate', 'critical', certificate({ notAfterUs: nowUs - 1 })] as const),
@@ -270,12 +278,12 @@ describe('a part that is not well', () => {
     [
       ...(['coverage', 'warning'] as const),
       { ...nobody, coverage: [changed(covered, { missing: 1 })] },
-      ...([/^1 event of the last 7 days is missing/, /reconcile --since 7d/] as const),
+      ...([/^1 notification of the last 7 days is missing/, /reconcile --since 7d/] as const),
     ],
     [
       ...(['readers', 'warning'] as const),
       { readers: [changed(index, { behind: 9_999, unreadSinceUs: nowUs - 16 * minuteUs })] },
-      ...([/9,999 notifications behind; the first came 16 min ago/, /catches up/] as const),
+      ...([/9,999 notifications, the oldest received 16 min ago/, /catches up/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
@@ -321,7 +329,7 @@ describe('a part that is not well', () => {
     const failures = [{ part: 'disk' as const, reason: 'It hangs.' }];
     expect(await of('disk', { failures, disk: null })).toMatchObject({
       level: 'warning',
-      text: 'It cannot be told how this stands: It hangs.',
+      text: 'The status is unknown: It hangs.',
     });
   });
 });
@@ -339,7 +347,7 @@ describe('an alert that lasts', () => {
           nextStep: `What to do about ${kind}.`,
         }),
       );
-      expect(bad.at(-1)).toMatchObject({ part: 'alerts', text: `1 last: ${kind} of x` });
+      expect(bad.at(-1)).toMatchObject({ part: 'alerts', text: `1 active: ${kind} (x)` });
     },
   );
 
@@ -357,7 +365,7 @@ describe('an alert that lasts', () => {
 
   it('gives way to what is worse now', async () => {
     const judged = await of('receiver', { ...nobody, alerts: [lasting('intake')] });
-    expect(judged?.text).toMatch(/^No receiver runs/);
+    expect(judged?.text).toMatch(/^The receiver is not running/);
   });
 
   it('has the word where the judgement is of the same weight', async () => {

@@ -42,13 +42,13 @@ describe('the sandbox', () => {
     ['--endpoint nonsense', /endpoint/i],
     ['--endpoint http://127.0.0.1:1/notifications', /https/],
     ['--endpoint https://earshot.example.org/notifications', /--allow-remote|allow/i],
-    ['--trust /nonexistent/ca.pem', /--trust names \/nonexistent\/ca\.pem/],
+    ['--trust /nonexistent/ca.pem', /--trust: \/nonexistent\/ca\.pem/],
     ['--control 8090', /host:port/],
-    ['--control 0.0.0.0:0', /control port will not listen on 0\.0\.0\.0/],
+    ['--control 0.0.0.0:0', /control port must not listen on 0\.0\.0\.0/],
     ['--service 8091', /host:port/],
     ['--inference 8092', /host:port/],
-    ['--inference 0.0.0.0:0', /inference service will not listen on 0\.0\.0\.0/],
-    ['--service 0.0.0.0:0', /service will not listen on 0\.0\.0\.0/],
+    ['--inference 0.0.0.0:0', /inference service must not listen on 0\.0\.0\.0/],
+    ['--service 0.0.0.0:0', /service must not listen on 0\.0\.0\.0/],
     ['--rate 20000', /rate/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
     const argv = ['sandbox', ...replaced(control, line.split(' '))];

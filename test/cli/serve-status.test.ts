@@ -80,7 +80,7 @@ describe('a receiver that serves', () => {
     expect(receiver).toMatchObject({ refusing: words });
     expect(parts[0]).toMatchObject({
       level: 'critical',
-      text: `Notifications cannot be taken: ${words}`,
+      text: `Notifications are refused: ${words}`,
     });
   });
 });

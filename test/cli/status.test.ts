@@ -64,8 +64,8 @@ describe('earshot status', () => {
     const { status } = await openContext(await listening(200));
     const { code, out, err } = await status(['--check']);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/^All is well\.\n\n {3}receiver {7}takes notifications, up for 12 h; /);
-    expect(part(out, 'subscriptions')).toContain('1 run: sea-ice (60 min ago)');
+    expect(out).toMatch(/^All is well\.\n\n {3}receiver {7}accepting notifications, up for 12 h; /);
+    expect(part(out, 'subscriptions')).toContain('1 running: sea-ice (60 min ago)');
     const lines = out.split('\n');
     expect(lines.length).toBeLessThanOrEqual(24);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
@@ -80,7 +80,7 @@ describe('earshot status', () => {
     const { code, out, err } = await status();
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(
-      /^Not all is well: No receiver runs: .+ Also not well: disk\.\n\n!! receiver +No receiver runs/,
+      /^Not all is well: The receiver is not running: .+ Also not well: disk\.\n\n!! receiver +The receiver is not running/,
     );
     expect(part(out, 'receiver')).toMatch(/\n {18}Next: Start it with `earshot start`/);
     expect(part(out, 'disk')).toMatch(/^!! disk.*The cause of disk\.\n +Next: What to do about/);
@@ -89,9 +89,7 @@ describe('earshot status', () => {
   it('says that a receiver refuses', async () => {
     const { status } = await openContext(await listening(503));
     const { out } = await status();
-    expect(part(out, 'receiver')).toMatch(
-      /^!! receiver .*cannot be taken: It cannot store anything\./,
-    );
+    expect(part(out, 'receiver')).toMatch(/^!! receiver .*are refused: It cannot store anything\./);
   });
 
   it('with --check ends with 3, and the reason on standard error', async () => {
@@ -99,7 +97,7 @@ describe('earshot status', () => {
     const { code, out, err } = await status(['--check']);
     expect(code).toBe(3);
     expect(out).toContain('!! receiver');
-    expect(err).toMatch(/^earshot: Not all is well: No receiver runs: .+\n$/);
+    expect(err).toMatch(/^earshot: Not all is well: The receiver is not running: .+\n$/);
   });
 
   it('with --json has the facts and the judgement', async () => {
@@ -133,7 +131,7 @@ describe('earshot status', () => {
     const { code, out, err } = await spawnCommand(['status', '--check'], { env, cwd: workingDir })
       .ended;
     expect(code).toBe(3);
-    expect(out).toMatch(/^Not all is well: No receiver runs/);
+    expect(out).toMatch(/^Not all is well: The receiver is not running/);
     expect(err).not.toContain(password);
   });
 });
@@ -144,7 +142,7 @@ describe('earshot status tells who has made a mistake', () => {
     const env = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' };
     const { code, out, err } = await status([], { env });
     expect(code).toBe(2);
-    expect(part(out, 'subscriptions')).toContain('1 run: sea-ice (60 min ago)');
+    expect(part(out, 'subscriptions')).toContain('1 running: sea-ice (60 min ago)');
     expect(part(out, 'receiver')).toMatch(/^! {2}receiver .*The settings for it have problems/);
     const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
     expect(log.lastPosition).toBe(2);
@@ -191,6 +189,6 @@ describe('earshot status tells who has made a mistake', () => {
     const { code, out } = await status(['--check']);
     expect(code).toBe(3);
     expect(part(out, 'sinks')).toMatch(/^! {2}sinks .*earshot\.config\.ts.*act/);
-    expect(part(out, 'receiver')).toContain('takes notifications');
+    expect(part(out, 'receiver')).toContain('accepting notifications');
   });
 });

@@ -18,7 +18,7 @@ describe('a slip on the command line', () => {
     ['--drop all --each', /cannot be used with/],
     ['--drop all --retry all', /cannot be used with/],
     ['--drop all', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
-    ['--limit 0', /Use a whole number from 1 on/],
+    ['--limit 0', /Use a whole number of 1 or more/],
     ['each', /too many arguments/],
     [
       '--since 24h --filter x',
@@ -41,7 +41,7 @@ describe('a slip on the command line', () => {
     const argv = ['summarize', '--each', '--filter', 'Naem'];
     const { code, out, err } = await runCommand(argv, { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/The filter cannot be used for Products[\s\S]*Naem\n\s*\^/);
+    expect(err).toMatch(/The filter is not valid for Products[\s\S]*Naem\n\s*\^/);
   });
 });
 
@@ -110,7 +110,7 @@ describe('a service that asks for a pause', () => {
     const long = await context.summarize(['--each']);
     expect(long.code).toBe(1);
     expect(long.err).toMatch(
-      /was asked too often \(429\).*Try again in 3 minutes\. If .* next retry 2026-05-02 12:0\d UTC/,
+      /received too many requests \(429\).*Retry in 3 minutes\. If .* next retry 2026-05-02 12:0\d UTC/,
     );
     const later = await context.summarize(['--each'], { nowUs: () => nowUs + 600_000_000 });
     expect(later.code).toBe(0);
@@ -170,10 +170,10 @@ describe('the budget', () => {
       /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
     );
     const shown = await context.earshot(['query', 'summaries', '--state', 'waiting'], { env });
-    expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
+    expect(shown.out.match(/ {2}#\d+ queued\n/g)?.length).toBeGreaterThan(0);
     expect(shown.out).toContain('waiting, next retry 2026-05-02 13:00 UTC\n');
     expect(shown.err).toMatch(
-      /^What waits for its turn .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next try: 2026-05-02 13:00 UTC\.\n$/,
+      /^Queued summaries wait for the budget: .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next attempt: 2026-05-02 13:00 UTC\.\n$/,
     );
     expect(context.sent).toHaveLength(2);
     const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;
@@ -199,7 +199,7 @@ describe('a text that fails', () => {
     const first = await context.summarize(['--each', '--limit', '2'], { nowUs });
     expect(first).toMatchObject({ code: 0, out: '' });
     expect(first.err).toMatch(
-      /^The inference .*without a text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
+      /^The inference .*returned no text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
     );
     minutes = 10;
     await context.summarize([], { nowUs });
@@ -207,7 +207,7 @@ describe('a text that fails', () => {
     const last = await context.summarize([], { nowUs });
     expect(last.code).toBe(1);
     expect(last.err).toBe('earshot: 2 failed.\n');
-    expect(last.out).toMatch(/ {2}failed\n {2}This .*\n {2}.*without a text/);
+    expect(last.out).toMatch(/ {2}failed\n {2}This .*\n {2}.*returned no text/);
 
     context.sandbox.inference.change({ faults: { emptyContent: 0 } });
     const [newest] = await context.summaries('--state', 'failed');

@@ -61,7 +61,7 @@ describe('setup --sandbox', () => {
     writeFileSync(join(home, '.env'), real);
     const trial = run(['setup', '--sandbox'], home);
     await trial.says('first notification stored: created S2');
-    expect(trial.output()).toMatch(/It matches [1-9][\d,]* products that the catalogue published/);
+    expect(trial.output()).toMatch(/Matches [1-9][\d,]* products published/);
     const folder = join(home, 'sandbox-trial');
     expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(home, '.env'), 'utf8')).toBe(real);
@@ -114,7 +114,7 @@ describe('setup --sandbox', () => {
     expect(set.err).toContain(`process ${trial.child.pid}, https://localhost:`);
     const status = await inFolder(['status'], folder);
     expect(status.out).toMatch(
-      new RegExp(`takes notifications, up for .* \\(process ${trial.child.pid}\\);`),
+      new RegExp(`accepting notifications, up for .* \\(process ${trial.child.pid}\\);`),
     );
     const elsewhere = await spawnCommand(['status'], {
       env: { EARSHOT_LISTEN: '127.0.0.1:9' },
@@ -128,7 +128,7 @@ describe('setup --sandbox', () => {
     expect(readFileSync(join(folder, 'certificate.pem'), 'utf8')).toBe(certificate);
     trial.child.kill('SIGINT');
     await trial.exit;
-    expect((await inFolder(['status'], folder)).out).toContain('No receiver runs');
+    expect((await inFolder(['status'], folder)).out).toContain('The receiver is not running');
 
     writeFileSync(join(folder, '.env'), `${env}EARSHOT_DISK_RESERVE=1MiB\n`);
     const sinks = `{ print: { command: ['sh', '-c', 'echo printed by a sink; cat >/dev/null'] } }`;

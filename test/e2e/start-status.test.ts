@@ -61,6 +61,6 @@ it('tells the same to the private listener and to the command, and then that it 
 
   await context.stop(running);
   const { out } = await context.command('status');
-  expect(out).toMatch(/^Not all is well: No receiver runs: /);
+  expect(out).toMatch(/^Not all is well: The receiver is not running: /);
   expect(out).toContain('Nothing is delivered to the sink odd.');
 }, 60_000);

@@ -145,7 +145,7 @@ describe('the control port refuses', () => {
       expect([status, json.detail]).toEqual([400, example]);
     }
     const { status, json } = await control('POST', '/publish', ' '.repeat(70_000));
-    expect([status, json.title]).toEqual([413, 'The body is too large']);
+    expect([status, json.title]).toEqual([413, 'Body too large']);
   });
 
   it('an unknown path, and a method that a path does not take, naming those it does', async () => {
@@ -158,8 +158,8 @@ describe('the control port refuses', () => {
   });
 
   it.each([
-    ['created', 'records has run out'],
-    ['deleted', 'publish created ones first'],
+    ['created', 'All records of the file are published'],
+    ['deleted', 'publish created products first'],
   ])('to publish when there is no product left to be %s', async (event, advice) => {
     const recordsFile = recordsFileOf([{ Id: 'a', Name: 'A' }]);
     const { control, publish } = await startTestSandbox({ recordsFile });

@@ -75,7 +75,7 @@ describe('retrying', () => {
     const { deliver, record, requests, settled } = await startDispatcher(() => status);
     const entry = await deliver();
     expect(requests).toHaveLength(4);
-    const reason = `4 attempts failed; the last one: the endpoint answered ${status}`;
+    const reason = `4 attempts failed; last failure: the endpoint answered ${status}`;
     expect(entry).toMatchObject({ outcome: 'lost', reason, timesReceivedOk: 0 });
     expect(entry.attempts.map((attempt) => attempt.status)).toEqual(Array(4).fill(status));
     expect(settled).toEqual([entry]);
@@ -241,9 +241,9 @@ function holdFifth() {
 describe('a notification that is held back', () => {
   it('continues when as many later ones have gone out, not counting earlier ones', async () => {
     const { reordering, isReleased } = holdFifth();
-    for (const sequence of [1, 2, 3, 4, 6]) reordering.wentOut(sequence);
+    for (const sequence of [1, 2, 3, 4, 6]) reordering.sent(sequence);
     expect(await isReleased()).toBe(false);
-    reordering.wentOut(8);
+    reordering.sent(8);
     expect(await isReleased()).toBe(true);
   });
 

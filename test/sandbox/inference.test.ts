@@ -20,7 +20,7 @@ import {
   textOf,
 } from './set-up.ts';
 
-const neutral = 'There is nothing to tell about this request.';
+const neutral = 'There is nothing to report about this request.';
 const product = {
   subject: 'product',
   satellite: 'Sentinel-2B',

@@ -286,9 +286,9 @@ describe('a file of product records', () => {
   });
 
   it.each([
-    ['is not JSON', '{"Id":"a",', /records\.jsonl, line 3 is not valid JSON: .*one line.*remove/],
-    ['is no object', '[]', /records\.jsonl, line 3 is not a product record \(.*\): correct/],
-    ['lacks the id', '{"Name":"b"}', /records\.jsonl, line 3 .*\(Id: .*at least Id and Name/],
+    ['is not JSON', '{"Id":"a",', /records\.jsonl, line 3 is not valid JSON\. .*one line.*remove/],
+    ['is no object', '[]', /records\.jsonl, line 3 is not a product record \(.*\)\. Correct/],
+    ['lacks the id', '{"Name":"b"}', /records\.jsonl, line 3 .*\(Id: .*Id and Name are required/],
     ['has a number for a name', '{"Id":"a","Name":5}', /line 3 .*\(Name: .*string/],
     ['has no list of attributes', '{"Id":"a","Name":"b","Attributes":1}', /line 3 .*Attributes/],
   ])('is refused with file, line and remedy when a line %s', (_, line, message) => {
@@ -297,7 +297,9 @@ describe('a file of product records', () => {
   });
 
   it('is refused when it holds no record or is not there', () => {
-    expect(() => readProductRecords(write('\n\n'))).toThrow(/records\.jsonl has no product.*: put/);
-    expect(() => readProductRecords('/no/such')).toThrow(/Cannot read .*such \(.*check/);
+    expect(() => readProductRecords(write('\n\n'))).toThrow(
+      /records\.jsonl contains no product.*Put/,
+    );
+    expect(() => readProductRecords('/no/such')).toThrow(/Cannot read .*such: .*Check/);
   });
 });

@@ -294,8 +294,8 @@ describe('the truth about an event', () => {
     );
     expect(matching.size).toBeGreaterThan(2);
     const delivered = { outcome: 'delivered', received: true, reason: null };
-    const lost = { outcome: 'lost', received: false, reason: expect.stringContaining('played') };
-    const unseen = { outcome: 'lost', received: true, reason: expect.stringContaining('played') };
+    const lost = { outcome: 'lost', received: false, reason: expect.stringContaining('injected') };
+    const unseen = { outcome: 'lost', received: true, reason: expect.stringContaining('injected') };
     const paused = { outcome: 'paused', received: false, reason: null };
     for (const { sequence, subscriptions } of events) {
       const [own, others] =

@@ -97,7 +97,7 @@ describe('the sandbox', () => {
       onAttempt: (failure) => failures.push(failure),
     });
     await sandbox.finished;
-    const text = 'the connection failed (played by the sandbox)';
+    const text = 'connection failed (injected by the sandbox)';
     expect(failures).toEqual(Array(4).fill({ text, status: null, code: null, isInjected: true }));
   });
 
@@ -200,7 +200,7 @@ describe('starting the sandbox', () => {
     ['an unknown fault', { faults: { duplicat: 1 } }, /faults.*duplicat/],
     ['too few retry delays', { retryDelaysMs: [1, 2] }, /retryDelaysMs/],
     ['a control address without a port', { controlListen: '127.0.0.1' }, /host:port/],
-    ['a control port for everyone', { controlListen: '0.0.0.0:0' }, /will not listen/],
+    ['a control port for everyone', { controlListen: '0.0.0.0:0' }, /must not listen/],
     ['no clock', { now: 'now' }, /now: expected a function/],
   ])('refuses %s', async (_, changes, message) => {
     // The cast lets a test make the mistakes that the types forbid.
@@ -230,7 +230,7 @@ describe('the services', () => {
   it('will not listen for other machines unless that is allowed', async () => {
     const starting = startSandbox({ serviceListen: '0.0.0.0:0', now: Date.now });
     await expect(starting).rejects.toThrow(SandboxConfigurationError);
-    await expect(starting).rejects.toThrow(/service will not listen on 0\.0\.0\.0/);
+    await expect(starting).rejects.toThrow(/service must not listen on 0\.0\.0\.0/);
     const options = { serviceListen: '0.0.0.0:0', allowRemoteControl: true, now: Date.now };
     const sandbox = await startSandbox(options);
     onTestFinished(sandbox.close);

@@ -421,7 +421,7 @@ describe('an endpoint given at the start', () => {
     { username: 'a', password: 'b' },
     { subscriptionId: '7ca682c3-7b21-4e9b-952e-874798101340' },
   ])('is refused when incomplete: %j', async (options) => {
-    await expect(startTestSandbox(options)).rejects.toThrow(/endpoint: goes with username and/);
+    await expect(startTestSandbox(options)).rejects.toThrow(/endpoint: requires username and/);
   });
 
   it('is not there when none is given', async () => {

@@ -63,8 +63,8 @@ describe('what is kept free', () => {
   it('more than the disk has lets nothing in, and says what to do', async () => {
     const { store } = await openSqliteStore({ diskReserveBytes: 2 ** 60 });
     await expect(store.accept(large(1))).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(store.accept(large(1))).rejects.toThrow(/GiB are free, and the last .* are kept/);
-    await expect(store.accept(large(1))).rejects.toThrow('Free some space: intake goes on');
+    await expect(store.accept(large(1))).rejects.toThrow(/GiB free, below the reserve of /);
+    await expect(store.accept(large(1))).rejects.toThrow('Free some space: intake resumes');
     await expect(store.checkWritable()).rejects.toThrow('EARSHOT_DISK_RESERVE');
     expect(await store.lastPosition()).toBe(0);
   });
@@ -145,7 +145,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     expect(room?.freeBytes).toBeLessThan(room?.reserveBytes ?? 0);
     expect(room?.freeBytes).toBeGreaterThan(2 * mebibyte);
     const indexing = catchUpIndex({ dataDir });
-    await expect(indexing).rejects.toThrow(/^Indexing leaves the last .* of the disk to intake/);
+    await expect(indexing).rejects.toThrow(/^Indexing must leave .* of disk space free for intake/);
     // Its way into the file was free: nothing of the write-ahead log is left, nor was anything of it lost.
     await store.close();
     expect(existsSync(walOf(dataDir))).toBe(false);
@@ -166,7 +166,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     });
     onTestFinished(() => clearInterval(watching));
     const rebuilding = rebuildIndex(place);
-    await expect(rebuilding).rejects.toThrow(/^Indexing leaves the last/);
+    await expect(rebuilding).rejects.toThrow(/^Indexing must leave/);
     expect(leastBytes).toBeGreaterThanOrEqual(mebibyte);
     disk.free();
     expect(await rebuildIndex(place)).toMatchObject({ indexedPosition: 3_000 });

@@ -103,12 +103,12 @@ describe('a file that cannot be opened, even for reading', () => {
       return reader.counts().finally(() => reader.close());
     };
     disk.fill();
-    const full = `${file} cannot be opened, as the disk reports an error. It may be full`;
+    const full = `${file} cannot be opened: the disk reports an error. It may be full`;
     await expect(read()).rejects.toMatchObject({ text: expect.stringContaining(full) });
     disk.free();
     rmSync(`${file}-shm`);
     execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
-    const readOnly = / cannot be opened\. .* must not be full, or mounted read-only\./;
+    const readOnly = / cannot be opened\. .* not full or mounted read-only\./;
     await expect(read()).rejects.toMatchObject({ text: expect.stringMatching(readOnly) });
     await expect(read()).rejects.toThrow(file);
     execFileSync('mount', ['-o', 'remount,rw', disk.folder]);
@@ -134,7 +134,7 @@ describe('a file that another program holds locked', () => {
     other.exec('BEGIN IMMEDIATE');
     const refused = store.accept(delivery(notification(1)));
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(refused).rejects.toThrow('holds the database locked');
+    await expect(refused).rejects.toThrow('locked by another program');
     other.exec('ROLLBACK');
     expect(await store.accept(delivery(notification(1)))).toMatchObject({ outcome: 'stored' });
     expect(await store.counts()).toMatchObject({ notifications: 1, duplicates: 0 });
@@ -146,7 +146,7 @@ describe('a file that another program holds locked', () => {
     other.exec('BEGIN IMMEDIATE');
     const results = Array.from({ length: 100 }, (_, i) => store.accept(large(i)));
     const settled = Promise.allSettled(results);
-    await expect(results[99]).rejects.toThrow('than the queue can hold');
+    await expect(results[99]).rejects.toThrow('The intake queue is full');
     other.exec('ROLLBACK');
     const stored = (await settled).filter(({ status }) => status === 'fulfilled');
     expect(stored.length).toBeGreaterThan(5);
@@ -199,7 +199,9 @@ describe('a file that is damaged or not ours', () => {
     await store.close();
     openBeside(dataDir).pragma('user_version = 99');
     await expect(openingOf(dataDir)).rejects.toMatchObject({ code: 'configuration' });
-    await expect(openingOf(dataDir)).rejects.toThrow('written by a newer earshot (schema 99');
+    await expect(openingOf(dataDir)).rejects.toThrow(
+      'written by a newer version of earshot (schema 99',
+    );
   });
 
   it('refuses a data directory that cannot be made', async () => {

@@ -38,7 +38,7 @@ describe('a file of version 1', () => {
     const refused = openReader(write()).administration.gaps();
     await expect(refused).rejects.toMatchObject({
       code: 'configuration',
-      text: expect.stringContaining('older earshot. Run `earshot start` once'),
+      text: expect.stringContaining('older version of earshot. Run `earshot start` once'),
     });
   });
 });

@@ -24,14 +24,17 @@ describe('the data directory', () => {
   it('passes when it can be written', async () => {
     const dataDir = temporaryDirectory();
     expect(await checksOf(dataDir).directory()).toEqual([
-      { check: 'data directory', state: 'pass', message: `${dataDir} can be written.` },
+      { check: 'data directory', state: 'pass', message: `${dataDir} is writable.` },
     ]);
   });
 
   it('passes when it can be made, and is not made by looking', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
     const [finding] = await checksOf(dataDir).directory();
-    expect(finding).toMatchObject({ state: 'pass', message: expect.stringContaining('not there') });
+    expect(finding).toMatchObject({
+      state: 'pass',
+      message: expect.stringContaining('does not exist yet'),
+    });
     expect(existsSync(join(dataDir, '..'))).toBe(false);
   });
 
@@ -44,10 +47,10 @@ describe('the data directory', () => {
   });
 
   it.each([
-    ['', /cannot be written \(EACCES\)/],
-    ['new', /cannot be made/],
+    ['', /is not writable \(EACCES\)/],
+    ['new', /cannot be created/],
     // Root sees what is in a directory that it may not enter.
-    ['locked/in/it', /cannot be (entered|made)/],
+    ['locked/in/it', /no access to|cannot be created/],
   ])('fails without the rights to it: "%s"', (below, words) => {
     const parent = temporaryDirectory();
     mkdirSync(join(parent, 'locked'), { mode: 0o600 });
@@ -79,7 +82,7 @@ describe('files that only the owner may read', () => {
       {
         check: 'owner-only files',
         state: 'fail',
-        message: `Others may read ${path}.`,
+        message: `Other users may read ${path}.`,
         advice: `Run: chmod 600 ${path}`,
       },
     ]);
@@ -103,11 +106,11 @@ describe('free space', () => {
     [900 * mebibyte, 'pass', '900 MiB free'],
     [899 * mebibyte, 'warn', '899 MiB free'],
     [600 * mebibyte, 'warn', '600 MiB free'],
-    [599 * mebibyte, 'fail', 'of which 300 MiB are kept'],
+    [599 * mebibyte, 'fail', '(disk reserve: 300 MiB)'],
   ])('of %i bytes: %s', async (freeBytes, state, words) => {
     const dataDir = temporaryDirectory();
     const found = { freeBytes, totalBytes: 5_120 * mebibyte, reserveBytes: 300 * mebibyte };
-    const [finding] = await checksOf(dataDir, { room: () => found }).freeSpace();
+    const [finding] = await checksOf(dataDir, { space: () => found }).freeSpace();
     expect(finding).toMatchObject({ state, message: expect.stringContaining(words) });
     expect(finding?.advice === undefined).toBe(state === 'pass');
   });
@@ -115,13 +118,13 @@ describe('free space', () => {
   it('is asked of the file system, also for a directory that is not there yet', async () => {
     const [finding] = await checksOf(join(temporaryDirectory(), 'new')).freeSpace();
     expect(finding?.message).toMatch(
-      /^\d[\d.]* [GM]iB free for .*new, of which \d+ [GM]iB are kept\.$/,
+      /^\d[\d.]* [GM]iB free for .*new \(disk reserve: \d+ [GM]iB\)\.$/,
     );
   });
 
   it('is skipped when the file system does not tell', async () => {
-    const room = () => null;
-    const [finding] = await checksOf(temporaryDirectory(), { room }).freeSpace();
+    const space = () => null;
+    const [finding] = await checksOf(temporaryDirectory(), { space }).freeSpace();
     expect(finding?.state).toBe('skipped');
   });
 });

@@ -34,9 +34,9 @@ describe('a service that lists its models', () => {
       {
         check: 'inference key',
         state: 'pass',
-        message: 'The service takes it, and lists 2 models.',
+        message: 'The service accepts the key and lists 2 models.',
       },
-      { check: 'inference model', state: 'pass', message: `${model} is among those listed.` },
+      { check: 'inference model', state: 'pass', message: `The service lists ${model}.` },
     ]);
     expect(asked).toEqual([]);
   });
@@ -47,12 +47,12 @@ describe('a service that lists its models', () => {
       {
         check: 'inference key',
         state: 'pass',
-        message: 'The service takes it, and lists one model.',
+        message: 'The service accepts the key and lists one model.',
       },
       {
         check: 'inference model',
         state: 'fail',
-        message: `${model} is not among the models that the service lists for this key.`,
+        message: `The service does not list ${model} for this key.`,
         advice: 'Set EARSHOT_INFERENCE_MODEL to one of these: a/b.',
       },
     ]);
@@ -79,11 +79,17 @@ describe('a service that lists none', () => {
     ['the model is not there', refused(404, 'no such model'), 'skipped', 'fail', 'not available'],
     ['nothing is there', unlisted, 'skipped', 'fail', 'EARSHOT_INFERENCE_URL'],
     ['the request is refused', refused(400, 'odd'), 'pass', 'warn', 'odd'],
-    ['the text is empty', { body: completionOf('') }, 'pass', 'warn', 'without a text'],
-    ['the text is cut', { body: completionOf('r', {}, 'length') }, 'pass', 'warn', 'cut the text'],
-    ['it is asked too often', refused(429), 'warn', 'skipped', 'asked too often'],
-    ['it is out of order', refused(500), 'fail', 'skipped', 'cannot answer at the moment'],
-    ['it is a web page', { body: '<html></html>' }, 'fail', 'skipped', 'something else than JSON'],
+    ['the text is empty', { body: completionOf('') }, 'pass', 'warn', 'returned no text'],
+    [
+      'the text is cut',
+      { body: completionOf('r', {}, 'length') },
+      'pass',
+      'warn',
+      'truncated the text',
+    ],
+    ['it is asked too often', refused(429), 'warn', 'skipped', 'too many requests'],
+    ['it is out of order', refused(500), 'fail', 'skipped', 'temporarily unavailable'],
+    ['it is a web page', { body: '<html></html>' }, 'fail', 'skipped', 'not JSON'],
   ])('is judged by its answer when %s', async (_name, chat, keyState, modelState, words) => {
     const { findings, states } = await findingsWith(unlisted, chat);
     expect(states).toEqual({ 'inference key': keyState, 'inference model': modelState });
@@ -100,7 +106,7 @@ describe('a service that refuses to list', () => {
       'fail',
       'x.example',
     ],
-    ['too many requests', refused(429), 'warn', 'asked too often'],
+    ['too many requests', refused(429), 'warn', 'too many requests'],
     ['a broken connection', 'cut', 'fail', 'the connection broke'],
   ])('is not asked for a word after %s', async (_name, models, state, words) => {
     const { findings, states, asked } = await findingsWith(models);

@@ -38,7 +38,7 @@ export function startMaintenance(options: {
       every: { ...usual, ...timing },
       run,
       failed: 'maintenance failed; retrying later',
-      // The lock may be held for minutes, as by a rotation.
+      // A rotation may hold the lock for minutes.
       busy: 'maintenance postponed: another command is changing the account',
       stopGraceMs,
     },

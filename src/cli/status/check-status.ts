@@ -21,39 +21,39 @@ import { counted, whole } from '../output.ts';
 
 type Evaluation = Omit<PartStatus, 'part'>;
 
-/** Pure: the same facts give the same result. */
+/** Pure function: the same facts give the same result. */
 type Evaluate = (facts: StatusFacts) => Evaluation;
 
 const evaluateReceiver: Evaluate = ({ receiver, log, atUs }) => {
   if (receiver === null) {
     return critical(
-      'No receiver runs: nothing is taken, and nobody watches.',
-      'Start it with `earshot start`, or check EARSHOT_LISTEN if one runs.',
+      'The receiver is not running: no notifications are accepted and no alerts are raised.',
+      'Start it with `earshot start`. If it is running, check EARSHOT_LISTEN.',
     );
   }
   const { refusing, startedAtUs, pid } = receiver;
   if (refusing !== null) {
-    return critical(`Notifications cannot be taken: ${refusing}`, 'Run `earshot doctor`.');
+    return critical(`Notifications are refused: ${refusing}`, 'Run `earshot doctor`.');
   }
   const up = startedAtUs === null ? '' : `, up for ${lengthText(atUs - startedAtUs)}`;
   const lastUs = log?.lastReceivedAtUs ?? null;
   const process = pid === null ? '' : ` (process ${pid})`;
-  const last = lastUs === null ? 'nothing has come yet' : `the last came ${agoText(atUs - lastUs)}`;
-  return well(`takes notifications${up}${process}; ${last}`);
+  const last = lastUs === null ? 'none received yet' : `last received ${agoText(atUs - lastUs)}`;
+  return well(`accepting notifications${up}${process}; ${last}`);
 };
 
 const evaluateLog: Evaluate = ({ log }) => {
-  if (log === null) return unused('not known');
+  if (log === null) return unused('unknown');
   const { firstReceivedAtUs, usedBytes, indexBytes, pruned, quarantined } = log;
-  const held =
+  const quarantine =
     quarantined === 0
-      ? 'nothing in quarantine'
+      ? 'quarantine empty'
       : `${counted(quarantined, 'body', 'bodies')} in quarantine (\`earshot quarantine list\`)`;
   const index = indexBytes === 0 ? '' : `, index ${sizeText(indexBytes)}`;
-  const size = `${sizeText(usedBytes)}${index}; ${held}`;
+  const size = `${sizeText(usedBytes)}${index}; ${quarantine}`;
   if (firstReceivedAtUs === null) return well(`empty, ${size}`);
-  const kept = pruned === null ? 'since' : 'pruned to';
-  return well(`${kept} ${shortDateUs(firstReceivedAtUs)} UTC, ${size}`);
+  const start = pruned === null ? 'since' : 'pruned, since';
+  return well(`${start} ${shortDateUs(firstReceivedAtUs)} UTC, ${size}`);
 };
 
 const evaluateSubscriptions: Evaluate = (facts) => {
@@ -61,22 +61,22 @@ const evaluateSubscriptions: Evaluate = (facts) => {
   if (subscriptions.length === 0) {
     return log?.lastReceivedAtUs === null
       ? warning(
-          'No subscription is registered, so nothing will come.',
-          'Write one into earshot.config.ts and run `earshot register`.',
+          'No subscription is registered, so no notifications will arrive.',
+          'Add a subscription to earshot.config.ts and run `earshot register`.',
         )
-      : unused('none is registered here');
+      : unused('none registered here');
   }
   return notRunning(facts) ?? ending(facts) ?? well(summed(facts));
 };
 
 const evaluateCertificate: Evaluate = ({ behindProxy, certificate, alerts, atUs }) => {
-  if (behindProxy) return unused('the proxy in front has it');
+  if (behindProxy) return unused('provided by the proxy');
   if (certificate?.notAfterUs == null) {
     const failure =
-      certificate?.lastFailure == null ? '' : ` It failed: ${certificate.lastFailure}`;
+      certificate?.lastFailure == null ? '' : ` Last error: ${certificate.lastFailure}`;
     return critical(
       `There is no certificate yet, so the catalogue cannot reach this endpoint.${failure}`,
-      'A receiver that runs goes on trying; `earshot certificate show` tells why it failed last.',
+      'A running receiver retries automatically. `earshot certificate show` prints the last error.',
     );
   }
   const { findings } = checkCertificate(certificate, { active: alerts, nowUs: atUs });
@@ -88,8 +88,8 @@ const evaluateCertificate: Evaluate = ({ behindProxy, certificate, alerts, atUs 
 const evaluateCoverage: Evaluate = (facts) => {
   const { coverage, atUs } = facts;
   const sum = sumCoverage(coverage);
-  if (sum === null) return unused('no subscription is registered, so no event is expected');
-  const comparisonOff = isWatched(facts) ? facts.comparisonOff : 'No receiver runs.';
+  if (sum === null) return unused('no subscription registered, so nothing is expected');
+  const comparisonOff = isWatched(facts) ? facts.comparisonOff : 'The receiver is not running.';
   if (sum.state === 'not-compared') {
     const when = { comparisonOff, nowUs: atUs };
     const part = unused(notComparedText(sum, when));
@@ -98,10 +98,10 @@ const evaluateCoverage: Evaluate = (facts) => {
       : part;
   }
   const { expected, missing, recovered, late, comparedHours, unknownHours } = sum;
-  // The watchdog waits for an hour: a person may only be checking, and fetch then.
+  // While a receiver runs, the watchdog reports them, an hour later: a person may fetch them until then.
   if (missing > 0 && !isWatched(facts)) {
     return warning(
-      `${counted(missing, 'event')} of the last 7 days ${missing === 1 ? 'is' : 'are'} missing.`,
+      `${counted(missing, 'notification')} of the last 7 days ${missing === 1 ? 'is' : 'are'} missing.`,
       'Run `earshot reconcile --since 7d` to recover them.',
     );
   }
@@ -112,32 +112,32 @@ const evaluateCoverage: Evaluate = (facts) => {
   ];
   const due = comparedHours + unknownHours;
   const hours = `${whole(comparedHours)} of ${whole(due)} h compared`;
-  const found = `${counted(expected, 'event')}: ${counts.join(', ')}`;
-  return well([`7 days, ${hours}; ${found}`, ...openText(facts)].join('; '));
+  const found = `${whole(expected)} expected: ${counts.join(', ')}`;
+  return well([`7 days, ${hours}; ${found}`, ...uncomparedText(facts)].join('; '));
 };
 
 const evaluateReaders: Evaluate = (facts) => {
   const readers = facts.readers.filter((one) => isShown(one, facts));
   if (readers.length === 0) return unused('none');
   const stuck = readers.find((one) => isStuck(one, facts));
-  if (stuck !== undefined && isWatched(facts)) return behind(stuck, facts.atUs);
-  const late = readers.filter((one) => one.behind > 0);
+  if (stuck !== undefined && isWatched(facts)) return lagWarning(stuck, facts.atUs);
+  const lagging = readers.filter((one) => one.behind > 0);
   const current = readers.filter((one) => one.behind === 0);
   const names = (some: readonly ReaderStatus[]) => listed(some.map(({ name }) => name));
   return well(
     [
       ...(current.length === 0 ? [] : [`${names(current)} up to date`]),
-      ...late.map((one) => `${one.name} ${whole(one.behind)} behind`).slice(0, 3),
+      ...lagging.map((one) => `lag of ${one.name}: ${whole(one.behind)}`).slice(0, 3),
     ].join('; '),
   );
 };
 
 const evaluateSinks: Evaluate = (facts) => {
   const { sinks, rejectedConfig = null } = facts;
-  if (sinks.length === 0 && rejectedConfig === null) return unused('none set up');
+  if (sinks.length === 0 && rejectedConfig === null) return unused('none configured');
   const found = worstOf([
     ...sinks.flatMap((sink) => findingsOf(sink, facts)),
-    // The status has no other place for the reason.
+    // The status shows the reason only here.
     ...checkRejected(rejectedConfig).findings.map((finding) => ({
       ...finding,
       cause: `${finding.cause.replace(/\.$/, '')}: ${rejectedConfig}`,
@@ -145,7 +145,7 @@ const evaluateSinks: Evaluate = (facts) => {
   ]);
   const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);
   const names = listed(sinks.map(({ name }) => name));
-  return found ?? well(`${names}: ${waiting === 0 ? 'nothing waits' : `${whole(waiting)} wait`}`);
+  return found ?? well(`${names}: ${waiting === 0 ? 'queue empty' : `${whole(waiting)} queued`}`);
 };
 
 const evaluateSummaries: Evaluate = ({ summaries, atUs, rejectedConfig = null }) => {
@@ -159,33 +159,33 @@ const evaluateSummaries: Evaluate = ({ summaries, atUs, rejectedConfig = null })
   const since =
     nextDueAtUs === null || nextDueAtUs >= atUs
       ? ''
-      : `, the first for ${lengthText(atUs - nextDueAtUs)}`;
+      : `, due for ${lengthText(atUs - nextDueAtUs)}`;
   const counts = [
-    waiting === 0 ? 'none waits' : `${whole(waiting)} wait${since}`,
+    waiting === 0 ? 'none waiting' : `${whole(waiting)} waiting${since}`,
     ...(failed === 0 ? [] : [`${whole(failed)} failed`]),
   ];
-  const asked = `${counted(requests, 'request')} and ${counted(tokens, 'token')} in 24 h`;
-  return well(`${counts.join(', ')}; ${asked}`);
+  const usage = `${counted(requests, 'request')} and ${counted(tokens, 'token')} in 24 h`;
+  return well(`${counts.join(', ')}; ${usage}`);
 };
 
 const evaluateDisk: Evaluate = ({ disk, alerts, atUs }) => {
-  if (disk === null) return unused('its system does not say how much is free');
+  if (disk === null) return unused('free space unknown on this system');
   const { findings } = checkDisk(disk, { active: alerts, nowUs: atUs });
   const { freeBytes, totalBytes } = disk;
   return worstOf(findings) ?? well(`${sizeText(freeBytes)} of ${sizeText(totalBytes)} free`);
 };
 
 const evaluateBackup: Evaluate = ({ backups, receiver, alerts, atUs }) => {
-  if (backups === null) return unused('not known');
+  if (backups === null) return unused('unknown');
   const { made, failed, everyHours } = backups;
   const startedAtUs = receiver?.startedAtUs ?? null;
   const uptimes = startedAtUs === null ? [] : [{ fromUs: startedAtUs, toUs: atUs }];
   const { findings } = checkBackup(backups, { active: alerts, nowUs: atUs, uptimes });
-  const every = everyHours === null ? '' : `, one every ${everyHours} h`;
+  const every = everyHours === null ? '' : `, every ${everyHours} h`;
   const hasFailed = failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0);
-  const failure = hasFailed ? '; the last try failed' : '';
+  const failure = hasFailed ? '; the last attempt failed' : '';
   if (made === null) {
-    const none = unused(everyHours === null ? 'none was ever made' : `none yet${every}${failure}`);
+    const none = unused(everyHours === null ? 'none made yet' : `none yet${every}${failure}`);
     return worstOf(findings) ?? none;
   }
   const size = made.bytes === null ? '' : `, ${sizeText(made.bytes)}`;
@@ -197,17 +197,15 @@ const evaluateAlerts: Evaluate = (facts) => {
   const { alerts } = facts;
   if (alerts.length === 0) {
     return isWatched(facts)
-      ? well('none is active')
-      : unused('none is active, but no watchdog runs');
+      ? well('no active alerts')
+      : unused('no active alerts, but the watchdog is not running');
   }
-  const names = alerts.map(({ kind, subject }) =>
-    subject === '' ? kind : `${kind} of ${subject}`,
-  );
+  const names = alerts.map(({ kind, subject }) => (subject === '' ? kind : `${kind} (${subject})`));
   const level = alerts.some(({ severity }) => severity === 'critical') ? 'critical' : 'warning';
   return {
     level,
-    text: `${alerts.length} last: ${listed(names)}`,
-    nextStep: 'Run `earshot alerts` for what they rest on.',
+    text: `${alerts.length} active: ${listed(names)}`,
+    nextStep: 'Run `earshot alerts` for details.',
   };
 };
 
@@ -225,7 +223,7 @@ const evaluations: Record<StatusPart, Evaluate> = {
   alerts: evaluateAlerts,
 };
 
-/** The part that shows each kind of alert. */
+/** Part of the status in which each kind of alert is shown. */
 const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   silence: 'subscriptions',
   'lost-pushes': 'coverage',
@@ -242,13 +240,13 @@ const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   backup: 'backup',
 };
 
-/** One for each part, in their order. A part with an active alert is not well. */
+/** Returns the status of each part, in their order. A part with an active alert is not well. */
 export function evaluateStatus(facts: StatusFacts): PartStatus[] {
   return statusParts.map((part) => {
     const own = evaluatePart(part, facts);
     const alert = worstOf(facts.alerts.filter(({ kind }) => partOf[kind] === part));
     const rank = ({ level }: Evaluation) => statusLevels.indexOf(level);
-    // The alert has the better text, where both are of the same weight.
+    // At equal severity, the alert has the better text.
     return { part, ...(alert === null || rank(own) > rank(alert) ? own : alert) };
   });
 }
@@ -257,8 +255,8 @@ function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
   const failure = facts.failures.find((one) => one.part === part);
   if (failure === undefined) return evaluations[part](facts);
   return warning(
-    `It cannot be told how this stands: ${failure.reason}`,
-    'Put that right, or run `earshot doctor`, which looks for the reason.',
+    `The status is unknown: ${failure.reason}`,
+    'Fix this cause, or run `earshot doctor` to find it.',
   );
 }
 
@@ -278,7 +276,7 @@ const critical = (text: string, nextStep: string): Evaluation => ({
   nextStep,
 });
 
-/** The worst of the findings, with the number of the others; null where there is none. */
+/** Returns the worst finding, with the number of the others; null without findings. */
 function worstOf(
   findings: readonly Pick<AlertFinding, 'severity' | 'cause' | 'nextStep'>[],
 ): Evaluation | null {
@@ -288,41 +286,41 @@ function worstOf(
   return { level: first.severity, text: `${first.cause}${more}`, nextStep: first.nextStep };
 }
 
-/** The watchdog checks while a receiver runs: then what it tolerates for a while is no fault yet. */
+/** True while a receiver, and so the watchdog, runs: what it tolerates for a while is not reported yet. */
 const isWatched = ({ receiver }: StatusFacts) => receiver !== null;
 
-/** The first three items, and the count of the others: `a, b, c and 4 more`. */
+/** Returns the first three items, and the count of the others: `a, b, c and 4 more`. */
 function listed(items: readonly string[]): string {
   const shown = items.slice(0, 3).join(', ');
   return items.length > 3 ? `${shown} and ${items.length - 3} more` : shown;
 }
 
-/** What the counts leave out. */
-function openText({ coverage, comparisonOff, receiver }: StatusFacts): string[] {
-  const open = coverage.filter(({ state }) => state === 'not-compared');
-  const names = listed(open.map(({ subscription }) => subscription));
+/** Describes what the counts leave out. */
+function uncomparedText({ coverage, comparisonOff, receiver }: StatusFacts): string[] {
+  const uncompared = coverage.filter(({ state }) => state === 'not-compared');
+  const names = listed(uncompared.map(({ subscription }) => subscription));
   return [
-    ...(open.length === 0 ? [] : [`no hour of ${names} was compared yet`]),
+    ...(uncompared.length === 0 ? [] : [`not compared yet: ${names}`]),
     ...(receiver === null || comparisonOff === null
       ? []
-      : [`not compared automatically: ${comparisonOff.replace(/\.$/, '')}`]),
+      : [`automatic comparison is off: ${comparisonOff.replace(/\.$/, '')}`]),
   ];
 }
 
-/** As long as the watchdog bears with a sink. */
-const behindUs = 900_000_000;
+/** Tolerated lag, the same as for sinks in the watchdog. */
+const lagMaxUs = 900_000_000;
 
 const isShown = (reader: ReaderStatus, { summaries }: StatusFacts) =>
   reader.of !== 'sink' && !(reader.of === 'summaries' && summaries?.mode === 'off');
 
-/** How far a command of the user's has got is the user's matter. */
+/** Ignores the readers of `earshot tail`, which only run while a user runs them. */
 const isStuck = ({ of, unreadSinceUs }: ReaderStatus, { atUs }: StatusFacts) =>
-  of !== 'tail' && unreadSinceUs !== null && atUs - unreadSinceUs > behindUs;
+  of !== 'tail' && unreadSinceUs !== null && atUs - unreadSinceUs > lagMaxUs;
 
-const behind = ({ name, behind: count, unreadSinceUs }: ReaderStatus, atUs: number) =>
+const lagWarning = ({ name, behind: lag, unreadSinceUs }: ReaderStatus, atUs: number) =>
   warning(
-    `The ${name} of the log ${name === 'summaries' ? 'are' : 'is'} ${counted(count, 'notification')} behind; the first came ${lengthText(atUs - (unreadSinceUs ?? atUs))} ago.`,
-    'It catches up by itself. When the number does not fall, look for the reason in the log of the receiver.',
+    `Lag of ${name}: ${counted(lag, 'notification')}, the oldest received ${lengthText(atUs - (unreadSinceUs ?? atUs))} ago.`,
+    'It catches up automatically. If the lag does not shrink, check the log of the receiver.',
   );
 
 function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly AlertFinding[] {
@@ -330,23 +328,23 @@ function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly A
     ...{ ...sink, sink: sink.name, error: sink.lastError },
     oldestQueuedAtUs: sink.oldestWaitingAtUs,
     oldestLiveQueuedAtUs: sink.oldestLiveWaitingAtUs,
-    // Whether it moves takes two checks, which the watchdog alone makes.
+    // Detecting a reader that does not move takes two checks, which only the watchdog makes.
     unread: null,
   };
   return checkSink(view, sink.fault, { active: alerts, nowUs: atUs }).findings;
 }
 
-const look = (name: string) =>
-  `Look at it with \`earshot subscriptions show ${name}\`, and run \`earshot maintain\`.`;
+const inspect = (name: string) =>
+  `Inspect it with \`earshot subscriptions show ${name}\`, and run \`earshot maintain\`.`;
 
-/** The watchdog gives maintenance the time to put it right, and tells of it then. */
+/** While a receiver runs, the watchdog reports this, after giving maintenance time to fix it. */
 function notRunning(facts: StatusFacts): Evaluation | null {
   if (isWatched(facts)) return null;
   const names = facts.subscriptions.filter(isStopped).map(({ name }) => name);
   if (names.length === 0) return null;
   return warning(
-    `Of the subscriptions, ${listed(names)} should run and ${names.length === 1 ? 'does' : 'do'} not.`,
-    'Run `earshot register` to make them run.',
+    `Subscriptions that should be running, but are not: ${listed(names)}.`,
+    'Run `earshot register` to resume them.',
   );
 }
 
@@ -358,11 +356,14 @@ function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
     if (cancelsAtUs !== null && cancelsAtUs - atUs <= cancelAhead.warningUs) {
       return warning(
         `The catalogue will delete ${name} at ${momentText(cancelsAtUs)}.`,
-        look(name),
+        inspect(name),
       );
     }
     if (pausesAtUs !== null && pausesAtUs - atUs <= pauseAhead.warningUs) {
-      return warning(`The catalogue will pause ${name} at ${momentText(pausesAtUs)}.`, look(name));
+      return warning(
+        `The catalogue will pause ${name} at ${momentText(pausesAtUs)}.`,
+        inspect(name),
+      );
     }
   }
   return null;
@@ -374,7 +375,9 @@ function summed({ subscriptions, atUs }: StatusFacts): string {
     `${name} (${lastDeliveryAtUs === null ? 'nothing yet' : agoText(atUs - lastDeliveryAtUs)})`;
   const others = subscriptions.filter(({ state }) => state !== 'running');
   return [
-    running.length === 0 ? 'none runs' : `${running.length} run: ${listed(running.map(last))}`,
+    running.length === 0
+      ? 'none running'
+      : `${running.length} running: ${listed(running.map(last))}`,
     ...(others.length === 0
       ? []
       : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),
@@ -385,5 +388,5 @@ const stateText: Record<SubscriptionStatus['state'], string> = {
   running: 'running',
   paused: 'paused',
   unfinished: 'being changed',
-  absent: 'not at the catalogue',
+  absent: 'missing at the catalogue',
 };

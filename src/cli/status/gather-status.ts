@@ -1,4 +1,4 @@
-/** Gathers how a receiver stands. No part of it keeps another one from being told. */
+/** Gathers the status of a receiver. A part that fails does not affect the others. */
 
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,16 +27,16 @@ import type { StoreReader } from '../../store/store.ts';
 import type { DeliveryState, Probes } from '../../watch/situation.ts';
 import { evaluateStatus } from './check-status.ts';
 
-/** A part that takes longer is told as one that could not be looked at. */
+/** A part that takes longer is reported as failed. */
 const partTimeoutMs = 5_000;
 
-/** What was gathered serves so long: whoever asks more often gets the same. */
+/** Lifetime of a gathered status: more frequent requests get the same one. */
 const freshUs = 5_000_000;
 
-/** More alerts than these do not last at a time: subscriptions and sinks are few. */
+/** Maximum number of active alerts: subscriptions and sinks are few. */
 const alertsMax = 1_000;
 
-/** A status to be asked for again and again. Those who ask at the same time share one gathering. Never rejects. */
+/** Returns a function that gives the current status. Concurrent calls share one result. Never rejects. */
 export function createStatus(sources: StatusSources): () => Promise<Status> {
   const { nowUs } = sources;
   let latest: Status | undefined;
@@ -51,19 +51,22 @@ export function createStatus(sources: StatusSources): () => Promise<Status> {
   };
   return async () => {
     const ageUs = latest === undefined ? freshUs : nowUs() - latest.atUs;
-    // A clock that was set back makes it older than it can be.
+    // The age is negative after the clock was set back.
     if (latest !== undefined && ageUs >= 0 && ageUs < freshUs) return latest;
     gathering ??= gather();
     return gathering;
   };
 }
 
-/** Looks once. Never rejects: what fails is told in `failures`. */
+/** Gathers the status once. Never rejects: parts that fail are listed in `failures`. */
 export async function gatherStatus(sources: StatusSources): Promise<Status> {
   const { store, behindProxy, probes, backgroundJobs, nowUs } = sources;
   const atUs = nowUs();
   const failures: { part: StatusPart; reason: string }[] = [];
-  const of = async <Value>(part: StatusPart, read: () => Promise<Value>): Promise<Value | null> => {
+  const attempt = async <Value>(
+    part: StatusPart,
+    read: () => Promise<Value>,
+  ): Promise<Value | null> => {
     try {
       return await withinTime(read);
     } catch (error) {
@@ -72,31 +75,31 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     }
   };
   const deliveryState = backgroundJobs().deliveryState();
-  // All are read at the same time; none rejects.
-  const found = await together({
-    receiver: of('receiver', sources.receiver),
-    log: of('log', () => logFacts(sources, atUs)),
-    subscriptions: of('subscriptions', () => subscriptionFacts(store, atUs)),
-    certificate: of('certificate', probes.certificate),
-    coverage: of('coverage', () => coverageFacts(store, atUs)),
-    readers: of('readers', () => readerFacts(sources)),
-    sinks: of('sinks', () => sinkFacts(store, deliveryState)),
-    summaries: of('summaries', async () =>
+  // All are read concurrently; none rejects.
+  const found = await allByName({
+    receiver: attempt('receiver', sources.receiver),
+    log: attempt('log', () => logFacts(sources, atUs)),
+    subscriptions: attempt('subscriptions', () => subscriptionFacts(store, atUs)),
+    certificate: attempt('certificate', probes.certificate),
+    coverage: attempt('coverage', () => coverageFacts(store, atUs)),
+    readers: attempt('readers', () => readerFacts(sources)),
+    sinks: attempt('sinks', () => sinkFacts(store, deliveryState)),
+    summaries: attempt('summaries', async () =>
       summaryFacts(store, await backgroundJobs().summaryMode(), atUs),
     ),
-    disk: of('disk', probes.disk),
-    backups: of('backup', async () => ({
+    disk: attempt('disk', probes.disk),
+    backups: attempt('backup', async () => ({
       ...(await store.backups.lastBackups()),
       everyHours: backgroundJobs().backupEveryHours,
     })),
-    alerts: of('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
+    alerts: attempt('alerts', () => store.alerts.alerts({ all: false, limit: alertsMax })),
   });
   const rejectedConfig = deliveryState.rejected ?? null;
   const facts: StatusFacts = {
     ...found,
     ...{ atUs, behindProxy, rejectedConfig, version: backgroundJobs().version },
     comparisonOff: backgroundJobs().comparisonOff,
-    // The fault of the file is one finding: the rules of summaries cannot be read for the same reason.
+    // A rejected file is one finding: the summary rules cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
     subscriptions: found.subscriptions ?? [],
     coverage: found.coverage ?? [],
@@ -107,8 +110,8 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
   return { ...facts, parts: evaluateStatus(facts) };
 }
 
-/** What each of the promises resolves with, under its name. */
-async function together<Values extends object>(
+/** Waits for all promises, and returns their results by name. */
+async function allByName<Values extends object>(
   promises: {
     [Name in keyof Values]: Promise<Values[Name]>;
   },
@@ -119,24 +122,24 @@ async function together<Values extends object>(
 }
 
 async function withinTime<Value>(read: () => Promise<Value>): Promise<Value> {
-  const enough = new AbortController();
-  const late = delay(partTimeoutMs, undefined, { signal: enough.signal }).then(() => {
+  const done = new AbortController();
+  const timeout = delay(partTimeoutMs, undefined, { signal: done.signal }).then(() => {
     throw new AppError('unavailable', `No answer within ${partTimeoutMs / 1_000} s.`);
   });
   try {
-    return await Promise.race([read(), late]);
+    return await Promise.race([read(), timeout]);
   } finally {
-    enough.abort();
+    done.abort();
   }
 }
 
-/** Of what should not happen, the log alone has the words. */
+/** Describes an error. The text of an unexpected one is written to the log only. */
 function reasonOf(part: StatusPart, error: unknown, { log }: Pick<StatusSources, 'log'>): string {
   if (isAppError(error) && error.code !== 'internal') {
     return [errorText(error), ...error.details].join(' ');
   }
-  log.warn({ part, err: error }, 'a part of the status could not be looked at');
-  return 'It failed in a way it should not; the log has more.';
+  log.warn({ part, err: error }, 'failed to read a part of the status');
+  return 'Internal error; see the log.';
 }
 
 type Store = StatusSources['store'];
@@ -157,7 +160,7 @@ async function logFacts(
     indexSize(dataDir),
   ]);
   const delivered = marks.map(({ lastAtUs }) => lastAtUs);
-  // One of a clock that was ahead says nothing.
+  // Ignores times in the future, recorded with a wrong clock.
   const times = [newest ?? [], delivered].flat().filter((us) => us <= nowUs);
   const lastReceivedAtUs = times.length === 0 ? null : Math.max(...times);
   return { ...size, indexBytes, lastReceivedAtUs, quarantined, pruned };
@@ -197,7 +200,7 @@ function stateOf(registration: Registration): SubscriptionStatus['state'] {
   return isPaused ? 'paused' : 'running';
 }
 
-/** The coverage of seven days, as `earshot coverage` shows it. */
+/** Reads the coverage of seven days, as `earshot coverage` prints it. */
 export async function coverageFacts(
   { completeness }: Pick<Store, 'completeness'>,
   nowUs: number,
@@ -207,7 +210,7 @@ export async function coverageFacts(
   return coverage.map(({ hours: _, ...summary }) => summary);
 }
 
-/** An index that is to be there and is not has read nothing. */
+/** An enabled index that does not exist yet is at position 0. */
 async function readerFacts({
   store,
   index,
@@ -275,7 +278,7 @@ async function summaryFacts(
   return { mode, ...backlog, nextDueAtUs, requests: requestsLastDay, tokens: tokensLastDay };
 }
 
-/** Null where the newest was fetched: what was pushed before, the marks tell. */
+/** Returns null if the newest one was recovered: delivery marks have the times of earlier pushes. */
 async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   for await (const row of find({ limit: 1 }))
     return row.source === 'push' ? row.receivedAtUs : null;
@@ -289,7 +292,7 @@ async function indexSize(dataDir: string): Promise<number> {
   return sizes.reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** 0 for a file that is not there, or no longer. */
+/** Returns 0 for a missing file. */
 async function sizeOf(file: string): Promise<number> {
   try {
     return (await stat(file)).size;
@@ -302,25 +305,25 @@ async function sizeOf(file: string): Promise<number> {
 /** Settings and background jobs, as the status shows them. */
 export interface BackgroundJobs {
   version: string;
-  /** How it stands with the sinks. */
+  /** State of the deliveries to sinks. */
   deliveryState: () => DeliveryState;
-  /** Of the rules of all subscriptions: `each` where any asks for it. Rejects when they cannot be read. */
+  /** Mode over the rules of all subscriptions: `each` if any has it. Rejects if they cannot be read. */
   summaryMode: () => Promise<SummaryRuleKind>;
-  /** How often a backup is made by itself; null where none is. */
+  /** Interval of automatic backups; null for none. */
   backupEveryHours: number | null;
-  /** Why hours are not compared automatically; null when they are. */
+  /** Why automatic comparison is off; null if it is on. */
   comparisonOff: string | null;
 }
 
 export interface StatusSources {
   store: StoreReader;
   dataDir: string;
-  /** Whether a proxy speaks HTTPS. */
+  /** True if a proxy terminates HTTPS. */
   behindProxy: boolean;
-  /** Whether the product index is kept. */
+  /** True if the product index is enabled. */
   index: boolean;
   probes: Pick<Probes, 'disk'> & { certificate(): Promise<CertificateStatus | null> };
-  /** Resolves with null when no receiver runs; rejects when that cannot be found out. */
+  /** Resolves with null if no receiver runs; rejects if that cannot be determined. */
   receiver: () => Promise<ReceiverStatus | null>;
   backgroundJobs: () => BackgroundJobs;
   nowUs: () => number;

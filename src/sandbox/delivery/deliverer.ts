@@ -1,4 +1,4 @@
-/** Makes one attempt to deliver a notification to the user's endpoint, as the catalogue does. */
+/** Makes one attempt to deliver a notification to the user's endpoint, like the catalogue. */
 import { X509Certificate } from 'node:crypto';
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -15,33 +15,33 @@ import { lookupLoopback } from '../local-server.ts';
 export interface DelivererOptions {
   /** Allows an endpoint on another machine. */
   readonly allowRemote?: boolean;
-  /** Authorities trusted in addition to Node's and the system's, PEM. */
+  /** Certificate authorities trusted in addition to Node's and the system's, PEM. */
   readonly trustedCaPems?: readonly string[];
-  /** Time for a complete answer, ms; 30 s by default. */
+  /** Timeout for a complete answer, ms (default: 30 s). */
   readonly timeoutMs?: number;
-  /** A clock for durations, ms. */
+  /** Clock for durations, ms. */
   readonly now: () => number;
 }
 
-/** The result of one attempt: `status` when a complete answer came, `error` when none did. */
+/** Result of one attempt: `status` of a complete answer, otherwise `error`. */
 export interface Attempt {
   readonly durationMs: number;
   readonly status: number | null;
-  /** Code and message; holds neither body nor credentials. */
+  /** Code and message, without body and credentials. */
   readonly error: string | null;
 }
 
-/** The result with the code of Node's or OpenSSL's error; null where there is none. */
+/** Result with the error code of Node or OpenSSL; null if there is none. */
 type CodedAttempt = Attempt & { readonly code: string | null };
 
-/** Maximum number of connections for one subscription at the same time. */
+/** Maximum number of concurrent connections of one subscription. */
 export const socketsMax = 8;
 
 const answerBytesMax = 64 * 1024;
 
 export type Deliverer = ReturnType<typeof createDeliverer>;
 
-/** Creates a sender. Throws SandboxConfigurationError for an authority that is not a certificate. */
+/** Creates a deliverer. Throws SandboxConfigurationError if an authority is not a certificate. */
 export function createDeliverer(options: DelivererOptions) {
   const { timeoutMs = 30_000, now } = options;
   const agents = createAgents(options);
@@ -58,7 +58,7 @@ export function createDeliverer(options: DelivererOptions) {
       const headers = headersOf(address, body, encoding);
       const agent = isPlain ? agents.plain : agents.secure;
       const request = (isPlain ? http : https).request(url, { method: 'POST', agent, headers });
-      const abort = () => request.destroy(new Error('given up: the sandbox was closed'));
+      const abort = () => request.destroy(new Error('aborted: the sandbox was closed'));
       const timer = setTimeout(() => {
         request.destroy(new Error(`no complete answer within ${timeoutMs} ms`));
       }, timeoutMs);
@@ -74,8 +74,8 @@ export function createDeliverer(options: DelivererOptions) {
 
   return {
     /**
-     * Sends one body once. Never rejects: every failure is an attempt with an `error`. Redirects are not
-     * followed. `encoding` is the Content-Encoding; none by default.
+     * Sends one body once. Never rejects: a failure is an attempt with an `error`. Does not follow redirects.
+     * `encoding` is the Content-Encoding (default: none).
      */
     deliver: async (
       address: EndpointAddress,
@@ -93,7 +93,7 @@ export function createDeliverer(options: DelivererOptions) {
             );
       return { durationMs: Math.max(0, now() - startedMs), ...outcome };
     },
-    /** Closes the connections that are kept open. */
+    /** Closes idle and open connections. */
     close: () => {
       agents.plain.destroy();
       agents.secure.destroy();
@@ -101,12 +101,12 @@ export function createDeliverer(options: DelivererOptions) {
   };
 }
 
-/** Returns true for an answer that counts as delivered: every 2xx. Which ones the real service accepts is not known. */
+/** Returns true for 2xx, which counts as delivered. The statuses that the real service accepts are not known. */
 export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status <= 299;
 }
 
-/** Trusts Node's and the system's authorities and those in `trustedCaPems`, and never a self-signed certificate. */
+/** Creates agents that trust public authorities and `trustedCaPems`, but no self-signed certificate. */
 function createAgents({ allowRemote, trustedCaPems = [] }: DelivererOptions) {
   trustedCaPems.forEach(assertCertificate);
   const pool = {
@@ -120,11 +120,11 @@ function createAgents({ allowRemote, trustedCaPems = [] }: DelivererOptions) {
     plain: new http.Agent(pool),
     secure: new https.Agent({
       ...pool,
-      // Made once: reading some hundred authorities for every connection would cost more than the handshake.
+      // Created once: parsing over a hundred authorities per connection would cost more than the handshake.
       secureContext: createSecureContext({ ca: [...ca] }),
       checkServerIdentity: (host, certificate) =>
         checkServerIdentity(host, certificate) ?? refuseSelfSigned(certificate),
-      // Stated, because an environment variable could otherwise switch the checks off.
+      // Explicit, because an environment variable could otherwise disable the checks.
       rejectUnauthorized: true,
     }),
   };
@@ -132,7 +132,7 @@ function createAgents({ allowRemote, trustedCaPems = [] }: DelivererOptions) {
 
 function refuseSelfSigned({ raw }: PeerCertificate): Error | undefined {
   const leaf = new X509Certificate(raw);
-  // Trusting such a certificate does not help: the catalogue would refuse it all the same.
+  // Even a trusted one fails: the catalogue refuses self-signed certificates.
   if (leaf.subject !== leaf.issuer || !leaf.verify(leaf.publicKey)) return undefined;
   const error = new Error(
     'the certificate is self-signed; the catalogue refuses such certificates',
@@ -145,13 +145,13 @@ function assertCertificate(pem: string, index: number): void {
     new X509Certificate(pem);
   } catch (cause) {
     throw new SandboxConfigurationError(
-      `The trusted authority number ${index + 1} is not a certificate in PEM form. Give the text of the authority's root certificate, from BEGIN CERTIFICATE to END CERTIFICATE.`,
+      `Trusted authority ${index + 1} is not a PEM certificate. Provide the root certificate, from BEGIN CERTIFICATE to END CERTIFICATE.`,
       { cause },
     );
   }
 }
 
-/** Basic credentials go as UTF-8; the name has no colon, the password may. */
+/** Basic credentials are UTF-8. The user name has no colon; the password may have one. */
 function headersOf({ username, password }: EndpointAddress, body: Buffer, encoding: string | null) {
   const pair = Buffer.from(`${username ?? ''}:${password ?? ''}`, 'utf8').toString('base64');
   const hasCredentials = username !== null || password !== null;
@@ -163,7 +163,7 @@ function headersOf({ username, password }: EndpointAddress, body: Buffer, encodi
   };
 }
 
-/** Reads an answer to its end, but at most 64 KiB, and returns its status. */
+/** Reads an answer to its end (maximum 64 KiB) and returns its status. */
 function readStatus(response: http.IncomingMessage): Promise<number> {
   const status = response.statusCode ?? 0;
   return new Promise((resolve, reject) => {
@@ -186,7 +186,7 @@ function codeOf(error: unknown): string | null {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = codeOf(error);
-  // A host with several addresses fails with one error for each, and an empty message of its own.
+  // A host with several addresses fails with an empty message and one error per address.
   const parts = error instanceof AggregateError ? error.errors.map(describe) : [];
   return `${code === null ? '' : `${code}: `}${error.message || parts.join('; ')}`;
 }

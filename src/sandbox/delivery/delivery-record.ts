@@ -1,27 +1,27 @@
-/** The sandbox's own record of every notification: its attempts, the endpoint's answers, and the outcome. */
+/** Record of every notification: its attempts, the endpoint's answers, and the outcome. */
 import { type Attempt, isSuccess } from './deliverer.ts';
 import type { NotificationKey } from './notification.ts';
 
 export const deliveryOutcomes = ['pending', 'delivered', 'lost'] as const;
 export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
 
-/** One attempt as the record keeps it. */
+/** A recorded attempt. */
 export interface RecordedAttempt extends Attempt {
   /** Start on the sandbox's clock, ms since 1970. */
   readonly startedAtMs: number;
-  /** False when the sender never saw an answer, even if the endpoint gave one. */
+  /** False if the sender received no answer, even if the endpoint sent one. */
   readonly answerSeen: boolean;
 }
 
-/** The record of one notification; the body is not kept. */
+/** Record of one notification, without the body. */
 export interface DeliveryEntry extends NotificationKey {
-  /** 1 for the first notification published, then counting. */
+  /** Sequential number, starting at 1. */
   readonly sequence: number;
   readonly attempts: readonly RecordedAttempt[];
   readonly outcome: DeliveryOutcome;
-  /** Why it was lost; null otherwise. */
+  /** Reason for the loss; null if not lost. */
   readonly reason: string | null;
-  /** The endpoint's 2xx answers, those that the sender did not see included. */
+  /** Number of the endpoint's 2xx answers, including those that the sender did not receive. */
   readonly timesReceivedOk: number;
 }
 
@@ -31,27 +31,27 @@ type OpenEntry = { -readonly [Key in keyof DeliveryEntry]: DeliveryEntry[Key] } 
 
 export type DeliveryRecord = ReturnType<typeof createDeliveryRecord>;
 
-/** Creates an empty record, kept in memory. An unknown sequence throws RangeError. */
+/** Creates an empty record in memory. Methods throw RangeError for an unknown sequence. */
 export function createDeliveryRecord() {
   const entries: OpenEntry[] = [];
   const counts = {
     delivered: 0,
     lost: 0,
-    /** Requests that were answered although the endpoint had accepted the same notification before. */
+    /** Answered requests with a notification that the endpoint had accepted before. */
     duplicatesSent: 0,
     attempts: 0,
-    /** Notifications the endpoint accepted at least once, whatever the sender knows of it. */
+    /** Notifications that the endpoint accepted at least once, even if the sender received no answer. */
     accepted: 0,
-    /** 2xx answers of the endpoint: `accepted`, and one more for every accepted duplicate. */
+    /** 2xx answers of the endpoint: `accepted` plus accepted duplicates. */
     receivedOk: 0,
   };
   const find = (sequence: number) => {
     const entry = entries[sequence - 1];
-    if (entry === undefined) throw new RangeError(`There is no notification number ${sequence}.`);
+    if (entry === undefined) throw new RangeError(`Notification ${sequence} does not exist.`);
     return entry;
   };
   return {
-    /** Opens an entry with the outcome `pending`; returns its sequence. */
+    /** Adds an entry with the outcome `pending`; returns its sequence. */
     open: (key: NotificationKey): number => {
       const { subscriptionId, event, ackId, productId, productName, notificationDate } = key;
       const sequence = entries.length + 1;
@@ -70,7 +70,7 @@ export function createDeliveryRecord() {
       entry.timesReceivedOk += 1;
       counts.receivedOk += 1;
     },
-    /** Closes an entry; `reason` says why it was lost, null when it was delivered. Returns the entry. */
+    /** Sets the outcome: lost for a `reason`, or delivered if null. Returns the entry. */
     settle: (sequence: number, reason: string | null): DeliveryEntry => {
       const outcome = reason === null ? 'delivered' : 'lost';
       counts[outcome] += 1;
@@ -83,7 +83,7 @@ export function createDeliveryRecord() {
     find: (sequence: number): DeliveryEntry => find(sequence),
     /** Returns all entries in the order of publication. */
     entries: (): readonly DeliveryEntry[] => entries,
-    /** Returns up to `limit` entries after a sequence, of one outcome if given. */
+    /** Returns up to `limit` entries after a sequence, optionally with one outcome. */
     page: ({
       after,
       limit,

@@ -1,4 +1,4 @@
-/** Carries out the delivery of each published notification: its attempts, the waits between them, and its faults. */
+/** Delivers each published notification: attempts, delays between them, and injected faults. */
 import { setImmediate } from 'node:timers/promises';
 import type { ProductView } from '../../filter/product-view.ts';
 import {
@@ -28,27 +28,27 @@ export interface DispatcherOptions {
   readonly deliverer: Pick<Deliverer, 'deliver'>;
   readonly record: DeliveryRecord;
   readonly clock: SandboxClock;
-  /** Ends everything: open notifications are given up and stay pending in the record. */
+  /** Stops the dispatcher: open notifications are abandoned and stay pending in the record. */
   readonly signal: AbortSignal;
   readonly retryDelaysMs?: RetryDelaysMs;
-  /** Called once for each notification, when it is delivered or lost: by its last failure, else null. */
+  /** Called once per notification when it is delivered (failure: null) or lost (its last failure). */
   readonly onSettled?: ((entry: DeliveryEntry, failure: AttemptFailure | null) => void) | undefined;
-  /** Called after each attempt with why it failed; null when it did not. */
+  /** Called after each attempt with its failure, or null if it succeeded. */
   readonly onAttempt?: ((failure: AttemptFailure | null) => void) | undefined;
 }
 
-/** Why an attempt failed. */
+/** Cause of a failed attempt. */
 export interface AttemptFailure {
   readonly text: string;
-  /** The endpoint's answer; null where none came. */
+  /** The endpoint's status; null if there was no answer. */
   readonly status: number | null;
-  /** Code of Node's or OpenSSL's error; null where there is none. */
+  /** Error code of Node or OpenSSL; null if there is none. */
   readonly code: string | null;
-  /** True for a fault that was set. */
+  /** True for an injected fault. */
   readonly isInjected: boolean;
 }
 
-/** What the dispatcher needs of a recipient. */
+/** The part of a recipient that the dispatcher uses. */
 type Addressee = Pick<Recipient, 'address' | 'delivered'>;
 
 interface Task {
@@ -58,16 +58,16 @@ interface Task {
   readonly recipient: Addressee;
 }
 
-/** What the notifications of one recipient share: an endpoint that hangs delays no other. */
+/** Queue of one recipient, so that an endpoint that hangs delays no other. */
 interface Lane {
   readonly limit: ReturnType<typeof createConcurrencyLimit>;
   readonly reordering: ReturnType<typeof createReordering>;
 }
 
-/** Counts a notification as idle until the wait is over. */
+/** Counts a notification as idle while it waits. */
 type IdleWait = <Value>(wait: Promise<Value>) => Promise<Value>;
 
-/** Delay of the delivery with other content. */
+/** Delay of the delivery with changed content. */
 const changedAfterMs = 50;
 
 const closed: AttemptFailure = {
@@ -81,7 +81,7 @@ const noAttemptFaults: AttemptPlan = { connectionFails: false, answerLost: false
 
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
-/** Creates a dispatcher with at most 8 attempts at the same time for each recipient. */
+/** Creates a dispatcher with a maximum of 8 concurrent attempts per recipient. */
 export function createDispatcher(options: DispatcherOptions) {
   const { record, signal } = options;
   const waiting = new Set<() => void>();
@@ -109,7 +109,7 @@ export function createDispatcher(options: DispatcherOptions) {
   const runDelivery = createDeliveryRunner(options, idleWait);
 
   return {
-    /** Starts a delivery and returns at once: its sequence in the record. */
+    /** Starts a delivery without waiting; returns its sequence in the record. */
     dispatch: (
       notification: BuiltNotification,
       plan: DeliveryPlan,
@@ -125,20 +125,20 @@ export function createDispatcher(options: DispatcherOptions) {
         });
       return sequence;
     },
-    /** Resolves when fewer than `openMax` notifications are open. Rejects with what `onSettled` threw. */
+    /** Resolves when fewer than `openMax` notifications are open. Rejects with an error thrown by `onSettled`. */
     capacity: (openMax: number) => until(() => signal.aborted || open < openMax),
-    /** Resolves when no notification is open any more, duplicates included. Rejects as `capacity` does. */
+    /** Resolves when no notification or duplicate is open. Rejects like `capacity`. */
     drained: () => until(() => open === 0),
-    /** Resolves when all open ones wait for their time, such as that of the next attempt. Rejects as `capacity` does. */
+    /** Resolves when all open notifications are idle, e.g. wait for a retry. Rejects like `capacity`. */
     quiet: async () => {
-      // Whatever has just become due continues first.
+      // Lets deliveries that have just become due continue first.
       await setImmediate();
       await until(() => open <= idle);
     },
   };
 }
 
-/** Creates the course of one notification, from being held back to its duplicate. */
+/** Creates the function that delivers one notification, including reordering and duplicates. */
 function createDeliveryRunner(options: DispatcherOptions, idleWait: IdleWait) {
   const { record, clock, signal, retryDelaysMs = defaultRetryDelaysMs, onSettled } = options;
   const attempt = createAttempts(options);
@@ -162,7 +162,7 @@ function createDeliveryRunner(options: DispatcherOptions, idleWait: IdleWait) {
       if (!(await idleFor(retryDelaysMs[index - 1] ?? 0))) break;
       const faults = { answerLost, connectionFails: plan.lost || connectionFails };
       failure = await attempt(task, lane, faults);
-      if (index === 0) lane.reordering.wentOut(sequence);
+      if (index === 0) lane.reordering.sent(sequence);
       if (failure === null) break;
     }
     return failure;
@@ -175,10 +175,10 @@ function createDeliveryRunner(options: DispatcherOptions, idleWait: IdleWait) {
     if (plan.overtakenBy > 0)
       await idleWait(lane.reordering.wait(sequence, plan.overtakenBy, signal));
     const failure = await attemptAll(task, lane);
-    // Closing cuts attempts short; calling those notifications lost would blame the endpoint.
+    // Closing aborts attempts; the endpoint is not the cause, so these notifications are not lost.
     if (failure && signal.aborted) return;
     const { length } = record.find(sequence).attempts;
-    const reason = failure && `${length} attempts failed; the last one: ${failure.text}`;
+    const reason = failure && `${length} attempts failed; last failure: ${failure.text}`;
     const entry = record.settle(sequence, reason);
     onSettled?.(entry, failure);
     if (failure) return;
@@ -191,12 +191,12 @@ function createDeliveryRunner(options: DispatcherOptions, idleWait: IdleWait) {
   };
 }
 
-/** Makes one recorded attempt with its faults; returns why it failed, null when the sender saw a success. */
+/** Creates the function that makes and records one attempt; it returns the failure, or null for a success. */
 function createAttempts({ deliverer, record, clock, signal, onAttempt }: DispatcherOptions) {
   const connectionFailed = {
     durationMs: 0,
     status: null,
-    error: 'the connection failed (played by the sandbox)',
+    error: 'connection failed (injected by the sandbox)',
     code: null,
   };
   return ({ sequence, notification, recipient }: Task, lane: Lane, plan: AttemptPlan) =>
@@ -209,9 +209,7 @@ function createAttempts({ deliverer, record, clock, signal, onAttempt }: Dispatc
         : await deliverer.deliver(recipient.address(), body, signal, encoding);
       const { status } = sent;
       const isAnswerLost = status !== null && plan.answerLost;
-      const error = isAnswerLost
-        ? 'the answer was lost on its way (played by the sandbox)'
-        : sent.error;
+      const error = isAnswerLost ? 'answer lost (injected by the sandbox)' : sent.error;
       const answerSeen = status !== null && !isAnswerLost;
       record.addAttempt(sequence, { ...sent, startedAtMs, error, answerSeen });
       const isDelivered = answerSeen && isSuccess(status);
@@ -224,32 +222,32 @@ function createAttempts({ deliverer, record, clock, signal, onAttempt }: Dispatc
     });
 }
 
-/** Creates a limit of tasks at a time; the others wait in line, first come first served. */
+/** Creates a limit for concurrent tasks; the others wait in a FIFO queue. */
 function createConcurrencyLimit() {
-  const line: (() => void)[] = [];
+  const queue: (() => void)[] = [];
   let running = 0;
   return async <Result>(task: () => Promise<Result>): Promise<Result> => {
-    // A task that ends passes its place to the first in line, so that no newcomer slips in between.
-    if (running >= socketsMax) await new Promise<void>((resolve) => line.push(resolve));
+    // A finished task passes its slot to the first in the queue, so that no new task overtakes it.
+    if (running >= socketsMax) await new Promise<void>((resolve) => queue.push(resolve));
     else running += 1;
     try {
       return await task();
     } finally {
-      const next = line.shift();
+      const next = queue.shift();
       if (next) next();
       else running -= 1;
     }
   };
 }
 
-// At the end of a run there may be no later notifications left to wait for.
+// Bounds the wait: at the end of a run there may be no later notifications.
 const reorderMaxMs = 2_000;
 
-/** Creates the fault that changes the order: it keeps a notification back until later ones have gone out. */
+/** Creates the `outOfOrder` fault: delays a notification until later ones have been sent. */
 export function createReordering(clock: Pick<SandboxClock, 'now' | 'waitUntil'>) {
   const delayed = new Set<{ sequence: number; remaining: number; released: AbortController }>();
   return {
-    /** Waits until `remaining` notifications published after this one have gone out, or for two seconds. */
+    /** Waits until `remaining` later notifications have been sent, but at most two seconds. */
     wait: async (sequence: number, remaining: number, signal: AbortSignal): Promise<void> => {
       const own = { sequence, remaining, released: new AbortController() };
       delayed.add(own);
@@ -257,8 +255,8 @@ export function createReordering(clock: Pick<SandboxClock, 'now' | 'waitUntil'>)
       await clock.waitUntil(clock.now() + reorderMaxMs, either);
       delayed.delete(own);
     },
-    /** Notes that a notification's first attempt has ended. */
-    wentOut: (sequence: number): void => {
+    /** Reports that a notification's first attempt has ended. */
+    sent: (sequence: number): void => {
       for (const one of delayed) {
         if (one.sequence > sequence) continue;
         one.remaining -= 1;
@@ -271,28 +269,28 @@ export function createReordering(clock: Pick<SandboxClock, 'now' | 'waitUntil'>)
 /** The receiver of a notification. */
 export interface Recipient {
   readonly builder: NotificationBuilder;
-  /** Draws the content of the bodies. */
+  /** Draws content faults of the bodies. */
   readonly contentRandom: Random;
-  /** Draws the fates; null: they are those that the publisher draws for every event. */
+  /** Draws shapes and delivery faults; null: uses those that the publisher draws for the event. */
   readonly random: Random | null;
   /**
-   * Returns the address now: an edit shows between two attempts. When the subscription is gone, the last
-   * one that it had, so that open attempts are finished. Whether the real service does so is not known.
+   * Returns the current address, so that an edit applies between two attempts. For a removed subscription,
+   * returns the last address, to finish open deliveries. The real service's behaviour is not known.
    */
   address(): EndpointAddress;
-  /** Notes for the subscription that the sender saw a success. */
+  /** Records a successful delivery in the subscription. */
   delivered(): void;
 }
 
-/** Returns the recipients of an event of a product. */
+/** Returns the recipients of a product's event. */
 export type RecipientsOf = (event: NotificationEvent, product: ProductView) => readonly Recipient[];
 
-// Any odd number does; this one spreads well (2^32 divided by the golden ratio).
+// Any odd number works; this one spreads well (2^32 divided by the golden ratio).
 const seedStep = 0x9e37_79b9;
 
 const contentSeed = 0x51ed_270b;
 
-/** Creates the view over an account. `seed` is that of the bodies. */
+/** Creates the lookup of recipients in an account. `seed` determines the bodies. */
 export function createRecipients(subscriptions: Subscriptions, seed: number): RecipientsOf {
   const recipients = new WeakMap<PushSubscription, Recipient>();
   const ackIds: AckIds = new Map();
@@ -300,7 +298,7 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
 
   const create = (subscription: PushSubscription): Recipient => {
     const bodySeed = (seed + count * seedStep) | 0;
-    // The first one has what a sandbox with one subscription has, so that a seed brings the same there.
+    // The first subscription gets the same draws as the only one of another sandbox with this seed.
     const random = count === 0 ? null : createRandom(~bodySeed);
     const bodyRandom = createRandom(bodySeed);
     count += 1;
@@ -320,11 +318,11 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
   return (event, product) => {
     const matchesByFilter = new Map<string, boolean>();
     return pushSubscriptionsFor(subscriptions.list(), event, 'running').flatMap((subscription) => {
-      // Created before the filter is asked, so that what a seed brings does not depend on filters.
+      // Created before the filter is evaluated, so that draws do not depend on filters.
       const recipient = recipients.get(subscription) ?? create(subscription);
       recipients.set(subscription, recipient);
       const { filter, matches } = subscription;
-      // Subscriptions with the same filter share the work.
+      // Evaluated once per filter.
       const isMatch = matchesByFilter.get(filter) ?? matches(product);
       matchesByFilter.set(filter, isMatch);
       return isMatch ? [recipient] : [];

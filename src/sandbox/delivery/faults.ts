@@ -1,4 +1,4 @@
-/** The faults the sandbox can play on deliveries: their rates, three mixes, and the plan for a notification. */
+/** Injected faults of deliveries: rates, three presets, and the plan for a notification. */
 import { z } from 'zod';
 import type { Random } from '../clock.ts';
 import type { LiveSettings } from '../live-settings.ts';
@@ -7,47 +7,47 @@ const rate = z.number().min(0).max(1).default(0);
 
 /**
  * Rates from 0 (never) to 1 (always), each drawn independently. Unknown names are an error. The first
- * nine change the body, the others what happens on the way.
+ * nine change the body, the others the delivery.
  */
 export const faultsSchema = z.strictObject({
   /** The body has no AckId, as in the documented push examples. */
   ackIdAbsent: rate,
-  /** The AckId is a GUID, as specified, instead of the base64 form seen in practice. */
+  /** The AckId is a GUID, as specified, instead of the observed base64 form. */
   ackIdGuid: rate,
-  /** The notification stands in an array of one, as some documented examples do. */
+  /** The body is an array with one notification, as in some documented examples. */
   arrayBody: rate,
-  /** The product stands under `Value`, as in the first documentation. */
+  /** The product is in `Value`, as in the first documentation. */
   capitalValue: rate,
-  /** The body has no product and no ProductName, as entries of some age. */
+  /** The body has no product and no ProductName, as in old entries. */
   valueAbsent: rate,
-  /** The AckId is the last one of another subscription, as in documented examples. */
+  /** The AckId is the latest one of another subscription, as in documented examples. */
   ackIdOfOther: rate,
-  /** The body is compressed, and Content-Encoding says so; the first of the three that is drawn counts. */
+  /** The body is compressed, with Content-Encoding; the first of the three that is drawn applies. */
   gzipBody: rate,
   deflateBody: rate,
   brBody: rate,
-  /** Delivered once more a little later with the same AckId, but with another NotificationDate. */
+  /** Delivered again shortly after, with the same AckId but another NotificationDate. */
   contentChanged: rate,
-  /** Delivered once more a little later, although it was answered with success. */
+  /** Delivered again shortly after, although the first delivery succeeded. */
   duplicate: rate,
-  /** Held back until notifications published after it have gone out. */
+  /** Delayed until later notifications have been sent. */
   outOfOrder: rate,
-  /** An attempt reaches the endpoint, but its answer does not reach the sender. */
+  /** The endpoint receives an attempt, but the sender does not receive the answer. */
   answerLost: rate,
-  /** An attempt fails before the endpoint sees anything of it. */
+  /** An attempt fails before it reaches the endpoint. */
   connectionFails: rate,
-  /** Every attempt of a notification fails before the endpoint sees anything of it. */
+  /** Every attempt of a notification fails before it reaches the endpoint. */
   lost: rate,
 });
 
 export type Faults = z.output<typeof faultsSchema>;
 
-/** Every notification arrives once, in its usual shape. */
+/** Preset: every notification arrives once, in its usual shape. */
 export const noFaults: Faults = Object.freeze(faultsSchema.parse({}));
 
 /**
- * What the real service is known (duplicates, documented shapes) or suspected to do. That these
- * things happen has sources; how often does not: the rates are a guess.
+ * Preset: known (duplicates, documented shapes) or suspected faults of the real service. The faults have
+ * sources; the rates are guesses.
  */
 export const realisticFaults: Faults = Object.freeze({
   ...noFaults,
@@ -62,7 +62,7 @@ export const realisticFaults: Faults = Object.freeze({
   lost: 0.001,
 });
 
-/** Frequent enough that a run of 200 products shows duplicates, retries and losses. */
+/** Preset: frequent enough that 200 products show duplicates, retries and losses. */
 export const demoFaults: Faults = Object.freeze({
   ...noFaults,
   ackIdAbsent: 0.1,
@@ -76,26 +76,26 @@ export const demoFaults: Faults = Object.freeze({
   lost: 0.03,
 });
 
-/** The rates in force. */
+/** Current fault rates. */
 export type LiveFaults = LiveSettings<typeof faultsSchema>;
 
-/** Number of attempts to deliver a notification: one, and three retries. */
+/** Number of attempts to deliver a notification: one plus three retries. */
 const attemptsMax = 4;
 
 const retryDelayMs = z.number().min(0).max(3_600_000);
 
 /**
- * The waits before the second, third and fourth attempt, in ms. That there are three retries is
- * documented; which answers cause one is not, so anything but a 2xx does.
+ * Delays before the second, third and fourth attempt, in ms. Three retries are documented; the answers
+ * that cause them are not, so everything except 2xx is retried.
  */
 export const retryDelaysMsSchema = z.tuple([retryDelayMs, retryDelayMs, retryDelayMs]);
 
 export type RetryDelaysMs = Readonly<z.output<typeof retryDelaysMsSchema>>;
 
-/** Our choice: the intervals of the real service are not known. */
+/** Our choice: the delays of the real service are not known. */
 export const defaultRetryDelaysMs: RetryDelaysMs = [1_000, 5_000, 25_000];
 
-/** The faults of one attempt. */
+/** Faults of one attempt. */
 export interface AttemptPlan {
   readonly connectionFails: boolean;
   readonly answerLost: boolean;
@@ -109,16 +109,16 @@ const shapeFaults = [
   'valueAbsent',
 ] as const;
 
-/** The form of a notification's body. */
+/** Shape of a notification's body. */
 export type ShapePlan = Readonly<Record<(typeof shapeFaults)[number], boolean>>;
 
 const bodyEncodings = ['gzip', 'deflate', 'br'] as const;
 export type BodyEncoding = (typeof bodyEncodings)[number];
 
-/** The encoding of a body (null for none), the reuse of its AckId, and a second delivery with other content. */
+/** Encoding of a body (null: none), reuse of another AckId, and a second delivery with changed content. */
 export type ContentPlan = ReturnType<typeof planContent>;
 
-/** What happens to a notification on its way. */
+/** Faults of a notification's delivery. */
 export type DeliveryPlan = ReturnType<typeof planDelivery>;
 
 const duplicateDelayMs = [50, 500] as const;
@@ -130,7 +130,7 @@ export function planShape(faults: Faults, random: Random): ShapePlan {
   return Object.fromEntries(drawn);
 }
 
-/** Draws the content of one body, from a generator of its own: it came later, and must not change what a seed brings. */
+/** Draws the content faults of one body. They need a separate generator, to keep the results of a seed. */
 export function planContent(faults: Faults, random: Random) {
   const drawn = bodyEncodings.filter((encoding) => random.chance(faults[`${encoding}Body`]));
   return {
@@ -141,8 +141,8 @@ export function planContent(faults: Faults, random: Random) {
 }
 
 /**
- * Draws the fate of one notification. Everything is drawn here, whether it will be needed or not:
- * then neither the timing of answers nor another fault's rate changes what a seed brings.
+ * Draws the delivery faults of one notification. Draws everything, needed or not, so that neither the timing of
+ * answers nor another fault's rate changes the results of a seed.
  */
 export function planDelivery(faults: Faults, random: Random) {
   const lost = random.chance(faults.lost);
@@ -157,9 +157,9 @@ export function planDelivery(faults: Faults, random: Random) {
   return {
     attempts,
     lost,
-    /** Time from its success to its repeated delivery, in ms; null: there is none. */
+    /** Delay from the successful delivery to the duplicate, in ms; null: no duplicate. */
     duplicateAfterMs: duplicate ? duplicateAfterMs : null,
-    /** Number of later notifications that go out first; 0: it is not held back. */
+    /** Number of later notifications that are sent first; 0: in order. */
     overtakenBy: outOfOrder ? overtakenBy : 0,
   };
 }

@@ -1,42 +1,42 @@
-/** Writes the body of a push notification in the forms the catalogue is known to send. */
+/** Builds the body of a push notification in the known forms of the catalogue. */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Random } from '../clock.ts';
 import type { BodyEncoding, ContentPlan, ShapePlan } from './faults.ts';
 
-/** The catalogue's words for what happened to a product. */
+/** The catalogue's names of product events. */
 export const notificationEvents = ['created', 'modified', 'deleted'] as const;
 export type NotificationEvent = (typeof notificationEvents)[number];
 
 export interface NotificationInput {
   readonly event: NotificationEvent;
-  /** Everything of it is passed on as it is. */
+  /** Copied to the body unchanged. */
   readonly product: { readonly Id: string; readonly Name: string };
-  /** Time of the notification, ms since 1970; must not go back from one call to the next. */
+  /** Time of the notification, ms since 1970; must not decrease between calls. */
   readonly atMs: number;
   readonly shape: ShapePlan;
-  /** Nothing unusual by default. */
+  /** No faults by default. */
   readonly content?: ContentPlan;
 }
 
-/** What identifies a notification. */
+/** Identity of a notification. */
 export interface NotificationKey {
   readonly subscriptionId: string;
   readonly event: NotificationEvent;
-  /** Null when the body has none. */
+  /** Null if the body has none. */
   readonly ackId: string | null;
   readonly productId: string;
   readonly productName: string;
-  /** As it stands in the body: ISO 8601, UTC, 3 to 6 fractional digits. */
+  /** As in the body: ISO 8601, UTC, 3 to 6 fractional digits. */
   readonly notificationDate: string;
 }
 
-/** A notification ready to be delivered. */
+/** A notification with its body. */
 export interface BuiltNotification extends NotificationKey {
-  /** The request body: JSON in UTF-8, compressed where there is an encoding. */
+  /** Request body: JSON in UTF-8, compressed if there is an encoding. */
   readonly body: Buffer;
-  /** The Content-Encoding; null for none. */
+  /** Content-Encoding; null: none. */
   readonly encoding: BodyEncoding | null;
-  /** The same with other content, in the same encoding; null where it is not sent. */
+  /** Body with changed content, in the same encoding; null if it is not sent. */
   readonly changedBody: Buffer | null;
 }
 
@@ -55,14 +55,14 @@ const encoders: Record<BodyEncoding, (bytes: Buffer) => Buffer> = {
   br: brotliCompressSync,
 };
 
-/** The last AckId that was made for each subscription, by its id. */
+/** Latest AckId of each subscription, by subscription id. */
 export type AckIds = Map<string, string>;
 
 export type NotificationBuilder = ReturnType<typeof createNotificationBuilder>;
 
 /**
- * Creates the writer of one subscription's notifications; equal seeds and times give equal bytes.
- * `ackIds` are shared by the subscriptions of one account.
+ * Creates the builder of one subscription's notifications. Equal seeds and times give equal bytes.
+ * The subscriptions of one account share `ackIds`.
  */
 export function createNotificationBuilder({
   subscriptionId,
@@ -85,7 +85,7 @@ export function createNotificationBuilder({
     const ownAckId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
     const ackId = chooseAckId(ownAckId, content);
     const value = { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) };
-    // The key order is that of the documented bodies.
+    // Key order of the documented bodies.
     const notification = {
       '@odata.context': '$metadata#Notification/$entity',
       SubscriptionEvent: event,
@@ -118,7 +118,7 @@ export function createNotificationBuilder({
   return { build };
 }
 
-/** Chooses the AckId of another subscription at most once for each: a second time it would be a repeated delivery. */
+/** Reuses an AckId of another subscription only once: a second use would be a duplicate. */
 function createAckIdChoice(subscriptionId: string, ackIds: AckIds) {
   let last: string | undefined;
   return (own: string, { ackIdOfOther }: ContentPlan): string => {
@@ -132,7 +132,7 @@ function createAckIdChoice(subscriptionId: string, ackIds: AckIds) {
   };
 }
 
-/** Numbers the notifications of one millisecond, as the entries of a stream are: `<unix ms>-<sequence>`. */
+/** Numbers the notifications of one millisecond like entries of a stream: `<unix ms>-<sequence>`. */
 function createStreamIds() {
   let latestMs = 0;
   let sequence = 0;
@@ -151,6 +151,6 @@ function drawNotificationDate(atMs: number, random: Random): string {
 
 function toValue(event: NotificationEvent, product: object): object {
   const context = { '@odata.context': productContexts[event] };
-  // Twice: the first puts the annotation in front, the second wins over one of the record itself.
+  // Twice: the first puts the annotation first, the second overrides one of the record.
   return { ...context, ...product, ...context };
 }

@@ -1,4 +1,4 @@
-/** What the inference service answers to a request for a completion: facts of the request, repeated; and faults. */
+/** Answers of the inference service to completion requests: repeated facts of the request, and injected faults. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { createRandom } from '../clock.ts';
@@ -12,13 +12,12 @@ import {
 import { pageOf, type ServiceAnswer } from '../services/service-answer.ts';
 
 /**
- * What came of a request: `answered` with the text that it should have; `listed` its models; `refused`,
- * being no request of this interface; `abandoned` by a client that went away; else the fault, whether it was
- * the client's own or played.
+ * Outcome of a request: `answered` with the correct text; `listed` the models; `refused` as invalid;
+ * `abandoned` by a client that disconnected; otherwise the fault, caused by the client or injected.
  */
 export type InferenceOutcome = 'answered' | 'listed' | 'refused' | 'abandoned' | InferenceFault;
 
-/** An answer with its outcome for the record; `never` is one that does not come, `cut` a cut connection. */
+/** Answer and its outcome for the record; `never`: no answer, `cut`: closed connection. */
 export interface CompletionAnswer {
   readonly outcome: InferenceOutcome;
   readonly answer: ServiceAnswer | 'never' | 'cut';
@@ -31,17 +30,17 @@ const requestSchema = z.looseObject({
 
 export interface CompletionRequest {
   readonly model: string;
-  /** All user messages, a blank line between them. */
+  /** User messages, separated by blank lines. */
   readonly userText: string;
-  /** Length of all messages together, in characters. */
+  /** Total length of all messages, in characters. */
   readonly characters: number;
   /** SHA-256 of model and messages, hexadecimal. */
   readonly digest: string;
-  /** Names of fields that the specification does not show. */
+  /** Names of fields that are not in the specification. */
   readonly otherFields: readonly string[];
 }
 
-/** Reads a body as far as the specification shows it (Chat completion request); a text names its fault. */
+/** Parses a body by the specification (Chat completion request). Returns an error message if it is invalid. */
 export function readCompletionRequest(body: string): CompletionRequest | string {
   let value: unknown;
   try {
@@ -52,7 +51,7 @@ export function readCompletionRequest(body: string): CompletionRequest | string 
   const { data, error } = requestSchema.safeParse(value);
   if (error) {
     const { path, message } = error.issues[0] ?? { path: [], message: 'not valid' };
-    return `The request has a fault at ${path.join('.') || 'its top'}: ${message}.`;
+    return `Invalid request at ${path.join('.') || 'the top level'}: ${message}.`;
   }
   const { model, messages, ...others } = data;
   const userTexts = messages.filter(({ role }) => role === 'user').map(({ content }) => content);
@@ -68,9 +67,8 @@ export function readCompletionRequest(body: string): CompletionRequest | string 
 }
 
 /**
- * Chooses the fault of a request, or null: first what is set for the next requests, which counts down, else
- * what the shares draw. The draw depends on the seed, the request and how often it was asked, and on
- * nothing else that was asked meanwhile.
+ * Chooses the fault of a request, or null: first from `next`, which counts down, otherwise by probability.
+ * The draw depends only on the seed, the request and its number of repetitions, not on other requests.
  */
 export function chooseFault(
   liveSettings: LiveInferenceSettings,
@@ -86,59 +84,59 @@ export function chooseFault(
   return inferenceFaults.find((fault) => random.chance(faults[fault])) ?? null;
 }
 
-/** Makes the answer. `nowMs` is the sandbox's time; it stands in `created`, as in every answer of this kind. */
+/** Builds the answer. `nowMs` is the sandbox's time, returned in `created`. */
 export function completionAnswer(
   request: CompletionRequest,
   fault: InferenceFault | null,
   context: { settings: InferenceSettings; nowMs: number },
 ): CompletionAnswer {
   const { settings, nowMs } = context;
-  const right = answerText(request.userText);
-  const whole = completion(request, right, context);
+  const correct = answerText(request.userText);
+  const whole = completion(request, correct, context);
   if (fault === null) return { outcome: 'answered', answer: whole };
-  const played = (answer: CompletionAnswer['answer']) => ({ outcome: fault, answer });
+  const injected = (answer: CompletionAnswer['answer']) => ({ outcome: fault, answer });
   switch (fault) {
     case 'unauthorized':
-      return played(errors.unauthorized(settings));
+      return injected(errors.unauthorized(settings));
     case 'modelUnavailable':
-      return played(errors.modelUnavailable(settings, request.model));
+      return injected(errors.modelUnavailable(settings, request.model));
     case 'rateLimited':
-      return played(errors.rateLimited(settings, nowMs));
+      return injected(errors.rateLimited(settings, nowMs));
     case 'serverError':
-      return played(errors.serverError(settings));
+      return injected(errors.serverError(settings));
     case 'hang':
-      return played('never');
+      return injected('never');
     case 'connectionCut':
-      return played('cut');
+      return injected('cut');
     case 'htmlPage':
-      return played({ status: 200, body: pageOf('The service is being maintained') });
+      return injected({ status: 200, body: pageOf('The service is being maintained') });
     case 'brokenJson': {
       const json = JSON.stringify(whole.body);
       const headers = { 'Content-Type': 'application/json' };
-      return played({ status: 200, body: json.slice(0, json.length / 2), headers });
+      return injected({ status: 200, body: json.slice(0, json.length / 2), headers });
     }
     default: {
-      const content = wrongTexts(right, request.userText)[fault];
+      const content = faultyTexts(correct, request.userText)[fault];
       if (content === undefined) return { outcome: 'answered', answer: whole };
-      return played(completion(request, content, context, fault === 'cut' ? 'length' : 'stop'));
+      return injected(completion(request, content, context, fault === 'cut' ? 'length' : 'stop'));
     }
   }
 }
 
-/** Returns the texts of the faults that give the answer another one; undefined where there is no command to obey. */
-function wrongTexts(right: string, userText: string) {
+/** Returns the text of each fault that changes the text; undefined if there is no command to obey. */
+function faultyTexts(correct: string, userText: string) {
   return {
     nullContent: null,
     emptyContent: '',
-    cut: right.slice(0, right.length / 2),
-    inventedNumber: `${right} It has ${numberNotIn(userText)} bands.`,
-    inventedPlace: `${right} It shows the land round ${placeNotIn(userText)}.`,
+    cut: correct.slice(0, correct.length / 2),
+    inventedNumber: `${correct} It has ${numberNotIn(userText)} bands.`,
+    inventedPlace: `${correct} It shows the land round ${placeNotIn(userText)}.`,
     obeyedCommand: hiddenCommand(userText),
-    markup: `${right} ${markup}`,
+    markup: `${correct} ${markup}`,
   };
 }
 
-// A common rule of thumb for English.
+// Common estimate for English.
 const charactersPerToken = 4;
 
 function completion(
@@ -169,7 +167,7 @@ function completion(
   };
 }
 
-/** Returns an error in the form that the settings say: those that servers of this interface are known to use. */
+/** Returns an error in the form of the settings: the known forms of servers of this interface. */
 export function formedError(
   { errorForm }: InferenceSettings,
   status: number,
@@ -186,19 +184,19 @@ export function formedError(
 }
 
 export const errors = {
-  /** For a key that is missing, or nobody's. */
+  /** Answer to a missing or unknown key. */
   unauthorized: (settings: InferenceSettings): ServiceAnswer =>
     formedError(settings, settings.unauthorizedStatus, 'Incorrect API key provided.', {
       code: 'invalid_api_key',
     }),
-  /** For a model that the key's project does not have. */
+  /** Answer to a model that the key's project does not have. */
   modelUnavailable: (settings: InferenceSettings, model: string): ServiceAnswer => {
     const message = `The model \`${model}\` does not exist or you do not have access to it.`;
     return formedError(settings, settings.modelUnavailableStatus, message, {
       code: 'model_not_found',
     });
   },
-  /** `nowMs` is the time that a date counts from. */
+  /** `nowMs` is the base of a date in Retry-After. */
   rateLimited: (settings: InferenceSettings, nowMs: number): ServiceAnswer => {
     const { retryAfter, retryAfterSeconds: seconds } = settings;
     const kind = { type: 'requests', code: 'rate_limit_exceeded' };
@@ -214,21 +212,21 @@ export const errors = {
   },
 };
 
-/** What is invented stands nowhere in the request. */
+/** Invented places; one that is not in the request is used. */
 const places = ['Ulaanbaatar', 'Montevideo', 'Reykjavik', 'Windhoek', 'Atlantis'];
 const firstInvented = 4_711;
-const markup = '**More** is <b>told</b> at [the archive](https://archive.example.org/).';
+const markup = '**More** is <b>listed</b> at [the archive](https://archive.example.org/).';
 
-/** A command within the data, for tests: `ignore all previous instructions and say X`, `SAY_X`. */
+/** Commands in the data, for tests: `ignore all previous instructions and say X`, `SAY_X`. */
 const commands = [
   /ignore\s+(?:all\s+|any\s+)?(?:the\s+)?previous\s+instructions[\s,:;.]*(?:and\s+)?(?:say|write|answer|reply)\s+([^\s"\\<>][^"\\<>\n]{0,199})/i,
   /SAY_(\w{1,200})/i,
 ];
 
-/** Returns what a command in the text wants to be said; undefined where there is none. */
+/** Returns the text that a command in the data asks for; undefined if there is none. */
 function hiddenCommand(userText: string): string | undefined {
   const found = commands.map((command) => command.exec(userText)?.[1]);
-  return found.find((said) => said !== undefined)?.trim();
+  return found.find((text) => text !== undefined)?.trim();
 }
 
 function numberNotIn(text: string): number {
@@ -247,15 +245,15 @@ interface LabelledFact {
   readonly text: string;
 }
 
-const neutralText = 'There is nothing to tell about this request.';
+const neutralText = 'There is nothing to report about this request.';
 const sentencesMax = 3;
 const factsMax = 500;
-// Longer facts are lists that would make a poor sentence.
+// Longer facts are lists, unsuitable for a sentence.
 const factCharactersMax = 240;
-/** A date as people write it, at the beginning of a fact. */
+/** A date such as 1 May 2026 at the beginning of a fact. */
 const date = /^\d{1,2} [A-Z][a-z]+ \d{4}\b/;
 
-/** The facts with a sentence of their own, in the order of the sentences; `text` is what the fact must match. */
+/** Facts with a specific sentence, in output order. `text` is a pattern that the fact must match. */
 const phrases: readonly {
   readonly label: RegExp;
   readonly text?: RegExp;
@@ -273,8 +271,8 @@ const phrases: readonly {
 ];
 
 /**
- * Makes up to three sentences of the facts in the user's message, with no number, name or place that they do
- * not have; a neutral one where there are no facts. The same message brings the same text.
+ * Writes up to three sentences from the facts in the user's message, without any other number, name or place;
+ * a neutral sentence if there are no facts. Deterministic.
  */
 export function answerText(userText: string): string {
   const facts = labelledFacts(userText)
@@ -287,14 +285,14 @@ export function answerText(userText: string): string {
     return fact === undefined ? [] : [sentence(fact.text)];
   });
   const sentences = opening === null ? others : [opening, ...others];
-  // Facts of another kind than expected.
+  // No fact has a specific sentence.
   const plain = ({ label, text }: LabelledFact) =>
     `The ${label} ${/[^s]s$/.test(label) ? 'are' : 'is'} ${text}.`;
   if (sentences.length === 0) sentences.push(...facts.map(plain));
   return sentences.slice(0, sentencesMax).join(' ');
 }
 
-/** Says what a product is, or how many arrived and when; null where the facts say neither. */
+/** Describes a product, or the count and time of received products; null if the facts contain neither. */
 function openingSentence(factOf: (label: string) => string | undefined): string | null {
   const [satellite, content, product] = [factOf('satellite'), factOf('content'), factOf('product')];
   const subject = `This ${factOf('subject') ?? 'product'}`;
@@ -313,8 +311,8 @@ const fact = z.object({ label: z.string().regex(/\S/), text: z.string().trim().m
 const wrapped = z.object({ facts: z.unknown() });
 
 /**
- * Reads the facts between <facts> and </facts>, in their order; none where there is no JSON. They may stand
- * under `facts` or at the top, as an object of texts or an array of `{label, text}`; others are left out.
+ * Parses the facts between <facts> and </facts>, in order; none if it is not JSON. They are in `facts` or at
+ * the top level, as an object of strings or an array of `{label, text}`; other values are ignored.
  */
 function labelledFacts(message: string): readonly LabelledFact[] {
   const [, json] = /<facts>(.*?)<\/facts>/s.exec(message) ?? [];

@@ -1,4 +1,4 @@
-/** The HTTP side of the inference service, chat completions and the list of models, and its record of requests. */
+/** HTTP app of the inference service (chat completions, list of models), and its record of requests. */
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
@@ -25,7 +25,7 @@ export interface InferenceAppOptions {
   readonly record: InferenceRecord;
   readonly clock: SandboxClock;
   readonly seed: number;
-  /** Ends the wait of delayed answers. */
+  /** Ends the delay of answers. */
   readonly signal: AbortSignal;
 }
 
@@ -34,13 +34,13 @@ interface Environment {
   readonly Variables: { logged: InferenceRequest };
 }
 
-/** Below the origin. */
+/** Path below the origin. */
 const inferencePath = '/openai/v1';
 const bodyBytesMax = 1024 * 1024;
 const modelCharactersMax = 200;
 const projects: readonly InferenceProject[] = [demoProject, otherProject];
 
-/** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
+/** Creates the app. Opens nothing. Dates are those of the sandbox's clock. */
 export function createInferenceApp(options: InferenceAppOptions): Hono<Environment> {
   const { record, clock, liveSettings } = options;
   const app = new Hono<Environment>();
@@ -57,10 +57,9 @@ export function createInferenceApp(options: InferenceAppOptions): Hono<Environme
   };
   app.use(bodyLimit({ maxSize: bodyBytesMax, onError: tooLarge }));
   app.all('*', async (context) => send(context, await answerTo(context, options), options));
-  // The sandbox is a tester's own: hiding the cause would only cost them time. A client that went away
-  // while it sent its request ends here as well.
+  // Only testers use the sandbox, so the cause is shown. Also called if a client disconnects while sending.
   app.onError(({ message }, context) => {
-    const text = `The sandbox failed because of: ${message}`;
+    const text = `Internal error of the sandbox: ${message}`;
     const answer = formedError(liveSettings.current(), 500, text, { type: 'sandbox' });
     return send(context, { outcome: 'serverError', answer }, options);
   });
@@ -76,7 +75,7 @@ async function answerTo(
   if (settings.modelsListed) methods.set(`${inferencePath}/models`, 'GET');
   const method = methods.get(req.path);
   if (method === undefined) {
-    const answer = formedError(settings, 404, `There is nothing at ${req.path}.`);
+    const answer = formedError(settings, 404, `Unknown path: ${req.path}.`);
     return { outcome: 'refused', answer };
   }
   if (req.method !== method) {
@@ -115,7 +114,7 @@ function complete(
     const answer = errors.modelUnavailable(settings, logged.model);
     return { outcome: 'modelUnavailable', answer };
   }
-  const fault = chooseFault(liveSettings, { seed, digest, times: record.timesAsked(digest) });
+  const fault = chooseFault(liveSettings, { seed, digest, times: record.countRepetitions(digest) });
   return completionAnswer(request, fault, { settings, nowMs: clock.now() });
 }
 
@@ -127,20 +126,20 @@ function listed({ models }: InferenceProject): CompletionAnswer {
   return { outcome: 'listed', answer: { status: 200, body: { object: 'list', data } } };
 }
 
-/** Writes an answer when its time has come, and notes in the record what came of it. */
+/** Sends an answer after its delay and records the outcome. */
 async function send(
   { env, get }: Context<Environment>,
   { outcome, answer }: CompletionAnswer,
   { liveSettings, clock, record, signal }: InferenceAppOptions,
 ): Promise<Response> {
   const { outgoing } = env;
-  const gone = new AbortController();
-  outgoing.once('close', () => gone.abort());
+  const disconnected = new AbortController();
+  outgoing.once('close', () => disconnected.abort());
   const logged = get('logged');
   if (answer === 'never') record.settle(logged, outcome, null);
   const delayMs =
     answer === 'never' ? Number.POSITIVE_INFINITY : liveSettings.current().answerDelayMs;
-  const ends = AbortSignal.any([signal, gone.signal]);
+  const ends = AbortSignal.any([signal, disconnected.signal]);
   if (!outgoing.destroyed) await clock.waitUntil(clock.now() + delayMs, ends);
   if (answer === 'never' || answer === 'cut' || outgoing.destroyed) {
     if (answer !== 'never') record.settle(logged, answer === 'cut' ? outcome : 'abandoned', null);
@@ -151,34 +150,34 @@ async function send(
   const headers = {
     ...(typeof answer.body === 'string' && page),
     ...answer.headers,
-    // Without this, Node would write the real time.
+    // Otherwise Node would send the real time.
     Date: new Date(clock.now()).toUTCString(),
   };
   return writeAnswer({ ...answer, headers }, outgoing);
 }
 
-/** A request without its key and the text of its messages. */
+/** A request without its key and messages. */
 export interface InferenceRequest {
-  /** ISO 8601, by the clock of the sandbox. */
+  /** ISO 8601, on the sandbox's clock. */
   readonly at: string;
   readonly method: string;
-  /** Without the query. */
+  /** Path without the query. */
   readonly path: string;
-  /** The name of the key's project; null for a key that nobody has. */
+  /** Project of the key; null for an unknown key. */
   project: string | null;
-  /** As requested, cut to 200 characters. */
+  /** As requested, truncated to 200 characters. */
   model: string | null;
-  /** Length of all user messages together. */
+  /** Total length of the user messages. */
   userCharacters: number;
-  /** SHA-256 of model and messages, hexadecimal; the same for the same request. Null for what is none. */
+  /** SHA-256 of model and messages, hexadecimal. Null for an invalid request. */
   digest: string | null;
-  /** Null while it is not known. */
+  /** Null until known. */
   outcome: InferenceOutcome | null;
-  /** Null before the answer, and where there was none. */
+  /** Null before the answer, or if there was none. */
   status: number | null;
 }
 
-// Without a bound, endless requests would fill the memory.
+// Limits memory under endless requests.
 const digestsMax = 50_000;
 
 export type InferenceRecord = ReturnType<typeof createInferenceRecord>;
@@ -186,7 +185,7 @@ export type InferenceRecord = ReturnType<typeof createInferenceRecord>;
 /** Creates an empty record. */
 export function createInferenceRecord() {
   const requests = createRequestLog<InferenceRequest>();
-  const asked = new Map<string, number>();
+  const received = new Map<string, number>();
   const answered = new Map<string, number>();
   const outcomes: Partial<Record<InferenceOutcome, number>> = {};
   const counts = { requests: 0, inFlight: 0, inFlightMax: 0, distinct: 0, repeated: 0 };
@@ -198,9 +197,9 @@ export function createInferenceRecord() {
       const nothing = { project: null, model: null, userCharacters: 0, digest: null };
       return requests.open({ ...request, ...nothing, outcome: null, status: null });
     },
-    /** Returns how often a request was asked before, and counts it. */
-    timesAsked: (digest: string) => countOne(asked, digest),
-    /** Sets how it ended; it stays in flight until `close`, as an answer that never comes is one. */
+    /** Counts a request; returns the number of earlier identical ones. */
+    countRepetitions: (digest: string) => countOne(received, digest),
+    /** Sets the outcome. The request stays in flight until `close`, even if it is never answered. */
     settle: (request: InferenceRequest, outcome: InferenceOutcome, status: number | null) => {
       Object.assign(request, { outcome, status });
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
@@ -211,17 +210,17 @@ export function createInferenceRecord() {
     close: () => {
       counts.inFlight -= 1;
     },
-    /** Returns copies of the last thousand, in the order of arrival. */
+    /** Returns copies of the last 1,000 requests, oldest first. */
     requests: requests.entries,
     /**
-     * Returns counts of all of them: those not answered yet, and the most there were of them at one time;
-     * different completions that were `answered`, and how often one was that had been before.
+     * Returns counts of all requests: unanswered ones and their maximum at one time; distinct completions that
+     * were `answered`, and repetitions of these.
      */
     totals: () => ({ ...counts, outcomes: { ...outcomes } }),
   };
 }
 
-/** Adds one, and returns how many there were before. */
+/** Increments a count and returns its previous value. */
 function countOne(counts: Map<string, number>, digest: string): number {
   const before = counts.get(digest) ?? 0;
   counts.set(digest, before + 1);

@@ -1,4 +1,4 @@
-/** Circular sun-synchronous orbits: where a satellite is when, and which orbit that belongs to. */
+/** Circular sun-synchronous orbits: position, orbit number and footprint of a satellite. */
 import type { Random } from '../clock.ts';
 
 /** Longitude and latitude, degrees. */
@@ -6,21 +6,21 @@ export type Position = readonly [longitudeDegrees: number, latitudeDegrees: numb
 
 /** A satellite on a circular orbit that keeps its local solar time and repeats its ground track. */
 export interface Satellite {
-  /** The letter its products carry. */
+  /** Letter in the product names. */
   readonly serial: string;
   readonly inclinationDegrees: number;
-  /** Length of the repeat cycle in days, and the orbits flown in it; together they give the period. */
+  /** Length of the repeat cycle in days, and its number of orbits; together they give the period. */
   readonly cycleDays: number;
   readonly cycleOrbits: number;
   /** Mean local solar time at the ascending node, hours. */
   readonly ascendingNodeHours: number;
-  /** Argument of latitude at which the orbit number steps: 0 at the ascending node, 180 opposite. */
+  /** Argument of latitude at which the orbit number increases: 0 at the ascending node, 180 opposite. */
   readonly orbitStartDegrees: 0 | 180;
-  /** One known orbit, which fixes all others. */
+  /** A known orbit, which determines all others. */
   readonly reference: { readonly orbitNumber: number; readonly startMs: number };
   /** Relative orbit = (orbit number + offset) mod cycleOrbits + 1. */
   readonly relativeOrbitOffset: number;
-  /** Number of the cycle in which orbit number + relativeOrbitOffset is 0. */
+  /** Number of the cycle where orbit number + relativeOrbitOffset is 0. */
   readonly firstCycle: number;
 }
 
@@ -52,7 +52,7 @@ export function periodMs(satellite: Satellite): number {
   return (satellite.cycleDays * dayMs) / satellite.cycleOrbits;
 }
 
-/** Picks a satellite that was in orbit at a time (ms since 1970); the first one if none was. */
+/** Picks a satellite that was in orbit at a time (ms since 1970), or the first one if there was none. */
 export function drawSatellite(random: Random, all: Table<Satellite>, atMs: number): Satellite {
   const [first, ...others] = all;
   const isLaunched = (satellite: Satellite) => {
@@ -62,7 +62,7 @@ export function drawSatellite(random: Random, all: Table<Satellite>, atMs: numbe
   return random.pick([first, ...others.filter(isLaunched)]);
 }
 
-/** Picks an entry; its chance is its weight in relation to all weights. */
+/** Picks an entry with a probability proportional to its weight. */
 export function pickWeighted<Entry extends { readonly weight: number }>(
   random: Random,
   table: Table<Entry>,
@@ -81,8 +81,8 @@ export function drawArgumentDegrees(random: Random, arcs: Table<Arc>): number {
 }
 
 /**
- * Returns an acquisition that starts at the last time before `startsBeforeMs` at which the satellite
- * passed the argument of latitude (degrees from the ascending node along the orbit).
+ * Returns the acquisition that starts when the satellite last passed an argument of latitude (degrees from
+ * the ascending node along the orbit) before `startsBeforeMs`.
  */
 export function latestAcquisition(
   satellite: Satellite,
@@ -129,7 +129,7 @@ export function groundPoint(satellite: Satellite, atMs: number, acrossKm: number
   const z =
     Math.cos(across) * Math.sin(argument) * Math.sin(inclination) -
     Math.sin(across) * Math.cos(inclination);
-  // The orbit plane turns with the mean sun, so its node keeps to one local time: UTC gives the meridian.
+  // The orbit plane follows the mean sun, so the node has a constant local time: UTC gives the meridian.
   const utcHours = positiveModulo(atMs, dayMs) / 3_600_000;
   const nodeDegrees = (satellite.ascendingNodeHours - utcHours) * 15;
   const longitudeDegrees = nodeDegrees + Math.atan2(y, x) / radiansPerDegree;
@@ -146,11 +146,11 @@ function positiveModulo(value: number, divisor: number): number {
  */
 export type Ring = readonly Position[];
 
-/** The area that an instrument sees. Distances are km from the ground track, positive to the right of flight. */
+/** Area seen by an instrument. Distances are km from the ground track, positive to the right of flight. */
 export interface Swath {
   readonly leftKm: number;
   readonly rightKm: number;
-  /** Parts into which the outline is cut along and across the track. */
+  /** Number of outline segments along and across the track. */
   readonly alongSteps: number;
   readonly acrossSteps: number;
 }
@@ -185,7 +185,7 @@ export function swathRing(
   return continuousRing(points);
 }
 
-/** Turns points into a ring by moving longitudes by whole turns to within 180 degrees of the last. */
+/** Converts points to a ring, shifting each longitude by multiples of 360 to within 180 degrees of the previous. */
 export function continuousRing(points: readonly Position[]): Ring {
   let previous = points[0]?.[0] ?? 0;
   return points.map(([longitude, latitude]) => {
@@ -194,7 +194,7 @@ export function continuousRing(points: readonly Position[]): Ring {
   });
 }
 
-/** Returns the part of a ring on the side of a line where `side` is positive (Sutherland and Hodgman). */
+/** Clips a ring to the side of a line where `side` is positive (Sutherland and Hodgman). */
 export function clipRing(ring: Ring, side: (point: Position) => number): Ring {
   const kept: Position[] = [];
   let from = ring.at(-1);
@@ -211,7 +211,7 @@ export function clipRing(ring: Ring, side: (point: Position) => number): Ring {
   return kept;
 }
 
-/** Writes a ring as a polygon, cut in two where it crosses the antimeridian; `decimals` are digits kept. */
+/** Converts a ring to a polygon, split at the antimeridian, rounded to `decimals` digits. */
 export function toFootprint(ring: Ring, decimals: number): Footprint {
   const westmost = Math.min(...ring.map(([longitude]) => longitude));
   const home = shiftedRing(ring, -360 * Math.floor((westmost + 180) / 360));
@@ -219,7 +219,7 @@ export function toFootprint(ring: Ring, decimals: number): Footprint {
   const west = clipRing(home, ([longitude]) => longitude - 180);
   const parts = [east, shiftedRing(west, -360)]
     .map((part) => closedRing(part, decimals))
-    // A ring that only touches the antimeridian leaves no area beyond it.
+    // A ring that only touches the antimeridian has no area beyond it.
     .filter((part) => new Set(part.map(([longitude]) => longitude)).size > 1 && part.length > 3);
   const [first = [], ...others] = parts;
   return others.length === 0
@@ -249,7 +249,7 @@ function closedRing(ring: Ring, decimals: number): Ring {
 function round(degrees: number, decimals: number): number {
   const scale = 10 ** decimals;
   const rounded = Math.round(degrees * scale) / scale;
-  // Below a ten-millionth JavaScript would write an exponent, which WKT readers may refuse.
+  // Avoids exponents (below 1e-6), which WKT parsers may refuse.
   return Math.abs(rounded) < 1e-6 ? 0 : rounded;
 }
 

@@ -1,4 +1,4 @@
-/** Publishes products as the catalogue does: a mix of missions, and what becomes of each product later. */
+/** Generates products of several missions, and their later changes. */
 import { createRandom, type Random } from '../clock.ts';
 import { pickWeighted, type Table } from './orbit.ts';
 import {
@@ -18,7 +18,7 @@ import { sentinel5pSource } from './sentinel-5p.ts';
 
 export type ProductGenerator = ReturnType<typeof createProductGenerator>;
 
-/** The documented causes of deletion, and the one that only live answers show. */
+/** Documented causes of deletion, and one that only real answers contain. */
 export const deletionCauses = [
   'Duplicated product',
   'Missing checksum',
@@ -28,7 +28,7 @@ export const deletionCauses = [
   'Reprocessed product',
 ] as const;
 
-/** What a deleted product keeps of its record, in the order of the documented bodies. */
+/** Fields that a deleted product keeps, in the order of the documented bodies. */
 const keptFields = [
   '@odata.mediaContentType',
   'Id',
@@ -43,11 +43,11 @@ const keptFields = [
   'Attributes',
 ] as const;
 
-/** Creates a generator; `seed` is a 32-bit integer. All times are ms since 1970; fractions are cut off. */
+/** Creates a generator. `seed` is a 32-bit integer. All times are ms since 1970, truncated. */
 export function createProductGenerator({ seed }: { seed: number }) {
   const random = createRandom(seed);
   const changes = createRandom(~seed);
-  // Shares of what is published in a day: tiles of Sentinel-2 are by far the most.
+  // Shares of daily publications; Sentinel-2 tiles are by far the most.
   const missions: Table<{ weight: number; source: ProductSource }> = [
     { weight: 56, source: sentinel2Source },
     { weight: 18, source: createSentinel1Source() },
@@ -57,8 +57,8 @@ export function createProductGenerator({ seed }: { seed: number }) {
   ];
   return {
     /**
-     * Makes a product that is published at the given time, from 2018 on. Equal seeds and equal sequences
-     * of times give equal records, whatever is modified or deleted in between.
+     * Generates a product published at a time, from 2018 on. Equal seeds and sequences of times give equal
+     * records, regardless of modifications and deletions in between.
      */
     next: (publicationMs: number): PublishedProduct => {
       const { source } = pickWeighted(random, missions);
@@ -66,8 +66,7 @@ export function createProductGenerator({ seed }: { seed: number }) {
       return assembleRecord(source(random, timeline), timeline, random);
     },
     /**
-     * Returns the product after a change: ModificationDate is `atMs`, and the cloud cover or the checksums
-     * are new.
+     * Returns the modified product: ModificationDate is `atMs`, and cloud cover or checksums are new.
      */
     modified: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => {
       const ModificationDate = drawTimestamp(changes, Math.floor(atMs));
@@ -75,12 +74,12 @@ export function createProductGenerator({ seed }: { seed: number }) {
       const change = cloudCover ?? newChecksums(product, atMs, changes);
       return { ...product, ...change, ModificationDate };
     },
-    /** Returns the product with its checksums corrected: the first ones can be wrong (facts, catalogue 2). */
+    /** Returns the product with corrected checksums: the first ones can be wrong (facts, catalogue 2). */
     corrected: <Product extends CatalogueProduct>(product: Product, atMs: number): Product => {
       const ModificationDate = drawTimestamp(changes, Math.floor(atMs));
       return { ...product, ...newChecksums(product, atMs, changes), ModificationDate };
     },
-    /** Returns the product as the catalogue shows it once deleted; a cause that is not given is drawn. */
+    /** Returns the record of the deleted product. The cause is drawn by default. */
     deleted: (
       product: CatalogueProduct,
       atMs: number,
@@ -90,7 +89,7 @@ export function createProductGenerator({ seed }: { seed: number }) {
       return {
         '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',
         ...Object.fromEntries(kept.map((field) => [field, product[field]])),
-        // Repeated for the type.
+        // Repeated for the type check.
         Id: product.Id,
         Name: product.Name,
         DeletionDate: drawTimestamp(changes, Math.floor(atMs)),
@@ -108,7 +107,7 @@ function newCloudCover({ Attributes = [] }: CatalogueProduct, random: Random) {
   };
 }
 
-/** Corrects the sums of the folder; the archive keeps its own. Without sums there is nothing to correct. */
+/** Replaces the checksums of the folder, if any; the archive keeps its own. */
 function newChecksums(
   { Checksum: sums, Locations }: CatalogueProduct,
   atMs: number,

@@ -1,4 +1,4 @@
-/** The catalogue's product records: their fields, how they are written for a new product, and read from a file. */
+/** Product records of the catalogue: schema, creation for a new product, and parsing of a file. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { attributeKindOf } from '../../filter/fields.ts';
@@ -8,12 +8,12 @@ import type { Footprint, FootprintGeometry } from './orbit.ts';
 
 const text = z.string();
 
-/** Old records carry an empty checksum, so nothing in it is certain. Algorithms are `MD5` and `BLAKE3`. */
+/** Fields are optional: old records contain an empty checksum. Algorithms are `MD5` and `BLAKE3`. */
 const checksums = z.array(
   z.looseObject({ Value: text, Algorithm: text, ChecksumDate: text }).partial(),
 );
 
-/** The fields of every published product. Dates are ISO 8601, UTC, six fractional digits. */
+/** Fields of every published product. Dates are ISO 8601, UTC, six fractional digits. */
 const fields = {
   '@odata.mediaContentType': text,
   /** A GUID. */
@@ -41,7 +41,7 @@ const fields = {
   Locations: z.array(z.looseObject({ FormatType: text, Checksum: checksums }).partial()),
 };
 
-/** Only Id and Name must be there, but what is there must have the type that the catalogue gives it. */
+/** Only Id and Name are required, but every field must have the catalogue's type. */
 const recordSchema = z.looseObject(fields).partial().extend({ Id: fields.Id, Name: fields.Name });
 
 type DeepReadonly<Value> = Value extends object
@@ -52,31 +52,31 @@ interface UnknownFields {
   readonly [other: string]: unknown;
 }
 
-/** A product record of any origin and age: only Id and Name are certain. */
+/** A product record of any origin and age: only Id and Name are guaranteed. */
 export type CatalogueProduct = DeepReadonly<z.output<typeof recordSchema>>;
 
-/** A product as it is published today, with every field. */
+/** A newly published product, with every field. */
 export type PublishedProduct = Omit<Fields, 'GeoFootprint'> &
   UnknownFields & { readonly GeoFootprint: FootprintGeometry | null };
 
-/** A deleted product as the DeletedProducts entity shows it. */
+/** A record of the DeletedProducts entity. */
 export type DeletedProduct = Pick<Fields, 'Id' | 'Name'> &
   Partial<Pick<Fields, 'ContentLength' | 'Checksum' | 'Attributes'>> &
   UnknownFields & { readonly DeletionDate: string; readonly DeletionCause: string };
 
 export type Checksum = NonNullable<CatalogueProduct['Checksum']>[number];
 
-/** Values by attribute name; the order of the keys becomes the order of the array. */
+/** Values by attribute name, in output order. */
 export type AttributeValues = Readonly<Record<string, string | number | boolean>>;
 
-/** The times of a product before its publication. Whole ms since 1970, in this order. */
+/** Times of a product up to its publication. Whole ms since 1970, ascending. */
 export interface Timeline {
   readonly processedMs: number;
   readonly originMs: number;
   readonly publicationMs: number;
 }
 
-/** A product as its mission describes it. */
+/** The mission-specific part of a product. */
 export interface ProductDraft {
   readonly name: string;
   /** Path below `/eodata/` down to the product type. */
@@ -85,18 +85,18 @@ export interface ProductDraft {
   /** Sensing time, or validity for auxiliary files; whole ms since 1970. */
   readonly startMs: number;
   readonly endMs: number;
-  /** Without beginningDateTime and endingDateTime, which follow from the times. */
+  /** Without beginningDateTime and endingDateTime, which are derived from the times. */
   readonly attributes: AttributeValues;
   readonly footprint: Footprint | null;
-  /** False by default. */
+  /** Default: false. */
   readonly quicklook?: boolean;
-  /** True when the archive is offered in addition to the folder; false by default. */
+  /** Offers the archive in addition to the folder (default: false). */
   readonly compressed?: boolean;
-  /** Days from publication to eviction; never when absent. */
+  /** Days from publication to eviction; absent: never. */
   readonly keptDays?: number;
 }
 
-/** Makes a product of one mission that is published at `timeline.publicationMs`. */
+/** Creates a product of one mission that is published at `timeline.publicationMs`. */
 export type ProductSource = (random: Random, timeline: Timeline) => ProductDraft;
 
 const dayMs = 86_400_000;
@@ -104,14 +104,14 @@ const minuteMs = 60_000;
 const mediaType = 'application/octet-stream';
 const serviceUrl = 'https://catalogue.dataspace.copernicus.eu/odata/v1';
 
-/** Draws how long before its publication a product was processed and delivered to the catalogue. */
+/** Draws the times of processing and delivery to the catalogue before a publication. */
 export function drawTimeline(random: Random, publicationMs: number): Timeline {
   const originMs = publicationMs - random.integer(90_000, 6 * minuteMs);
   const processedMs = originMs - random.integer(4 * minuteMs, 9 * minuteMs);
   return { publicationMs, originMs, processedMs };
 }
 
-/** Writes the record of a product, with the keys in the catalogue's order. */
+/** Creates the record of a product, with keys in the catalogue's order. */
 export function assembleRecord(
   draft: ProductDraft,
   timeline: Timeline,
@@ -158,14 +158,14 @@ export function assembleRecord(
   };
 }
 
-/** beginningDateTime and endingDateTime are in records, but not in the published list of attributes. */
+/** The default type is for beginningDateTime and endingDateTime, which the published list of attributes lacks. */
 function toAttribute([name, value]: [string, string | number | boolean]) {
   const type = attributeKindOf(name) ?? 'DateTimeOffset';
   const annotation = { '@odata.type': `#OData.CSC.${type}Attribute` };
   return { ...annotation, Name: name, Value: value, ValueType: type };
 }
 
-/** Both sums of the folder, computed in the seconds after it was published. */
+/** Draws both checksums of the folder, computed within seconds after publication. */
 function drawChecksums(random: Random, publicationMs: number) {
   const md5Ms = publicationMs + random.integer(500, 6000);
   const blake3Ms = md5Ms + random.integer(50, 4000);
@@ -180,7 +180,7 @@ function quicklook(id: string, s3Path: string) {
   return { Type: 'QUICKLOOK', Id: id, DownloadLink: link, S3Path: s3Path };
 }
 
-/** Adds the archive: smaller, with a sum of its own, and kept for 30 days. Real records vary the order. */
+/** Adds the archive: smaller, with its own checksum, kept for 30 days. The order varies as in real records. */
 function withCompressed<Location extends { readonly ContentLength: number }>(
   extracted: Location,
   resource: string,
@@ -201,31 +201,31 @@ function withCompressed<Location extends { readonly ContentLength: number }>(
 }
 
 /**
- * Writes ISO 8601 in UTC with six fractional digits, as in `2026-01-01T01:16:00.346278Z`.
- * `atMs` is whole ms since 1970, `microseconds` (0 to 999) come on top.
+ * Formats ISO 8601 in UTC with six fractional digits, e.g. `2026-01-01T01:16:00.346278Z`.
+ * `atMs` is whole ms since 1970; `microseconds` (0 to 999) are added.
  */
 export function toTimestamp(atMs: number, microseconds = 0): string {
   return `${new Date(atMs).toISOString().slice(0, -1)}${String(microseconds).padStart(3, '0')}Z`;
 }
 
-/** Writes a timestamp with microseconds that are drawn. */
+/** Formats a timestamp with random microseconds. */
 export function drawTimestamp(random: Random, atMs: number): string {
   return toTimestamp(atMs, random.integer(0, 999));
 }
 
-/** Writes whole seconds without separators, as in `20260101T011600`. */
+/** Formats whole seconds without separators, e.g. `20260101T011600`. */
 export function toNameTime(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
 }
 
-/** Writes the folder of a day, as in `2026/01/01`. */
+/** Formats the folder of a day, e.g. `2026/01/01`. */
 function toDayFolder(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '/');
 }
 
 /**
- * Reads a file of product records, one JSON object a line; blank lines are skipped. Throws
- * SandboxConfigurationError for a file that cannot be read or is empty, and for a line that is no record.
+ * Reads product records from a JSON Lines file; skips blank lines. Throws SandboxConfigurationError
+ * for an unreadable or empty file, and for an invalid record.
  */
 export function readProductRecords(file: string): CatalogueProduct[] {
   const records = readText(file)
@@ -233,7 +233,7 @@ export function readProductRecords(file: string): CatalogueProduct[] {
     .flatMap((line, index) => (line.trim() === '' ? [] : [parseRecord(line, file, index + 1)]));
   if (records.length > 0) return records;
   throw new SandboxConfigurationError(
-    `${file} has no product records: put one JSON object on each line.`,
+    `${file} contains no product records. Put one JSON object on each line.`,
   );
 }
 
@@ -243,7 +243,7 @@ function readText(file: string): string {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new SandboxConfigurationError(
-      `Cannot read the product records in ${file} (${reason}): check the path.`,
+      `Cannot read the product records in ${file}: ${reason}. Check the path.`,
       { cause },
     );
   }
@@ -256,13 +256,13 @@ function parseRecord(line: string, file: string, lineNumber: number): CatalogueP
     value = JSON.parse(line);
   } catch (cause) {
     throw new SandboxConfigurationError(
-      `${place} is not valid JSON: put each product record on one line, as JSON Lines, or remove the line.`,
+      `${place} is not valid JSON. Put each product record on one line (JSON Lines), or remove the line.`,
       { cause },
     );
   }
   const { data, error } = recordSchema.safeParse(value);
   if (data) return data;
   throw new SandboxConfigurationError(
-    `${place} is not a product record (${describeIssues(error)}): correct the line or remove it. A record needs at least Id and Name as text.`,
+    `${place} is not a product record (${describeIssues(error)}). Correct or remove the line. Id and Name are required strings.`,
   );
 }

@@ -1,4 +1,4 @@
-/** Makes Sentinel-1 products: slices of IW data takes (SLC, GRD, cloud-optimised GRD, raw, ocean) and orbit files. */
+/** Creates Sentinel-1 products: slices of IW data takes (SLC, GRD, cloud-optimised GRD, raw, ocean) and orbit files. */
 import type { Random } from '../clock.ts';
 import {
   type Acquisition,
@@ -25,7 +25,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-// ESA's published mission figures; reference orbits of real products. 693 km; dawn-dusk orbit.
+// Mission figures published by ESA; reference orbits from real products. 693 km; dawn-dusk orbit.
 const orbit = {
   inclinationDegrees: 98.18,
   cycleDays: 12,
@@ -50,26 +50,26 @@ export const sentinel1: Table<Satellite> = [
   },
 ];
 
-// Per satellite: processing centre, instrument configuration, data take of the reference orbit and
-// how many an orbit has on average; read off real products.
+// Per satellite: processing centre, instrument configuration, data take of the reference orbit, and
+// average number of data takes per orbit; from real products.
 const facts: Readonly<Record<string, readonly [string, number, id: number, perOrbit: number]>> = {
   A: ['SERCO', 7, 0x7d772, 9.79],
   C: ['WERUM', 5, 0xb654, 8.74],
 };
 
 interface SliceType {
-  /** How often it is published, in relation to the others. */
+  /** Relative frequency of publication. */
   readonly weight: number;
-  /** The TTTR_LF of the name: type, resolution, level and class. */
+  /** TTTR_LF of the name: type, resolution, level and class. */
   readonly code: string;
-  /** Attribute productType, and the folder. */
+  /** Attribute productType, and folder. */
   readonly productType: string;
   readonly level: 'LEVEL0' | 'LEVEL1' | 'LEVEL2';
   readonly swaths: string;
   readonly durationMs: number;
   readonly bytes: readonly [min: number, max: number];
   readonly quicklook: boolean;
-  /** Set when the slice is published in two forms: the plain one first, then the cloud-optimised. */
+  /** Set if the slice is published twice: plain first, then cloud-optimised. */
   readonly twin?: 'first' | 'second';
 }
 
@@ -109,14 +109,14 @@ const sliceTypes: Table<SliceType> = [
   },
 ];
 
-/** One slice of a data take, from which products of several types can be made. */
+/** A slice of a data take, the source of products of several types. */
 interface Slice {
   readonly acquisition: Acquisition;
   readonly datatakeId: number;
   readonly sliceNumber: number;
   readonly totalSlices: number;
   readonly channels: string;
-  /** The name without `_COG` and `.SAFE`. */
+  /** Name without `_COG` and `.SAFE`. */
   readonly stem: string;
 }
 
@@ -130,7 +130,7 @@ const arcs: Table<Arc> = [
 const swath = { leftKm: 340, rightKm: 590, alongSteps: 1, acrossSteps: 1 };
 const sliceSpacingMs = 25_000;
 
-/** Creates the source of Sentinel-1 products; a cloud-optimised GRD is the twin of the last plain one. */
+/** Creates the source of Sentinel-1 products. A cloud-optimised GRD has the slice of the last plain GRD. */
 export function createSentinel1Source(): ProductSource {
   let untwinned: Slice | undefined;
   return (random, timeline) => {
@@ -242,7 +242,7 @@ interface OrbitFile {
   readonly weight: number;
   readonly productType: string;
   readonly bytes: readonly [min: number, max: number];
-  /** First and last time that a file made at a given time describes; all in ms since 1970. */
+  /** Returns the validity of a file created at a time; all times in ms since 1970. */
   validity(createdMs: number, orbitMs: number): readonly [startMs: number, endMs: number];
 }
 
@@ -251,7 +251,7 @@ const orbitFiles: Table<OrbitFile> = [
     weight: 2,
     productType: 'AUX_RESORB',
     bytes: [5.8e5, 6e5],
-    // Two orbits, half an hour after the second has ended.
+    // Two orbits; published half an hour after the end of the second.
     validity: (createdMs, orbitMs) => {
       const endMs = createdMs - 0.6 * hourMs;
       return [endMs - 2 * orbitMs, endMs];
@@ -261,7 +261,7 @@ const orbitFiles: Table<OrbitFile> = [
     weight: 1,
     productType: 'AUX_POEORB',
     bytes: [4.4e6, 4.5e6],
-    // One day with an hour to either side, three weeks later; less the 18 leap seconds of GPS time.
+    // One day plus an hour on either side; published three weeks later. Minus the 18 leap seconds of GPS time.
     validity: (createdMs) => {
       const dayStartMs = (Math.floor(createdMs / dayMs) - 20) * dayMs;
       return [dayStartMs - hourMs - 18_000, dayStartMs + 25 * hourMs - 18_000];
@@ -269,7 +269,7 @@ const orbitFiles: Table<OrbitFile> = [
   },
 ];
 
-/** Makes an orbit file of Sentinel-1, which has no place on the ground. */
+/** Creates an orbit file of Sentinel-1, which has no footprint. */
 export const auxiliarySource: ProductSource = (random, { processedMs }) => {
   const file = pickWeighted(random, orbitFiles);
   const satellite = drawSatellite(random, sentinel1, processedMs);

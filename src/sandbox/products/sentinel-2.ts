@@ -1,4 +1,4 @@
-/** Makes Sentinel-2 products: tiles of the military grid as top-of-atmosphere (L1C) and surface (L2A). */
+/** Creates Sentinel-2 products: MGRS tiles with top-of-atmosphere (L1C) or surface (L2A) reflectance. */
 import mgrs from 'mgrs';
 import type { Random } from '../clock.ts';
 import {
@@ -24,8 +24,8 @@ import {
   toTimestamp,
 } from './record.ts';
 
-// ESA's published mission figures; reference orbits of real products. 786 km; 10:30 at the descending
-// node. Its records carry no cycle number.
+// Mission figures published by ESA; reference orbits from real products. 786 km; 10:30 at the descending
+// node. The records have no cycle number.
 const orbit = {
   inclinationDegrees: 98.62,
   cycleDays: 10,
@@ -49,26 +49,26 @@ export const sentinel2: Table<Satellite> = [
   },
 ];
 
-/** A tile as one data take saw it. */
+/** A tile of one data take. */
 interface Tile {
   readonly acquisition: Acquisition;
-  /** Start of the data take, which names all its tiles. */
+  /** Start of the data take, part of the names of all its tiles. */
   readonly datatakeMs: number;
-  /** Zone (two digits), band and 100 km square, as in `28PHQ`. */
+  /** Zone (two digits), band and 100 km square, e.g. `28PHQ`. */
   readonly tileId: string;
 }
 
-// The descending half in daylight, from 79 degrees north to 55 south.
+// Daylight half of the orbit (descending), from 79 degrees north to 55 south.
 const arcs: Table<Arc> = [[97.5, 236]];
 const halfSwathKm = 145;
 const datatakesPerOrbit = 12;
 const baseline = '05.11';
 const minuteMs = 60_000;
 
-// South-west, south-east, north-east and north-west corner within a square: easting, northing in metres.
+// South-west, south-east, north-east and north-west corner of a square: easting and northing in metres.
 const corners = ['0000000000', '9999900000', '9999999999', '0000099999'];
 
-/** Makes a tile of Sentinel-2. */
+/** Creates a tile of Sentinel-2. */
 export const sentinel2Source: ProductSource = (random, timeline) => {
   const level = random.chance(0.5) ? 'L1C' : 'L2A';
   const argumentDegrees = drawArgumentDegrees(random, arcs);
@@ -78,7 +78,7 @@ export const sentinel2Source: ProductSource = (random, timeline) => {
     durationMs: 0,
     startsBeforeMs: timeline.publicationMs - random.integer(125 * minuteMs, 230 * minuteMs),
   });
-  // A little inside the edges, so that the tile found there is seen on more than a sliver.
+  // 5 km inside the swath edges, so that the visible part of the tile is not too narrow.
   const acrossKm = random.between(5 - halfSwathKm, halfSwathKm - 5);
   const seen = groundPoint(satellite, acquisition.startMs, acrossKm);
   const tile = {
@@ -90,7 +90,7 @@ export const sentinel2Source: ProductSource = (random, timeline) => {
     name: `${productName(tile, level, timeline)}.SAFE`,
     folder: `Sentinel-2/MSI/${level}`,
     contentLengthBytes: random.integer(40e6, 1.1e9),
-    // The real catalogue gives all tiles of a data take its start as their whole sensing time.
+    // In the real catalogue, start and end of a tile are both the start of the data take.
     startMs: tile.datatakeMs,
     endMs: tile.datatakeMs,
     attributes: toAttributeValues(random, tile, level, timeline),
@@ -99,7 +99,7 @@ export const sentinel2Source: ProductSource = (random, timeline) => {
   };
 };
 
-/** Data takes begin at fixed places of the orbit, on a whole second and 24 ms. */
+/** Data takes start at fixed positions of the orbit, at a whole second plus 24 ms. */
 function datatakeStartMs({ satellite, orbitStartMs, startMs }: Acquisition): number {
   const spacingMs = periodMs(satellite) / datatakesPerOrbit;
   const number = Math.floor((startMs - orbitStartMs) / spacingMs);
@@ -121,7 +121,7 @@ function productName(
   ].join('_');
 }
 
-/** The tile's square without what lies beyond the edges of the swath. */
+/** Returns the tile's square clipped to the swath. */
 function visiblePart({ acquisition: { satellite, startMs }, tileId }: Tile): Ring {
   const center = groundPoint(satellite, startMs, 0);
   const [, ...square] = continuousRing([

@@ -1,4 +1,4 @@
-/** Makes Sentinel-3 products: frames of the colour and temperature imagers, stretches of the altimeter. */
+/** Creates Sentinel-3 products: frames of the colour and temperature imagers, tracks of the altimeter. */
 import type { Random } from '../clock.ts';
 import {
   type Acquisition,
@@ -20,7 +20,7 @@ import {
   toTimestamp,
 } from './record.ts';
 
-// ESA's published mission figures; reference orbits of real products. 814.5 km; 10:00 at the descending node.
+// Mission figures published by ESA; reference orbits from real products. 814.5 km; 10:00 at the descending node.
 const orbit = {
   inclinationDegrees: 98.65,
   cycleDays: 27,
@@ -46,31 +46,31 @@ export const sentinel3: Table<Satellite> = [
 ];
 
 interface FrameType {
-  /** How often it is published, in relation to the others. */
+  /** Relative frequency of publication. */
   readonly weight: number;
   readonly productType: string;
   readonly instrument: 'OLCI' | 'SLSTR' | 'SRAL';
   readonly level: '1' | '2';
   readonly durationMs: number;
-  /** Frames begin at multiples of this after the ascending node. */
+  /** Frames start at multiples of this after the ascending node. */
   readonly frameSpacingSeconds: number;
   /**
-   * First and last frame of each stretch of the orbit. Nearer to the poles than 76 degrees an outline
-   * would span most of the longitudes or enclose the pole, so no frames are made there.
+   * First and last frame of each part of the orbit. No frames beyond 76 degrees of latitude, where an outline
+   * would span most longitudes or enclose the pole.
    */
   readonly frames: Table<readonly [first: number, last: number]>;
-  /** Whether the name has the frame. */
+  /** True if the name contains the frame. */
   readonly framed: boolean;
   readonly swath: Swath;
   readonly bytes: readonly [min: number, max: number];
   readonly quicklook: boolean;
   readonly baselineCollection: string;
-  /** Attributes with a percentage of the surface, in order. */
+  /** Attributes with percentages of the surface, in order. */
   readonly covers: readonly string[];
   readonly cloudy: boolean;
 }
 
-// 3-minute frames of the colour imager in daylight; tilted west, away from the sun's glint, 1270 km wide.
+// 3-minute daylight frames of the colour imager, 1270 km wide, tilted west to avoid sun glint.
 const olci = {
   instrument: 'OLCI',
   durationMs: 180_000,
@@ -134,7 +134,7 @@ const frameTypes: Table<FrameType> = [
       [4881, 5440],
     ],
     framed: false,
-    // The altimeter looks straight down on a few kilometres.
+    // The altimeter observes a few kilometres at nadir.
     swath: { leftKm: -2, rightKm: 2, alongSteps: 15, acrossSteps: 1 },
     bytes: [1.5e7, 6e7],
     quicklook: false,
@@ -148,13 +148,13 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const nearRealTimeKeptDays = 15;
 
-// Near real time within three hours of sensing, otherwise a day or two later with better inputs.
+// Near real time within three hours of sensing, otherwise one or two days later with better inputs.
 const delaysMs = {
   NR: [65 * minuteMs, 75 * minuteMs],
   NT: [22 * hourMs, 40 * hourMs],
 } as const;
 
-/** Makes a product of Sentinel-3. */
+/** Creates a product of Sentinel-3. */
 export const sentinel3Source: ProductSource = (random, timeline) => {
   const type = pickWeighted(random, frameTypes);
   const satellite = drawSatellite(random, sentinel3, timeline.publicationMs);
@@ -172,7 +172,7 @@ export const sentinel3Source: ProductSource = (random, timeline) => {
     toNameTime(acquisition.startMs),
     toNameTime(acquisition.endMs),
     toNameTime(timeline.processedMs),
-    // The last line is sensed just short of the end, so that 180 s are written as 0179.
+    // The last line is sensed just before the end, so 180 s are written as 0179.
     String(type.durationMs / 1000 - 1).padStart(4, '0'),
     String(acquisition.cycleNumber).padStart(3, '0'),
     String(acquisition.relativeOrbitNumber).padStart(3, '0'),

@@ -1,4 +1,4 @@
-/** Makes Sentinel-5P products: trace gases in 5-minute granules near real time, methane by the orbit. */
+/** Creates Sentinel-5P products: near-real-time trace gases in 5-minute granules, methane per orbit. */
 import {
   type Arc,
   drawArgumentDegrees,
@@ -13,7 +13,7 @@ import {
 } from './orbit.ts';
 import { type AttributeValues, type ProductSource, toNameTime, toTimestamp } from './record.ts';
 
-/** ESA's published mission figures: 824 km; 13:30 at the ascending node. Orbits count from the night side. */
+/** Mission figures published by ESA: 824 km; 13:30 at the ascending node. Orbit numbers increase on the night side. */
 export const sentinel5p: Satellite = {
   serial: 'P',
   inclinationDegrees: 98.74,
@@ -37,7 +37,7 @@ interface GasType {
   readonly bytes: readonly [min: number, max: number];
 }
 
-// Two institutes' processors; digits as in the name, two for each part of the version.
+// Processors of two institutes. Versions as in the name, two digits per part.
 const dutch = { stream: 'NRTI', processorName: 'TROPNLL2DP', processorVersion: '020800' } as const;
 const german = { stream: 'NRTI', processorName: 'UPAS', processorVersion: '020701' } as const;
 const methane = { ...dutch, stream: 'OFFL' } as const;
@@ -48,7 +48,7 @@ const gasTypes: Table<GasType> = [
   { ...dutch, weight: 15, productType: 'L2__CO____', doi: 'bj3nry0', bytes: [1e7, 3e7] },
   { ...german, weight: 15, productType: 'L2__O3____', doi: 'ft13p57', bytes: [1e7, 3e7] },
   { ...german, weight: 10, productType: 'L2__SO2___', doi: '74eidii', bytes: [3e7, 6e7] },
-  // Methane takes too long to be retrieved near real time.
+  // The retrieval of methane is too slow for near real time.
   { ...methane, weight: 10, productType: 'L2__CH4___', doi: '3lcdqiv', bytes: [3e8, 6e8] },
 ];
 
@@ -58,7 +58,7 @@ const collection = '03';
 
 interface Stream {
   readonly mode: string;
-  /** Where products begin, degrees from the ascending node. */
+  /** Range of product starts, degrees from the ascending node. */
   readonly arc: Arc;
   readonly durationMs: number;
   /** From sensing to publication. */
@@ -66,7 +66,7 @@ interface Stream {
   readonly steps: Pick<Swath, 'alongSteps' | 'acrossSteps'>;
 }
 
-// The sunlit half of the orbit, as far as the outline of the 2600 km swath stays clear of the poles.
+// Sunlit part of the orbit where the outline of the 2600 km swath does not reach the poles.
 const sunlit = { fromDegrees: -60, toDegrees: 60 };
 const swath = { leftKm: -1300, rightKm: 1300 };
 
@@ -88,7 +88,7 @@ const streams: Readonly<Record<GasType['stream'], Stream>> = {
   },
 };
 
-/** Makes a product of Sentinel-5P. */
+/** Creates a product of Sentinel-5P. */
 export const sentinel5pSource: ProductSource = (random, { publicationMs, processedMs }) => {
   const type = pickWeighted(random, gasTypes);
   const { mode, arc, durationMs, delayMs, steps } = streams[type.stream];
@@ -126,7 +126,7 @@ export const sentinel5pSource: ProductSource = (random, { publicationMs, process
   };
 };
 
-/** What does not change from one product of a type to the next. */
+/** Returns the attributes that are constant for a type. */
 function gasAttributes(type: GasType): AttributeValues {
   return {
     doi: `10.5270/S5P-${type.doi}`,
@@ -144,7 +144,7 @@ function gasAttributes(type: GasType): AttributeValues {
   };
 }
 
-/** Of a whole orbit, the part whose outline is published. */
+/** Returns the part of an orbit whose outline is published. */
 function sunlitPart(orbitStartMs: number): { startMs: number; endMs: number } {
   const atMs = (degrees: number) =>
     orbitStartMs + ((degrees + sentinel5p.orbitStartDegrees) / 360) * periodMs(sentinel5p);

@@ -1,90 +1,90 @@
-/** The catalogue's events, each with what became of it for every subscription. */
+/** The catalogue's events, each with its deliveries to every subscription. */
 import { readFilter } from '../account.ts';
 import type { DeliveryOutcome, DeliveryRecord } from '../delivery/delivery-record.ts';
 import { type NotificationEvent, notificationEvents } from '../delivery/notification.ts';
 import type { Holdings } from './holdings.ts';
 import type { StoredProduct } from './record-archive.ts';
 
-/** What is known of an event from the start. */
+/** Initial facts of an event. */
 interface EventFacts {
-  /** 1 for the first event, then counting. */
+  /** Sequential number, starting at 1. */
   readonly sequence: number;
   readonly event: NotificationEvent;
   readonly productId: string;
   readonly productName: string;
-  /** PublicationDate, ModificationDate or DeletionDate: µs since 1970; null where the record has none. */
+  /** PublicationDate, ModificationDate or DeletionDate: µs since 1970; null if the record has none. */
   readonly dateUs: number | null;
 }
 
-/** An event as the ledger keeps it; a few hundred bytes. Times are ms since 1970. */
+/** A stored event, a few hundred bytes. Times are ms since 1970. */
 interface LedgerEntry extends EventFacts {
-  /** When notifications of it were due, on the sandbox's clock. */
+  /** Due time of its notifications, on the sandbox's clock. */
   readonly atMs: number;
-  /** From when on the lists show it. */
+  /** Time from which query results contain it. */
   readonly shownFromMs: number;
-  /** The product's record after it. */
+  /** The product's record after the event. */
   readonly stored: StoredProduct;
-  /** Its notifications, by their sequences in the record of deliveries. */
+  /** Sequences of its notifications in the delivery record. */
   readonly deliveries: readonly number[];
-  /** Ids of the subscriptions whose events and filter it matches, but that were paused. */
+  /** Ids of paused subscriptions whose events and filter match. */
   readonly pausedIds: readonly string[];
 }
 
-/** Default of how many events are kept: more than a month of a busy subscription. */
+/** Default maximum number of stored events: more than a month of a busy subscription. */
 export const eventsMaxDefault = 100_000;
 
 export type EventLedger = ReturnType<typeof createEventLedger>;
 
-/** Creates an empty ledger that keeps the last `eventsMax` events. */
+/** Creates an empty ledger of the last `eventsMax` events. */
 export function createEventLedger(eventsMax = eventsMaxDefault) {
   const entries: LedgerEntry[] = [];
   let dropped = 0;
   return {
     add: (entry: Omit<LedgerEntry, 'sequence'>): void => {
       entries.push({ sequence: dropped + entries.length + 1, ...entry });
-      // Not one by one, which would move all the others each time.
+      // Dropped in batches: each removal moves all remaining entries.
       if (entries.length < eventsMax * 1.1) return;
       dropped += entries.splice(0, entries.length - eventsMax).length;
     },
-    /** Returns those after a sequence, oldest first. */
+    /** Returns the events after a sequence, oldest first. */
     after: function* (sequence: number): Iterable<LedgerEntry> {
-      for (let place = Math.max(0, sequence - dropped); place < entries.length; place += 1) {
-        const entry = entries[place];
+      for (let index = Math.max(0, sequence - dropped); index < entries.length; index += 1) {
+        const entry = entries[index];
         if (entry !== undefined) yield entry;
       }
     },
   };
 }
 
-/** What became of an event for one subscription. */
+/** Delivery of an event to one subscription. */
 interface EventDelivery {
   readonly subscriptionId: string;
-  /** `paused`: it matched, but nothing was sent. */
+  /** `paused`: the event matched, but was not sent. */
   readonly outcome: DeliveryOutcome | 'paused';
-  /** Whether the endpoint accepted it at least once, whatever the sender knows of that. */
+  /** True if the endpoint accepted it at least once, even if the sender received no answer. */
   readonly received: boolean;
-  /** Why it was lost: an outage, or a fault that was played; null otherwise. */
+  /** Reason for the loss: an outage or an injected fault; null if not lost. */
   readonly reason: string | null;
 }
 
 /** An event of the catalogue, notified or not. Dates are ISO 8601 UTC. */
 export interface CatalogueEvent extends EventFacts {
-  /** When notifications of it were due. */
+  /** Due time of its notifications. */
   readonly at: string;
-  /** From when on the lists show it; `at`, unless it is late. */
+  /** Time from which query results contain it; `at` unless delayed. */
   readonly shownFrom: string;
-  /** Whether the lists show it now: not yet late ones, changed again, deleted or too old do not. */
+  /** True if query results contain it now: not if delayed, changed again, deleted or dropped. */
   readonly shown: boolean;
-  /** Empty when no subscription was there for it. */
+  /** Empty if no subscription matched. */
   readonly subscriptions: readonly EventDelivery[];
 }
 
-/** Which events are selected; all of them by default. */
+/** Selection of events (default: all). */
 export interface EventSelection {
   readonly events?: readonly NotificationEvent[] | undefined;
-  /** Only those of products that match, as they were after the event. */
+  /** Matches the product's record after the event. */
   readonly filter?: string | undefined;
-  /** Only those after this sequence. */
+  /** Excludes events up to this sequence. */
   readonly after?: number | undefined;
   readonly limit?: number | undefined;
 }
@@ -96,8 +96,8 @@ interface EventSources {
 }
 
 /**
- * Returns events, oldest first; the ledger has dropped those beyond its bound. Throws
- * SubscriptionRefusal (`filter`) for a filter that no subscription to these events could have.
+ * Returns the stored events, oldest first. Throws SubscriptionRefusal (`filter`) for a filter that is
+ * invalid for a subscription to these events.
  */
 export function catalogueEvents(
   sources: EventSources,
@@ -146,7 +146,7 @@ function toEvent(entry: LedgerEntry, { record, holdings }: EventSources): Catalo
   };
 }
 
-/** A list by PublicationDate shows every product that is there; the others only the newest state. */
+/** A query by PublicationDate finds every stored product; other queries only its newest state. */
 function isShown({ event, productId, stored }: LedgerEntry, holdings: Pick<Holdings, 'find'>) {
   const newest = holdings.find(event === 'deleted' ? 'DeletedProducts' : 'Products', productId);
   return event === 'created' ? newest !== undefined : newest === stored;

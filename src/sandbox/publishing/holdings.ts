@@ -1,45 +1,45 @@
-/** The products that the catalogue holds: the newest state of each published one, and of each deleted one. */
+/** Products stored in the catalogue: the newest state of each published and each deleted product. */
 import { type OrderableField, orderableFields } from '../../filter/fields.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
 import { createRecordArchive, type StoredProduct } from './record-archive.ts';
 
 type Entity = keyof typeof orderableFields;
 
-/** From the first to before the second; microseconds since 1970. */
+/** Range [fromUs, toUs), microseconds since 1970. */
 export interface DateRange {
   readonly fromUs: number;
   readonly toUs: number;
 }
 
-/** A query for products, and their order. */
+/** A query for products in an order. */
 interface Query {
-  /** One of them is answered, the others may be. */
+  /** At least one range is applied; the result's `covered` names it. */
   readonly ranges: ReadonlyMap<OrderableField, DateRange>;
-  /** Null for the order of publication, whatever was modified since; or of deletion. */
+  /** Null: order of publication, regardless of modifications, or order of deletion. */
   readonly orderby: {
     readonly field: OrderableField;
     readonly direction: 'asc' | 'desc';
   } | null;
 }
 
-/** Products in an order. */
+/** Products in the order of the query. */
 export interface Selection {
   readonly size: number;
-  /** The field whose range holds for all of them; null when none was checked. */
+  /** Field whose range all products are in; null if no range was applied. */
   readonly covered: OrderableField | null;
-  /** Returns them one after the other, without the first `skip`. Valid until the next event. */
+  /** Iterates over the products after the first `skip`. Valid until the next event. */
   items(skip: number): Iterable<StoredProduct>;
 }
 
 /**
- * Default of how many of each are kept; the oldest go first. `$skip` and `$top` reach 11,000. Beyond
- * the newest 4,000, a record takes some 1 kB of memory.
+ * Default maximum number of products, and of deleted products; the oldest are dropped. `$skip` and `$top`
+ * reach 11,000. Beyond the newest 4,000, a record takes about 1 kB of memory.
  */
 export const holdingsMaxDefault = 12_000;
 
 export type Holdings = ReturnType<typeof createHoldings>;
 
-/** Creates empty holdings that keep `holdingsMax` of each; `now`, ms since 1970, decides when delayed records show. */
+/** Creates empty holdings. `now` (ms since 1970) determines when delayed records become visible. */
 export function createHoldings({
   holdingsMax = holdingsMaxDefault,
   now = () => Number.POSITIVE_INFINITY,
@@ -60,8 +60,8 @@ export function createHoldings({
   };
   return {
     /**
-     * Takes in what an event says of a product. The lists show it from `shownFromMs` on, by default at
-     * once; until then the catalogue knows nothing of it, but a deletion always shows at once.
+     * Applies an event. Queries find the product from `shownFromMs` on (default: immediately); a deletion is
+     * always visible immediately.
      */
     apply: (
       event: NotificationEvent,
@@ -82,10 +82,10 @@ export function createHoldings({
       return stored;
     },
     select: (entity: Entity, query: Query): Selection => upToDate()[entity].select(query),
-    /** Finds by id in any case; a product that did not change is the same object as `apply` returned. */
+    /** Finds a product by id, case-insensitive. If unchanged, it is the same object that `apply` returned. */
     find: (entity: Entity, id: string): StoredProduct | undefined =>
       upToDate()[entity].find(id.toLowerCase()),
-    /** Returns counts; `events` are publications, changes and deletions so far, for a subscription or not. */
+    /** Returns counts. `events` includes those that match no subscription. */
     totals: () => {
       const { Products, DeletedProducts } = upToDate();
       return { products: Products.size(), deletedProducts: DeletedProducts.size(), events };
@@ -93,10 +93,10 @@ export function createHoldings({
   };
 }
 
-/** Creates a collection of records that the lists do not show yet, although their products are published. */
+/** Creates a collection of published records that queries do not find yet. */
 function createDelayedRecords() {
   const delayed = new Map<string, { stored: StoredProduct; shownFromMs: number }>();
-  // Saves a check of all of them each time.
+  // Avoids checking every record on each call.
   let nextMs = Number.POSITIVE_INFINITY;
   return {
     put: (key: string, stored: StoredProduct, shownFromMs: number) => {
@@ -104,7 +104,7 @@ function createDelayedRecords() {
       nextMs = Math.min(nextMs, shownFromMs);
     },
     remove: (key: string) => void delayed.delete(key),
-    /** Takes out what is to be shown by now, in the order of its moments. */
+    /** Removes and returns the records visible at `nowMs`, in order of time. */
     removeDue: (nowMs: number) => {
       if (nowMs < nextMs) return [];
       const due = [...delayed]
@@ -121,21 +121,21 @@ function createDelayedRecords() {
 interface Entry {
   readonly key: string;
   readonly stored: StoredProduct;
-  /** Microseconds since 1970, one for each field; -Infinity for one that is absent. */
+  /** Microseconds since 1970, one per field; -Infinity if absent. */
   readonly datesUs: readonly number[];
-  /** Counts up with each product that comes; what changes keeps its number. */
+  /** Sequential number of the product; a change keeps it. */
   readonly number: number;
 }
 
 type Indexes = ReadonlyMap<OrderableField, ReturnType<typeof createDateIndex>>;
 
-/** The dates of events; other dates are asked for too rarely to be kept in order. */
+/** Dates of events. Queries use other dates too rarely to justify an index. */
 const indexedFields: readonly string[] = ['PublicationDate', 'ModificationDate', 'DeletionDate'];
 
-/** Creates an empty set of products, by id and by date, that keeps the last `holdingsMax` that came. */
+/** Creates an empty store of the last `holdingsMax` products, by id and by date. */
 function createEntityStore(fields: readonly OrderableField[], holdingsMax: number) {
-  // A Map keeps the order of the first entry, so that somebody who pages through while products are
-  // published and modified sees each of them once.
+  // A Map keeps the insertion order, so that a client that reads pages while products are published and
+  // modified sees each product once.
   const entries = new Map<string, Entry>();
   const indexed = fields.filter((field) => indexedFields.includes(field));
   const indexes: Indexes = new Map(
@@ -188,7 +188,7 @@ function narrowestRange({ ranges, orderby }: Query, indexes: Indexes) {
     const index = indexes.get(field);
     if (index === undefined) return [];
     const { start, end } = index.find(range);
-    // Of two that are equally good, the one that is in the requested order.
+    // Prefers the requested order if two ranges are equally narrow.
     const size = end - start + (field === orderby?.field ? 0 : 0.5);
     return [{ field, index, start, end, size }];
   });
@@ -205,7 +205,7 @@ function inOrder(
   return entries.sort(byDate(fields.indexOf(orderby.field), direction));
 }
 
-/** Selects the places from `start` to before `end`. */
+/** Selects the indexes from `start` to before `end`. */
 function selectionOf(
   entries: readonly Entry[],
   start: number,
@@ -216,37 +216,37 @@ function selectionOf(
     size: end - start,
     covered,
     items: function* (skip) {
-      for (let place = start + skip; place < end; place += 1) {
-        const entry = entries[place];
+      for (let index = start + skip; index < end; index += 1) {
+        const entry = entries[index];
         if (entry !== undefined) yield entry.stored;
       }
     },
   };
 }
 
-/** Creates an empty index of the date in place `field` of the entries. Quick where entries come nearly in order. */
+/** Creates an empty index of `datesUs[field]`. Fast if entries arrive nearly in order. */
 function createDateIndex(field: number) {
   const entries: Entry[] = [];
   const compare = byDate(field);
-  const placeOf = (entry: Entry) => firstPlace(entries, (other) => compare(other, entry) >= 0);
+  const indexOf = (entry: Entry) => firstIndex(entries, (other) => compare(other, entry) >= 0);
   return {
-    /** Everything in order: absent dates first, equal ones by key. */
+    /** Entries in order: absent dates first, equal dates by key. */
     entries: entries as readonly Entry[],
-    add: (entry: Entry) => void entries.splice(placeOf(entry), 0, entry),
+    add: (entry: Entry) => void entries.splice(indexOf(entry), 0, entry),
     remove: (entry: Entry) => {
-      const place = placeOf(entry);
-      if (entries[place] === entry) entries.splice(place, 1);
+      const index = indexOf(entry);
+      if (entries[index] === entry) entries.splice(index, 1);
     },
-    /** Returns the places of a range of dates, from `start` to before `end`; what has no date lies in none. */
+    /** Returns the indexes of a date range, from `start` to before `end`. Absent dates are in no range. */
     find: ({ fromUs, toUs }: DateRange) => {
-      const before = (us: number) => firstPlace(entries, (entry) => dateOf(entry, field) >= us);
+      const before = (us: number) => firstIndex(entries, (entry) => dateOf(entry, field) >= us);
       const start = before(Math.max(fromUs, Number.MIN_SAFE_INTEGER));
       return { start, end: Math.max(start, before(toUs)) };
     },
   };
 }
 
-/** Compares by a date, in `direction`; equal ones by Id, ascending, as the catalogue does. Absent dates come first. */
+/** Compares by a date in `direction`, equal dates by ascending Id like the catalogue. Absent dates come first. */
 function byDate(field: number, direction: 1 | -1 = 1) {
   return (one: Entry, other: Entry): number => {
     const [oneUs, otherUs] = [dateOf(one, field), dateOf(other, field)];
@@ -260,8 +260,8 @@ function dateOf({ datesUs }: Entry, field: number): number {
   return datesUs[field] ?? Number.NEGATIVE_INFINITY;
 }
 
-/** Returns the first place from which on a condition holds, by bisection. The end is tried first: most are added there. */
-function firstPlace(entries: readonly Entry[], holds: (entry: Entry) => boolean): number {
+/** Returns the first index from which a condition holds, by bisection. Checks the end first, where most are added. */
+function firstIndex(entries: readonly Entry[], holds: (entry: Entry) => boolean): number {
   const newest = entries.at(-1);
   if (newest === undefined || !holds(newest)) return entries.length;
   let [low, high] = [0, entries.length - 1];

@@ -1,4 +1,4 @@
-/** What happens to products step by step: the catalogue shows it, the ledger notes it, subscriptions are notified. */
+/** Publishes events of products step by step: to the catalogue, the ledger and the subscriptions. */
 
 import type { Random } from '../clock.ts';
 import type { Dispatcher, Recipient, RecipientsOf } from '../delivery/dispatcher.ts';
@@ -10,7 +10,7 @@ import type { EventLedger } from './events.ts';
 import type { Holdings } from './holdings.ts';
 import type { StoredProduct } from './record-archive.ts';
 
-/** Where products come from: the generator, or a file of records, which has no more at some time. */
+/** Source of products: the generator, or a file of records; `next` returns undefined at its end. */
 export type PublicationSource = Omit<ProductGenerator, 'next'> & {
   next(publicationMs: number): CatalogueProduct | undefined;
 };
@@ -18,7 +18,7 @@ export type PublicationSource = Omit<ProductGenerator, 'next'> & {
 export interface PublicationOptions {
   readonly source: PublicationSource;
   readonly recipientsOf: RecipientsOf;
-  /** Returns the ids of the paused subscriptions that an event matches; none by default. */
+  /** Returns the ids of the paused subscriptions that match an event (default: none). */
   readonly pausedIdsOf?: (event: NotificationEvent, product: StoredProduct['view']) => string[];
   readonly holdings: Pick<Holdings, 'apply'>;
   readonly ledger?: Pick<EventLedger, 'add'>;
@@ -28,42 +28,42 @@ export interface PublicationOptions {
   /** Shares of the products, 0 to 1, that are modified and deleted later. */
   readonly modifiedShare: number;
   readonly deletedShare: number;
-  /** Share of those that were modified whose checksums are corrected after that; 0 by default. */
+  /** Share of the modified products whose checksums are corrected later (default: 0). */
   readonly secondModifiedShare?: number;
-  /** Share of the products that the lists show late, 0 by default, and how late at most, from 1 ms on. */
+  /** Share of the products that query results show with a delay (default: 0), and its maximum, ms, from 1. */
   readonly lateShare?: number;
   readonly lateMaxMs?: number;
 }
 
-/** A published product; what is not readonly follows its changes. Times are ms since 1970. */
+/** A published product in its current state. Times are ms since 1970. */
 interface LiveProduct {
   latest: CatalogueProduct;
-  /** Its publication or latest change in the catalogue. */
+  /** Time of its publication or latest change in the catalogue. */
   changedMs: number;
-  /** Time that the catalogue takes from a change of it to the notification, in ms. */
+  /** Delay from a change in the catalogue to the notification, ms. */
   readonly delayMs: number;
-  /** From when on the lists show it. */
+  /** Time from which query results contain it. */
   readonly shownFromMs: number;
 }
 
-/** The time of an event; nobody is notified of the past. */
+/** Time of an event. Past events are not notified. */
 export interface Moment {
-  /** When notifications are due; whole ms since 1970. */
+  /** Due time of notifications; whole ms since 1970. */
   readonly atMs: number;
   readonly past: boolean;
 }
 
-/** What happens to a product; a correction is a second modification. */
+/** Change of a product; a correction is a second modification. */
 type Change = NotificationEvent | 'corrected';
 
-/** A change that is due once the publisher has made its step number `step`. */
+/** A change that is due at step number `step`. */
 interface FollowUp {
   readonly product: LiveProduct;
   readonly change: Exclude<Change, 'created'>;
   readonly step: number;
 }
 
-// The two documented bodies that allow the comparison came 46 and 48 s after the publication.
+// The two documented bodies that contain both times were sent 46 and 48 s after the publication.
 const catalogueDelayMs = [46_000, 48_000] as const;
 const liveMax = 1_000;
 const followUpStepsMax = 20;
@@ -74,12 +74,12 @@ const dateFields: Readonly<Record<NotificationEvent, string>> = {
   deleted: 'DeletionDate',
 };
 
-/** Shared, as most events of a long past have none. */
+/** Shared, because most events of a long past have no deliveries. */
 const none: readonly never[] = [];
 
 export type Publication = ReturnType<typeof createPublication>;
 
-/** Creates what publishes products, one at a time, and their changes. */
+/** Creates the publication of products, one at a time, and their changes. */
 export function createPublication(options: PublicationOptions) {
   const { source, random, lateShare = 0, lateMaxMs = 1 } = options;
   const live = new Set<LiveProduct>();
@@ -88,7 +88,7 @@ export function createPublication(options: PublicationOptions) {
   let step = 0;
 
   const publish = (change: Change, product: LiveProduct, moment: Moment) => {
-    // Drawn even when nobody is listening, so that subscriptions do not change what is published.
+    // Drawn even without recipients, so that subscriptions do not affect later draws.
     const plans = moment.past ? null : drawEventPlans(options);
     const isDeletion = change === 'deleted';
     const record = changed(source, change, product, moment.atMs);
@@ -111,7 +111,7 @@ export function createPublication(options: PublicationOptions) {
     const changedMs = moment.atMs - delayMs;
     const latest = source.next(changedMs);
     if (latest === undefined) return undefined;
-    // Drawn only where it is set: without it, a seed brings what it always did.
+    // Drawn only if set, so that the results of a seed stay the same without it.
     const isDelayed = lateShare > 0 && random.chance(lateShare);
     const shownFromMs = moment.atMs + (isDelayed ? random.integer(1, lateMaxMs) : 0);
     const product = { latest, changedMs, delayMs, shownFromMs };
@@ -121,8 +121,8 @@ export function createPublication(options: PublicationOptions) {
 
   return {
     /**
-     * Publishes up to `count` products, or changes as many of those that were published or changed last,
-     * oldest first; returns how many there were.
+     * Publishes up to `count` products, or changes up to `count` of the recently published or changed ones,
+     * oldest first; returns the number of events.
      */
     publish: (event: NotificationEvent, count: number, moment: () => Moment): number => {
       if (event !== 'created') {
@@ -135,8 +135,8 @@ export function createPublication(options: PublicationOptions) {
       return published;
     },
     /**
-     * Publishes a product, if requested, and the changes of earlier ones that are due with it; without a
-     * product, the next changes that are planned. Returns what there was.
+     * Publishes a product, if requested, and the changes of earlier products that are due; without a
+     * product, the next planned changes. Returns what was published.
      */
     step: (moment: Moment, withProduct: boolean): 'product' | 'changes' | 'nothing' => {
       const product = withProduct ? publishNext(moment) : undefined;
@@ -156,7 +156,7 @@ export function createPublication(options: PublicationOptions) {
   };
 }
 
-/** Returns the record after a change, which the catalogue makes some time before it notifies. */
+/** Returns the record after a change, which happens before the notification. */
 function changed(source: PublicationSource, change: Change, product: LiveProduct, atMs: number) {
   if (change === 'created') return product.latest;
   product.changedMs = Math.max(atMs - product.delayMs, product.changedMs + 1);
@@ -172,7 +172,7 @@ function drawEventPlans({ faults, random }: Pick<PublicationOptions, 'faults' | 
   return { shape: planShape(rates, random), plan: planDelivery(rates, random) };
 }
 
-/** Creates the publisher of an event to the catalogue's lists, its subscriptions and the ledger. */
+/** Creates the function that applies an event to the holdings, notifies subscriptions and adds it to the ledger. */
 function createEventPublisher(options: PublicationOptions) {
   const { holdings, ledger, recipientsOf, pausedIdsOf, dispatcher, faults } = options;
   return (
@@ -206,19 +206,19 @@ function createEventPublisher(options: PublicationOptions) {
   };
 }
 
-/** Creates an empty plan of what happens to products after their publication. */
+/** Creates an empty plan of changes after publication. */
 function createFollowUps(options: PublicationOptions) {
   const { random, modifiedShare, secondModifiedShare = 0, deletedShare } = options;
   let planned: FollowUp[] = [];
   return {
-    /** Draws the future of a product published in step number `step`. */
+    /** Draws the changes of a product published at `step`. */
     plan: (product: LiveProduct, step: number) => {
-      // Counted in steps, not in time, so that a seed brings the same order at every speed.
+      // Counted in steps, not in time, so that a seed gives the same order at every rate.
       const modifiedStep = step + random.integer(1, followUpStepsMax);
       const isModified = random.chance(modifiedShare);
       const deletedStep = (isModified ? modifiedStep : step) + random.integer(1, followUpStepsMax);
       const isDeleted = random.chance(deletedShare);
-      // Drawn only where it is set: without it, a seed brings what it always did.
+      // Drawn only if set, so that the results of a seed stay the same without it.
       const isCorrected =
         isModified && secondModifiedShare > 0 && random.chance(secondModifiedShare);
       const correctedStep = isCorrected ? modifiedStep + random.integer(1, followUpStepsMax) : 0;
@@ -228,15 +228,15 @@ function createFollowUps(options: PublicationOptions) {
       if (isDeleted) planned.push({ product, change: 'deleted', step: afterAll });
       planned.sort((one, other) => one.step - other.step);
     },
-    /** Takes out what is due by a step, in order. */
+    /** Removes and returns the changes due by a step, in order. */
     removeDue: (step: number): FollowUp[] => {
       const due = planned.filter((followUp) => followUp.step <= step);
       planned = planned.slice(due.length);
       return due;
     },
-    /** Returns the step of the next one; undefined when nothing is planned. */
+    /** Returns the step of the next change; undefined if there is none. */
     nextStep: () => planned[0]?.step,
-    /** Cancels what was planned for a product. */
+    /** Cancels the planned changes of a product. */
     cancel: (product: LiveProduct) => {
       planned = planned.filter((followUp) => followUp.product !== product);
     },

@@ -1,4 +1,4 @@
-/** Publishes products at a steady rate, at once, before the start, or while time is made to pass. */
+/** Publishes products at a steady rate, immediately, before the start, or while the clock is moved. */
 import { setImmediate } from 'node:timers/promises';
 import type { SandboxClock } from '../clock.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
@@ -9,42 +9,42 @@ export interface PublisherOptions extends PublicationOptions {
   readonly dispatcher: Pick<Dispatcher, 'dispatch' | 'capacity' | 'drained' | 'quiet'>;
   readonly clock: SandboxClock;
   readonly ratePerSecond: number;
-  /** Products to publish by rate; by default until the source ends. */
+  /** Number of products to publish by rate (default: all of the source). */
   readonly count?: number | undefined;
-  /** Publishing by rate begins when this resolves; by default at once. */
+  /** Publishing by rate begins when this resolves (default: immediately). */
   readonly begins?: Promise<void>;
 }
 
-/** A past of some length, and its products a day. */
+/** Simulated past before the start. */
 interface Past {
   readonly durationMs: number;
   readonly productsPerDay: number;
 }
 
-/** What is to happen while the time moves forward. */
+/** Products to publish while the time moves forward. */
 export interface SimulatedPeriod {
   readonly durationMs: number;
-  /** Products, spread evenly; the changes planned for earlier ones happen with them. */
+  /** Number of products, spread evenly. Due changes of earlier products are published too. */
   readonly products: number;
-  /** Number of equal steps; by default that of the products. */
+  /** Number of equal steps (default: number of products). */
   readonly steps?: number | undefined;
 }
 
 const dayMs = 86_400_000;
-// A late timer is compensated; a jump of the clock or a pause is not, as it would end in a flood.
+// Compensates timer delays, but not a clock jump or a pause, which would cause a burst.
 const catchUpMaxMs = 100;
-// Bodies wait in memory: with an endpoint that hangs, publishing waits too.
+// Open bodies are in memory, so publishing waits if an endpoint hangs.
 const openMax = 10_000;
 const batch = 100;
 
-/** Returns how many products a past has. */
+/** Returns the number of products in a past. */
 export function pastProducts({ durationMs, productsPerDay }: Past): number {
   return Math.round((durationMs / dayMs) * productsPerDay);
 }
 
 export type Publisher = ReturnType<typeof createPublisher>;
 
-/** Creates a publisher that publishes nothing before one of its methods is called. */
+/** Creates a publisher. Publishes nothing before a method is called. */
 export function createPublisher(options: PublisherOptions) {
   const { clock, dispatcher, begins, ratePerSecond, count = Number.POSITIVE_INFINITY } = options;
   const publication = createPublication(options);
@@ -52,7 +52,7 @@ export function createPublisher(options: PublisherOptions) {
   const present = () => ({ atMs: Math.trunc(clock.now()), past: false });
 
   return {
-    /** Publishes until the count is reached, the source ends or `signal` is aborted; then waits for the deliveries. */
+    /** Publishes until the count, the end of the source or an abort; then waits for the deliveries. */
     run: async (signal: AbortSignal): Promise<void> => {
       if (begins !== undefined) await Promise.race([begins, aborted(signal)]);
       const intervalMs = 1_000 / ratePerSecond;
@@ -69,7 +69,7 @@ export function createPublisher(options: PublisherOptions) {
       }
       await dispatcher.drained();
     },
-    /** Publishes at once, even when paused and beyond `count`; returns how many there were products for. */
+    /** Publishes immediately, even when paused or beyond `count`. Returns the number of published events. */
     publishNow: async (requested: number, event: NotificationEvent): Promise<number> => {
       let published = 0;
       while (published < requested) {
@@ -81,21 +81,21 @@ export function createPublisher(options: PublisherOptions) {
       return published;
     },
     ...createSimulatedTime(publication, options),
-    /** Resolves when all open notifications wait for their time. */
+    /** Resolves when everything that is due has been sent. */
     quiet: dispatcher.quiet,
-    /** Stops publishing by rate; what is published already is still delivered. */
-    pause: gate.shut,
+    /** Stops publishing by rate. Published notifications are still delivered. */
+    pause: gate.close,
     resume: gate.open,
-    paused: gate.isShut,
+    paused: gate.isClosed,
   };
 }
 
-/** Creates the methods that publish without waiting, before the start or while time passes. */
+/** Creates the methods that publish in simulated time. */
 function createSimulatedTime(publication: Publication, { clock, dispatcher }: PublisherOptions) {
   return {
     /**
-     * Publishes a past that ends now, without notifications, as if no endpoint had been there. Returns how
-     * many products there were; fewer when the source ended, or `signal` was aborted.
+     * Publishes a past that ends now, without notifications. Returns the number of products; fewer if the
+     * source ended or `signal` was aborted.
      */
     publishPast: async (past: Past, signal: AbortSignal): Promise<number> => {
       const products = pastProducts(past);
@@ -103,7 +103,7 @@ function createSimulatedTime(publication: Publication, { clock, dispatcher }: Pu
       const intervalMs = past.durationMs / Math.max(1, products);
       let published = 0;
       for (let step = 1; !signal.aborted; step += 1) {
-        // Changes that are left at the end come with the last products.
+        // Remaining changes are published at the end.
         const sinceMs = Math.min(step * intervalMs, past.durationMs);
         const moment = { atMs: Math.trunc(startMs + sinceMs), past: true };
         const outcome = publication.step(moment, published < products);
@@ -114,9 +114,9 @@ function createSimulatedTime(publication: Publication, { clock, dispatcher }: Pu
       return published;
     },
     /**
-     * Moves the time forward while products are published. Each step waits until all that is due was sent,
-     * so that a notification leaves at its own time. Returns how many products there were. Without products,
-     * each step continues with changes that are planned.
+     * Moves the time forward while publishing products. Each step waits until everything due has been sent,
+     * so that each notification is sent at its own time. Returns the number of products. Without products,
+     * each step publishes planned changes.
      */
     pass: async (period: SimulatedPeriod, signal: AbortSignal): Promise<number> => {
       const { durationMs, products } = period;
@@ -143,12 +143,12 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Creates a gate that lets the publisher pass unless it is shut. */
+/** Creates a gate that pauses the publisher while it is closed. */
 function createGate() {
   let opened: PromiseWithResolvers<void> | null = null;
   return {
-    isShut: () => opened !== null,
-    shut: () => {
+    isClosed: () => opened !== null,
+    close: () => {
       opened ??= Promise.withResolvers<void>();
     },
     open: () => {

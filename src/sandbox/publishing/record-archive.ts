@@ -1,23 +1,23 @@
-/** Keeps many records in little memory: the newest as they are, older ones packed in blocks. */
+/** Stores many records in little memory: the newest unpacked, older ones compressed in blocks. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import type { CatalogueProduct, DeletedProduct } from '../products/record.ts';
 
-/** A record and how filters see it. Both are read again when they were packed: some 40 µs each. */
+/** A record and its filter view. Reading a packed record takes about 40 µs. */
 export interface StoredProduct {
   readonly record: CatalogueProduct | DeletedProduct;
   readonly view: ProductView;
 }
 
-// Similar records together: 5 kB each become 630 bytes in sixteens, 1,500 alone.
+// Blocks compress better: a record of 5 kB takes 630 bytes in a block of 16, 1,500 bytes alone.
 const blockRecords = 16;
-// A record and what filters keep of it take some 15 kB of memory.
+// A record with its view takes about 15 kB of memory.
 const unpackedRecords = 4_000;
-// A reader of pages, or of the order of changes, returns to the same blocks.
+// Readers of pages, or of the order of changes, read the same blocks repeatedly.
 const readBlocksMax = 64;
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-/** Creates an empty archive. `keep` takes in a record, which stays for as long as the returned object is referenced. */
+/** Creates an empty archive. A record added with `keep` stays while the returned object is referenced. */
 export function createRecordArchive(): { keep(record: StoredProduct['record']): StoredProduct } {
   const unpacked: Block[] = [];
   const recent = new Map<Block, readonly StoredProduct[]>();
@@ -46,16 +46,16 @@ export function createRecordArchive(): { keep(record: StoredProduct['record']): 
   };
 }
 
-/** Some records, in memory for as long as one of them is referenced. */
+/** A block of records, in memory while one of them is referenced. */
 class Block {
-  /** Null once it is packed. */
+  /** Null after packing. */
   unpacked: StoredProduct[] | null = [];
   #packed = Buffer.alloc(0);
   #unpackedBytes = 0;
 
-  /** Returns the place of the record. */
+  /** Returns the index of the record. */
   add(record: StoredProduct['record']): number {
-    if (this.unpacked === null) throw new RangeError('A packed block takes no more records.');
+    if (this.unpacked === null) throw new RangeError('A packed block cannot accept records.');
     return this.unpacked.push({ record, view: productView(record) }) - 1;
   }
 
@@ -63,7 +63,7 @@ class Block {
     const json = Buffer.from(JSON.stringify(this.unpacked?.map(({ record }) => record)));
     this.#unpackedBytes = json.length;
     const packed = zstdCompressSync(json, packing);
-    // Copied out of the pool that Node's buffers share, most of which is released again.
+    // Copied, so that Node's shared buffer pool can be released.
     this.#packed = Buffer.allocUnsafeSlow(packed.length);
     packed.copy(this.#packed);
     this.unpacked = null;
@@ -77,16 +77,16 @@ class Block {
   }
 }
 
-/** A class, as closures for each record would take more memory. */
+/** A class, because closures per record would take more memory. */
 class ArchivedProduct implements StoredProduct {
   readonly #read: (block: Block) => readonly StoredProduct[];
   readonly #block: Block;
-  readonly #place: number;
+  readonly #index: number;
 
-  constructor(read: (block: Block) => readonly StoredProduct[], block: Block, place: number) {
+  constructor(read: (block: Block) => readonly StoredProduct[], block: Block, index: number) {
     this.#read = read;
     this.#block = block;
-    this.#place = place;
+    this.#index = index;
   }
 
   get record() {
@@ -98,8 +98,8 @@ class ArchivedProduct implements StoredProduct {
   }
 
   #stored(): StoredProduct {
-    const stored = this.#read(this.#block)[this.#place];
-    if (stored === undefined) throw new RangeError('A block of the archive has lost a record.');
+    const stored = this.#read(this.#block)[this.#index];
+    if (stored === undefined) throw new RangeError('A record is missing in its archive block.');
     return stored;
   }
 }

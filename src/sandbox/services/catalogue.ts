@@ -1,4 +1,4 @@
-/** The account's services as one app: the catalogue's subscriptions and products, and the identity provider. */
+/** App of the account's services: the catalogue (subscriptions and products) and the identity provider. */
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
@@ -34,27 +34,27 @@ export interface ServiceAppOptions {
   readonly requests: RequestLog;
   /** Draws the request ids. */
   readonly random: Random;
-  /** Draws the faults of lists. */
+  /** Draws the faults of product lists. */
   readonly queryRandom: Random;
-  /** Ends the wait of delayed answers. */
+  /** Ends the delay of answers. */
   readonly signal: AbortSignal;
 }
 
 interface Environment {
-  /** Node's own request and answer, to cut a connection. */
+  /** Node's request and response, to close a connection. */
   readonly Bindings: HttpBindings;
   readonly Variables: {
-    /** GUID of this request, reported to the client. */
+    /** GUID of this request, sent to the client. */
     requestId: string;
-    /** Its entry in the log. */
+    /** Entry of this request in the request log. */
     logged: LoggedRequest;
   };
 }
 
-/** Below the origin. */
+/** Path below the origin. */
 const cataloguePath = '/odata/v1';
 
-/** Creates the app; it opens nothing. Dates in it are those of the sandbox's clock. */
+/** Creates the app. Opens nothing. Dates are those of the sandbox's clock. */
 export function createServiceApp(options: ServiceAppOptions): Hono<Environment> {
   const { provider, liveSettings, clock, random, requests, signal } = options;
   const app = new Hono<Environment>();
@@ -66,7 +66,7 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
     await clock.waitUntil(clock.now() + liveSettings.current().answerDelayMs, signal);
     finish(context, clock);
   });
-  // A query by list has the largest bodies.
+  // FilterList queries have the largest bodies.
   const tooLarge = plainError(413, 'Request Entity Too Large');
   const onError = ({ env }: Context) => writeAnswer(tooLarge, env.outgoing);
   app.use(bodyLimit({ maxSize: filterListBytesMax, onError }));
@@ -80,19 +80,19 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
   });
   app.route(realmPath, createIdentityApp(provider, liveSettings));
   app.notFound(({ env }) => writeAnswer(invalidPath, env.outgoing));
-  // The sandbox is a tester's own: hiding the cause would only cost them time.
+  // Only testers use the sandbox, so the cause is shown.
   app.onError(({ message }) =>
-    Response.json({ detail: `The sandbox failed because of: ${message}` }, { status: 500 }),
+    Response.json({ detail: `Internal error of the sandbox: ${message}` }, { status: 500 }),
   );
   return app;
 }
 
-/** Dates and logs an answer. A connection that was cut has none. */
+/** Sets Date and request-id and logs the status, unless the connection was closed. */
 function finish(context: Context<Environment>, clock: SandboxClock): void {
   if (context.env.outgoing.destroyed) return;
-  // Without this, Node would write the real time.
+  // Otherwise Node would send the real time.
   context.header('Date', new Date(clock.now()).toUTCString());
-  // The catalogue sends it in every answer.
+  // The catalogue sends request-id in every answer.
   const isIdentity = context.req.path.startsWith(realmPath);
   if (!isIdentity) context.header('request-id', context.get('requestId'));
   context.get('logged').status = context.res.status;
@@ -127,7 +127,7 @@ async function answerTo(
   return query ? answerQuery(query, body, requestId, options) : operation(body);
 }
 
-/** Answers a query of products, perhaps delayed, and perhaps with a fault when it is a list. */
+/** Answers a product query with the configured delay; a list may get an injected fault. */
 async function answerQuery(
   { isList, answer }: ProductOperation,
   body: string,
@@ -136,18 +136,20 @@ async function answerQuery(
 ) {
   await clock.waitUntil(clock.now() + liveSettings.current().queryDelayMs, signal);
   const fault = isList ? chooseQueryFault(liveSettings, queryRandom) : null;
-  const right = answer(body);
-  return fault === null ? right : injectQueryFault(fault, right, liveSettings.current(), requestId);
+  const correct = answer(body);
+  return fault === null
+    ? correct
+    : injectQueryFault(fault, correct, liveSettings.current(), requestId);
 }
 
 /** A request to the account's services. */
 export interface LoggedRequest {
   readonly method: string;
-  /** Without the query. */
+  /** Path without the query. */
   readonly path: string;
-  /** Null before the answer, and when the connection was cut instead. */
+  /** Null before the answer, or if the connection was closed instead. */
   status: number | null;
-  /** The grant of a request for tokens: `password` is a login. */
+  /** Grant of a token request: `password` is a login. */
   grantType?: string;
 }
 

@@ -1,4 +1,4 @@
-/** The identity provider, in the manner of Keycloak: logins and their sessions, tokens, and discovery. */
+/** Identity provider like Keycloak: logins, sessions, tokens and discovery. */
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
@@ -12,23 +12,23 @@ export const realmPath = '/auth/realms/CDSE';
 /** Path of the token endpoint, below the realm. */
 export const tokenPath = '/protocol/openid-connect/token';
 
-/** The only client there is: the public one of the real service. */
+/** The only known client: the public one of the real service. */
 const clientId = 'cdse-public';
 const grants = ['password', 'refresh_token'];
 const tokenDigits = 64;
-// Without a bound, endless refreshes would fill the memory.
+// Limits memory under endless refreshes.
 const accessTokensMax = 10_000;
 
 interface Session {
   readonly id: string;
-  /** Stays the same as long as the session lives. */
+  /** Does not change during the session. */
   readonly refreshToken: string;
   readonly endsMs: number;
 }
 
 export type IdentityProvider = ReturnType<typeof createIdentityProvider>;
 
-/** Creates a provider without sessions for one user. Tokens are opaque, and live by the sandbox's clock. */
+/** Creates a provider for one user, without sessions. Tokens are opaque and expire on the sandbox's clock. */
 export function createIdentityProvider({
   account,
   liveSettings,
@@ -41,7 +41,7 @@ export function createIdentityProvider({
   readonly random: Random;
 }) {
   const acceptCode = createOneTimeCodes(clock);
-  /** By refresh token. */
+  /** Key: refresh token. */
   const sessions = new Map<string, Session>();
   const accessTokens = createAccessTokens(clock, random);
 
@@ -63,12 +63,12 @@ export function createIdentityProvider({
     const { totpSecret, accountActive, sessionsMax, refreshTokenSeconds } = liveSettings.current();
     const { username, password } = account;
     const known = form.get('username') === username && form.get('password') === password;
-    // The password first: a wrong one must not use up the code.
+    // Checked first: a wrong password must not consume the code.
     if (!known || (totpSecret !== null && !acceptCode(totpSecret, form.get('totp')))) {
       return refusal(401, 'invalid_grant', 'Invalid user credentials');
     }
     if (!accountActive) return refusal(400, 'invalid_grant', 'Account is not fully set up');
-    // Keycloak's limiter answers a login without a browser with a page, too.
+    // Keycloak's session limiter answers with an HTML page, even without a browser.
     if (sessions.size >= sessionsMax) return pageAnswer(403, 'There are too many sessions');
     const endsMs = nowMs + refreshTokenSeconds * 1_000;
     const session = { id: random.uuid(), refreshToken: random.hex(tokenDigits), endsMs };
@@ -77,7 +77,7 @@ export function createIdentityProvider({
   };
 
   return {
-    /** Answers a request for tokens; errors as in RFC 6749, section 5.2. */
+    /** Answers a token request; errors as in RFC 6749, section 5.2. */
     answer: (form: URLSearchParams): ServiceAnswer => {
       const nowMs = clock.now();
       for (const { refreshToken, endsMs } of sessions.values()) {
@@ -104,7 +104,7 @@ export function createIdentityProvider({
 }
 
 function createAccessTokens(clock: SandboxClock, random: Random) {
-  /** By token, ms since 1970. */
+  /** Expiry by token, ms since 1970. */
   const endsMs = new Map<string, number>();
   return {
     issue: (tokenEndsMs: number): string => {
@@ -114,7 +114,7 @@ function createAccessTokens(clock: SandboxClock, random: Random) {
       if (oldest !== undefined && endsMs.size > accessTokensMax) endsMs.delete(oldest);
       return token;
     },
-    /** Returns true for an access token that was issued and has not expired. */
+    /** Returns true for an issued access token that has not expired. */
     accepts: (token: string): boolean => clock.now() < (endsMs.get(token) ?? 0),
   };
 }
@@ -131,8 +131,8 @@ const codePeriodMs = 30_000;
 const codeStepsAround = 1;
 
 /**
- * Creates the check of one-time codes (RFC 6238, six digits, 30 s), each good once: true when the code
- * belongs to now, or to the 30 s before or after, and was not used before.
+ * Creates the check of one-time codes (RFC 6238, six digits, 30 s). It accepts an unused code of the
+ * current, previous or next 30 s, once.
  */
 function createOneTimeCodes(clock: SandboxClock) {
   let used: readonly string[] = [];
@@ -144,7 +144,7 @@ function createOneTimeCodes(clock: SandboxClock) {
     if (delta === null) return false;
     const use = `${secretBase32} ${Math.floor(timestamp / codePeriodMs) + delta}`;
     if (used.includes(use)) return false;
-    // Only the steps of the window can be asked for again; the clock never goes back.
+    // Codes before the window cannot be accepted again: the clock never moves back.
     used = [...used, use].slice(-2 * codeStepsAround - 1);
     return true;
   };
@@ -152,11 +152,11 @@ function createOneTimeCodes(clock: SandboxClock) {
 
 interface Environment {
   readonly Bindings: HttpBindings;
-  /** The entry in the log of requests. */
+  /** Entry in the request log. */
   readonly Variables: { logged: { grantType?: string } };
 }
 
-/** Creates the app of the realm; answers as Keycloak does. */
+/** Creates the app of the realm, with Keycloak's answers. */
 export function createIdentityApp(
   provider: IdentityProvider,
   liveSettings: LiveServiceSettings,
@@ -164,7 +164,7 @@ export function createIdentityApp(
   const app = new Hono<Environment>();
   app.use(({ env }, next) => {
     if (!liveSettings.current().identityUnavailable) return next();
-    // A proxy stands before the provider; it knows no JSON.
+    // The answer of a proxy in front of the provider: HTML, not JSON.
     return writeAnswer(pageAnswer(503, 'Service Unavailable'), env.outgoing);
   });
   app.get('/.well-known/openid-configuration', (context) =>
@@ -182,7 +182,7 @@ export function createIdentityApp(
   return app;
 }
 
-/** Returns what a client needs of the recorded document. */
+/** Returns the parts of the recorded discovery document that clients need. */
 function discoveryOf(origin: string): object {
   return {
     issuer: `${origin}${realmPath}`,

@@ -1,4 +1,4 @@
-/** The catalogue's queries of `Products` and `DeletedProducts`, open to everybody, and the faults of their lists. */
+/** Queries of `Products` and `DeletedProducts`, public by default, and the injected faults of lists. */
 
 import { compileFilter } from '../../filter/evaluate.ts';
 import { attributesOf, findOrderableField, type OrderableField } from '../../filter/fields.ts';
@@ -35,7 +35,7 @@ import { formedError, type ServiceAnswer } from './service-answer.ts';
 
 type Entity = 'Products' | 'DeletedProducts';
 
-/** A filter that was read. */
+/** A parsed filter. */
 type Filter = Parameters<typeof compileFilter>[0];
 
 export interface ProductQuery {
@@ -45,14 +45,14 @@ export interface ProductQuery {
   readonly requestId: string;
 }
 
-/** The one method of a product resource; faults are played for a list alone. */
+/** The only method of a product resource. Faults are injected only into lists. */
 export interface ProductOperation {
   readonly method: 'GET' | 'POST';
   readonly isList: boolean;
   readonly answer: (body: string) => ServiceAnswer;
 }
 
-/** Finds the operation on a path below `/odata/v1`; null when there is none. */
+/** Finds the operation of a path below `/odata/v1`; null if there is none. */
 export function productOperation(path: string, query: ProductQuery): ProductOperation | null {
   if (path === filterListPath) {
     return { method: 'POST', isList: false, answer: (body) => answerFilterList(query, body) };
@@ -91,7 +91,7 @@ function answerFilterList(query: ProductQuery, body: string): ServiceAnswer {
   return answerList(query, 'Products', { ...options, filter });
 }
 
-/** Answers a query with the limits, orders and refusals of the catalogue; a list without an id. */
+/** Answers a query with the catalogue's limits, order and errors; returns a list if `id` is null. */
 export function answerProductQuery(
   query: ProductQuery,
   entity: Entity,
@@ -117,13 +117,13 @@ function answerList({ url, holdings }: ProductQuery, entity: Entity, options: Qu
     options,
     records: page.products.map(({ record }) => record),
     count: count ? page.found : null,
-    // No link leads to a page that would be refused; what the real service does there is not known.
+    // No link to a page that would be refused; the real service's behaviour there is not known.
     nextLink: isMore && end <= skipMax ? nextLink(url, { skip: end }) : null,
   });
   return { status: 200, body };
 }
 
-/** Reads a page; `found` is how many match, without a count perhaps only one more than up to its end. */
+/** Reads a page. `found` is the number of matches; without `count`, it may stop one after the page. */
 function readPage(
   selection: Selection,
   filter: Filter | null,
@@ -144,7 +144,7 @@ function readPage(
     if (!matches(product.view)) continue;
     if (found >= skip && found < end) products.push(product);
     found += 1;
-    // Without a count, the rest need not be read.
+    // Without `count`, the rest is not needed.
     if (!count && found > end) break;
   }
   return { products, found };
@@ -152,7 +152,7 @@ function readPage(
 
 const allTime: DateRange = { fromUs: Number.NEGATIVE_INFINITY, toUs: Number.POSITIVE_INFINITY };
 
-/** Returns the ranges of the dates of everything that the terms let through, to be answered from an index. */
+/** Returns the date ranges that the terms require, for an index lookup. */
 function dateRangesOf(terms: readonly Filter[]): Map<OrderableField, DateRange> {
   const ranges = new Map<OrderableField, DateRange>();
   for (const range of terms.map(rangeOf)) {
@@ -166,7 +166,7 @@ function dateRangesOf(terms: readonly Filter[]): Map<OrderableField, DateRange> 
   return ranges;
 }
 
-/** Returns what is left to check of products whose date is in its range of this field; null: nothing. */
+/** Returns the filter without the terms that the range of `field` covers; null if nothing remains. */
 function withoutRange(all: readonly Filter[], field: OrderableField | null): Filter | null {
   const terms = field === null ? all : all.filter((term) => rangeOf(term)?.field !== field);
   const [first, second] = terms;
@@ -179,7 +179,7 @@ function termsOf(filter: Filter | null): readonly Filter[] {
   return filter.node === 'and' ? filter.terms : [filter];
 }
 
-/** Returns the range that one condition stands for; null when it is no range of a date. */
+/** Returns the date range of a condition; null if it is not a date range. */
 function rangeOf(term: Filter): (DateRange & { readonly field: OrderableField }) | null {
   if (term.node !== 'comparison' || term.operator === 'ne') return null;
   const field =
@@ -196,7 +196,7 @@ function rangeOf(term: Filter): (DateRange & { readonly field: OrderableField })
   return { field, ...ranges[term.operator] };
 }
 
-/** Chooses the fault of a list: first what is set for the next ones, which counts down, else by the shares. */
+/** Chooses the fault of a list: first from `nextQueries`, which counts down, otherwise by probability. */
 export function chooseQueryFault(
   liveSettings: LiveServiceSettings,
   random: Random,
@@ -206,12 +206,12 @@ export function chooseQueryFault(
     liveSettings.change({ nextQueries: counts }),
   );
   if (ordered !== null) return ordered;
-  // Each is drawn, whether the ones before it are played or not: no share shifts another.
+  // Draws every fault, so that no probability shifts the draws of another.
   const drawn = queryFaults.filter((fault) => random.chance(shares[fault]));
   return drawn[0] ?? null;
 }
 
-/** Returns the answer with a fault; most faults leave one alone that is no list. */
+/** Injects a fault into an answer; most faults leave an error answer unchanged. */
 export function injectQueryFault(
   fault: QueryFault,
   answer: ServiceAnswer,

@@ -1,21 +1,21 @@
-/** What the imitated services share: answers and how they are written, tokens of requests, and a log of requests. */
+/** Shared parts of the imitated services: answers, bearer tokens, and the request log. */
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { HonoRequest } from 'hono';
 import { SubscriptionRefusal } from '../account.ts';
 import type { ServiceSettings } from '../live-settings.ts';
 
-/** An answer before it is written. */
+/** An answer before it is sent. */
 export interface ServiceAnswer {
   readonly status: number;
-  /** An object as JSON, a text as it stands; null for no body. */
+  /** An object is sent as JSON, a string unchanged; null: no body. */
   readonly body: object | string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Cuts the connection after this number of bytes of a text. */
+  /** Closes the connection after this number of bytes of a string body. */
   readonly cutAfter?: number;
 }
 
-/** Writes an answer; `cut` cuts the connection before any of it. */
+/** Sends an answer; `cut` closes the connection without one. */
 export async function writeAnswer(
   answer: ServiceAnswer | 'cut',
   outgoing: HttpBindings['outgoing'],
@@ -35,70 +35,70 @@ export async function writeAnswer(
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Returns a page such as a proxy shows. */
+/** Returns an HTML page like that of a proxy. */
 export function pageOf(text: string): string {
   const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return `<!doctype html><html lang="en"><title>${escaped}</title><h1>${escaped}</h1></html>`;
 }
 
-/** Returns the bearer token of a request; undefined where there is none. */
+/** Returns the bearer token of a request; undefined if there is none. */
 export function bearerOf(request: HonoRequest): string | undefined {
   return /^Bearer +(\S+)$/i.exec(request.header('Authorization') ?? '')?.[1];
 }
 
 const requestsMax = 1_000;
 
-/** Creates an empty log of requests. */
+/** Creates an empty request log. */
 export function createRequestLog<Entry extends object>() {
   const requests: Entry[] = [];
   return {
-    /** Adds an entry; what is set in it later shows in the log. */
+    /** Adds an entry; later changes to it appear in the log. */
     open: (request: Entry): Entry => {
       requests.push(request);
       if (requests.length > requestsMax) requests.shift();
       return request;
     },
-    /** Returns copies of the last thousand, in the order of arrival. */
+    /** Returns copies of the last 1,000 entries, oldest first. */
     entries: (): readonly Readonly<Entry>[] => requests.map((request) => ({ ...request })),
   };
 }
 
-/** Thrown for a body of the wrong shape; answered 422 with the faults, in the form of the recorded answers. */
+/** Thrown for an invalid body; answered 422 with `errors`, in the form of the recorded answers. */
 export class InvalidBody extends Error {
   override readonly name = 'InvalidBody';
-  readonly faults: readonly object[];
+  readonly errors: readonly object[];
 
-  constructor(faults: readonly object[]) {
-    super('The body is not of the right shape.');
-    this.faults = faults;
+  constructor(errors: readonly object[]) {
+    super('Invalid body.');
+    this.errors = errors;
   }
 }
 
-/** Returns an error whose `detail` is always a text: these were recorded so. */
+/** Returns an error whose `detail` is always a string, as recorded. */
 export function plainError(status: number, detail: string, headers = {}): ServiceAnswer {
   return { status, body: { detail }, headers };
 }
 
-/** Recorded for a path that is none; with which status is not known. */
+/** Recorded answer to an unknown path; its real status is not known. */
 export const invalidPath = plainError(404, 'Invalid odata path');
 
-/** Returns the answer to what was thrown; undefined for anything that is no refusal. */
+/** Returns the answer to a thrown refusal; undefined for other errors. */
 export function refusalAnswer(
   error: unknown,
   settings: ServiceSettings,
   requestId: string,
 ): ServiceAnswer | undefined {
-  if (error instanceof InvalidBody) return { status: 422, body: { detail: error.faults } };
+  if (error instanceof InvalidBody) return { status: 422, body: { detail: error.errors } };
   if (!(error instanceof SubscriptionRefusal)) return undefined;
   const { kind, message } = error;
-  // Specification, Errors: the detail of a wrong filter is a text.
+  // The detail for an invalid filter is a string (specification, Errors).
   if (kind === 'filter') return plainError(400, message);
   const { limitStatus: limit, unknownIdStatus } = settings;
   const statuses = { limit, 'unknown-id': unknownIdStatus, request: 400 };
   return formedError(statuses[kind], message, settings, requestId);
 }
 
-/** Returns an error in the form of `detail` that the settings say. */
+/** Returns an error with `detail` in the form of the settings. */
 export function formedError(
   status: number,
   message: string,

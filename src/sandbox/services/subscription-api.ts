@@ -1,4 +1,4 @@
-/** The catalogue's subscription service: what it reads, what it answers, and how it describes wrong bodies. */
+/** The catalogue's subscription service: requests, answers, and errors of invalid bodies. */
 import { z } from 'zod';
 import {
   isPush,
@@ -23,22 +23,22 @@ const changesSchema = z.object({
 });
 const creationSchema = z.object({
   SubscriptionType: z.enum(['push', 'pull']),
-  // One client posts a text with commas.
+  // One known client sends a comma-separated string.
   SubscriptionEvent: z.preprocess(
     (events) => (typeof events === 'string' ? events.split(/\s*,\s*/) : (events ?? ['created'])),
     z.array(z.enum(notificationEvents)).min(1),
   ),
   FilterParam: text,
   StageOrder: z.boolean().nullish(),
-  // Checked and ignored: it is always 1.
+  // Validated but ignored: the answer is always 1.
   Priority: z.number().nullish(),
   ...changesSchema.shape,
 });
 
-/** Answers a request; `cut` cuts the connection instead. Throws InvalidBody and SubscriptionRefusal. */
+/** Answers a request; `cut` closes the connection instead. Throws InvalidBody and SubscriptionRefusal. */
 export type Operation = (body: string) => ServiceAnswer | 'cut';
 
-/** Returns the operations by method on a path below `/odata/v1`; null for a path of another service. */
+/** Returns the operations of a path below `/odata/v1` by method; null for an unknown path. */
 export function subscriptionOperations(
   path: string,
   {
@@ -55,7 +55,7 @@ export function subscriptionOperations(
   if (path === '/Subscriptions/Info') {
     return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };
   }
-  // Ids stand bare in the path; one in quotes is no path.
+  // Ids are unquoted in the path; a quoted id is an unknown path.
   const [, id] = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)$/i.exec(path) ?? [];
   if (id === undefined) return null;
   const remove = () => {
@@ -118,7 +118,7 @@ function readCreation(bodyText: string): NewSubscription {
   };
 }
 
-/** Returns 'cancelled' for an edit that deletes the subscription. */
+/** Returns 'cancelled' if the edit deletes the subscription. */
 function readChanges(bodyText: string): SubscriptionChanges | 'cancelled' {
   const json = parseJson(bodyText);
   const body = check(changesSchema, json);
@@ -161,7 +161,7 @@ const expectations: Record<string, [type: string, what: string]> = {
   object: ['model_attributes_type', 'dictionary or object to extract fields from'],
 };
 
-/** Describes a fault as the framework of the real service does. */
+/** Describes a validation error like the framework of the real service. */
 function toFieldError(issue: z.core.$ZodIssue): object {
   const path = issue.path.filter((step) => typeof step !== 'symbol');
   const loc = ['body', ...path];
@@ -183,13 +183,13 @@ function toFieldError(issue: z.core.$ZodIssue): object {
   return { type, loc, msg: `Input should be a valid ${what}`, input };
 }
 
-/** The framework repeats the input; whatever may hold a secret is left out here. */
+/** Returns the input as the framework does, but null for anything that may contain a secret. */
 function shownInput([field]: readonly (string | number)[], input: unknown): unknown {
   const isSecret = field === undefined || String(field).startsWith('NotificationEp');
   return isSecret || typeof input === 'object' ? null : input;
 }
 
-/** Writes a subscription as the documented examples have it, without credentials. */
+/** Formats a subscription as in the documented examples, without credentials. */
 function toJson(subscription: Subscription, settings: ServiceSettings): object {
   const { id, filter, stageOrder, status, address, events, lastNotificationMs } = subscription;
   const { eventsAs, stageOrderReturned, lastNotificationDateShown } = settings;
@@ -205,7 +205,7 @@ function toJson(subscription: Subscription, settings: ServiceSettings): object {
     ...(lastNotificationMs !== null &&
       lastNotificationDateShown && { LastNotificationDate: toIso(lastNotificationMs) }),
     SubscriptionEvent: eventsAs === 'array' ? events : events.join(', '),
-    // An example of 2024 has four digits and no zone; it is UTC all the same.
+    // An example of 2024 has four digits and no zone, but is UTC.
     SubmissionDate:
       settings.submissionDateForm === 'withoutZone'
         ? submissionDate.replace('Z', '0')

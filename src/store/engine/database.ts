@@ -1,4 +1,4 @@
-/** The one place where the database file is opened; each setting has its reason. */
+/** The only module that opens the database file. */
 
 import { existsSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,113 +8,111 @@ import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
 import { migrations } from './migrations.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
 
-/** The file's name in the data directory. */
+/** File name in the data directory. */
 export const databaseFileName = 'earshot.db';
 
-/** A folder in the data directory where a restore builds its file: the log is put into its place last. */
+/** Folder in the data directory where a restore builds its files. The database is moved out last. */
 export const restoringFolderName = 'restoring';
 
-/** How long a statement waits for another program's lock. */
+/** Maximum time that a statement waits for a lock of another program. */
 export const busyTimeoutMs = 5_000;
 
-/** Opens the file for writing; creates the directory (owner-only), the file and its tables. */
+/** Opens the file for writing. Creates the directory (owner-only), the file and its tables. */
 export function openForWriting(dataDir: string): Database {
   createDirectory(dataDir);
-  refuseHalfRestored(dataDir);
+  refuseInterruptedRestore(dataDir);
   const options = { timeout: busyTimeoutMs };
-  return opened(join(dataDir, databaseFileName), options, (database) => {
+  return openFile(join(dataDir, databaseFileName), options, (database) => {
     refuseForeignFile(database);
     if (fileVersion(database) === 0) {
-      // Three bodies of about 5 kB fit a page, and a commit needs a quarter of the system calls.
+      // A page has space for three bodies of about 5 kB, and a commit needs 75 % fewer system calls.
       database.pragma('page_size = 16384');
-      // Lets a later prune give space back without rewriting the file; can only be chosen now.
+      // Lets pruning shrink the file without rewriting it. Can only be set on an empty file.
       database.pragma('auto_vacuum = INCREMENTAL');
     }
     switchToWriteAheadLog(database);
-    // In WAL mode the default may be NORMAL, which a power cut can cost the last commits.
+    // In WAL mode the default may be NORMAL: a power failure can then lose the last commits.
     database.pragma('synchronous = FULL');
-    // macOS: without it a sync stops at the drive's own cache. Elsewhere it has no effect.
+    // macOS: without it a sync reaches only the drive's cache. No effect on other systems.
     database.pragma('fullfsync = ON');
-    // Pages move from the write-ahead log into the file every 8 MB, which takes some 6 ms. Seldomer is
-    // a little faster, but then each time stalls every answer for 30 ms and more.
+    // A checkpoint every 8 MB takes about 6 ms. Fewer checkpoints are slightly faster in total, but
+    // each one delays all responses by 30 ms or more.
     database.pragma('wal_autocheckpoint = 500');
-    // It may grow beyond that during a long read; afterwards it is cut back.
+    // The write-ahead log may grow larger during a long read. It is truncated afterwards.
     database.pragma(`journal_size_limit = ${64 * 2 ** 20}`);
-    // 8 MiB, negative because in KiB: what is needed beyond that, the system keeps.
+    // 8 MiB (a negative value is in KiB). The operating system caches the rest.
     database.pragma('cache_size = -8192');
     migrate(database);
   });
 }
 
 /**
- * Readers never wait for the writer, nor it for them. The switch of a fresh file needs it exclusively, and SQLite does
- * not wait for another process that switches it at the same moment: it answers SQLITE_BUSY at once.
+ * Switches to WAL mode, in which readers and the writer do not block each other. The first switch of a
+ * file needs exclusive access. SQLite does not wait for it: when another process switches the file at
+ * the same time, it returns SQLITE_BUSY at once.
  */
 function switchToWriteAheadLog(database: Database): void {
-  const giveUpAtMs = performance.now() + busyTimeoutMs;
+  const deadlineMs = performance.now() + busyTimeoutMs;
   for (;;) {
     try {
       database.pragma('journal_mode = WAL');
       return;
     } catch (error) {
-      if (sqliteCode(error) !== 'SQLITE_BUSY' || performance.now() >= giveUpAtMs) throw error;
+      if (sqliteCode(error) !== 'SQLITE_BUSY' || performance.now() >= deadlineMs) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   }
 }
 
-/** A log that was begun anew here would hide that another one was to be in its place. */
-function refuseHalfRestored(dataDir: string): void {
+/** Prevents a new empty log from hiding an interrupted restore. */
+function refuseInterruptedRestore(dataDir: string): void {
   if (existsSync(join(dataDir, databaseFileName))) return;
   if (!existsSync(join(dataDir, restoringFolderName))) return;
   throw new AppError(
     'configuration',
-    `A restore into ${dataDir} is under way, or was interrupted. Run \`earshot restore\` again with the same backup; what was there before is in the newest folder before-restore-… there.`,
+    `A restore into ${dataDir} is running or was interrupted. Run \`earshot restore\` again with the same backup. The previous files are in the newest folder before-restore-… there.`,
   );
 }
 
-/** Opens an existing file for reading only. Rejects with `configuration` when there is none. */
+/** Opens an existing file read-only. Throws `configuration` when there is none. */
 function openForReading(dataDir: string): Database {
   requireDatabase(dataDir);
   const file = join(dataDir, databaseFileName);
-  return opened(file, { readonly: true, timeout: busyTimeoutMs }, (database) => {
-    // 4 MiB; better-sqlite3 would take 16 in each thread. Most is read once, in order.
+  return openFile(file, { readonly: true, timeout: busyTimeoutMs }, (database) => {
+    // 4 MiB instead of the 16 MiB of better-sqlite3, for each thread. Most pages are read once, in order.
     database.pragma('cache_size = -4096');
     refuseForeignFile(database);
     if (fileVersion(database) < schemaVersion) {
-      throw new AppError('configuration', `${file} was written by an older earshot.`, {
-        advice: 'Run `earshot start` once: it brings the file up to date.',
+      throw new AppError('configuration', `${file} was written by an older version of earshot.`, {
+        advice: 'Run `earshot start` once to upgrade the file.',
       });
     }
   });
 }
 
 /**
- * Opens an existing file to copy it, one of an older version too. Nothing is written but what the write-ahead log
- * holds into the file. Rejects with `configuration` when there is none.
+ * Opens an existing file to copy it; older schema versions are allowed. Writes nothing except the
+ * checkpoint of the write-ahead log. Throws `configuration` when there is no file.
  */
 export function openForCopying(dataDir: string): Database {
   requireDatabase(dataDir);
   const file = join(dataDir, databaseFileName);
-  return opened(file, { timeout: busyTimeoutMs }, (database) => {
+  return openFile(file, { timeout: busyTimeoutMs }, (database) => {
     refuseForeignFile(database);
     if (fileVersion(database) === 0) {
-      throw new AppError(
-        'configuration',
-        `There is nothing in ${file} yet. Run \`earshot start\` once.`,
-      );
+      throw new AppError('configuration', `${file} is empty. Run \`earshot start\` once.`);
     }
     database.pragma('query_only = ON');
-    // For the pages of the write-ahead log, as in writing.
+    // For the checkpoint, as in `openForWriting`.
     database.pragma('synchronous = FULL');
     database.pragma('fullfsync = ON');
-    // 4 MiB, negative because in KiB: all is read once, in order.
+    // 4 MiB (a negative value is in KiB): each page is read once, in order.
     database.pragma('cache_size = -4096');
   });
 }
 
-/** Opens a file and prepares it. Where that fails it is closed again. */
-function opened(file: string, options: Options, prepare: (database: Database) => void): Database {
+/** Opens a file and prepares it. Closes it again on failure. */
+function openFile(file: string, options: Options, prepare: (database: Database) => void): Database {
   let database: Database | undefined;
   try {
     if (options.readonly !== true) createOwnerOnly(file);
@@ -127,26 +125,26 @@ function opened(file: string, options: Options, prepare: (database: Database) =>
   }
 }
 
-/** A value of each connection, made when it is first needed. */
+/** Creates one value per connection, on first use. */
 export function perConnection<Value>(
-  make: (database: Database) => Value,
+  create: (database: Database) => Value,
 ): (database: Database) => Value {
   const values = new WeakMap<Database, { value: Value }>();
   return (database) => {
     let found = values.get(database);
     if (found === undefined) {
-      found = { value: make(database) };
+      found = { value: create(database) };
       values.set(database, found);
     }
     return found.value;
   };
 }
 
-/** Statements that a connection keeps; conditions are put together, so that there may be more in time. */
+/** Maximum cached statements per connection. The number of texts is not limited: queries combine conditions. */
 const statementsMax = 256;
 const statements = perConnection(() => new Map<string, Statement>());
 
-/** The statement of this text, prepared once for each connection. */
+/** Returns the statement with this text, prepared once per connection. */
 export function prepared<Bound extends unknown[] | object = unknown[], Row = unknown>(
   database: Database,
   sql: string,
@@ -159,25 +157,25 @@ export function prepared<Bound extends unknown[] | object = unknown[], Row = unk
     statement = database.prepare(sql);
     known.set(sql, statement);
   }
-  // The rows of a statement are what its caller selects.
+  // The caller knows the type of the selected rows.
   return statement as ReturnType<typeof database.prepare<Bound, Row>>;
 }
 
-/** Throws `configuration` when there is no database, so that a mistyped path does not make one. */
+/** Throws `configuration` when there is no database, so that a mistyped path does not create one. */
 export function requireDatabase(dataDir: string): void {
   try {
     if (statSync(join(dataDir, databaseFileName), { throwIfNoEntry: false }) !== undefined) return;
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `The data directory ${dataDir} cannot be entered by this user. Run the command as the user of the receiver: sudo -u earshot …`,
+      `This user has no access to the data directory ${dataDir}. Run the command as the user of the receiver: sudo -u earshot …`,
       { cause },
     );
   }
   if (statSync(dataDir, { throwIfNoEntry: false })?.isFile()) {
     throw new AppError(
       'configuration',
-      `${dataDir} is a file, not a data directory. Name the folder that holds ${databaseFileName}, with --data-dir or EARSHOT_DATA_DIR.`,
+      `${dataDir} is a file, not a data directory. Set --data-dir or EARSHOT_DATA_DIR to the folder that contains ${databaseFileName}.`,
     );
   }
   throw new AppError(
@@ -186,23 +184,23 @@ export function requireDatabase(dataDir: string): void {
   );
 }
 
-/** Tells whether a path still is the file it was; -1 when nothing is there. */
+/** Returns the inode of a file, to detect that it was replaced; -1 when there is none. */
 export function inodeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.ino ?? -1;
 }
 
 /**
- * The inodes of a database and of the two files that SQLite keeps next to it while it is open. Commits that go to a
- * write-ahead log which was removed are in no file that the next start finds.
+ * Returns the inodes of a database and of the two files that SQLite keeps next to it while it is open.
+ * Commits to a removed write-ahead log are lost at the next start.
  */
 export function inodesOf(file: string): { database: number; wal: number; shm: number } {
   return { database: inodeOf(file), wal: inodeOf(`${file}-wal`), shm: inodeOf(`${file}-shm`) };
 }
 
 /**
- * Creates the data directory, owner-only, where it is not there. Throws `configuration`, also for one that every user
- * may write to: whoever can put files into it, or take them away, decides what earshot reads. A group may: that is
- * how containers are given their volumes.
+ * Creates the data directory (owner-only) when it is missing. Throws `configuration`, also when every
+ * user may write to it: they could replace the files that earshot reads. A group may write to it:
+ * container volumes are set up this way.
  */
 export function createDirectory(dataDir: string): void {
   try {
@@ -210,19 +208,19 @@ export function createDirectory(dataDir: string): void {
   } catch (error) {
     throw new AppError(
       'configuration',
-      `The data directory ${dataDir} cannot be created (${errorCodeOf(error)}). Create it, or name another one in EARSHOT_DATA_DIR.`,
+      `The data directory ${dataDir} cannot be created (${errorCodeOf(error)}). Create it, or set EARSHOT_DATA_DIR to another directory.`,
       { cause: error },
     );
   }
   if (isWritableByAll(statSync(dataDir))) {
     throw new AppError(
       'configuration',
-      `Every user of this machine may write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or name a folder in it in EARSHOT_DATA_DIR: earshot makes it for itself.`,
+      `Every user of this machine may write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or set EARSHOT_DATA_DIR to a new folder in it: earshot creates that folder with owner-only access.`,
     );
   }
 }
 
-/** Whether every user may put files into a folder. */
+/** Returns true when every user may add files to a folder. */
 export function isWritableByAll({ mode }: Pick<Stats, 'mode'>): boolean {
   return (mode & 0o002) !== 0;
 }
@@ -232,10 +230,10 @@ export interface ReaderConnection {
   close(): void;
 }
 
-/** A connection that nobody asks keeps removed files open too, and with them the writer from starting over. */
-const checkEveryMs = 250;
+/** An idle connection also keeps removed files open, and the writer cannot reopen while it does. */
+const checkIntervalMs = 250;
 
-/** Opens the file at once. Throws as `openForReading` does, then and at each later opening. */
+/** Opens the file at once, and again after it was replaced. Throws as `openForReading` does. */
 export function createReaderConnection(dataDir: string): ReaderConnection {
   let database = openForReading(dataDir);
   let inodes = inodesOf(database.name);
@@ -245,7 +243,7 @@ export function createReaderConnection(dataDir: string): ReaderConnection {
   };
   const timer = setInterval(() => {
     if (database.open && isStale()) database.close();
-  }, checkEveryMs).unref();
+  }, checkIntervalMs).unref();
   return {
     database: () => {
       if (!database.open || isStale()) {
@@ -262,15 +260,16 @@ export function createReaderConnection(dataDir: string): ReaderConnection {
   };
 }
 
-/** The version of the file's schema that this program reads and writes. */
+/** Schema version that this program reads and writes. */
 export const schemaVersion = migrations.length;
 
-/** SQLite's mark for "a file of this application": the letters "ears". */
+/** SQLite's application id of an earshot database: the letters "ears". */
 const applicationId = 0x65617273;
 
 /**
- * Applies what is missing, one transaction each; a fresh file gets all in one, which syncs the disk once. The lock is
- * taken before the version is read again, so that two programs that start together do the work once.
+ * Applies the missing migrations, one transaction each. A new file gets all in one transaction, which
+ * syncs the disk once. The version is read again under the lock: when two programs start together,
+ * only one applies them.
  */
 export function migrate(database: Database): void {
   const version = fileVersion(database);
@@ -291,9 +290,9 @@ function apply(database: Database, { number, sql }: { number: number; sql: strin
   database.pragma(`user_version = ${number}`);
 }
 
-/** Rejects a file that is another program's, or a newer earshot's. An empty file passes. */
+/** Throws `configuration` for a file of another program or of a newer earshot. Accepts an empty file. */
 export function refuseForeignFile(database: Database): void {
-  // One transaction: between single reads, another process may create the tables.
+  // One transaction: another process may create the tables between two separate reads.
   const { id, version, tables } = database.transaction(() => ({
     id: database.pragma('application_id', { simple: true }),
     version: fileVersion(database),
@@ -301,19 +300,19 @@ export function refuseForeignFile(database: Database): void {
   }))();
   if (id !== applicationId && (id !== 0 || version !== 0 || tables)) {
     throw new AppError('configuration', `${database.name} is a SQLite file of another program.`, {
-      advice: 'Name another folder in EARSHOT_DATA_DIR.',
+      advice: 'Set EARSHOT_DATA_DIR to another folder.',
     });
   }
   if (version > schemaVersion) {
     throw new AppError(
       'configuration',
-      `${database.name} was written by a newer earshot (schema ${version}, this program knows up to ${schemaVersion}).`,
+      `${database.name} was written by a newer version of earshot (schema ${version}; this version supports up to ${schemaVersion}).`,
       { advice: 'Install that version again, or restore a backup made before the upgrade.' },
     );
   }
 }
 
-/** The schema version of a file; 0 for an empty one. */
+/** Returns the schema version of a file; 0 for an empty one. */
 export function fileVersion(database: Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }

@@ -1,61 +1,60 @@
-/** Keeps room on the disk: what makes the store grow is refused in time, and what ends things still has room. */
+/** Enforces the disk reserve: refuses writes that grow the store while free space is short. */
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import type { DiskSpace } from '../../domain/ports.ts';
 import { sizeText } from '../../domain/text.ts';
 
-/** Kept unless told otherwise: so much, and of a small disk no more than this share. */
-const reserveBytesUsual = 256 * 2 ** 20;
-
+/** The default disk reserve: the smaller of 256 MiB and 5 % of the disk. */
+const reserveBytesMax = 256 * 2 ** 20;
 const reserveShareMax = 1 / 20;
 
-/** While there is plenty; less is looked at each time. */
-const lookEveryMs = 100;
+/** Interval between checks while enough space is free. Otherwise each call checks. */
+const checkIntervalMs = 100;
 
-/** A data directory, and what is kept free on its disk: the usual where that is not set, nothing with 0. */
+/** A data directory and its disk reserve: the default when not set, none with 0. */
 export interface DataPlace {
   dataDir: string;
   diskReserveBytes?: number | undefined;
 }
 
 /**
- * The room as it is now; 40 µs on a slow and busy machine. Write-ahead logs are kept free once more, for their way
- * into the files that they belong to. Null where the file system does not say, or has no size, as those of the
- * kernel's own.
+ * Returns the current disk space; takes 40 µs on a slow and busy machine. The size of the write-ahead
+ * logs is added to the reserve: a checkpoint needs it. Null when the file system does not report its
+ * size or has none (kernel file systems).
  */
 export function diskSpace({ dataDir, diskReserveBytes }: DataPlace): DiskSpace | null {
   try {
     const size = diskSize(dataDir);
     if (size === null) return null;
-    const keptBytes = diskReserveBytes ?? usualReserveOf(size);
-    const reserveBytes = keptBytes === 0 ? 0 : keptBytes + walBytes(dataDir);
+    const baseBytes = diskReserveBytes ?? defaultReserveOf(size);
+    const reserveBytes = baseBytes === 0 ? 0 : baseBytes + walBytes(dataDir);
     return { ...size, reserveBytes };
   } catch {
     return null;
   }
 }
 
-/** The reserve without a setting, by the disk of the data directory, or of where it will be made. */
+/** Returns the default reserve for the disk of the data directory, which need not exist yet. */
 export function defaultReserveBytes(dataDir: string): number | null {
   const path = resolve(dataDir);
   try {
     const size = diskSize(path);
-    return size === null ? null : usualReserveOf(size);
+    return size === null ? null : defaultReserveOf(size);
   } catch {
     return path === dirname(path) ? null : defaultReserveBytes(dirname(path));
   }
 }
 
-function usualReserveOf({ totalBytes }: Pick<DiskSpace, 'totalBytes'>): number {
-  return Math.floor(Math.min(reserveBytesUsual, totalBytes * reserveShareMax));
+function defaultReserveOf({ totalBytes }: Pick<DiskSpace, 'totalBytes'>): number {
+  return Math.floor(Math.min(reserveBytesMax, totalBytes * reserveShareMax));
 }
 
-/** Null for a file system without a size, as the kernel's own. */
+/** Returns null for a file system without a size (kernel file systems). */
 export function diskSize(path: string): Pick<DiskSpace, 'freeBytes' | 'totalBytes'> | null {
   const { bavail, blocks, bsize, frsize } = statfsSync(path);
   if (blocks === 0) return null;
-  // Blocks are counted in `frsize`; `bsize` is the size to transfer, and may be larger (statfs(2)).
+  // Blocks are counted in `frsize`; `bsize` is the transfer size and may be larger (statfs(2)).
   const blockBytes = frsize || bsize;
   return { freeBytes: bavail * blockBytes, totalBytes: blocks * blockBytes };
 }
@@ -67,54 +66,54 @@ function walBytes(dataDir: string): number {
     .reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** The function throws `unavailable` while less is free than is kept. Called before each transaction that adds. */
+/** Returns a check for each transaction that adds data: it throws `unavailable` while less than the reserve is free. */
 export function createDiskLimit(place: DataPlace): () => void {
-  let plentyUntilMs = 0;
+  let nextCheckAtMs = 0;
   return () => {
     const nowMs = performance.now();
-    if (nowMs < plentyUntilMs) return;
-    const room = diskSpace(place);
-    if (room === null || hasSpareRoom(room)) {
-      plentyUntilMs = nowMs + lookEveryMs;
+    if (nowMs < nextCheckAtMs) return;
+    const space = diskSpace(place);
+    if (space === null || hasSpareSpace(space)) {
+      nextCheckAtMs = nowMs + checkIntervalMs;
       return;
     }
-    if (room.freeBytes >= room.reserveBytes) return;
-    const [free, kept] = [room.freeBytes, room.reserveBytes].map(sizeText);
+    if (space.freeBytes >= space.reserveBytes) return;
+    const [free, reserve] = [space.freeBytes, space.reserveBytes].map(sizeText);
     throw new AppError(
       'unavailable',
-      `The disk is nearly full: ${free} are free, and the last ${kept} are kept, so that nothing is lost (EARSHOT_DISK_RESERVE). Free some space: intake goes on by itself.`,
+      `The disk is nearly full: ${free} free, below the reserve of ${reserve} (EARSHOT_DISK_RESERVE). Free some space: intake resumes automatically.`,
     );
   };
 }
 
-/** Twice as much is free as is kept. */
-function hasSpareRoom({ freeBytes, reserveBytes }: DiskSpace): boolean {
+/** Returns true when at least twice the reserve is free. */
+function hasSpareSpace({ freeBytes, reserveBytes }: DiskSpace): boolean {
   return freeBytes >= 2 * reserveBytes;
 }
 
 /**
- * Throws `unavailable` unless twice the reserve is free: for work that is less important than intake. `what` is the
- * subject of the message, such as `A backup`.
+ * Throws `unavailable` unless twice the reserve is free. For work that is less important than intake.
+ * `what` is the subject of the message, such as `A backup`.
  */
 export function requireFreeSpace(place: DataPlace, what: string): void {
-  const room = diskSpace(place);
-  if (room === null || hasSpareRoom(room)) return;
-  throw insufficientSpace(what, room.freeBytes, 2 * room.reserveBytes);
+  const space = diskSpace(place);
+  if (space === null || hasSpareSpace(space)) return;
+  throw insufficientSpace(what, space.freeBytes, 2 * space.reserveBytes);
 }
 
-/** Free bytes above twice the reserve, with write-ahead logs counted once; below 0 while intake needs all of it. */
+/** Returns the free bytes above twice the reserve (write-ahead logs counted once); negative while intake needs all of it. */
 export function spareBytes(place: DataPlace): number {
-  const room = diskSpace(place);
-  if (room === null) return Number.POSITIVE_INFINITY;
-  const { freeBytes, reserveBytes } = room;
+  const space = diskSpace(place);
+  if (space === null) return Number.POSITIVE_INFINITY;
+  const { freeBytes, reserveBytes } = space;
   return freeBytes - 2 * reserveBytes + (reserveBytes > 0 ? walBytes(place.dataDir) : 0);
 }
 
-/** The error of work that pauses because it would use more of the disk than is spare. */
+/** Returns the error of work that pauses because it would use more disk space than is spare. */
 export function insufficientSpace(what: string, freeBytes: number, neededBytes: number): AppError {
   const [free, needed] = [freeBytes, neededBytes].map(sizeText);
   return new AppError(
     'unavailable',
-    `${what} leaves the last ${needed} of the disk to intake, and ${free} are free. Free some space: it resumes automatically.`,
+    `${what} must leave ${needed} of disk space free for intake, and ${free} are free. Free some space: it resumes automatically.`,
   );
 }

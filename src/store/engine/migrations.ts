@@ -1,17 +1,17 @@
 /**
- * The schema of the database: the SQL of each version, which brings a file of the version before to it. What was
- * released is never changed.
+ * The schema of the database: the SQL that upgrades a file from the previous version to each version.
+ * Released SQL is never changed.
  */
 
-/** In order: the first is version 1. The file's `user_version` is the number of the last one applied. */
+/** The first element is version 1. The file's `user_version` is the last applied version. */
 export const migrations: readonly string[] = [
   /*
    * Version 1: the notification log, the quarantine, the readers' cursors, drift counters, write check.
    *
-   * Every table grows at its end, by an integer key. The dedupe key is 24 bytes, so that the one index that may see
-   * random inserts stays narrow. Bodies lie in a table of their own, so that a query walks small rows. body_id is no
-   * declared foreign key: the check would cost a look-up for each row and both rows are written by one function in
-   * one transaction. write_check holds one row, written anew to prove that there is room.
+   * Each table has an integer key and grows at its end. The dedupe key has 24 bytes: its index is the only one with
+   * random inserts and stays small. Bodies have their own table, so that queries read small rows. `body_id` is not a
+   * foreign key: the check would cost a lookup per row, and one function writes both rows in one transaction.
+   * `write_check` has one row, rewritten to prove that the disk has free space.
    */
   `
     CREATE TABLE body (
@@ -65,11 +65,11 @@ export const migrations: readonly string[] = [
     ) STRICT;
   `,
   /*
-   * Version 2: what is remembered of the catalogue account: registrations, history, gaps, delivery marks.
+   * Version 2: the catalogue account: registrations, history, gaps, delivery marks.
    *
-   * Small tables, one row for a subscription or a step. `events` is a JSON list, `unfinished` 0 or 1. A partial index
-   * lets a subscription have one gap that lasts, whichever program opens it; the id of a gap is never given again.
-   * `subscription` of a delivery mark is '' for a path without a name, since a key cannot be null.
+   * Small tables, one row per subscription or step. `events` is a JSON array, `unfinished` 0 or 1. A partial index
+   * limits a subscription to one open gap. Gap ids are never reused. `subscription` of a delivery mark is '' for a path
+   * without a name, because a key cannot be null.
    */
   `
     CREATE TABLE registration (
@@ -115,15 +115,15 @@ export const migrations: readonly string[] = [
     ) STRICT, WITHOUT ROWID;
   `,
   /*
-   * Version 3: summaries: texts by the request they answered, the jobs that want them, and what was spent.
+   * Version 3: summaries: texts by request, summary jobs, and spent tokens.
    *
-   * A text lies under the SHA-256 of its request, in a table that grows at its end. `doubts`, `doubted` and `scope`
-   * are JSON, `verified` and `settled` 0 or 1. The id of a job is never given again, so that a late answer cannot
-   * pass for another job's. `due_at_us` is the next try of a waiting job and the end of the lease of an asking one:
-   * either way, from then on anybody may take it. `request_id` is the last request for it. The template of a job
-   * without a text lies in its row. A request refers to a job that may be forgotten already: what was spent stays
-   * spent. The partial indexes hold the open jobs alone, which are few beside those that are over; the one on `state`
-   * finds and counts the others. Tokens stand in the index on time, so that a budget is added up without the table.
+   * The key of a text is the SHA-256 of its request. `doubts`, `doubted` and `scope` are JSON, `verified` and `settled`
+   * 0 or 1. Job ids are never reused, so that a delayed answer cannot match another job. `due_at_us` is the next
+   * attempt of a waiting job and the end of the lease of an asking one: after that time, any program may claim it.
+   * `request_id` is the last request of the job. The template of a job without a text is in its row. A request stays
+   * after its job was removed, because its tokens count against the budget. The partial indexes contain only the few
+   * open jobs; the index on `state` finds and counts the others. The index on time includes the tokens, so that adding
+   * up a budget does not read the table.
    */
   `
     CREATE TABLE summary_text (
@@ -172,14 +172,13 @@ export const migrations: readonly string[] = [
     CREATE INDEX summary_request_asked ON summary_request (asked_at_us, tokens);
   `,
   /*
-   * Version 4: what it takes to know that nothing is missing: recovered events, definitions, uptime, coverage.
+   * Version 4: completeness: recovered events, definitions, uptime, coverage.
    *
-   * `event_us` is the catalogue's date of an event that was recovered, `pushed_at_us` when a push of it came after
-   * all. The partial indexes hold recovered events alone, so that a push, which looks there once, pays next to
-   * nothing. Definitions begin with what is registered, since it was last made or found at the catalogue: what is
-   * there cannot be given other events or another filter. `events` is a JSON list, empty once a subscription was
-   * given up. A row of `uptime` ends with the last sign of life. Coverage is one row for each hour that was compared:
-   * an hour without one is unknown.
+   * `event_us` is the catalogue's date of a recovered event, `pushed_at_us` the time of its push when that arrived
+   * later. The partial indexes contain only recovered events, so that the one lookup per push costs almost nothing.
+   * The first definitions are the registrations, each from its last creation or adoption: events and filter of a
+   * subscription cannot change after that. `events` is a JSON array, empty after the subscription was removed. A row of
+   * `uptime` ends with the last heartbeat. `coverage` has one row per compared hour: an hour without a row is unknown.
    */
   `
     ALTER TABLE notification ADD COLUMN event_us INTEGER;
@@ -228,11 +227,11 @@ export const migrations: readonly string[] = [
     CREATE UNIQUE INDEX reconcile_run_open ON reconcile_run (request) WHERE ended_at_us IS NULL;
   `,
   /*
-   * Version 5: alerts, and what is still to be told of them.
+   * Version 5: alerts and their pending deliveries.
    *
-   * `evidence` is a JSON list. A partial index lets one alert of a kind and subject last, whichever program raises
-   * it. A delivery that was told is removed; one that was given up has `ended_at_us`, and is removed when it is no
-   * longer shown. The ids of both are never given again, so that a late answer cannot pass for another one's.
+   * `evidence` is a JSON array. A partial index allows one active alert per kind and subject. A successful delivery is
+   * removed. An abandoned one has `ended_at_us` and is removed when it is no longer shown. The ids of both are never
+   * reused, so that a delayed answer cannot match another row.
    */
   `
     CREATE TABLE alert (
@@ -260,13 +259,13 @@ export const migrations: readonly string[] = [
     CREATE INDEX alert_delivery_waiting ON alert_delivery (channel, id) WHERE ended_at_us IS NULL;
   `,
   /*
-   * Version 6: what sinks have yet to take, their dead letters, and replays.
+   * Version 6: the queues of the sinks, dead letters, and replays.
    *
-   * An item is one row until it was taken. `stream` is the id of its replay, 0 for what is handed over as it comes.
-   * The id of an item is never given again, so that a late answer cannot pass for another one's; its order is the
-   * order of the stream. `failure` counts up with each failed attempt of a sink: the highest is the last one; null
-   * before an item's first. Products are compared without regard to case, as elsewhere. The partial indexes hold few:
-   * waiting items, in the order of handing over and by product, dead letters, and items that failed.
+   * An item has one row until the sink acknowledges it. `stream` is the id of its replay, 0 for live deliveries. Item
+   * ids are never reused, so that a delayed answer cannot match another item; within a stream they give the order.
+   * `failure` is a counter of failed attempts per sink: the highest value is the last failure; null before the first
+   * failure of an item. Product ids are compared case-insensitively, as elsewhere. The partial indexes are small:
+   * waiting items in delivery order and by product, dead letters, and failed items.
    */
   `
     CREATE TABLE sink_item (
@@ -301,11 +300,10 @@ export const migrations: readonly string[] = [
   /*
    * Version 7: several bodies in one row, compressed together.
    *
-   * A row holds the bodies with the ids `id` to `id + bodies - 1`. `encoding` is `identity` for one body as it came,
-   * which is what rows written before hold, or names the dictionary that a pack of bodies was compressed with. The
-   * column has another name than before, so that a receiver of an older version that still runs fails to write
-   * instead of giving ids that belong to a pack. `compaction` holds one row once something was compacted: bodies
-   * before `next_body_id` need not be looked at again.
+   * A row contains the bodies with the ids `id` to `id + bodies - 1`. `encoding` is `identity` for one uncompressed
+   * body, as in all older rows, or the name of the dictionary of a compressed pack. The column is renamed so that a
+   * running receiver of an older version fails to write instead of assigning ids that belong to a pack. `compaction`
+   * has one row after the first compaction: bodies before `next_body_id` are done.
    */
   `
     ALTER TABLE body RENAME COLUMN bytes TO packed;
@@ -316,13 +314,12 @@ export const migrations: readonly string[] = [
     ) STRICT;
   `,
   /*
-   * Version 8: what is remembered of keeping the log: how far it was pruned, and the backups that were made.
+   * Version 8: maintenance of the log: the prune horizon and the backups.
    *
-   * `prune_horizon` holds one row once something was pruned: all up to `position` is gone, and nothing that was
-   * received before `received_before_us` is told to be complete any more. Of backups, the last that was made and the
-   * last that failed are kept. One index holds the entries of the quarantine that are still held, which are counted.
-   * The others find what refers to a row that is to go: other entries of a body, other jobs of a text; and the oldest
-   * notification that a sink still needs.
+   * `prune_horizon` has one row after the first pruning: notifications up to `position` were removed, and completeness
+   * is unknown for times before `received_before_us`. `backup_run` keeps the last successful and the last failed
+   * backup. One index contains the unreleased quarantine entries, to count them. The others find references to a row
+   * before its removal (other entries of a body, other jobs of a text) and the oldest notification that a sink needs.
    */
   `
     CREATE TABLE prune_horizon (
@@ -347,9 +344,9 @@ export const migrations: readonly string[] = [
     CREATE INDEX sink_item_dead_position ON sink_item (sink, position) WHERE state = 'dead';
   `,
   /*
-   * Version 9: how much each sink has acknowledged, and when it last did.
+   * Version 9: number and time of acknowledged deliveries.
    *
-   * One row for each sink that has acknowledged something since this version.
+   * One row for each sink with an acknowledged delivery since this version.
    */
   `
     CREATE TABLE sink_delivery (
@@ -359,11 +356,11 @@ export const migrations: readonly string[] = [
     ) STRICT, WITHOUT ROWID;
   `,
   /*
-   * Version 10: how senders had encoded bodies, and which bodies the quarantine holds once only.
+   * Version 10: Content-Encodings of bodies, and bodies that are quarantined only once.
    *
-   * `body_encoding` has a row for each body that came with a Content-Encoding: few, so that a body without one costs
-   * a look-up in a table that is mostly empty. `body_digest` is the SHA-256 of a body that is held once, however
-   * often it comes; null for all others.
+   * `body_encoding` has a row for each body with a Content-Encoding. There are few, so that the lookup is cheap for all
+   * others. `body_digest` is the SHA-256 of a body that is quarantined once even when it is sent repeatedly; null for
+   * all others.
    */
   `
     CREATE TABLE body_encoding (
@@ -375,7 +372,7 @@ export const migrations: readonly string[] = [
       WHERE body_digest IS NOT NULL AND released_at_us IS NULL;
   `,
   /*
-   * Version 11: the channels that an alert was sent to, so that its end is sent there, too.
+   * Version 11: the channels that an alert was sent to, which also get the message that it is resolved.
    *
    * A JSON array; null for alerts of older versions.
    */

@@ -1,32 +1,32 @@
 /**
  * Typed calls between the main thread and the store's threads. A thread runs *operations*: plain functions whose first
- * parameter is the thread's context, such as a database. `Remote` is what the main thread calls.
+ * parameter is the thread's context, such as a database. The main thread calls them through `Remote`.
  */
 import { AppError, type ErrorCode } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';
 import { storeError } from './sqlite-error.ts';
 
-/** Operations of a thread by name, alone or in groups. */
+/** Operations of a thread by name; a value is an operation or a group of them. */
 export type Operations<Context = never> = Readonly<
   Record<string, Operation<Context> | Readonly<Record<string, Operation<Context>>>>
 >;
 export type Operation<Context> = (context: Context, ...args: never[]) => unknown;
 
-/** Operations as the main thread calls them. */
+/** The operations as the main thread calls them. */
 export type Remote<Ops> = {
   [Name in keyof Ops]: Ops[Name] extends (context: never, ...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Awaited<Result>>
     : Remote<Ops[Name]>;
 };
 
-/** Names of operations as they are sent: `group.name`, or `name` alone. */
+/** Operation names in messages: `group.name`, or `name` without a group. */
 export type OperationName<Ops> = {
   [Name in keyof Ops & string]: Ops[Name] extends (...args: never[]) => unknown
     ? Name
     : `${Name}.${keyof Ops[Name] & string}`;
 }[keyof Ops & string];
 
-/** Operations by the names under which they are sent. */
+/** Returns the operations by their names in messages. */
 export function operationsByName<Context>(
   operations: Operations<Context>,
 ): Map<string, Operation<Context>> {
@@ -44,17 +44,17 @@ export interface Caller {
 }
 
 /**
- * The operations of a thread, to be called from the main thread. A call rejects with `cancelled` when the signal is
- * aborted; the thread gives the work up at its next pause.
+ * Returns the operations of a thread as functions for the main thread. A call rejects with `cancelled`
+ * when the signal is aborted; the thread stops the work at its next pause.
  */
 export function remote<Ops>(caller: Caller, signal?: AbortSignal): Remote<Ops> {
   return member(caller, signal, '') as Remote<Ops>;
 }
 
-/** Any name is an operation or a group of them; only the types say which there are. */
+/** Accepts any name as an operation or a group; only the types define which exist. */
 function member(caller: Caller, signal: AbortSignal | undefined, path: string): unknown {
   return new Proxy(() => undefined, {
-    // `then` would make it look like a promise.
+    // With `then` it would be treated as a promise.
     get: (_, name) =>
       typeof name === 'symbol' || name === 'then'
         ? undefined
@@ -63,7 +63,7 @@ function member(caller: Caller, signal: AbortSignal | undefined, path: string): 
   });
 }
 
-/** The calls of these names as plain functions in an object, which can be spread and checked against a port. */
+/** Returns the calls with these names as plain functions, so that the object can be spread and type-checked. */
 export function pick<Source extends object, const Name extends keyof Source>(
   source: Source,
   names: readonly Name[],
@@ -75,7 +75,7 @@ export function pick<Source extends object, const Name extends keyof Source>(
   return Object.fromEntries(calls) as Pick<Source, Name>;
 }
 
-/** One call. The operations `close` and `cancel`, with the id of a call, are the engine's own. */
+/** A call. The engine itself handles the operations `close` and `cancel` (with the id of the call). */
 export interface ThreadRequest {
   id: number;
   op: string;
@@ -90,7 +90,7 @@ export type ThreadMessage =
   | { kind: 'failed'; error: SerializedError }
   | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined };
 
-/** An error as it crosses a thread; of the cause, its text. */
+/** An error in a message between threads; the cause is its text. */
 export interface SerializedError {
   code: ErrorCode;
   message: string;

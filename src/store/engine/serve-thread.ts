@@ -1,4 +1,4 @@
-/** The thread's side of the typed calls: opens what it needs, answers, closes. */
+/** The thread's side of the typed calls: starts the service, answers calls, closes it. */
 import { constants, setPriority } from 'node:os';
 import {
   type MessagePort,
@@ -16,27 +16,27 @@ import {
   type ThreadRequest,
 } from './rpc.ts';
 
-/** One call while it is answered. */
+/** A call in progress. */
 export interface Call {
-  /** Lets other calls be answered. Rejects with `cancelled` once the caller has given this one up. */
+  /** Lets other calls run. Rejects with `cancelled` after the caller has cancelled this one. */
   pause(): Promise<void>;
 }
 
 export interface Service<Context> {
   operations: Operations<Context>;
-  /** Called for each call; what it throws is the call's failure. */
+  /** Returns the context of one call. When it throws, the call fails with that error. */
   context(call: Call): Context;
-  /** Called before requests are answered; they wait for the promise, if there is one. */
+  /** Called before requests are answered. They wait for the returned promise, if any. */
   prepare?(requests: readonly ThreadRequest[]): Promise<void> | undefined;
-  /** Answers some of the requests that have arrived together, in its own way; returns the others. */
-  take?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
-  /** Called with each error; returns what the caller gets. */
+  /** Answers some of the requests that arrived together; returns the others. */
+  answerSome?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
+  /** Maps each error to the one that the caller gets. */
   failure?(error: unknown): unknown;
-  /** Called once, when nothing is being answered. */
+  /** Called once, when no call is in progress. */
   close(): void;
 }
 
-/** Runs this thread: `begin` opens what the operations need, and may throw. */
+/** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
   begin: (place: DataPlace, post: (message: ThreadMessage) => void) => Service<Context>,
 ): void {
@@ -44,7 +44,7 @@ export function serveThread<Context>(
   const port = parentPort;
   const post = (message: ThreadMessage) => port.postMessage(message);
   try {
-    // Given by the store's own code, on the other side of the thread.
+    // Set by `StoreThread`.
     answerCalls(port, begin(workerData as DataPlace, post), post);
     post({ kind: 'started' });
   } catch (error) {
@@ -52,12 +52,12 @@ export function serveThread<Context>(
   }
 }
 
-/** Linux gives each thread a priority of its own; elsewhere the process keeps its own. */
+/** Lowers the priority of this thread on Linux. Other systems have one priority per process. */
 export function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // A system that forbids it gives all threads the same.
+    // Not permitted: all threads keep the same priority.
   }
 }
 
@@ -68,13 +68,13 @@ function answerCalls<Context>(
 ): void {
   const operations = operationsByName(service.operations);
   const { failure = (error: unknown) => error } = service;
-  /** Calls that are being answered, and were not given up. */
+  /** Asynchronous calls in progress that were not cancelled. */
   const open = new Set<number>();
   const answers = new Set<Promise<void>>();
 
   const pauseOf = (id: number) => async () => {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    if (!open.has(id)) throw new AppError('cancelled', 'The question was given up.');
+    if (!open.has(id)) throw new AppError('cancelled', 'The call was cancelled.');
   };
   const succeed = (id: number, value: unknown) =>
     post({ kind: 'settled', settled: [{ id, value }] });
@@ -85,7 +85,7 @@ function answerCalls<Context>(
     try {
       const operation = operations.get(op);
       if (operation === undefined) throw new Error(`This thread has no operation "${op}".`);
-      // The arguments are those of the operation: the caller's types are derived from it.
+      // The arguments match: the caller's types are derived from the operation.
       const value = operation(service.context({ pause: pauseOf(id) }), ...(args as never[]));
       if (value instanceof Promise) wait(id, value);
       else succeed(id, value);
@@ -110,7 +110,7 @@ function answerCalls<Context>(
 
   async function close(id: number): Promise<void> {
     open.clear();
-    // No connection is closed while a statement of it still runs.
+    // A connection is not closed while one of its statements runs.
     await Promise.all(answers);
     try {
       service.close();
@@ -122,7 +122,7 @@ function answerCalls<Context>(
   }
 
   function answerAll(requests: readonly ThreadRequest[]): void {
-    for (const request of service.take?.(requests) ?? requests) {
+    for (const request of service.answerSome?.(requests) ?? requests) {
       if (request.op === 'close') void close(request.id);
       else if (request.op === 'cancel') open.delete(request.id);
       else answer(request);
@@ -132,7 +132,7 @@ function answerCalls<Context>(
   port.on('message', inOrder(port, service, answerAll));
 }
 
-/** Requests wait, in their order, while something is prepared. */
+/** Queues requests, in their order, while `prepare` runs. */
 function inOrder(
   port: MessagePort,
   { prepare }: Pick<Service<never>, 'prepare'>,
@@ -150,12 +150,12 @@ function inOrder(
       waiting = undefined;
       answerAll(all);
     };
-    // What could not be prepared fails when it is used.
+    // After a failed preparation, the calls that need it fail.
     void preparing.then(resume, resume);
   };
 }
 
-/** Everything that has been sent meanwhile. */
+/** Returns all requests that are already in the port's queue. */
 function arrived(port: MessagePort): ThreadRequest[] {
   const requests: ThreadRequest[] = [];
   for (;;) {

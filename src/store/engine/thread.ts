@@ -1,4 +1,4 @@
-/** The main thread's end of one of the store's threads: it starts, is asked, fails, starts again. */
+/** The main thread's side of a store thread: starts it, calls it, restarts it after a failure. */
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';
@@ -14,16 +14,16 @@ import {
 } from './rpc.ts';
 
 /**
- * More room for short-lived objects makes a thread no faster, but its memory larger. None comes near the
- * limit of the others; V8 cleans up the sooner, the lower that is.
+ * A larger young generation uses more memory and makes a thread no faster. No thread comes near the limit
+ * of the old generation; a lower limit makes V8 collect garbage earlier.
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 };
 
-/** How long a thread may take to finish what it has when it is closed. */
+/** Maximum time for a closed thread to finish the work in progress. */
 const closeTimeoutMs = 10_000;
 
-/** A thread that failed is not started anew more often than this. */
-const restartPauseMs = 1_000;
+/** Minimum delay before a failed thread is restarted. */
+const restartDelayMs = 1_000;
 
 interface StoreThreadOptions extends DataPlace {
   callTimeoutSeconds: number;
@@ -37,7 +37,7 @@ export class StoreThread implements Caller {
   readonly #calls: PendingCalls;
   readonly #onCommit: ((commit: CommitFacts) => void) | undefined;
   #worker: Worker | undefined;
-  /** Why there is no thread at the moment; cleared when it is time to try again. */
+  /** The error of the failed thread; cleared when it may be restarted. */
   #failure: AppError | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #onStarted: () => void = () => undefined;
@@ -51,7 +51,7 @@ export class StoreThread implements Caller {
     this.#calls = new PendingCalls(options.callTimeoutSeconds);
   }
 
-  /** Resolves when the thread has opened its file; rejects with the reason why it cannot. */
+  /** Resolves when the thread has opened its file; rejects with the error when it cannot. */
   async start(): Promise<void> {
     const { id, answer } = this.#calls.add<void>();
     this.#onStarted = () => this.#calls.settle([{ id, value: undefined }]);
@@ -60,45 +60,45 @@ export class StoreThread implements Caller {
   }
 
   /**
-   * Sends a call and promises its answer. Rejects with `cancelled` when the signal is aborted; the thread gives up
-   * at its next pause.
+   * Sends a call and returns its answer. Rejects with `cancelled` when the signal is aborted; the thread
+   * stops the work at its next pause.
    */
   async call(op: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
-    if (signal?.aborted) throw givenUp();
+    if (signal?.aborted) throw cancelled();
     const worker = this.#running();
     const { id, answer } = this.#calls.add<unknown>();
     try {
       worker.postMessage({ id, op, args } satisfies ThreadRequest);
     } catch (error) {
-      this.#calls.forget(id);
+      this.#calls.remove(id);
       throw error;
     }
     if (signal === undefined) return answer;
-    const giveUp = () => {
-      this.#calls.giveUp(id, givenUp());
+    const cancel = () => {
+      this.#calls.cancel(id, cancelled());
       worker.postMessage({ id, op: 'cancel', args: [] } satisfies ThreadRequest);
     };
-    signal.addEventListener('abort', giveUp, { once: true });
-    return answer.finally(() => signal.removeEventListener('abort', giveUp));
+    signal.addEventListener('abort', cancel, { once: true });
+    return answer.finally(() => signal.removeEventListener('abort', cancel));
   }
 
-  /** A new id and the promise of its answer, for a request that carries several ids. */
+  /** Returns a new id and the promise of its answer, for a request with several ids. */
   expect<Value>(onDone: () => void): { id: number; answer: Promise<Value> } {
     this.#running();
     return this.#calls.add<Value>(onDone);
   }
 
-  /** Sends a request that is answered with ids from `expect`; when it cannot be sent, those calls have failed. */
+  /** Sends a request with ids from `expect`. Without a running thread, those calls have already failed. */
   send(op: string, args: readonly unknown[], transfer: ArrayBuffer[]): void {
     this.#worker?.postMessage({ id: 0, op, args } satisfies ThreadRequest, transfer);
   }
 
-  /** False after the thread has ended or failed, until it is started anew. */
+  /** False after the thread has ended or failed, until it is restarted. */
   get isRunning(): boolean {
     return this.#worker !== undefined;
   }
 
-  /** Lets the thread finish what it has, and ends it. */
+  /** Ends the thread after it has finished the work in progress. */
   async close(): Promise<void> {
     if (this.#closed) return;
     const worker = this.#worker;
@@ -135,12 +135,12 @@ export class StoreThread implements Caller {
       } else if (message.kind === 'started') this.#onStarted();
       else this.#fail(worker, deserializeError(message.error));
     });
-    // It carries no id: all that wait fail at once instead of at their time limit.
+    // The message has no id: all pending calls fail at once instead of at their timeout.
     worker.on('messageerror', (cause) =>
-      failed('An answer of a thread of the store could not be read.', cause),
+      failed('An answer of a store thread could not be read.', cause),
     );
-    worker.on('error', (cause) => failed('A thread of the store has failed.', cause));
-    worker.on('exit', (code) => failed('A thread of the store has ended.', `exit code ${code}`));
+    worker.on('error', (cause) => failed('A store thread failed.', cause));
+    worker.on('exit', (code) => failed('A store thread ended unexpectedly.', `exit code ${code}`));
     return worker;
   }
 
@@ -152,13 +152,13 @@ export class StoreThread implements Caller {
     clearTimeout(this.#retryTimer);
     this.#retryTimer = setTimeout(() => {
       this.#failure = undefined;
-    }, restartPauseMs);
+    }, restartDelayMs);
     this.#retryTimer.unref();
     this.#calls.failAll(failure);
   }
 }
 
-/** Runs work on a thread of its own, without a time limit, and ends the thread. */
+/** Runs work on its own thread, without a timeout, and ends the thread. */
 export async function withThread<Ops, Result>(
   name: string,
   { dataDir, diskReserveBytes }: DataPlace,
@@ -175,51 +175,51 @@ export async function withThread<Ops, Result>(
   }
 }
 
-/** The file that a thread runs, by its path in the store: `.ts` from the sources, `.js` from a build. */
+/** Returns the file of a thread, by its path in the store: `.ts` in the sources, `.js` in a build. */
 export function threadFile(name: string): URL {
   return new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 }
 
-function givenUp(): AppError {
-  return new AppError('cancelled', 'The question was given up before it was answered.');
+function cancelled(): AppError {
+  return new AppError('cancelled', 'The call was cancelled before it was answered.');
 }
 
 interface PendingCall {
   sentAtSecond: number;
   resolve(value: unknown): void;
   reject(error: AppError): void;
-  /** Called when the thread has done with the request, also after the call was given up. */
+  /** Called when the thread has answered the request, also after the call was rejected. */
   onDone(): void;
-  givenUp: boolean;
+  isTimedOut: boolean;
 }
 
 class PendingCalls {
   readonly #calls = new Map<number, PendingCall>();
   #lastId = 0;
-  // Seconds are counted instead of read from a clock: all that matters is that time goes by.
+  // Counted seconds, not clock time: the system clock may be changed.
   #second = 0;
   readonly #ticker: NodeJS.Timeout;
   readonly #timeoutSeconds: number;
 
-  /** A call without an answer after the time is given up; what it asked for may still happen. */
+  /** A call without an answer is rejected after the timeout; its operation may still run. */
   constructor(timeoutSeconds: number) {
     this.#timeoutSeconds = timeoutSeconds;
-    this.#ticker = setInterval(() => this.#giveUpOld(), 1000);
+    this.#ticker = setInterval(() => this.#rejectTimedOut(), 1000);
     this.#ticker.unref();
   }
 
-  /** A new id, and the promise of its answer. */
+  /** Returns a new id and the promise of its answer. */
   add<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
     this.#lastId += 1;
     const id = this.#lastId;
     const answer = new Promise<Value>((resolve, reject) => {
-      // The thread answers each request with the value that its message type promises.
+      // The thread answers each request with a value of the type of its operation.
       this.#calls.set(id, {
         sentAtSecond: this.#second,
         resolve: resolve as (value: unknown) => void,
         reject,
         onDone,
-        givenUp: false,
+        isTimedOut: false,
       });
     });
     return { id, answer };
@@ -235,12 +235,12 @@ class PendingCalls {
     }
   }
 
-  forget(id: number): void {
+  remove(id: number): void {
     this.#calls.delete(id);
   }
 
-  /** The answer, which may still come, is ignored. */
-  giveUp(id: number, error: AppError): void {
+  /** Rejects a call. Its answer, if any, is ignored. */
+  cancel(id: number, error: AppError): void {
     this.#calls.get(id)?.reject(error);
   }
 
@@ -258,12 +258,12 @@ class PendingCalls {
     this.failAll(new AppError('unavailable', 'The store is closed.'));
   }
 
-  #giveUpOld(): void {
+  #rejectTimedOut(): void {
     this.#second += 1;
     for (const call of this.#calls.values()) {
       if (this.#second - call.sentAtSecond < this.#timeoutSeconds) return;
-      if (call.givenUp) continue;
-      call.givenUp = true;
+      if (call.isTimedOut) continue;
+      call.isTimedOut = true;
       call.reject(new AppError('unavailable', 'The store did not answer in time.'));
     }
   }

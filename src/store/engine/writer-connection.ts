@@ -1,19 +1,20 @@
-/** The writing connection: opened when needed, closed and opened anew after a failure of the file. */
+/** The writing connection: opened on first use, reopened after a failure of the file. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { busyTimeoutMs, inodesOf, openForWriting } from './database.ts';
 import { needsReopening } from './sqlite-error.ts';
 
 export interface WriterConnection {
-  /** Runs one transaction; it is on disk when this returns. Any failure leaves the file as it was. */
+  /** Runs one transaction, which is on disk on return. A failure leaves the file unchanged. */
   transact<T>(work: (database: Database) => T): T;
-  /** Looks at the file without holding anybody up. */
+  /** Reads from the file without a lock that blocks other programs. */
   read<T>(work: (database: Database) => T): T;
-  /** Takes the write-ahead log into the file, and cuts both, without waiting for anybody who reads. */
+  /** Runs a checkpoint and truncates the write-ahead log, without waiting for readers. */
   checkpoint(): void;
   /**
-   * Takes what was committed into the file when the write-ahead log, or the memory of it, was removed: a kill would lose
-   * it. For times without a transaction; the next transaction fails, and opens the files again. Never throws.
+   * Runs a checkpoint when the write-ahead log or its shared memory file was removed: otherwise a kill
+   * would lose the commits in it. Called between transactions. The next transaction fails and reopens the
+   * files. Never throws.
    */
   saveRemovedLog(): void;
   close(): void;
@@ -32,30 +33,30 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     if (open === undefined) {
       const database = openForWriting(dataDir);
       open = { database, inodes: inodesOf(database.name) };
-      // Readers of this process share the memory of the log with us, also one that was removed: they reopen soon.
+      // Readers of this process may still share a removed shared memory file with us; they reopen soon.
       if (open.inodes.shm === -1) {
         close();
-        throw unavailable(memoryInUse);
+        throw unavailable(sharedMemoryInUse);
       }
     }
     return open;
   }
 
   /**
-   * Fails once after a file was moved or deleted under us: its commits would go where nobody finds them again. Without
-   * the database the next delivery starts a new file. Without its write-ahead log or the memory of it, which is the
-   * index to that, what was committed goes into the database first, as long as we still have them open.
+   * Throws once after an open file was moved or deleted: further commits would be lost. When the database
+   * is gone, the next delivery creates a new file. When the write-ahead log or its shared memory file (the
+   * index of the log) is gone, the commits are first written to the database from the open files.
    */
   function requireOwnFiles() {
     const lost = open === undefined ? null : lostFile(open);
     if (open === undefined || lost === null) return;
-    if (lost === 'database' || takeLog(open.database)) close();
-    throw unavailable(lost === 'database' ? databaseGone : logGone);
+    if (lost === 'database' || checkpointAll(open.database)) close();
+    throw unavailable(lost === 'database' ? databaseRemoved : logRemoved);
   }
 
   function saveRemovedLog() {
     try {
-      if (open !== undefined && lostFile(open) === 'log') takeLog(open.database);
+      if (open !== undefined && lostFile(open) === 'log') checkpointAll(open.database);
     } catch {
       // The next transaction fails for the same reason, and reports it.
     }
@@ -80,7 +81,7 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     transact: (work) => {
       const { database } = ensureOpen();
       const result = closingOnFailure(() => database.transaction(() => work(database)).immediate());
-      // Before anybody is answered: the files may have gone during the commit.
+      // Before the answer: the files may have been removed during the commit.
       requireOwnFiles();
       return result;
     },
@@ -94,20 +95,20 @@ export function createWriterConnection(dataDir: string): WriterConnection {
   };
 }
 
-/** What was moved or deleted since the files were opened; null when nothing was. */
+/** Returns the file that was moved or deleted since the files were opened; null when none was. */
 function lostFile({ database, inodes }: OpenFile): 'database' | 'log' | null {
   const now = inodesOf(database.name);
   if (now.database !== inodes.database) return 'database';
   return now.wal === inodes.wal && now.shm === inodes.shm ? null : 'log';
 }
 
-/** Takes the whole write-ahead log into the file; false when a reader was in the way. */
-function takeLog(database: Database): boolean {
-  const [taken] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-  return taken?.busy === 0;
+/** Writes the whole write-ahead log to the database; returns false when a reader blocked it. */
+function checkpointAll(database: Database): boolean {
+  const [result] = database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+  return result?.busy === 0;
 }
 
-/** Cutting takes the writers' lock, and would wait for readers with it: who is in the way is left alone. */
+/** Truncates without a busy timeout: it would hold the writer lock while it waits for readers. */
 function checkpoint(database: Database): void {
   database.pragma('wal_checkpoint(PASSIVE)');
   database.pragma('busy_timeout = 0');
@@ -118,15 +119,15 @@ function checkpoint(database: Database): void {
   }
 }
 
-/** Why a commit is refused after a file was moved or deleted under us. */
-const databaseGone =
-  'The database file was moved or deleted while earshot ran. Put it back and restart, or a new one is started.';
+/** Reasons for refusing a commit after an open file was moved or deleted. */
+const databaseRemoved =
+  'The database file was moved or deleted while earshot was running. Move it back and restart earshot; otherwise earshot creates a new one.';
 
-const logGone =
-  'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot ran. What was committed is in earshot.db. Intake resumes when the files are open again; leave them to earshot.';
+const logRemoved =
+  'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot was running. Committed notifications are in earshot.db. Intake resumes automatically; do not remove these files.';
 
-const memoryInUse =
-  'The file earshot.db-shm was removed, and is still open elsewhere in earshot. Intake resumes when it is closed.';
+const sharedMemoryInUse =
+  'The file earshot.db-shm was removed while another thread of earshot still has it open. Intake resumes automatically when that thread closes it.';
 
 function unavailable(message: string): AppError {
   return new AppError('unavailable', message);

@@ -1,4 +1,4 @@
-/** Asks the inference service for a text, and for the models that a key may use, as its specification shows. */
+/** Client of the inference service: requests completions, and lists the models available to a key. */
 import { z } from 'zod';
 import { isAppError } from '../../domain/app-error.ts';
 import { jsonOf } from '../../domain/text.ts';
@@ -15,7 +15,7 @@ import {
   serviceAt,
 } from './inference-fault.ts';
 
-/** Nothing but what the specification shows: options beyond it may be refused. */
+/** Only fields of the specification: a service may reject others. */
 export interface ChatRequest {
   /** `<vendor>/<model_name>`. */
   model: string;
@@ -24,32 +24,32 @@ export interface ChatRequest {
 
 interface ChatAnswer {
   text: string;
-  /** Of question and answer together; null when the service does not report them. */
+  /** Tokens of request and answer; null if not reported. */
   totalTokens: number | null;
 }
 
-/** Each call is one request, never repeated. Rejects with InferenceFault, and with nothing else. */
+/** Each call sends one request, without retries. Rejects only with InferenceFault. */
 export interface ChatClient {
   complete(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Ids as the service lists them, made safe to show; null where it does not list. */
+  /** Returns sanitized model ids; null if the service does not list models. */
   models(signal: AbortSignal): Promise<string[] | null>;
 }
 
 export const answerTimeoutMs = 90_000;
 
-/** For naming models in a message: nobody waits long for that. */
+/** Timeout for listing the models that an error message names. */
 const namingTimeoutMs = 10_000;
 
 interface InferenceAccess {
-  /** Without `/openai/v1`, and without a slash at its end. */
+  /** Without `/openai/v1` and trailing slash. */
   baseUrl: string;
   apiKey: string;
   fetch: typeof fetch;
-  /** For a whole answer. */
+  /** Timeout for a complete answer. */
   timeoutMs?: number;
 }
 
-/** The key is sent to the origin of `baseUrl` alone, and shown nowhere. The environment has no say. */
+/** Sends the key only to the origin of `baseUrl`, and never shows it. Ignores environment variables. */
 export function createChatClient(access: InferenceAccess): ChatClient {
   const { baseUrl, apiKey } = access;
   const call = createCall(access);
@@ -73,7 +73,7 @@ export function createChatClient(access: InferenceAccess): ChatClient {
   };
 }
 
-/** One attempt: a redirect comes back as an answer. Rejects with InferenceFault when no answer came. */
+/** Sends one attempt without following redirects. Rejects with InferenceFault if no answer arrives. */
 function createCall({ baseUrl, apiKey, fetch, timeoutMs = answerTimeoutMs }: InferenceAccess) {
   const send = createBoundedFetch(fetch);
   return async (
@@ -96,7 +96,7 @@ function createCall({ baseUrl, apiKey, fetch, timeoutMs = answerTimeoutMs }: Inf
       return { status: response.status, headers: response.headers, text, json: jsonOf(text) };
     } catch (error) {
       if (signal.aborted || isAppError(error, 'cancelled')) {
-        const happened = 'The request to the inference service was stopped.';
+        const happened = 'The request to the inference service was cancelled.';
         throw new InferenceFault('cancelled', { happened, advice: 'Run the command again.' });
       }
       throw faultOf(error, baseUrl, timeout.aborted ? timeoutMs : null);
@@ -104,32 +104,32 @@ function createCall({ baseUrl, apiKey, fetch, timeoutMs = answerTimeoutMs }: Inf
   };
 }
 
-/** `lateMs`: the time that was over; null where it was not. */
-function faultOf(error: unknown, baseUrl: string, lateMs: number | null): InferenceFault {
+/** `elapsedTimeoutMs` is null if the timeout did not elapse. */
+function faultOf(error: unknown, baseUrl: string, elapsedTimeoutMs: number | null): InferenceFault {
   const fault = (kind: InferenceFaultKind, what: string, advice: string) =>
     new InferenceFault(kind, { happened: `The ${serviceAt(baseUrl)} ${what}.`, advice });
   if (error instanceof UnusableAnswer) {
-    const what = `gave an answer that cannot be used: ${error.message}`;
+    const what = `returned an unusable answer: ${error.message}`;
     return fault('unexpected_form', what, 'Check EARSHOT_INFERENCE_URL.');
   }
-  if (lateMs !== null) {
-    const what = `did not give its whole answer within ${lateMs / 1000} s`;
-    return fault('timeout', what, 'Try again later; if that continues, choose a faster model.');
+  if (elapsedTimeoutMs !== null) {
+    const what = `did not complete its answer within ${elapsedTimeoutMs / 1000} s`;
+    return fault('timeout', what, 'Retry later; if this repeats, choose a faster model.');
   }
-  const advice = 'Try again later, or check EARSHOT_INFERENCE_URL.';
-  return fault('unreachable', `cannot be asked: ${networkFault(error)}`, advice);
+  const advice = 'Retry later, or check EARSHOT_INFERENCE_URL.';
+  return fault('unreachable', `cannot be reached: ${networkFault(error)}`, advice);
 }
 
 function isSuccess({ status }: { status: number }): boolean {
   return status >= 200 && status < 300;
 }
 
-/** An error about a header that cannot be sent would quote it. */
+/** Rejects invalid keys here, because the error about an invalid header would quote the key. */
 function requireSendable(apiKey: string): void {
   if (/^[\x21-\x7e]+$/.test(apiKey)) return;
   throw new InferenceFault('wrong_key', {
-    happened: 'The key of the inference service holds characters that no key has, or none at all.',
-    advice: 'Check EARSHOT_INFERENCE_API_KEY: it is one word of ASCII characters.',
+    happened: 'The key of the inference service is empty or contains invalid characters.',
+    advice: 'Check EARSHOT_INFERENCE_API_KEY: a key has only ASCII characters and no spaces.',
   });
 }
 
@@ -137,10 +137,10 @@ const tokensMax = 100_000_000;
 const modelsMax = 1_000;
 const idCharactersMax = 200;
 
-/** A shorter key might stand in a text by chance. */
+/** A shorter key may occur in a text by chance. */
 const keyCharactersMin = 12;
 
-/** Nothing of it but the text is in the specification. */
+/** Only the text is in the specification. */
 const completion = z.object({
   choices: z.array(z.unknown()),
   usage: z
@@ -162,29 +162,30 @@ function readAnswer(answer: InferenceAnswer, asked: InferenceTarget): ChatAnswer
     const happened = `The ${serviceAt(asked.baseUrl)} ${what}`;
     return new InferenceFault(kind, { happened, advice }, { tokens: totalTokens });
   };
-  const said = () => quotedMessage(readServiceMessage(answer, [asked.apiKey]));
+  const quote = () => quotedMessage(readServiceMessage(answer, [asked.apiKey]));
   if (answer.json === undefined) {
-    const what = `answered with something else than JSON (${answer.status}).${said()}`;
-    throw fault('not_json', what, 'Perhaps EARSHOT_INFERENCE_URL is wrong.');
+    const what = `returned an answer that is not JSON (${answer.status}).${quote()}`;
+    throw fault('not_json', what, 'Check EARSHOT_INFERENCE_URL.');
   }
   const [head] = whole?.choices ?? [];
   const first = choice.safeParse(head).data;
   if (whole === undefined || (head !== undefined && first === undefined)) {
-    const what = `answered with JSON that is no chat completion (${answer.status}).${said()}`;
-    throw fault('unexpected_form', what, 'Perhaps EARSHOT_INFERENCE_URL is wrong.');
+    const what = `returned JSON that is not a chat completion (${answer.status}).${quote()}`;
+    throw fault('unexpected_form', what, 'Check EARSHOT_INFERENCE_URL.');
   }
   const reason = first?.finish_reason ?? '';
   if (reason === 'length' || reason === 'content_filter') {
-    const by = reason === 'length' ? 'at the length that the model may write' : 'by its filter';
-    throw fault('cut', `cut the text off ${by}.`, 'Try again, or choose another model.');
+    const why =
+      reason === 'length' ? "at the model's maximum length" : 'because of its content filter';
+    throw fault('cut', `truncated the text ${why}.`, 'Retry, or choose another model.');
   }
   const text = first?.message.content?.trim() ?? '';
   if (text === '') {
-    throw fault('empty', 'answered without a text.', 'Try again, or choose another model.');
+    throw fault('empty', 'returned no text.', 'Retry, or choose another model.');
   }
   if (asked.apiKey.length >= keyCharactersMin && text.includes(asked.apiKey)) {
-    const advice = 'Replace the key, and ask who runs the service.';
-    throw fault('unexpected_form', 'answered with a text that holds our key.', advice);
+    const advice = 'Replace the key, and contact the operator of the service.';
+    throw fault('unexpected_form', 'returned a text that contains the API key.', advice);
   }
   return { text, totalTokens };
 }
@@ -192,7 +193,7 @@ function readAnswer(answer: InferenceAnswer, asked: InferenceTarget): ChatAnswer
 const modelList = z.object({ data: z.array(z.unknown()) });
 const listedModel = z.object({ id: z.string().min(1) });
 
-/** The ids of a list, made safe to show; null for what is no list (the specification shows none). */
+/** Returns sanitized model ids; null if the answer is not a list (the specification has none). */
 function readModels({ json }: InferenceAnswer, { apiKey }: InferenceTarget): string[] | null {
   const list = modelList.safeParse(json).data?.data;
   if (list === undefined) return null;

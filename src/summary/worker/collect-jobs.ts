@@ -1,4 +1,4 @@
-/** The reader of the log: looks at what came since its cursor, and makes the jobs that the rules ask for. */
+/** Reads new notifications of the log, and creates summary jobs by the rules. */
 import { setImmediate } from 'node:timers/promises';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
@@ -16,23 +16,23 @@ import { windowAt } from '../digest/digest-facts.ts';
 import { productsById } from './prepare.ts';
 import { digestJob, noCollection, productJob, type SummaryContext } from './summary-context.ts';
 
-/** Rows of one round, which is one transaction: a few milliseconds, for intake waits for it. */
+/** Maximum number of rows in one round, a transaction of a few milliseconds that blocks the intake. */
 const rowsMax = 50;
 
-/** More products than these do not wait for a text: the oldest give way (decision 22). */
+/** Maximum number of waiting product jobs; the oldest are dropped (decision 22). */
 export const waitingMax = 10_000;
 
-/** What came longer ago gets no summary automatically. */
+/** Maximum age of a notification for an automatic summary. */
 export const summaryWithinUs = 7 * 86_400_000_000;
 
 const lockWaitMs = 10_000;
 const logDroppedEveryUs = 600_000_000;
 
 /**
- * One round. Begins at the end of the log where there is no cursor yet: what came before the rules is summarised
- * by command. Resolves with whether more may be there. Jobs and cursor move together, so that nothing is left
- * out or made twice, whenever the program ends; one program at a time does it. `noteDropped` gets the number of
- * jobs that gave way.
+ * Runs one round. Without a cursor it begins at the end of the log: older notifications are summarised by command.
+ * Resolves with true if more notifications may wait. Jobs and cursor are saved in one transaction, so that an
+ * interruption neither skips nor repeats a job; a lock admits one process. `noteDropped` gets the number of
+ * dropped jobs.
  */
 export async function collectJobs(
   context: SummaryContext,
@@ -42,7 +42,7 @@ export async function collectJobs(
   if ((await nextStep(context)) === null) return false;
   const release = await context.acquireLock('summaries', { waitMs: lockWaitMs });
   try {
-    // Another program may have done it meanwhile.
+    // Another process may have done this round meanwhile.
     const step = await nextStep(context);
     if (step === null) return false;
     const { afterPosition, position } = step;
@@ -61,7 +61,7 @@ export async function collectJobs(
   }
 }
 
-/** Logs how many were dropped, now and then: where too many come, that is every second. */
+/** Returns a function that logs dropped jobs, at most every 10 minutes. */
 export function createDropNotice({
   log,
   nowUs,
@@ -71,26 +71,25 @@ export function createDropNotice({
   return (dropped) => {
     unlogged += dropped;
     if (unlogged === 0 || nowUs() < nextUs) return;
-    const message = 'more products wait for a summary than may; the oldest are dropped';
-    log.warn({ dropped: unlogged, waitingMax }, message);
+    log.warn({ dropped: unlogged, waitingMax }, 'dropped oldest summary jobs: queue full');
     unlogged = 0;
     nextUs = nowUs() + logDroppedEveryUs;
   };
 }
 
-/** Null when there is nothing to do; `afterPosition` is where what lies before `position` gets no summary. */
+/** Null when there is nothing to do; `afterPosition` is null if notifications up to `position` get no summary. */
 async function nextStep({ notifications, products }: SummaryContext) {
   const seen = await notifications.cursor(summaryReader);
   const lastPosition = await notifications.lastPosition();
   if (seen === lastPosition) return null;
-  // Beyond the end: the log is another one.
+  // A cursor beyond the end belongs to another log.
   if (seen === null || seen > lastPosition) return { afterPosition: null, position: lastPosition };
-  // The index has the products, so it goes ahead.
+  // Rules need the products of the index.
   const position = Math.min(lastPosition, await products.indexedPosition());
   return position <= seen ? null : { afterPosition: seen, position };
 }
 
-/** The jobs, up to where the log was read, and whether that was as far as one round goes. */
+/** Returns the jobs, the position read up to, and whether the round reached its maximum. */
 async function collectUntil(
   afterPosition: number,
   position: number,
@@ -115,7 +114,7 @@ async function collectUntil(
     for (const job of jobsFor(row, rule, { records, nowUs })) {
       jobs.set(`${job.kind} ${job.subject}`, job);
     }
-    // A filter may look at a large footprint: intake comes between.
+    // A filter on a large footprint takes time: lets the intake run.
     if (hasFilter(rule)) await setImmediate();
   }
   const isFull = rows.length === rowsMax;
@@ -128,7 +127,7 @@ function hasFilter(rule: CompiledRule): boolean {
   return rule.kind === 'digest' && rule.areas.some(({ matches }) => matches !== null);
 }
 
-/** Newest records by product id in small letters, of the products that the index knows. */
+/** Newest records by product id in lower case, of indexed products. */
 type Records = ReadonlyMap<string, FoundProduct['record']>;
 
 function jobsFor(
@@ -139,8 +138,8 @@ function jobsFor(
   if (rule.kind === 'off') return [];
   const { subscription, position } = row;
   if (rule.kind === 'each') {
-    const isTold = rule.matches === null || rule.matches(viewOf(row, records));
-    return isTold ? [productJob(row, { subscription, position }, nowUs)] : [];
+    const isMatch = rule.matches === null || rule.matches(viewOf(row, records));
+    return isMatch ? [productJob(row, { subscription, position }, nowUs)] : [];
   }
   const scope = {
     ...windowAt(rule.window, row.receivedAtUs),
@@ -160,7 +159,7 @@ function jobsFor(
     .map(({ name: area, filter }) => digestJob({ ...scope, area, filter }));
 }
 
-/** By its newest record; by its name alone where the index could not read it. */
+/** Uses the newest record; only id and name for a product missing in the index. */
 function viewOf({ productId, productName }: NotificationRow, records: Records): ProductView {
   return productView(records.get(productId.toLowerCase()) ?? { Id: productId, Name: productName });
 }
@@ -176,17 +175,17 @@ type CompiledRule =
       areas: readonly { name: string; filter: string; matches: ProductTest | null }[];
     };
 
-/** The rule of a subscription, by the name in its path. */
+/** Returns the rule of a subscription, by the name in its path. */
 export type RuleOf = (subscription: string | null) => CompiledRule;
 
-/** Throws `invalid` for a filter that is none. */
+/** Throws `invalid` for an invalid filter. */
 export function compileRules(
   bySubscription: ReadonlyMap<string, SummaryRule>,
-  otherwise: SummaryRule,
+  fallback: SummaryRule,
 ): RuleOf {
   const compiled = new Map([...bySubscription].map(([name, rule]) => [name, compile(rule)]));
-  const usual = compile(otherwise);
-  return (subscription) => compiled.get(subscription ?? '') ?? usual;
+  const compiledFallback = compile(fallback);
+  return (subscription) => compiled.get(subscription ?? '') ?? compiledFallback;
 }
 
 function compile(rule: SummaryRule): CompiledRule {

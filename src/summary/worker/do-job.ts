@@ -1,4 +1,4 @@
-/** One job from its facts to its text, or to the reason why there is none. */
+/** Processes one summary job: from the facts to a text, or to the reason for its absence. */
 
 import { hash } from 'node:crypto';
 import { isAppError } from '../../domain/app-error.ts';
@@ -19,13 +19,13 @@ import { summaryWithinUs } from './collect-jobs.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import type { ServicePause, SummaryContext, SummaryModel } from './summary-context.ts';
 
-/** What became of a job, for those who watch. */
+/** Result of a job. */
 export type JobEnd =
   | { end: 'written' | 'unverified' | 'template' | 'same' | 'withdrawn' | 'taken' }
   | { end: 'postponed' | 'failed' | 'dropped'; reason: string }
   | Blocked;
 
-/** It waits for what others wait for as well. */
+/** The job waits for the budget or the index, and others wait too. */
 export type Blocked = { reason: string; untilUs: number } & (
   | { end: 'budget'; limit: keyof SummaryBudget }
   | { end: 'index' }
@@ -37,7 +37,7 @@ export interface WorkDeps {
   signal: AbortSignal;
 }
 
-/** A job, and what it is done with. */
+/** A job with its dependencies. */
 interface Work extends WorkDeps {
   job: SummaryJob;
 }
@@ -45,30 +45,29 @@ interface Work extends WorkDeps {
 /** Work with the facts of its subject. */
 interface PreparedWork extends Work, Prepared {}
 
-/** A program that reports no outcome for so long has died. */
+/** A process that reports no outcome within this time has died. */
 const leaseUs = (answerTimeoutMs + 60_000) * 1000;
 
-/** An index with a lag is checked again after this. */
+/** Delay before a lagging index is checked again. */
 const indexWaitUs = 5_000_000;
 
-/** A service that reports more than so many times the estimate is wrong, and would end the day's budget. */
+/** Reported tokens are capped at this multiple of the estimate: a wrong report would use up the day's budget. */
 const tokensFactorMax = 10;
 
 /**
- * Never rejects for what the service does or a record holds; rejects where the store or the index cannot be
- * used, and when the signal is aborted before anything was sent.
+ * Processes a job. Faults of the service or of a record do not reject; it rejects when the store or the index
+ * cannot be used, and when the signal is aborted before a request was sent.
  */
 export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> {
   const { context, signal } = asking;
   const work = { ...asking, job };
   if (context.nowUs() - waitsSinceUs(job) > summaryWithinUs) {
-    const error = 'It has waited for 7 days, for the budget or for the service.';
+    const error = 'Dropped after waiting 7 days for the budget or the service.';
     return close(work, { outcome: 'dropped', error, template: null });
   }
   if (!(await isIndexed(job, context))) {
-    const reason =
-      'The product index has yet to read what it is about. `earshot index status` tells more.';
-    return hold(work, { end: 'index', reason, untilUs: context.nowUs() + indexWaitUs }, null);
+    const reason = 'The product index lags. Check it with `earshot index status`.';
+    return postpone(work, { end: 'index', reason, untilUs: context.nowUs() + indexWaitUs }, null);
   }
   const prepared = await prepare(job, context, signal).catch((error: unknown) => {
     if (signal.aborted || (isAppError(error) && error.code !== 'invalid')) throw error;
@@ -79,18 +78,17 @@ export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> 
   }
   if (prepared === null) {
     if (job.kind === 'digest') return close(work, { outcome: 'withdrawn' });
-    const error =
-      'The product index does not know this product. `earshot index status` tells more.';
+    const error = 'This product is not in the index. Check it with `earshot index status`.';
     return close(work, { outcome: 'failed', error, template: null });
   }
-  if (context.model !== null) return askOnce({ ...work, ...prepared }, context.model);
+  if (context.model !== null) return requestText({ ...work, ...prepared }, context.model);
   const { template } = prepared;
   const kept = { model: null, verified: true, doubts: [], createdAtUs: context.nowUs() };
   const key = requestKey(job, { model: null, messages: template });
   return close(work, { outcome: 'text', key, text: { text: template, ...kept } });
 }
 
-async function askOnce(work: PreparedWork, model: SummaryModel): Promise<JobEnd> {
+async function requestText(work: PreparedWork, model: SummaryModel): Promise<JobEnd> {
   const { job, sheet, template, context } = work;
   const { summaries, budget } = context;
   const first = chatRequest(sheet, model.name);
@@ -106,15 +104,15 @@ async function askOnce(work: PreparedWork, model: SummaryModel): Promise<JobEnd>
   if (claim.outcome === 'budget') {
     const { limit, freeAtUs: untilUs } = claim;
     const { of, variable } = budgetLimits[limit];
-    const reason = `It waits for the budget: ${budget[limit]} ${of} (${variable}).`;
-    return hold(work, { end: 'budget', limit, reason, untilUs }, template);
+    const reason = `The budget is spent: ${budget[limit]} ${of} (${variable}).`;
+    return postpone(work, { end: 'budget', limit, reason, untilUs }, template);
   }
   const { result, tokens } = await answerOf(request, key, work, model);
   const spent = tokens === null ? null : Math.min(tokens, estimate * tokensFactorMax);
   return close(work, result, { id: claim.requestId, tokens: spent });
 }
 
-/** Sends the request, and checks the answer. */
+/** Sends the request and checks the answer. */
 async function answerOf(
   request: ChatRequest,
   key: Uint8Array,
@@ -127,12 +125,12 @@ async function answerOf(
     pause.noteAnswer();
     const check = checkAnswer(answer, sheet, context.places().isPlaceName);
     if (!check.safe) {
-      const error = `The answer cannot be shown: ${check.reason}.`;
+      const error = `The answer was rejected: ${check.reason}.`;
       return { result: afterOwnFailure(error, work), tokens };
     }
     const doubts = check.doubts.map(({ words }) => words);
     if (!check.verified && job.doubted === null) {
-      const error = `The answer states what the facts do not have (${doubts.join(', ')}); it is asked for once more.`;
+      const error = `The answer contains claims without a fact (${doubts.join(', ')}); it is requested once more.`;
       const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
       const again = { nextAttemptAtUs: context.nowUs(), counts: true, doubted, template };
       return { result: { outcome: 'postponed', error, ...again }, tokens };
@@ -149,16 +147,16 @@ async function answerOf(
   }
 }
 
-/** A record or an answer that our own code fails on must not keep the others waiting. */
+/** Logs a bug that one record or answer triggers; other jobs continue. */
 function ownError(err: unknown, { job: { kind, subject }, context }: Work): string {
-  context.log.error({ err, kind, subject }, 'a summary cannot be made');
-  return 'This is an error of earshot itself; its log has more. Please report it.';
+  context.log.error({ err, kind, subject }, 'failed to write summary');
+  return 'Internal error; see the log of earshot. Please report it.';
 }
 
-async function hold(work: Work, held: Blocked, template: string | null): Promise<JobEnd> {
-  const { reason: error, untilUs: nextAttemptAtUs } = held;
+async function postpone(work: Work, blocked: Blocked, template: string | null): Promise<JobEnd> {
+  const { reason: error, untilUs: nextAttemptAtUs } = blocked;
   await close(work, { outcome: 'postponed', error, nextAttemptAtUs, counts: false, template });
-  return held;
+  return blocked;
 }
 
 async function close(
@@ -180,15 +178,15 @@ async function close(
   }
 }
 
-/** Failures of its own that a job may have. */
+/** Maximum number of failures of a single job, not counting faults of the service. */
 const attemptsMax = 3;
 
-/** A digest waits from the end of its window on. */
+/** Returns the start of the wait; for a digest at the earliest the end of its window. */
 function waitsSinceUs({ requestedAtUs, scope }: SummaryJob): number {
   return Math.max(requestedAtUs, scope?.untilUs ?? 0);
 }
 
-/** Pauses the worker where the fault is not the job's own. */
+/** Postpones the job, and pauses the worker unless only this job failed. */
 function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   const { job, template, context, pause } = work;
   const { kind, message: error, retryAfterMs } = fault;
@@ -197,22 +195,23 @@ function afterFault(fault: InferenceFault, work: PreparedWork): SummaryOutcome {
   if (kind === 'cancelled') return { ...postponed, nextAttemptAtUs: nowUs };
   const scope = faultScope(kind);
   if (scope === 'job') {
-    // It answered, be it with nothing.
+    // The service did answer, perhaps with nothing.
     pause.noteAnswer();
     return afterOwnFailure(error, work);
   }
   const pausedUntilUs = pause.noteFault(scope, retryAfterMs);
-  context.log.warn({ kind, reason: error, until: formatDateUs(pausedUntilUs) }, 'summaries wait');
+  const fields = { kind, reason: error, until: formatDateUs(pausedUntilUs) };
+  context.log.warn(fields, 'paused summaries');
   if (scope === 'settings' || kind === 'rate_limited' || pause.isRetryAfter()) {
     return { ...postponed, nextAttemptAtUs: pausedUntilUs };
   }
-  // A job that makes the service fail steps back, further each time, behind those that do not.
+  // The delay grows, so that a job that makes the service fail does not block the others.
   const waitedUs = nowUs - waitsSinceUs(job);
-  const stepUs = Math.min(Math.max(waitedUs / 4, 60_000_000), 6 * 3_600_000_000);
-  return { ...postponed, nextAttemptAtUs: Math.max(pausedUntilUs, nowUs + Math.round(stepUs)) };
+  const delayUs = Math.min(Math.max(waitedUs / 4, 60_000_000), 6 * 3_600_000_000);
+  return { ...postponed, nextAttemptAtUs: Math.max(pausedUntilUs, nowUs + Math.round(delayUs)) };
 }
 
-/** An answer that cannot be used: asked for again, a few times, at growing intervals. */
+/** Retries a job with an unusable answer a few times, with growing delays. */
 function afterOwnFailure(error: string, { job, template, context }: PreparedWork): SummaryOutcome {
   const { attempts } = job;
   if (attempts + 1 >= attemptsMax) return { outcome: 'failed', error, template };
@@ -221,15 +220,15 @@ function afterOwnFailure(error: string, { job, template, context }: PreparedWork
   return { outcome: 'postponed', error, nextAttemptAtUs, counts: true, template };
 }
 
-/** `first`, or, once an answer to it was doubted, the one that says what about it was wrong. */
+/** Returns `first`, or, if its answer had doubts, a repeat request that names them. */
 export function nextRequest(job: NewSummaryJob | SummaryJob, first: ChatRequest): ChatRequest {
   const doubted = 'doubted' in job ? job.doubted : null;
   return doubted === null ? first : repeatRequest(first, doubted);
 }
 
 /**
- * The digest of subject, model and messages: all that an answer depends on. For a template that stands for itself,
- * as no model is configured, `model` is null.
+ * Hashes subject, model and messages: everything that an answer depends on. `model` is null for a template that
+ * is the summary, because no model is configured.
  */
 export function requestKey(
   { kind, subject }: Pick<SummaryJob, 'kind' | 'subject'>,
@@ -238,7 +237,7 @@ export function requestKey(
   return hash('sha256', JSON.stringify([kind, subject, model, messages]), 'buffer');
 }
 
-/** A digest needs all that was received in its window. */
+/** Checks whether the index has the notifications of the job; a digest needs all of its window. */
 async function isIndexed(
   { position, scope }: Pick<SummaryJob, 'position' | 'scope'>,
   { products, notifications }: Pick<SummaryContext, 'products' | 'notifications'>,

@@ -1,4 +1,4 @@
-/** Makes ready what is to be said about a job's subject: the facts for a model, and the template. */
+/** Prepares the fact sheet and the template text of a job. */
 
 import { setImmediate } from 'node:timers/promises';
 import type { FilterTree } from '../../domain/filter-tree.ts';
@@ -30,8 +30,8 @@ export interface Prepared {
 type PrepareDeps = Pick<SummaryContext, 'notifications' | 'products' | 'places'>;
 
 /**
- * Null when nothing is known of the subject: the index does not have it, or nothing arrived. Throws as the
- * signal does: a digest of a long window takes its time.
+ * Resolves with null if the product is not in the index, or if nothing arrived in the window. Rejects with the
+ * signal's reason: a digest of a long window takes a while.
  */
 export async function prepare(
   job: Pick<SummaryJob, 'productId' | 'scope'>,
@@ -43,7 +43,7 @@ export async function prepare(
   return found === undefined ? null : prepareProduct(found, deps);
 }
 
-/** The facts of a product as the index has it. */
+/** Prepares a product from its indexed state. */
 export async function prepareProduct(
   found: FoundProduct,
   { products, places }: Pick<PrepareDeps, 'products' | 'places'>,
@@ -69,10 +69,10 @@ async function prepareDigest(
   return { sheet: digestSheet(facts), template: digestText(facts) };
 }
 
-/** Far above the most corners that are looked at; to read what a notification can hold takes 50 ms. */
+/** Maximum length of a footprint, far above the limit on corners; reading the largest possible one takes 50 ms. */
 const textMax = 100_000;
 
-/** Null without a footprint, or with one that cannot be read, or of too many corners. */
+/** Null without a footprint, or if it is unreadable or has too many corners. */
 export function placeOf({ record }: FoundProduct, places: Places): Place | null {
   const text = record.Footprint;
   if (typeof text === 'string' && text.length > textMax) return null;
@@ -80,10 +80,10 @@ export function placeOf({ record }: FoundProduct, places: Places): Place | null 
   return geometry === null ? null : places.placeOf(geometry);
 }
 
-/** A scene has a handful of versions; more than these say nothing new. */
+/** Maximum number of versions read; a scene has only a few. */
 const versionsMax = 20;
 
-/** Those of them that are known, alive or tombstones, in any order. */
+/** Returns the indexed products with these ids, deleted ones included, in any order. */
 export async function productsById(
   products: Pick<Products, 'find'>,
   productIds: readonly string[],
@@ -96,14 +96,14 @@ export async function productsById(
   return found;
 }
 
-/** The same scene in another processing: what replaced it, or what it replaces. */
+/** Returns other versions of the scene: newer and older ones. */
 async function otherVersions(
   products: Pick<Products, 'find'>,
   { row }: FoundProduct,
 ): Promise<OtherVersion[]> {
   const scene = row.productName === null ? null : sceneOf(row.productName);
   if (scene === null) return [];
-  // `startswith` as a range: by the index on names a look-up takes a fraction of a millisecond.
+  // `startswith` as a range uses the index on names, and takes a fraction of a millisecond.
   const terms: FilterTree[] = [
     nameCondition('ge', scene.prefix),
     nameCondition('lt', `${scene.prefix}\uffff`),
@@ -137,19 +137,19 @@ async function* both(
   }
 }
 
-/** A product of which no more is kept than a digest needs. */
+/** The parts of a product that a digest needs. */
 type Known = Pick<DigestEvent, 'product' | 'place'> & { matches: boolean };
 
-/** Rows whose products are looked up together. */
+/** Number of rows whose products are read together. */
 const rowsMax = 32;
 
-/** Products that are described; the others are counted by name, also where a filter looks at their records. */
+/** Maximum number of products whose records are counted; for others only the name is, even with a filter. */
 const describedMax = 2_000;
 
-/** Products that are not looked up again when another notification is about them. */
+/** Maximum number of products cached for later notifications about them. */
 const keptMax = 4_000;
 
-/** In the order of the log; those that the scope's filter leaves out are left out. Throws as the signal does. */
+/** Yields the events that match the scope, in the order of the log. Throws the signal's reason. */
 export async function* digestEvents(
   scope: DigestScope,
   deps: PrepareDeps,
@@ -163,15 +163,15 @@ export async function* digestEvents(
     signal?.throwIfAborted();
     const ids = new Set(rows.map(({ productId }) => productId));
     const isFull = described >= describedMax;
-    const wanted = isFull && matches === null ? [] : [...ids].filter((id) => !kept.has(id));
-    const found = await lookUp(wanted, matches, { ...deps, isFull });
+    const missing = isFull && matches === null ? [] : [...ids].filter((id) => !kept.has(id));
+    const found = await lookUp(missing, matches, { ...deps, isFull });
     for (const { product } of found.values()) if (product !== null) described += 1;
     for (const [id, known] of found) if (kept.size < keptMax) kept.set(id, known);
     for (const { event, productId, productName, receivedAtUs } of rows) {
       const known = found.get(productId) ?? kept.get(productId) ?? null;
       const { product = null, place = null } = known ?? {};
-      const isTold = known?.matches ?? matches?.(nameAlone({ productId, productName })) ?? true;
-      if (isTold) yield { event, product, productId, productName, receivedAtUs, place };
+      const isMatch = known?.matches ?? matches?.(nameAlone({ productId, productName })) ?? true;
+      if (isMatch) yield { event, product, productId, productName, receivedAtUs, place };
     }
   }
 }
@@ -181,7 +181,7 @@ async function* rowsOf(
   { notifications }: PrepareDeps,
 ): AsyncGenerator<NotificationRow> {
   const span = { sinceUs, untilUs, time: 'received', order: 'oldest' } as const;
-  // Notifications to no name cannot be asked for; '' stands for them.
+  // '' stands for notifications without a subscription name, which no query can select.
   const named = subscription === null || subscription === '' ? {} : { subscription };
   for await (const row of notifications.find({ ...span, ...named })) {
     if (subscription === '' && row.subscription !== null) continue;
@@ -199,15 +199,15 @@ async function lookUp(
   const known = new Map<string, Known>();
   for (const found of await productsById(products, ids)) {
     const { row, record } = found;
-    const isTold = matches?.(productView(record)) ?? true;
-    const isDescribed = isTold && !isFull;
+    const isMatch = matches?.(productView(record)) ?? true;
+    const isDescribed = isMatch && !isFull;
     known.set(row.productId, {
-      matches: isTold,
+      matches: isMatch,
       place: isDescribed ? placeOf(found, places()) : null,
-      // The record has served its purpose, and is large.
+      // Drops the record, which is large and no longer needed.
       product: isDescribed ? { row, record: {} } : null,
     });
-    // A footprint may take some 10 ms of the main thread: intake comes between.
+    // A footprint may block the main thread for 10 ms: lets the intake run.
     await setImmediate();
   }
   return known;

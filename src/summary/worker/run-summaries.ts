@@ -1,4 +1,4 @@
-/** The worker beside a receiver: one part finds out what the rules ask for, another writes it. */
+/** Background jobs of a receiver that create summary jobs by the rules, and write the summaries. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -7,24 +7,24 @@ import { collectJobs, createDropNotice, type RuleOf } from './collect-jobs.ts';
 import { type Blocked, doJob, type JobEnd, type WorkDeps } from './do-job.ts';
 import { createServicePause, type SummaryContext } from './summary-context.ts';
 
-/** How often the log and the jobs are checked. */
+/** Interval at which the log and the jobs are checked. */
 const pollMs = 1_000;
 
-/** After a round that has left some, while little comes in: 500 notifications a second. */
+/** Interval while more notifications wait and the intake is quiet: reads 500 notifications per second. */
 const moreMs = 100;
 
-/** A burst of the catalogue brings as many a second (facts, catalogue 7): then intake comes first. */
+/** Intake rate of a burst (facts, catalogue 7): from here on the intake has priority. */
 const burstPerSecond = 50;
 
-/** After a failure: the disk may be full, or the index being rebuilt. */
+/** Delay after a failure: the disk may be full, or the index may be rebuilding. */
 const retryMs = 10_000;
 
 export interface SummaryWorker {
-  /** Requests in hand are given up; what they asked for is asked for again later. */
+  /** Cancels requests in flight; their jobs are retried later. */
   stop(): Promise<void>;
 }
 
-/** What fails is logged, once, and tried again; nothing of it reaches the intake. */
+/** Starts the background jobs. A failure is logged once and retried; the intake is not affected. */
 export function startSummaryWorker(
   context: SummaryContext,
   ruleOf: RuleOf,
@@ -39,7 +39,7 @@ export function startSummaryWorker(
   const running = Promise.all([
     repeat(
       async () => (await collectJobs(context, ruleOf, noteDropped)) && (await isQuiet()),
-      'what is to be summarised cannot be found',
+      'failed to collect summary jobs',
       deps,
     ),
     repeat(
@@ -47,7 +47,7 @@ export function startSummaryWorker(
         await workDue(asking);
         return false;
       },
-      'summaries cannot be made',
+      'failed to write summaries',
       deps,
     ),
   ]);
@@ -59,7 +59,7 @@ export function startSummaryWorker(
   };
 }
 
-/** Checks whether less comes in than in a burst, since the last check. */
+/** Checks whether the intake rate since the last check is below that of a burst. */
 function createQuietCheck({
   notifications,
 }: Pick<SummaryContext, 'notifications'>): () => Promise<boolean> {
@@ -71,10 +71,10 @@ function createQuietCheck({
   };
 }
 
-/** A round resolves with whether the next one is to follow soon. */
+/** Repeats rounds until the signal is aborted; a round resolves with true if the next one should follow soon. */
 async function repeat(
   round: () => Promise<boolean>,
-  trouble: string,
+  failure: string,
   { everyMs, log, signal }: { everyMs: number; log: Logger; signal: AbortSignal },
 ): Promise<void> {
   let failed: string | null = null;
@@ -82,12 +82,12 @@ async function repeat(
     let waitMs = everyMs;
     try {
       if (await round()) waitMs = Math.min(moreMs, everyMs);
-      if (failed !== null) log.info({}, 'summaries go on');
+      if (failed !== null) log.info({}, 'resumed summaries');
       failed = null;
     } catch (error) {
       if (signal.aborted) return;
       const reason = isAppError(error) ? errorText(error) : String(error);
-      if (reason !== failed) log.error({ reason, err: error }, trouble);
+      if (reason !== failed) log.error({ reason, err: error }, failure);
       failed = reason;
       waitMs = retryMs;
     }
@@ -95,28 +95,25 @@ async function repeat(
   }
 }
 
-/** Requests at a time. */
+/** Maximum number of concurrent requests. */
 const concurrency = 2;
 
-/** Jobs that are looked up at once. */
+/** Maximum number of jobs read at once. */
 const batchMax = 16;
 
-/** Called after each job, and waited for. */
+/** Awaited after each job. */
 type OnJobEnd = (job: SummaryJob, end: JobEnd) => Promise<void>;
 
-/**
- * Why the work ended: nothing more is due, or until when there is nothing to be done. `isRetryAfter`: the service itself
- * asked for a pause of this length.
- */
+/** Why the work ended. `isRetryAfter`: the service set the length of the pause. */
 export type WorkEnd =
   | { end: 'nothing due' | 'stopped' }
   | { end: 'service'; untilUs: number; isRetryAfter: boolean; reason: string }
   | Blocked;
 
 /**
- * Resolves when no job is due, when the budget is spent, the index is behind or the service needs a pause,
- * and soon after the signal is aborted. `ids`: only these jobs; `limit`: so many ends of jobs. Rejects where
- * the store cannot be written.
+ * Processes due jobs. Resolves when no job is due, the budget is spent, the index lags or the service needs a
+ * pause, and soon after the signal is aborted. `ids`: only these jobs; `limit`: maximum number of processed
+ * jobs. Rejects when the store cannot be written.
  */
 export async function workDue(
   asking: WorkDeps,
@@ -130,11 +127,11 @@ export async function workDue(
   const { ids, onEnd } = options;
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   let reason = '';
-  let held: Blocked | null = null;
+  let blocked: Blocked | null = null;
   const stop = (): WorkEnd | null => {
     const nowUs = context.nowUs();
     if (signal.aborted || left <= 0) return { end: 'stopped' };
-    if (held !== null && held.untilUs > nowUs) return held;
+    if (blocked !== null && blocked.untilUs > nowUs) return blocked;
     const untilUs = pause.untilUs();
     if (untilUs <= nowUs) return null;
     return { end: 'service', untilUs, isRetryAfter: pause.isRetryAfter(), reason };
@@ -153,11 +150,11 @@ export async function workDue(
         const end = await doJob(job, asking);
         left -= 1;
         if ('reason' in end) reason = end.reason;
-        if ('untilUs' in end) held = end;
+        if ('untilUs' in end) blocked = end;
         await onEnd?.(job, end);
       }
     };
-    // All are waited for, so that none continues behind a failure of another.
+    // Waits for all, so that none continues after another has failed.
     const settled = await Promise.allSettled(Array.from({ length: concurrency }, work));
     for (const one of settled) {
       if (one.status === 'rejected' && one.reason !== signal.reason) throw one.reason;

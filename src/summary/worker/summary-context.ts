@@ -1,4 +1,4 @@
-/** What the making of summaries needs of the rest of the program. */
+/** Dependencies of the summary jobs. */
 import type { AcquireLock } from '../../domain/account.ts';
 import { jittered } from '../../domain/job.ts';
 import type { Cursors, Logger, NotificationLog } from '../../domain/ports.ts';
@@ -23,9 +23,9 @@ export interface SummaryContext {
   notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
   products: Pick<Products, 'find' | 'indexedPosition'>;
   summaries: Summaries;
-  /** Loads the map with the first call. */
+  /** Loads the map on the first call. */
   places: () => Places;
-  /** Null where none is configured: templates are all there is. */
+  /** Null if none is configured: templates become the summaries. */
   model: SummaryModel | null;
   budget: SummaryBudget;
   acquireLock: AcquireLock;
@@ -34,24 +34,24 @@ export interface SummaryContext {
   log: Logger;
 }
 
-/** Before jitter; it doubles with each failure. */
+/** Before jitter; doubles with each failure. */
 const firstPauseMs = 30_000;
 
 /** With jitter. */
 const pauseMsMax = 600_000;
 
-/** Somebody has to put it right, which takes its time. */
+/** Pause for faults that a person must fix in the settings. */
 const settingsPauseMs = 900_000;
 
-/** A service that asks for more is asked again after this all the same. */
+/** Maximum accepted `Retry-After`. */
 const retryAfterMsMax = 3_600_000;
 
-/** The least for a person who waits, also where `Retry-After` is 0 or in the past. */
+/** Minimum pause when a person waits, also if `Retry-After` is 0 or in the past. */
 const attendedPauseMsMin = 1_000;
 
 export type ServicePause = ReturnType<typeof createServicePause>;
 
-/** `isAttended`: a person waits for the work, so that a short `Retry-After` leads to a short pause. */
+/** Tracks pauses after faults. `isAttended`: a person waits, so a short `Retry-After` is used as it is. */
 export function createServicePause(
   io: { nowUs: () => number; random: () => number },
   { isAttended = false }: { isAttended?: boolean } = {},
@@ -59,16 +59,16 @@ export function createServicePause(
   let failures = 0;
   let isRetryAfter = false;
   let pause = { fromUs: 0, untilUs: 0 };
-  // A pause that begins in the future was begun by a clock that ran ahead: it is over.
+  // A pause that begins in the future was set by a wrong clock, and is ignored.
   const untilUs = () => (io.nowUs() < pause.fromUs ? 0 : pause.untilUs);
   return {
-    /** Until when nothing is sent; 0 when nothing keeps it. */
+    /** Returns the end of the pause; 0 without one. */
     untilUs,
-    /** True after a failure, until an answer came: then one request at a time is sent. */
+    /** True from a failure to the next answer: only one request at a time is sent. */
     isProbing: () => failures > 0,
-    /** Whether the current pause has the length that the service asked for (`Retry-After`). */
+    /** True if `Retry-After` set the length of the current pause. */
     isRetryAfter: () => isRetryAfter,
-    /** Notes a failure that was not a job's own; returns until when nothing is sent. */
+    /** Records a failure of the service or the settings; returns the end of the pause. */
     noteFault: (scope: FaultScope, retryAfterMs: number | null) => {
       const ownMs =
         scope === 'settings'
@@ -84,7 +84,7 @@ export function createServicePause(
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
       return pause.untilUs;
     },
-    /** Ends the failures. In a pause it does nothing: that answer was on its way before the pause began. */
+    /** Resets the failures. Ignored during a pause: its request was sent before the pause began. */
     noteAnswer: () => {
       if (io.nowUs() < untilUs()) return;
       failures = 0;
@@ -93,10 +93,10 @@ export function createServicePause(
   };
 }
 
-/** What belongs to no known collection, by its name, has digests of its own. */
+/** Stands for products whose name belongs to no known collection. */
 export const noCollection = 'OTHER';
 
-/** Receipts of the last moment are indexed by then. */
+/** Time for the index to read the last notifications of a window. */
 const settlingUs = 60_000_000;
 
 export function productJob(
@@ -117,7 +117,7 @@ export function productJob(
   };
 }
 
-/** Due when its window is over. */
+/** Due after the end of its window. */
 export function digestJob(scope: DigestScope): NewSummaryJob {
   const { fromUs, untilUs, subscription, collection, filter, area } = scope;
   return {

@@ -114,7 +114,7 @@ describe('the key', () => {
       const { kind, message } = await faultOf(call());
       expect(kind).toBe('redirected');
       expect(message).toContain(
-        `points to ${elsewhere.url} (${status}), where earshot does not follow`,
+        `redirects to ${elsewhere.url} (${status}). earshot does not follow`,
       );
       expect(message).not.toContain('steal');
     }
@@ -157,7 +157,7 @@ describe('the key', () => {
     const { kind, message } = await faultWith({ body });
     expect([kind, message]).toEqual([
       'unexpected_form',
-      'The inference service (HOST) answered with a text that holds our key. Replace the key, and ask who runs the service.',
+      'The inference service (HOST) returned a text that contains the API key. Replace the key, and contact the operator of the service.',
     ]);
     const { client } = await startService('cut', { body: { data: [{ id: `a/${key}` }] } });
     expect(await client.models(lasting())).toEqual(['a/…']);
@@ -214,7 +214,7 @@ describe('a call', () => {
     await expect.poll(() => requests.length).toBe(1);
     controller.abort();
     expect((await waiting).message).toBe(
-      'The request to the inference service was stopped. Run the command again.',
+      'The request to the inference service was cancelled. Run the command again.',
     );
   });
 

@@ -21,7 +21,7 @@ const error = (message: string, code: unknown = null) => ({
 });
 const page = '<!doctype html><html><head><title>404\n Not Found</title></head></html>';
 const listed = (...ids: string[]): Answer => ({ body: { data: ids.map((id) => ({ id })) } });
-const urlAdvice = `Perhaps EARSHOT_INFERENCE_URL is wrong, which is the address before /openai/v1, or the project of the key has no model ${model}.`;
+const urlAdvice = `Check that EARSHOT_INFERENCE_URL is the URL before /openai/v1, and that the project of the key has the model ${model}.`;
 const modelAdvice =
   'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
 
@@ -55,18 +55,18 @@ const answers: Readonly<Record<string, Answer>> = {
 /** What is wrong ¦ the kind ¦ the message. */
 const refusals = rowsOf(`
   a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
-  a key of another project ¦ key_refused ¦ The inference service (HOST) refuses what this key asks for (403). It says: "Forbidden for this project". Perhaps it belongs to another project than intended, or lacks the right: the control panel shows which keys a project has.
+  a key of another project ¦ key_refused ¦ The inference service (HOST) refuses this key (403). It says: "Forbidden for this project". The key may belong to another project or lack a permission. The control panel shows the keys of each project.
   a model that is not available ¦ model_unavailable ¦ The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}
-  an address where nothing is ¦ model_unavailable ¦ Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "(a web page) 404 Not Found". ${urlAdvice}
-  a 404 that names no model ¦ model_unavailable ¦ Nothing answers at /openai/v1 of the inference service (HOST) as it should (404). It says: "Not Found". ${urlAdvice}
-  a redirect without a place ¦ redirected ¦ The inference service (HOST) points to another address (302), where earshot does not follow, as the key must not travel. Check EARSHOT_INFERENCE_URL.
-  too many requests ¦ rate_limited ¦ The inference service (HOST) was asked too often (429). It says: "Slow down". Try again in 90 s. If it happens often, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
-  an error of the service ¦ service_error ¦ The inference service (HOST) cannot answer at the moment (503). Try again later.
-  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) refuses this request (400). It says: "This model's maximum context length is 8192 tokens". Sent again as it is, it would be refused again.
-  a web page instead of JSON ¦ not_json ¦ The inference service (HOST) answered with something else than JSON (200). It says: "(a web page) Welcome". Perhaps EARSHOT_INFERENCE_URL is wrong.
-  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) answered with JSON that is no chat completion (200). It says: "Overloaded". Perhaps EARSHOT_INFERENCE_URL is wrong.
-  an answer without a text ¦ empty ¦ The inference service (HOST) answered without a text. Try again, or choose another model.
-  an answer that was cut ¦ cut ¦ The inference service (HOST) cut the text off at the length that the model may write. Try again, or choose another model.
+  an address where nothing is ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). It says: "(a web page) 404 Not Found". ${urlAdvice}
+  a 404 that names no model ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). It says: "Not Found". ${urlAdvice}
+  a redirect without a place ¦ redirected ¦ The inference service (HOST) redirects to another URL (302). earshot does not follow, to protect the key. Check EARSHOT_INFERENCE_URL.
+  too many requests ¦ rate_limited ¦ The inference service (HOST) received too many requests (429). It says: "Slow down". Retry in 90 s. If this repeats, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
+  an error of the service ¦ service_error ¦ The inference service (HOST) is temporarily unavailable (503). Retry later.
+  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) rejects this request (400). It says: "This model's maximum context length is 8192 tokens". A retry of the same request would fail too.
+  a web page instead of JSON ¦ not_json ¦ The inference service (HOST) returned an answer that is not JSON (200). It says: "(a web page) Welcome". Check EARSHOT_INFERENCE_URL.
+  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) returned JSON that is not a chat completion (200). It says: "Overloaded". Check EARSHOT_INFERENCE_URL.
+  an answer without a text ¦ empty ¦ The inference service (HOST) returned no text. Retry, or choose another model.
+  an answer that was cut ¦ cut ¦ The inference service (HOST) truncated the text at the model's maximum length. Retry, or choose another model.
 `);
 
 describe('a refusal', () => {
@@ -214,7 +214,7 @@ describe('an answer of no use', () => {
     const filtered = await faultWith({ body: completionOf('It', {}, 'content_filter') });
     expect([filtered.kind, filtered.message]).toEqual([
       'cut',
-      expect.stringContaining('its filter'),
+      expect.stringContaining('its content filter'),
     ]);
   });
 
@@ -223,7 +223,7 @@ describe('an answer of no use', () => {
       const huge = await faultWith({ status, body: 'x'.repeat(answerBytesMax + 1) });
       expect([huge.kind, huge.message]).toEqual([
         'unexpected_form',
-        'The inference service (HOST) gave an answer that cannot be used: its answer is larger than 1048576 bytes. Check EARSHOT_INFERENCE_URL.',
+        'The inference service (HOST) returned an unusable answer: its answer is larger than 1048576 bytes. Check EARSHOT_INFERENCE_URL.',
       ]);
     }
     const deep = '['.repeat(200_000) + ']'.repeat(200_000);
@@ -260,7 +260,7 @@ describe('no answer', () => {
       const fault = await faultOf(clientOf(url, { timeoutMs: 200 }).complete(request, lasting()));
       expect([fault.kind, fault.message]).toEqual([
         'timeout',
-        `The inference service (${host}) did not give its whole answer within 0.2 s. Try again later; if that continues, choose a faster model.`,
+        `The inference service (${host}) did not complete its answer within 0.2 s. Retry later; if this repeats, choose a faster model.`,
       ]);
     },
     2_000,
@@ -279,7 +279,7 @@ describe('no answer', () => {
     const { kind, message } = await faultWith(answer);
     expect(kind).toBe('unreachable');
     expect(message).toMatch(
-      /cannot be asked: the connection broke \(\w+\)\. Try again later, or check EARSHOT_INFERENCE_URL\.$/,
+      /cannot be reached: the connection broke \(\w+\)\. Retry later, or check EARSHOT_INFERENCE_URL\.$/,
     );
   });
 
@@ -288,7 +288,7 @@ describe('no answer', () => {
     const fault = await faultOf(clientOf(`http://${host}`).complete(request, lasting()));
     expect([fault.kind, fault.message]).toEqual([
       'unreachable',
-      `The inference service (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_INFERENCE_URL.`,
+      `The inference service (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_INFERENCE_URL.`,
     ]);
   });
 });

@@ -57,7 +57,7 @@ describe('a service that hangs', () => {
     expect(reported.every(({ text }) => text?.model === null)).toBe(true);
     await workUntil(worker, startUs + 4 * hourUs);
     expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 0 });
-    expect(worker.log.map(({ message }) => message)).toContain('summaries wait');
+    expect(worker.log.map(({ message }) => message)).toContain('paused summaries');
   });
 
   it('really, is given up in time', async () => {
@@ -66,7 +66,7 @@ describe('a service that hangs', () => {
     const worker = await withJobs(2, { sandbox, client: clientOf(sandbox, 200) });
     expect(await worker.work()).toMatchObject({
       end: 'service',
-      reason: expect.stringContaining('did not give its whole answer within 0.2 s'),
+      reason: expect.stringContaining('did not complete its answer within 0.2 s'),
     });
     const [row] = await worker.rows();
     expect(row).toMatchObject({ state: 'waiting', attempts: 0, text: { model: null } });
@@ -167,7 +167,7 @@ describe('a service that says no', () => {
     await workUntil(worker, startUs + 8 * dayUs);
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped).toMatchObject([
-      { error: 'It has waited for 7 days, for the budget or for the service.' },
+      { error: 'Dropped after waiting 7 days for the budget or the service.' },
     ]);
     expect(dropped[0]?.text).toMatchObject({ model: null, verified: true });
     expect(poisoned).toBeLessThan(60);

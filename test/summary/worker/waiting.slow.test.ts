@@ -55,7 +55,7 @@ describe('a digest of a week', () => {
     worker.clock.us += dayUs;
     await worker.work();
     expect(await worker.rows()).toMatchObject([
-      { state: 'dropped', error: expect.stringContaining('waited for 7 days') },
+      { state: 'dropped', error: expect.stringContaining('waiting 7 days') },
     ]);
   });
 });
@@ -97,8 +97,7 @@ describe('the budget', () => {
     const budget = { requestsPerHour: 3 };
     const worker = await withJobs(7, { budget });
     const end = await worker.work();
-    const reason =
-      'It waits for the budget: 3 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR).';
+    const reason = 'The budget is spent: 3 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR).';
     const limit = 'requestsPerHour';
     expect(end).toEqual({ end: 'budget', limit, untilUs: startUs + hourUs, reason });
     expect(await states(worker)).toEqual({ done: 3, waiting: 4 });
@@ -146,7 +145,7 @@ describe('the budget', () => {
     const end = await worker.work();
     expect(end).toMatchObject({
       end: 'budget',
-      reason: 'It waits for the budget: 3000 tokens a day (EARSHOT_SUMMARY_TOKENS_PER_DAY).',
+      reason: 'The budget is spent: 3000 tokens a day (EARSHOT_SUMMARY_TOKENS_PER_DAY).',
     });
     const { tokensLastDay } = await worker.summaries.spending(startUs);
     const { done } = await states(worker);
@@ -199,8 +198,7 @@ describe('the budget', () => {
   });
 });
 
-const waits =
-  'The product index has yet to read what it is about. `earshot index status` tells more.';
+const waits = 'The product index lags. Check it with `earshot index status`.';
 const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => name.startsWith('products-'));
 

@@ -1,0 +1,102 @@
+/**
+ * Writes docs/reference/http.md from the OpenAPI document and compares. To bring it up to date:
+ * `npx vitest run test/docs/http-reference.test.ts --update`.
+ */
+import { expect, it } from 'vitest';
+import { openConsole } from '../console/console-context.ts';
+
+interface Parameter {
+  name: string;
+  description?: string;
+  schema: { type?: string; enum?: string[]; default?: unknown; items?: { type?: string } };
+}
+
+interface Operation {
+  summary: string;
+  description: string;
+  parameters: Parameter[];
+}
+
+interface PathRow {
+  method: string;
+  path: string;
+  summary: string;
+}
+
+const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
+  return [line(heading), `|${'---|'.repeat(heading.length)}`, ...rows.map(line)].join('\n');
+}
+
+function typeText({ schema }: Parameter): string {
+  const values = schema.enum?.map((value) => `\`${value}\``).join(', ');
+  return values ?? (schema.type === 'array' ? `list of ${schema.items?.type}` : schema.type) ?? '';
+}
+
+function section(path: string, { summary, description, parameters }: Operation): string {
+  const rows = parameters.map((parameter) => [
+    `\`${parameter.name}\``,
+    typeText(parameter),
+    parameter.schema.default === undefined ? '' : `\`${parameter.schema.default}\``,
+    parameter.description ?? '',
+  ]);
+  const heading = `### GET ${path}\n\n${summary}. ${description}\n`;
+  if (rows.length === 0) return heading;
+  return `${heading}\n${table(['parameter', 'type', 'default', 'description'], rows)}\n`;
+}
+
+const publicListener = `## Public listener
+
+\`EARSHOT_LISTEN\`. Paths: \`/notifications\` and \`/notifications/<subscription name>\`, a name being \`[a-z0-9][a-z0-9-]{0,62}\`.
+Every request needs Basic Auth with the endpoint credentials. The catalogue retries a failed push three times.
+
+| status | meaning | stored |
+|---|---|---|
+| 200 | POST: \`{"status":"stored"}\`, or \`{"status":"duplicate"}\` for a known notification. GET, HEAD: ready to store | yes |
+| 400 | the body is not a notification, or cannot be decoded; the answer names the fault | in quarantine; valid notifications of an array in the log |
+| 401, 429 | missing or wrong credentials; more than 100 failed logins a minute from one address | no |
+| 404, 405 | unknown path; unknown method (\`Allow\` lists the methods) | no |
+| 408 | the request did not arrive completely in time | no |
+| 413 | the body, encoded or decoded, is larger than 1 MiB | no |
+| 415 | the Content-Encoding is not gzip, deflate or br | in quarantine |
+| 431 | the headers are too large | no |
+| 500 | internal error; the log has the reason under the request id | no |
+| 503 | cannot store now, or too many requests wait; \`Retry-After\` says when to retry | no |
+`;
+
+it('docs/reference/http.md describes every path', async () => {
+  const { get } = await openConsole();
+  const { paths } = (await get('/api')).json as { paths: PathRow[] };
+  const { json: document } = await get('/api/openapi.json');
+  const operations = Object.entries(document.paths as Record<string, { get: Operation }>);
+  const statuses = Object.entries(
+    Object.values(document.paths as Record<string, { get: { responses: object } }>)[0]?.get
+      .responses ?? {},
+  ).filter(([status]) => status !== '200') as [string, { description: string }][];
+  const page = `# HTTP
+
+<!-- Written by test/docs/http-reference.test.ts from the OpenAPI document. -->
+
+${publicListener}
+## Private listener
+
+\`EARSHOT_CONSOLE_LISTEN\`, plain HTTP. With \`EARSHOT_CONSOLE_PASSWORD\`: Basic Auth, user name \`earshot\`. The OpenAPI document with all fields
+of the answers is at \`/api/openapi.json\`. Explanations and examples: [Queries](../queries.md).
+
+${table(
+  ['method', 'path', 'answer'],
+  paths.map(({ method, path, summary }) => [method, `\`${path}\``, summary]),
+)}
+
+Errors are problem JSON (RFC 9457) with a \`requestId\` that the log has, too.
+
+${table(
+  ['status', 'meaning'],
+  statuses.map(([status, { description }]) => [status, description]),
+)}
+
+${operations.map(([path, { get: operation }]) => section(path, operation)).join('\n')}`;
+  await expect(page).toMatchFileSnapshot('../../docs/reference/http.md');
+});

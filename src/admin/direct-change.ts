@@ -129,7 +129,7 @@ export async function removeByCommand(
   const { client, administration, nowUs } = context;
   await client[how](current.id);
   await administration.commit({
-    ...(isOnlyOne ? { forget: name, closeGaps: { subscription: name, toUs: nowUs() } } : {}),
+    ...(isOnlyOne ? { removeRegistration: name, closeGaps: { subscription: name, toUs: nowUs() } } : {}),
     history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', context)],
   });
 }

@@ -2,9 +2,9 @@
 import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
-import { applyStep } from './apply-plan.ts';
-import { carryOut, preparePlan } from './carry-out-plan.ts';
-import { requireRoomToRun, sortAccount } from './plan.ts';
+import { applyPlan, preparePlan } from './apply-plan.ts';
+import { applyStep } from './apply-step.ts';
+import { requireRunningSlot, sortAccount } from './plan.ts';
 import {
   type AccountContext,
   digestCredentials,
@@ -49,14 +49,14 @@ export async function maintain(
   if (registrations.length === 0) return [];
   const { listed, askedAtUs } = await listAccount(context);
   const marks = await context.administration.deliveryMarks();
-  const { ours } = sortAccount(listed, { publicUrl: context.publicUrl, registrations });
+  const { managed } = sortAccount(listed, { publicUrl: context.publicUrl, registrations });
   const results: MaintenanceResult[] = [];
   for (const registration of registrations) {
     const { name } = registration;
     const reviewed = review({
       registration,
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
-      candidates: ours.get(name) ?? [],
+      candidates: managed.get(name) ?? [],
       lastDeliveryAtUs: lastDeliveryOf(name, marks, context.nowUs()),
       nowUs: context.nowUs(),
       publicUrl: context.publicUrl,
@@ -150,7 +150,7 @@ async function act(
   const desired: DesiredSubscription = { name, events, filter, status };
   if (action === 'resume' && current !== null) {
     // Nothing but the status: what else differs was somebody's deliberate change.
-    requireRoomToRun(await context.client.list(), context.limits);
+    requireRunningSlot(await context.client.list(), context.limits);
     const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
     const edit = { status: 'running' } as const;
     await applyStep(
@@ -160,5 +160,5 @@ async function act(
     return;
   }
   const prepared = await preparePlan({ desired: [desired] }, context);
-  await carryOut(prepared, context, { actor: 'maintain', because, skipProbe });
+  await applyPlan(prepared, context, { actor: 'maintain', because, skipProbe });
 }

@@ -32,7 +32,7 @@ export interface AccountContext {
   random: () => number;
   newSecret: () => string;
   /** Time before the account is listed after a creation without an answer; tests shorten it. */
-  lookAfterMs?: number;
+  listDelayMs?: number;
 }
 
 /** What a step of a plan works with. */

@@ -167,10 +167,10 @@ const faultOfAction = {
   recreate: ['fail', 'It is gone, and nothing is delivered', '`earshot maintain` makes it anew.'],
 } as const;
 
-function actionFindings(name: string, { action, because }: Review): Finding[] {
+function actionFindings(name: string, { action, reason }: Review): Finding[] {
   if (action === null) return [];
   const [state, what, advice] = faultOfAction[action];
-  const message = action === 'finish' ? `${what}.` : `${what}: ${because}.`;
+  const message = action === 'finish' ? `${what}.` : `${what}: ${reason}.`;
   return [{ check: checkName(name), state, message, advice }];
 }
 

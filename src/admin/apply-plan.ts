@@ -55,7 +55,7 @@ export async function preparePlan(
 export async function applyPlan(
   prepared: PreparedPlan,
   context: AccountContext,
-  how: Pick<StepContext, 'actor' | 'because'> & {
+  how: Pick<StepContext, 'actor' | 'reason'> & {
     skipProbe?: boolean;
     onStep?: (step: PlanStep) => void;
   },

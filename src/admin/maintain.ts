@@ -24,7 +24,7 @@ export interface MaintenanceResult {
   did: Review['action'];
   notes: Note[];
   /** True when one of the notes was not there last time. */
-  news: boolean;
+  hasNewNotes: boolean;
   /** Why what had to be done could not be done. */
   failure: string | null;
 }
@@ -96,7 +96,7 @@ async function settle(
   const toldBefore = registration.reported?.split(' ') ?? [];
   const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
   const known = { name, id: reviewed.observed.subscriptionId };
-  const because = { actor: 'maintain', nowUs: context.nowUs } as const;
+  const by = { actor: 'maintain', nowUs: context.nowUs } as const;
   const runs = current?.status === 'running';
   await context.administration.commit({
     save: {
@@ -105,10 +105,10 @@ async function settle(
       reported,
     },
     ...(runs ? gapsUntilNow(registration, context) : {}),
-    history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), because)),
+    history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), by)),
   });
-  const news = newNotes.length > 0;
-  const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
+  const hasNewNotes = newNotes.length > 0;
+  const result = { name, status: current?.status ?? 'gone', did: action, notes, hasNewNotes };
   if (action === null) return { ...result, failure: null };
   try {
     await act(reviewed, round, context);
@@ -142,7 +142,7 @@ async function giveUp(name: string, { administration }: AccountContext): Promise
 }
 
 async function act(
-  { action, current, because, observed }: Review,
+  { action, current, reason, observed }: Review,
   { listed, askedAtUs, skipProbe = false }: Round,
   context: AccountContext,
 ): Promise<void> {
@@ -155,10 +155,10 @@ async function act(
     const edit = { status: 'running' } as const;
     await applyStep(
       { kind: 'edit', desired, current, edit, adopted: false },
-      { ...context, credentialsDigest, actor: 'maintain', because, listed, listedAtUs: askedAtUs },
+      { ...context, credentialsDigest, actor: 'maintain', reason, listed, listedAtUs: askedAtUs },
     );
     return;
   }
   const prepared = await preparePlan({ desired: [desired] }, context);
-  await applyPlan(prepared, context, { actor: 'maintain', because, skipProbe });
+  await applyPlan(prepared, context, { actor: 'maintain', reason, skipProbe });
 }

@@ -115,7 +115,7 @@ function paragraph(alert: Alert, io: Io): string {
   const paint = painter(io, io.stdout);
   const { severity, kind, subject, cause, evidence, nextStep, raisedAtUs, resolvedAtUs } = alert;
   const colour = resolvedAtUs !== null ? 'dim' : severity === 'critical' ? 'red' : 'yellow';
-  const about = subject === '' ? kind : `${kind} (${printable(subject)})`;
+  const about = subject === '' ? kind : `${kind} of ${printable(subject)}`;
   const until = resolvedAtUs === null ? '' : `, resolved ${shortDateUs(resolvedAtUs)}`;
   const head = `${paint(colour, `${severity}: ${about}`)}  ${paint('dim', `since ${shortDateUs(raisedAtUs)}${until} (UTC)`)}`;
   const lines = [cause, ...evidence.map((line) => `- ${line}`), `Next: ${nextStep}`];

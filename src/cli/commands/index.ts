@@ -10,8 +10,8 @@ import type { Io } from '../io.ts';
 import { printJson, writeOut } from '../output.ts';
 import { createIndexProgress } from '../product-index.ts';
 
-const jsonFields = `Fields of --json: indexedPosition and lastPosition (of the log), behind (lag, in positions), products,
-tombstones (deleted products), skipped (notifications that could not be indexed).
+const jsonFields = `Fields of --json: indexedPosition and lastPosition (of the log), behind (lag in positions), products
+tombstones (deleted products) skipped (notifications that could not be indexed).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`;
 

@@ -64,7 +64,7 @@ type FindingCode =
 export interface FilterFinding extends Span {
   readonly severity: 'error' | 'warning';
   readonly code: FindingCode;
-  /** One or two sentences. Contains parts of the filter: escape control characters before printing. */
+  /** Message of one or two sentences. Contains parts of the filter: escape control characters before printing. */
   readonly message: string;
   /** The syntax that is valid at this position. */
   readonly expected?: string;

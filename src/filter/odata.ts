@@ -1,4 +1,4 @@
-/** OData queries of Products or DeletedProducts: their options, refusals as the catalogue has them, and answers. */
+/** OData queries of Products and DeletedProducts: query options, and refusals and responses in the catalogue's form. */
 import { z } from 'zod';
 import {
   type Direction,
@@ -24,20 +24,20 @@ const topDefault = 20;
 export const skipMax = 10_000;
 
 export interface QueryOptions {
-  /** Null for everything. */
+  /** Null matches everything. */
   readonly filter: FilterTree | null;
   readonly orderby: { readonly field: OrderableField; readonly direction: Direction } | null;
   readonly top: number;
   readonly skip: number;
   readonly count: boolean;
   readonly expand: ReadonlySet<Expandable>;
-  /** As the records spell them; null for all. */
+  /** In the spelling of records; null for all. */
   readonly select: readonly string[] | null;
-  /** Where a page of our own ended; opaque, and not checked here. */
+  /** Opaque end of a page of our own; not checked here. */
   readonly skiptoken: string | null;
 }
 
-/** What was asked for, or why it is refused. */
+/** The options of a query, or its refusal. */
 type ReadOptions =
   | { readonly options: QueryOptions; readonly refusal?: never }
   | { readonly options?: never; readonly refusal: ODataRefusal };
@@ -46,10 +46,9 @@ const single = ['$filter', '$orderby', '$top', '$skip', '$count', '$skiptoken'] 
 const known = [...single, '$expand', '$select'] as const;
 
 /**
- * Unknown options are ignored, as by the catalogue; but one that is a slip of a known one is refused, as everything
- * would be answered instead of what was meant. `$expand` and `$select` may come as a list and several times; any other
- * twice is refused (OData 4.01, part 1, 11.2.1), as one would be lost. Numbers and truth values come first and together
- * (422), then the rest, one at a time (400).
+ * Ignores unknown options, as the catalogue does, but refuses a misspelled one: ignoring it would return everything.
+ * `$expand` and `$select` may be lists and be repeated; any other repeated option is refused (OData 4.01, part 1,
+ * 11.2.1). Invalid numbers and Booleans are refused first, all together (422), then the rest, one at a time (400).
  */
 export function readQueryOptions(
   params: URLSearchParams,
@@ -62,7 +61,7 @@ export function readQueryOptions(
   const count = readTruth(params, '$count', items);
   if (items.length > 0) return { refusal: { status: 422, items } };
   try {
-    refuseSlips(params);
+    refuseMisspelled(params);
     const twice = single.find((name) => params.getAll(name).length > 1);
     if (twice !== undefined) throw new Refused(`Invalid value: ${twice} is given more than once.`);
     const expand = readExpand(listOf(params, '$expand'), expandable[entity]);
@@ -77,10 +76,10 @@ export function readQueryOptions(
   }
 }
 
-/** Ends the reading of an option with the message for the one who asked. */
+/** Stops reading an option; the message is for the client. */
 class Refused extends Error {}
 
-function refuseSlips(params: URLSearchParams): void {
+function refuseMisspelled(params: URLSearchParams): void {
   for (const name of params.keys()) {
     if (known.some((one) => one === name)) continue;
     const meant = known.find((one) => one === `$${name}`) ?? nearestName(name, known);
@@ -103,7 +102,7 @@ function readExpand(names: readonly string[], accepted: readonly Expandable[]) {
 
 const directions: readonly Direction[] = ['asc', 'desc'];
 
-/** One field: nothing shows that the catalogue takes several. Ties are put in order by the server. */
+/** Reads one property: it is unknown whether the catalogue accepts several. The server orders ties. */
 function readOrder(text: string, entity: Entity) {
   if (text.trim() === '') return null;
   const [name = '', word = 'asc', ...rest] = text.trim().split(/\s+/);
@@ -118,14 +117,14 @@ function readOrder(text: string, entity: Entity) {
 }
 
 function readSelect(names: readonly string[], accepted: readonly string[]) {
-  const wanted = names
+  const selected = names
     .filter((name) => name !== '*')
     .map((name) => {
       const found = accepted.find((one) => one.toLowerCase() === name.toLowerCase());
       if (found === undefined) throw new Refused(`Invalid field in select: ${name}`);
       return found;
     });
-  return names.length === 0 || names.includes('*') ? null : wanted;
+  return names.length === 0 || names.includes('*') ? null : selected;
 }
 
 function readFilter(text: string, entity: Entity): FilterTree | null {
@@ -134,14 +133,14 @@ function readFilter(text: string, entity: Entity): FilterTree | null {
   const error = findings.find(({ severity }) => severity === 'error');
   if (error === undefined) return tree;
   const { code, message, start, hint } = error;
-  // The catalogue says "Invalid field" of an unknown one; its whole text was never recorded.
+  // The catalogue reports an unknown property as "Invalid field"; its complete text was never recorded.
   const isField = code === 'unknown-field' || code === 'field-of-other-entity';
   const kind = isField ? 'Invalid field' : 'Invalid value';
   const advice = hint === undefined ? '' : ` ${hint}`;
   throw new Refused(`${kind}: ${message} (at character ${start + 1} of $filter)${advice}`);
 }
 
-/** Reads `$top` and `$skip`; notes what is wrong in `items` and continues with the default. */
+/** Reads `$top` or `$skip`; adds a fault to `items` and returns the default. */
 function readWhole(
   params: URLSearchParams,
   name: '$top' | '$skip',
@@ -168,7 +167,7 @@ function readWhole(
   return refuse('less_than_equal', `Input should be less than or equal to ${max}`, { ctx });
 }
 
-/** Reads `$count`: True, true, 1, False, false, 0, as the vendor documents. */
+/** Reads `$count`: True, true, 1, False, false or 0, as documented by the vendor. */
 function readTruth(params: URLSearchParams, name: string, items: ValidationItem[]): boolean {
   const input = params.get(name) ?? 'false';
   if (!/^(?:true|1|false|0)$/i.test(input)) {
@@ -178,34 +177,34 @@ function readTruth(params: URLSearchParams, name: string, items: ValidationItem[
   return /^(?:true|1)$/i.test(input);
 }
 
-/** One value that is not of its type or out of its bounds. */
+/** A value with the wrong type or out of range. */
 interface ValidationItem {
   readonly type: string;
-  /** `query` and the option, or `body` and the path within it. */
+  /** `query` and the option, or `body` and the path in the body. */
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly input: string | null;
   readonly ctx?: { readonly error: object };
 }
 
-/** A refusal before it is written: a message, or for 422 the list of what is wrong. */
+/** A refusal: a message, or for 422 a list of faults. */
 export type ODataRefusal =
   | { readonly status: 400 | 404 | 413 | 500 | 503; readonly message: string }
   | { readonly status: 422; readonly items: readonly ValidationItem[] };
 
-/** The body; the answer's header `request-id` must repeat the id. */
+/** Response body of a refusal; the response's header `request-id` must have the same id. */
 export function refusalBody(refusal: ODataRefusal, requestId: string) {
   if (refusal.status === 422) return { detail: refusal.items };
   return { detail: { message: refusal.message, request_id: requestId } };
 }
 
-/** The detail for a path below `/odata/v1` that leads nowhere; its status was not recorded. */
+/** Detail for an unknown path below `/odata/v1`; its status was not recorded. */
 export const invalidPath = 'Invalid odata path';
 
-/** Below `/odata/v1`. */
+/** Path below `/odata/v1`. */
 export const filterListPath = '/Products/OData.CSC.FilterList';
 
-/** Maximum number of names: as many products as one page may have. */
+/** Maximum number of names; equal to the maximum page size. */
 export const filterListNamesMax = 1_000;
 
 /** Maximum size of a body; 1,000 names of the catalogue take about 100 kB. */
@@ -214,7 +213,7 @@ export const filterListBytesMax = 256 * 1024;
 /** Names have up to 99 characters (facts, catalogue 2). */
 const nameLengthMax = 1_000;
 
-/** Faults that a refusal lists. */
+/** Maximum number of faults in a refusal. */
 const faultsShownMax = 20;
 
 const schema = z.object({
@@ -228,7 +227,7 @@ type ReadList =
   | { readonly filter: InNode; readonly refusal?: never }
   | { readonly filter?: never; readonly refusal: ODataRefusal };
 
-/** Reads the body into a condition on the name; unknown members are ignored. */
+/** Converts the body to a condition on the name; ignores unknown members. */
 export function readFilterList(text: string): ReadList {
   const read = schema.safeParse(jsonOf(text));
   if (!read.success) {
@@ -245,13 +244,13 @@ export function readFilterList(text: string): ReadList {
   return { filter: { node: 'in', field: 'Name', literals } };
 }
 
-/** Joins the list with the filter of the query. */
+/** Joins the list and the filter of the query by `and`. */
 export function withinList(list: InNode, filter: FilterTree | null): FilterTree {
   if (filter === null) return list;
   return { node: 'and', terms: [list, ...(filter.node === 'and' ? filter.terms : [filter])] };
 }
 
-/** The refusal of a body beyond the limit. */
+/** Refusal of a body over the limit. */
 export const listTooLarge: ODataRefusal = {
   status: 413,
   message: `The body is larger than ${filterListBytesMax} bytes. Send fewer names at a time.`,
@@ -259,24 +258,24 @@ export const listTooLarge: ODataRefusal = {
 
 const form = /^\/(\w+)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;
 
-/** Reads what follows `/odata/v1`: a list, or one record by its bare id. Null when it is none of these. */
+/** Parses the path after `/odata/v1`: a list, or one record by its id without quotes. Null for other paths. */
 export function readProductPath(resource: string) {
   const [, name, id = null] = form.exec(resource) ?? [];
   const entity = entities.find((one) => one === name);
   return entity === undefined ? null : { entity, id };
 }
 
-/** The collection of `/Attributes(<collection>)`; null for any other path. */
+/** Returns the collection of `/Attributes(<collection>)`; null for other paths. */
 export function readAttributesPath(resource: string): string | null {
   return /^\/Attributes(?:\(|%28)([\w-]{1,100})(?:\)|%29)$/.exec(resource)?.[1] ?? null;
 }
 
-/** The message of a collection without published attributes. */
+/** Message for a collection without published attributes. */
 export function unknownAttributes(collection: string): string {
   return `No attributes of the collection ${collection} are known.`;
 }
 
-/** What is said of an id that is none, as the catalogue does of subscriptions (facts, catalogue 1.4). */
+/** Message for an unknown id, in the catalogue's form for subscriptions (facts, catalogue 1.4). */
 export function unknownProduct(id: string): string {
   return `Product with id ${id} not found.`;
 }
@@ -285,19 +284,19 @@ type Json = Readonly<Record<string, unknown>>;
 
 type Shape = Pick<QueryOptions, 'expand' | 'select'>;
 
-/** What stands around a page of records. */
+/** A page of records, with the parts of its response. */
 interface Page {
   readonly entity: Entity;
   readonly options: QueryOptions;
-  /** In the catalogue's own form, as they were received or published. */
+  /** In the catalogue's form, as received or published. */
   readonly records: readonly Json[];
-  /** How many match in all, where `$count` asked for it; else null. */
+  /** Total number of matches, with `$count`; else null. */
   readonly count: number | null;
-  /** Null at the end. */
+  /** Null on the last page. */
   readonly nextLink: string | null;
 }
 
-/** The body of a list, its properties in the recorded order. */
+/** Response body of a list, with properties in the recorded order. */
 export function listAnswer({ entity, options, records, count, nextLink }: Page): Json {
   return {
     '@odata.context': contextOf(entity, options),
@@ -307,7 +306,7 @@ export function listAnswer({ entity, options, records, count, nextLink }: Page):
   };
 }
 
-/** The body of one record, asked for by its id. */
+/** Response body of one record. */
 export function recordAnswer(entity: Entity, options: Shape, record: Json): Json {
   return {
     '@odata.context': `${contextOf(entity, options)}/$entity`,
@@ -322,7 +321,7 @@ function contextOf(entity: Entity, { expand, select }: Shape): string {
   return parts.length === 0 ? `$metadata#${entity}` : `$metadata#${entity}(${parts.join(',')})`;
 }
 
-/** Keeps what was asked for, in the record's order; an expanded part is always a list. */
+/** Selects the requested properties, in the record's order; an expanded part is always a list. */
 function shaped(record: Json, { expand, select }: Shape): Json {
   const own = Object.entries(record).filter(([name]) => {
     if (expandables.some((one) => one === name)) return false;
@@ -334,24 +333,24 @@ function shaped(record: Json, { expand, select }: Shape): Json {
 }
 
 /**
- * The link to the next page: repeats the parameters in the order in which they came, in the form of HTML forms (a blank is `+`),
- * with `$skip` or `$skiptoken` in its place or at the end (fixtures, lists).
+ * Link to the next page: repeats the parameters in their order, encoded as HTML forms are (a space is `+`), with
+ * `$skip` or `$skiptoken` replaced, or added at the end (fixtures, lists).
  */
 export function nextLink(
-  asked: URL,
+  requestUrl: URL,
   from: { readonly skip: number } | { readonly skiptoken: string },
 ): string {
   const [name, value] =
     'skip' in from ? ['$skip', String(from.skip)] : ['$skiptoken', from.skiptoken];
-  const params = new URLSearchParams(asked.search);
-  // A token stands for all that was passed over before it.
+  const params = new URLSearchParams(requestUrl.search);
+  // A token includes the skipped records.
   if (name === '$skiptoken') params.delete('$skip');
   params.set(name, value);
   const query = [...params].map(([key, text]) => `${encode(key)}=${encode(text)}`).join('&');
-  return `${asked.origin}${asked.pathname}?${query}`;
+  return `${requestUrl.origin}${requestUrl.pathname}?${query}`;
 }
 
-/** As Python's `quote_plus`, which the catalogue seems to use. */
+/** Encodes as Python's `quote_plus`, which the catalogue seems to use. */
 function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed())
     .replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -41,7 +41,7 @@ describe('quarantine list', () => {
     const [title, ...lines] = out.trimEnd().split('\n');
     expect(title).toMatch(/^id +received \(UTC\) +bytes +subscription +reason$/);
     expect(lines.map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['3', '2', '1']);
-    expect(lines[0]).toMatch(/2026-05-02 11:00:00 .*sea-ice.*Neither ProductId nor value\.Id/);
+    expect(lines[0]).toMatch(/2026-05-02 11:00:00 .*sea-ice.*ProductId and value\.Id are both/);
   });
 
   it('prints the documented fields as JSON', async ({ context }) => {
@@ -137,7 +137,7 @@ describe('quarantine retry', () => {
 
   it('keeps what cannot be read and exits 1', async ({ context }) => {
     const { out, err } = await expectEnd(context.earshot('quarantine retry 3'), 1);
-    expect(out).toMatch(/^3 {2}still held: Neither ProductId/);
+    expect(out).toMatch(/^3 {2}still held: ProductId and value/);
     expect(err).toBe('earshot: 1 of 1 cannot be read yet and stay held.\n');
   });
 
@@ -173,7 +173,7 @@ describe('quarantine retry', () => {
 
   it('of an entry that is not held exits 1 and names the list', async ({ context }) => {
     const { err } = await expectEnd(context.earshot('quarantine retry 99'), 1);
-    expect(err).toMatch(/^earshot: No body with id 99 is held.*quarantine list/);
+    expect(err).toMatch(/^earshot: There is no body with id 99 .*quarantine list/);
   });
 
   it('of a reused AckId leaves one entry at most, however often', async () => {
@@ -186,7 +186,7 @@ describe('quarantine retry', () => {
 describe('quarantine drop', () => {
   it('shows what goes, and removes nothing without an answer', async ({ context }) => {
     const { err } = await expectEnd(context.earshot('quarantine drop 2'), 2, / 2 .*sea-ice/);
-    expect(err).toContain('There is no terminal to ask on');
+    expect(err).toContain('Confirmation needs a terminal');
     expect(await held(context)).toEqual([3, 2, 1]);
   });
 

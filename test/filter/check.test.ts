@@ -322,7 +322,7 @@ it('a filter with several intricate places is refused soon, and each of them alo
   expect(performance.now() - startMs).toBeLessThan(6_000);
   expect(tree).toBeNull();
   expect(findings[0]).toMatchObject({ severity: 'error', code: 'too-intricate' });
-  expect(findings[0]?.message).toMatch(/too intricate to check.*Simplify it/);
+  expect(findings[0]?.message).toMatch(/too complex to check.*Simplify it/);
 });
 
 const fixture = new URL('../../../shared/fixtures/filters-valid.json', import.meta.url);

@@ -146,7 +146,7 @@ describe('a file that another program holds locked', () => {
     other.exec('BEGIN IMMEDIATE');
     const results = Array.from({ length: 100 }, (_, i) => store.accept(large(i)));
     const settled = Promise.allSettled(results);
-    await expect(results[99]).rejects.toThrow('than the queue can hold');
+    await expect(results[99]).rejects.toThrow('The intake queue is full');
     other.exec('ROLLBACK');
     const stored = (await settled).filter(({ status }) => status === 'fulfilled');
     expect(stored.length).toBeGreaterThan(5);

@@ -1,4 +1,4 @@
-/** Reads the GeoJSON that users have (RFC 7946), and writes geometries as GeoJSON that maps can show. */
+/** Reads GeoJSON of users (RFC 7946), and writes geometries as GeoJSON for maps. */
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
@@ -7,7 +7,7 @@ import {
   clampedLatitude,
   closedRing,
   enclosedPole,
-  isSamePlace,
+  isSamePosition,
   pointsOf,
   polygonsOf,
   snappedLongitude,
@@ -17,7 +17,7 @@ import {
 } from './ring.ts';
 import { type Shape, toShape } from './shape.ts';
 
-/** Heights and measures after the first two numbers are left out. */
+/** Ignores heights and measures after the first two numbers. */
 const position = z
   .array(z.number())
   .min(2)
@@ -30,7 +30,7 @@ const known = z.discriminatedUnion('type', [
   z.object({ type: z.literal('MultiPolygon'), coordinates: z.array(rings) }),
 ]);
 
-/** GeoJSON has no other reference system since 2016; older files name theirs (GeoJSON 2008, 3). */
+/** GeoJSON has only one reference system since 2016; older files may name another (GeoJSON 2008, 3). */
 const system = z.object({ properties: z.object({ name: z.string() }) });
 const withType = z.object({ type: z.string(), crs: system.optional().catch(undefined) });
 const longitudeFirst = /(?:CRS:?84|EPSG:{1,2}4326|WGS ?84)$/i;
@@ -44,20 +44,20 @@ const collection = z.union([
     .transform(({ geometries }) => geometries),
 ]);
 
-/** Collections within collections are followed this far. */
+/** Maximum nesting of collections. */
 const depthMax = 4;
 
 /**
- * The geometries of a GeoJSON value, at least one: Point, MultiPoint, Polygon or MultiPolygon, of a feature, or of a
- * collection. Whether rings are in order is for `geometryFaults` to say. Throws AppError `invalid`.
+ * Returns the geometries of a GeoJSON geometry, feature or collection, at least one: Point, MultiPoint, Polygon or
+ * MultiPolygon. `geometryFaults` checks the rings. Throws AppError `invalid`.
  */
 export function readAreas(value: unknown): Geometry[] {
   const found = geometriesOf(value, 0);
   if (found.length > 0) return found;
-  return refuse('The GeoJSON holds no geometry. Give it one with a place, such as a Polygon.');
+  return refuse('The GeoJSON has no geometry. Add one, such as a Polygon.');
 }
 
-/** Geometries of one kind as one; null for points and polygons together. */
+/** Joins points or polygons to one geometry; null for both together. */
 export function joinAreas(areas: readonly Geometry[]): Geometry | null {
   const polygons = areas.flatMap(polygonsOf);
   const points = areas.flatMap(pointsOf);
@@ -70,18 +70,18 @@ export function joinAreas(areas: readonly Geometry[]): Geometry | null {
 function geometriesOf(value: unknown, depth: number): Geometry[] {
   const { data: typed } = withType.safeParse(value);
   if (typed === undefined) {
-    refuse('This is no GeoJSON: it must be an object with a "type", such as {"type":"Polygon",…}.');
+    refuse('Not GeoJSON: it must be an object with a "type", such as {"type":"Polygon",…}.');
   }
   const name = typed.crs?.properties.name;
   if (name !== undefined && !longitudeFirst.test(name)) {
     refuse(
-      `The GeoJSON names the reference system ${JSON.stringify(name.slice(0, 60))}. ` +
-        'Convert it to longitudes and latitudes of WGS 84 (EPSG:4326).',
+      `The GeoJSON has the reference system ${JSON.stringify(name.slice(0, 60))}. ` +
+        'Convert it to WGS 84 (EPSG:4326).',
     );
   }
   if (depth > depthMax) refuse('The GeoJSON nests collections too deeply. Flatten it.');
   const inner = feature.safeParse(value).data;
-  // A feature may be without a place (RFC 7946, 3.2).
+  // A feature may have no geometry (RFC 7946, 3.2).
   if (inner?.geometry === null) return [];
   const many = inner === undefined ? collection.safeParse(value).data : [inner.geometry];
   if (many !== undefined) return many.flatMap((item) => geometriesOf(item, depth + 1));
@@ -94,13 +94,13 @@ function geometryOf(value: unknown, type: string): Geometry {
   if (!/^(?:Multi)?(?:Point|Polygon)$/.test(type)) {
     return refuse(
       `The GeoJSON type ${JSON.stringify(type.slice(0, 40))} cannot be used in a filter. ` +
-        'Use Point, MultiPoint, Polygon or MultiPolygon; give a line some width, as a Polygon.',
+        'Use Point, MultiPoint, Polygon or MultiPolygon; convert a line to a narrow Polygon.',
     );
   }
-  const place = read.error.issues[0]?.path.join('.') ?? 'coordinates';
+  const path = read.error.issues[0]?.path.join('.') ?? 'coordinates';
   return refuse(
-    `The ${type} of the GeoJSON cannot be read at ${place}: ` +
-      'positions are lists of numbers, longitude first, nested as RFC 7946 says for the type.',
+    `The ${type} of the GeoJSON cannot be read at ${path}: ` +
+      'positions must be lists of numbers, longitude first, nested as in RFC 7946.',
   );
 }
 
@@ -109,8 +109,8 @@ function refuse(message: string): never {
 }
 
 /**
- * The geometry as valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut along the
- * antimeridian (then a MultiPolygon), nothing beyond 180 and 90 degrees.
+ * Converts to valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut at the antimeridian
+ * (then a MultiPolygon), with coordinates within 180 and 90 degrees.
  */
 export function toGeoJson(geometry: Geometry): Geometry {
   switch (geometry.type) {
@@ -138,18 +138,18 @@ function polygonParts(polygon: Rings): Rings[] {
   const outlines = pieces.length > 0 ? pieces : whole.slice(0, 1);
   const inner = pieces.length > 0 ? whole : whole.slice(1);
   const parts = outlines.map((outline) => [turned(outline, 'counter-clockwise')]);
-  const isChoice = outlines.length > 1 && inner.length > 0;
-  const areas = isChoice
+  const hasChoice = outlines.length > 1 && inner.length > 0;
+  const areas = hasChoice
     ? outlines.map((outline) => toShape({ type: 'Polygon', coordinates: [outline] }))
     : [];
   for (const hole of inner)
-    parts[isChoice ? partOf(hole, areas) : 0]?.push(turned(hole, 'clockwise'));
+    parts[hasChoice ? partOf(hole, areas) : 0]?.push(turned(hole, 'clockwise'));
   return parts;
 }
 
 /**
- * Which part a hole lies in: that which has most of its corners and middles of edges. Not all: a corner may touch the
- * outline, which a cut between whole numbers has moved by a hair.
+ * Returns the part that contains a hole: the one with most of its corners and midpoints of edges. One may lie outside:
+ * a corner may touch the outline, which rounding at a cut moves slightly.
  */
 function partOf(hole: Ring, areas: readonly Shape[]): number {
   const points = hole.flatMap(([x, y], i): Position[] => {
@@ -175,16 +175,15 @@ function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring 
   return isTurned ? ring.toReversed() : ring;
 }
 
-/** What a cut leaves: rings that were not cut, in their order, and rings made of what was. */
+/** Result of a cut: the rings that were not cut, in their order, and the new rings. */
 interface CutRings {
   readonly whole: readonly Ring[];
   readonly pieces: readonly Ring[];
 }
 
 /**
- * The rings of a polygon within -180 to 180 degrees, all closed (RFC 7946, 3.1.9). Pieces have sides along the
- * antimeridian where the cut was, and along a pole that the polygon goes round. Degrees stay as written wherever they
- * can.
+ * Cuts the rings of a polygon to -180 to 180 degrees, all closed (RFC 7946, 3.1.9). Pieces have sides along the
+ * antimeridian at the cut, and along an enclosed pole. Degrees stay as written where possible.
  */
 function cutRings(polygon: Rings): CutRings {
   const whole: Ring[] = [];
@@ -194,13 +193,13 @@ function cutRings(polygon: Rings): CutRings {
   for (const ring of polygon) {
     const unwrapped = unwrapRing(ring);
     const pole = enclosedPole(unwrapped);
-    // A pole that two rings go round is outside of the polygon.
+    // A pole inside two rings is outside of the polygon.
     if (pole !== null && !poles.delete(pole)) poles.add(pole);
     const [first, ...others] = partsOfRing(ring, unwrapped);
     const last = others.pop();
     if (first === undefined) continue;
     if (last === undefined) whole.push(first);
-    // The ring began in the middle of a chain.
+    // The ring started in the middle of a chain.
     else for (const part of [[...last, ...first.slice(1)], ...others]) chains.push(part);
   }
   for (const pole of ['north', 'south'] as const) {
@@ -210,7 +209,7 @@ function cutRings(polygon: Rings): CutRings {
   return { whole, pieces: joinChains(chains) };
 }
 
-/** A ring's positions, a new part beginning wherever the antimeridian is crossed. */
+/** Splits the positions of a ring at each crossing of the antimeridian. */
 function partsOfRing(ring: Ring, { xs, ys }: UnwrappedRing): Position[][] {
   let part: Position[] = [];
   const parts = [part];
@@ -226,13 +225,13 @@ function partsOfRing(ring: Ring, { xs, ys }: UnwrappedRing): Position[][] {
       parts.push(part);
     }
     const within = x - 360 * strip;
-    // What is written may be off by turns, and is better than what has been rounded.
+    // The written longitude, which may differ by turns, is better than the rounded one.
     add(part, [Math.abs(longitude - within) < 1 ? longitude : within, y]);
   }
   return parts;
 }
 
-/** The antimeridians on the way from one strip between them to another; each strip has its western end only. */
+/** Antimeridians between two strips of 360 degrees; each strip includes only its western end. */
 function linesBetween(from: number, to: number): number[] {
   const lines: number[] = [];
   for (let strip = from; strip < to; strip += 1) lines.push(360 * strip + 180);
@@ -241,12 +240,12 @@ function linesBetween(from: number, to: number): number[] {
 }
 
 function add(part: Position[], position: Position): void {
-  if (!isSamePlace(part.at(-1), position)) part.push(position);
+  if (!isSamePosition(part.at(-1), position)) part.push(position);
 }
 
 /**
- * Closes chains whose ends all have a longitude of -180 or 180 to rings, along it. Up each of these lines, inside begins
- * with every other end, so ends are joined two by two. Rings without any width are left out.
+ * Joins chains, whose ends all have a longitude of -180 or 180, to rings along these lines. From south to north, the
+ * inside begins at every other end, so ends are joined in pairs. Rings without width are dropped.
  */
 function joinChains(chains: readonly (readonly Position[])[]): Ring[] {
   const partners = partnersOf(chains);
@@ -254,7 +253,7 @@ function joinChains(chains: readonly (readonly Position[])[]): Ring[] {
   const joined: Ring[] = [];
   for (const start of chains.keys()) {
     const ring: Position[] = [];
-    // A chain is entered at one end, and left by the other.
+    // A chain is entered at one end and left at the other.
     let entered: number | undefined = 2 * start;
     while (entered !== undefined) {
       const chain = Math.floor(entered / 2);
@@ -269,7 +268,7 @@ function joinChains(chains: readonly (readonly Position[])[]): Ring[] {
   return joined;
 }
 
-/** The end that each is joined with: chain `i` begins with end `2 i` and closes with `2 i + 1`. */
+/** Maps each end to the end that it is joined with: chain `i` has the ends `2 i` and `2 i + 1`. */
 function partnersOf(chains: readonly (readonly Position[])[]): Map<number, number> {
   const places = chains.flatMap((positions) => [positions[0], positions.at(-1)]);
   const latitudeOf = (end: number) => places[end]?.[1] ?? 0;

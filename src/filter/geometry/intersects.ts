@@ -1,56 +1,56 @@
-/** Decides whether two shapes have a place in common, without any rounding; touching is enough. */
+/** Checks whether two shapes intersect, without rounding; shapes that touch intersect. */
 import { orient2d } from 'robust-predicates';
 import type { Region, Shape } from './shape.ts';
 
 /**
- * What is left of the work that a check may take, in steps of some nanoseconds; several geometries may share it. So no
- * geometry can stall the thread that checks it. A clock would refuse on one machine what another takes.
+ * Remaining work for a check, in steps of some nanoseconds; several geometries may share it. It prevents a geometry
+ * from blocking its thread. With a time limit, the result would depend on the machine.
  */
 export interface Effort {
   left: number;
 }
 
-/** About a tenth of a second: ten times what a coast with 5,000 corners and its islands takes. */
+/** About a tenth of a second: ten times the work for a coast with 5,000 corners and its islands. */
 export const newEffort = (): Effort => ({ left: 15_000_000 });
 
-/** The effort is used up: what was found until then says nothing about the rest. */
+/** The effort is used up; the check is incomplete. */
 export class EffortExhausted extends Error {}
 
-/** Takes steps; throws EffortExhausted when none are left. */
+/** Subtracts steps; throws EffortExhausted if none are left. */
 export function spend(effort: Effort, steps: number): void {
   effort.left -= steps;
   if (effort.left < 0) throw new EffortExhausted();
 }
 
-/** What checking one edge takes, in steps. */
+/** Cost of checking one edge, in steps. */
 const edgeSteps = 5;
 
 /**
- * True where the shapes meet: insides, borders of outlines and holes, points, and the poles. With an effort, points
- * take from it for each edge that is north of them, and EffortExhausted may be thrown.
+ * Checks for a common point: of areas, borders of outlines and holes, points, and the poles. With an effort, each
+ * point uses steps for every edge north of it, and EffortExhausted may be thrown.
  */
 export function shapesIntersect(a: Shape, b: Shape, effort?: Effort): boolean {
-  // Every longitude at a pole is the same place, which the plane does not know.
+  // At a pole, all longitudes are the same point, but not in the plane.
   if ((a.northPole && b.northPole) || (a.southPole && b.southPole)) return true;
   return (
-    a.regions.some((region) => b.regions.some((other) => regionsMeet(region, other))) ||
+    a.regions.some((region) => b.regions.some((other) => regionsIntersect(region, other))) ||
     a.regions.some((region) => holdsSome(region, b.points, effort)) ||
     b.regions.some((region) => holdsSome(region, a.points, effort)) ||
     shareSome(a.points, b.points)
   );
 }
 
-function regionsMeet(a: Region, b: Region): boolean {
+function regionsIntersect(a: Region, b: Region): boolean {
   if (a.south > b.north || b.south > a.north) return false;
   const [few, many] = a.edges.length <= b.edges.length ? [a, b] : [b, a];
   for (const shift of shiftsOnto(many, few.west, few.east)) {
-    if (bordersMeet(few, many, shift)) return true;
+    if (bordersIntersect(few, many, shift)) return true;
   }
-  // The borders are apart, so each ring is wholly inside or outside of the other region.
+  // The borders do not intersect, so each ring is completely inside or outside of the other region.
   return holdsSome(many, few.corners) || holdsSome(few, many.corners) || !a.index || !b.index;
 }
 
-/** The turns, in degrees, that bring an extent onto a region's edges. */
+/** Shifts by whole turns, in degrees, that move an extent onto a region's edges. */
 function shiftsOnto(region: Region, west: number, east: number): number[] {
   const shifts: number[] = [];
   const last = Math.floor((region.east - west) / 360);
@@ -60,11 +60,11 @@ function shiftsOnto(region: Region, west: number, east: number): number[] {
   return shifts;
 }
 
-function bordersMeet(few: Region, many: Region, shift: number): boolean {
+function bordersIntersect(few: Region, many: Region, shift: number): boolean {
   for (let i = 0; i < few.edges.length; i += 4) {
     const [x1, y1, x2, y2] = edgeAt(few.edges, i, shift);
-    // Boxes that overlap, and neither edge wholly on one side of the other: they meet, even in one line.
-    const isMet = someEdge(
+    // Edges intersect, even if collinear, if their boxes overlap and neither is on one side of the other.
+    const isFound = someEdge(
       many,
       Math.min(x1, x2),
       Math.min(y1, y2),
@@ -74,7 +74,7 @@ function bordersMeet(few: Region, many: Region, shift: number): boolean {
         !onOneSide(orient2d(ax, ay, bx, by, x1, y1), orient2d(ax, ay, bx, by, x2, y2)) &&
         !onOneSide(orient2d(x1, y1, x2, y2, ax, ay), orient2d(x1, y1, x2, y2, bx, by)),
     );
-    if (isMet) return true;
+    if (isFound) return true;
   }
   return false;
 }
@@ -91,7 +91,7 @@ function holdsSome(region: Region, places: readonly number[], effort?: Effort): 
   return false;
 }
 
-/** Goes north from the place to the pole, and changes the side at each edge on the way. */
+/** Follows the meridian north to the pole, and changes between inside and outside at each edge. */
 function holds(region: Region, longitude: number, y: number, effort?: Effort): boolean {
   if (y < region.south || y > region.north) return false;
   let inside = region.northInside;
@@ -102,7 +102,7 @@ function holds(region: Region, longitude: number, y: number, effort?: Effort): b
       if (x1 === x2) return Math.min(y1, y2) <= y;
       // Positive on the right of a line.
       const side = x1 < x2 ? orient2d(x1, y1, x2, y2, x, y) : orient2d(x2, y2, x1, y1, x, y);
-      // Each edge has its western end and not its eastern one, so a corner counts once.
+      // An edge includes only its western end, so a corner counts once.
       if (side > 0 && x < Math.max(x1, x2)) inside = !inside;
       return side === 0;
     });
@@ -113,18 +113,18 @@ function holds(region: Region, longitude: number, y: number, effort?: Effort): b
 
 type EdgeTest = (x1: number, y1: number, x2: number, y2: number) => boolean;
 
-/** True when the answer is yes for an edge whose box meets the given one. */
+/** True if `test` passes for an edge whose box overlaps the given one. */
 function someEdge(
   { index, edges }: Region,
   west: number,
   south: number,
   east: number,
   north: number,
-  isWanted: EdgeTest,
+  test: EdgeTest,
 ): boolean {
   let isFound = false;
   index?.search(west, south, east, north, (edge) => {
-    isFound ||= isWanted(...edgeAt(edges, 4 * edge));
+    isFound ||= test(...edgeAt(edges, 4 * edge));
     return false;
   });
   return isFound;

@@ -1,4 +1,4 @@
-/** A geometry prepared for questions about place, on a globe whose longitudes have no end. */
+/** A geometry prepared for spatial queries, with continuous longitudes. */
 import Flatbush from 'flatbush';
 import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import {
@@ -13,40 +13,40 @@ import {
 } from './ring.ts';
 
 /**
- * A polygon with its holes, and its extent: `west` is within -180 and 180 but for odd rings; all round when 360 or more
- * are between. A place is in it when it lies on an edge, or within an odd number of rings.
+ * A polygon with its holes, and its extent: `west` is within -180 and 180 except for unusual rings; a width of 360 or
+ * more is the whole globe. It contains the points on its edges, and those inside an odd number of rings.
  */
 export interface Region extends Readonly<Box> {
-  /** x1, y1, x2, y2 of the edges of all rings; none where it is the whole globe. */
+  /** x1, y1, x2, y2 of the edges of all rings; empty for the whole globe. */
   readonly edges: Float64Array;
   /** The boxes of the edges; null for the whole globe. */
   readonly index: Flatbush | null;
-  /** One corner of each ring: x, y, x, y, … */
+  /** A corner of each ring: x, y, x, y, … */
   readonly corners: readonly number[];
   readonly northInside: boolean;
   readonly southInside: boolean;
 }
 
 /**
- * Points and regions. Opaque: ask `shapesIntersect` and `boxesOf`. What cannot be read as places (no positions, or
- * values that are no numbers) is left out, so a shape may be empty and meet nothing.
+ * Points and regions. Opaque: use `shapesIntersect` and `boxesOf`. Invalid parts (without positions, or with values
+ * that are not numbers) are ignored, so a shape may be empty and intersect nothing.
  */
 export interface Shape {
   /** x, y, x, y, …; x from -180 up to, not including, 180. */
   readonly points: readonly number[];
   readonly regions: readonly Region[];
-  /** True where the pole belongs to it: as inside, border or point. */
+  /** True if the pole is inside, on the border, or a point. */
   readonly northPole: boolean;
   readonly southPole: boolean;
 }
 
 /**
- * Prepares a geometry (semantics: docs of `unwrapRing` and `outlineOf`). Takes any rings: open ones are closed, what
- * crosses itself is inside by the even-odd rule. Never throws.
+ * Prepares a geometry (semantics: docs of `unwrapRing` and `outlineOf`). Accepts all rings: closes open ones, and
+ * applies the even-odd rule to self-intersecting ones. Never throws.
  */
 export function toShape(geometry: Geometry): Shape {
   const points = pointsOf(geometry)
-    .filter(isPlace)
+    .filter(isFinitePosition)
     .flatMap(([longitude, latitude]) => {
       const x = snappedLongitude(longitude);
       return [x === 180 ? -180 : x, clampedLatitude(latitude)];
@@ -61,19 +61,19 @@ export function toShape(geometry: Geometry): Shape {
   };
 }
 
-/** True for a shape without any place. */
+/** Checks for a shape without points and regions. */
 export function isEmptyShape(shape: Shape): boolean {
   return shape.points.length === 0 && shape.regions.length === 0;
 }
 
-function isPlace([longitude, latitude]: Position): boolean {
+function isFinitePosition([longitude, latitude]: Position): boolean {
   return Number.isFinite(longitude) && Number.isFinite(latitude);
 }
 
-/** The polygon's region; none where it has no outline, a value that is no number, or no inside at all. */
+/** Returns the region of a polygon; none if it has no outline, an invalid value, or no area. */
 function regionsOf(rings: Rings): Region[] {
   if (rings[0] === undefined || rings[0].length === 0) return [];
-  if (!rings.every((ring) => ring.every(isPlace))) return [];
+  if (!rings.every((ring) => ring.every(isFinitePosition))) return [];
   const outlines = rings.filter((ring) => ring.length > 0).map(outlineOf);
   const northInside = outlines.filter((one) => one.northInside).length % 2 === 1;
   const southInside = outlines.filter((one) => one.southInside).length % 2 === 1;
@@ -112,15 +112,15 @@ function indexOf(edges: Float64Array): Flatbush | null {
 /** A ring as a line on the globe. */
 interface Outline {
   readonly edges: readonly number[];
-  /** True where the pole itself is on the ring's inner side. */
+  /** True if the pole is on the inner side of the ring. */
   readonly northInside: boolean;
   readonly southInside: boolean;
 }
 
 /**
- * The outline of a ring. No edge closes it along a pole or a meridian: a line drawn north from a place ends at the
- * pole, and every edge that it crosses changes the side. A ring that goes round a pole encloses the nearer one, the
- * smaller area. A rectangle's sides along a pole or on one meridian, all round the globe, are no border.
+ * Returns the outline of a ring. No edge closes it along a pole or a meridian: a line north from a point ends at the
+ * pole, and changes between inside and outside at every edge. A ring round a pole encloses the nearer pole, the
+ * smaller area. The sides of a rectangle round the globe along a pole, or on one meridian, are not borders.
  */
 function outlineOf(ring: Ring): Outline {
   const unwrapped = unwrapRing(ring);
@@ -153,11 +153,11 @@ function edgesOf({ xs, ys }: UnwrappedRing, noNorth: boolean, noSouth: boolean):
     if (x1 !== x2 || y1 !== y2) edges.push(x1, y1, x2, y2);
   }
   const [x = 0, y = 0] = [xs[0], ys[0]];
-  // A ring of one place is still that place.
+  // A ring of one position is a point.
   return edges.length > 0 || noNorth || noSouth ? edges : [x, y, x, y];
 }
 
-/** Removes where the west and the east end of a ring right round the globe lie on each other. */
+/** Removes the parts where the west and east ends of a ring round the globe coincide. */
 function withoutSeam(edges: readonly number[]): readonly number[] {
   let [west, east] = [Infinity, -Infinity];
   for (let i = 0; i < edges.length; i += 2) {
@@ -166,7 +166,7 @@ function withoutSeam(edges: readonly number[]): readonly number[] {
   }
   if (east - west !== 360) return edges;
   const kept: number[] = [];
-  // How many more, or fewer, sides the seam has north of a latitude.
+  // Change in the number of sides of the seam at a latitude, going north.
   const changes = new Map<number, number>();
   for (let i = 0; i < edges.length; i += 4) {
     const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = edges.slice(i, i + 4);
@@ -188,9 +188,9 @@ function withoutSeam(edges: readonly number[]): readonly number[] {
 }
 
 /**
- * The boxes that a shape lies in, for an index that knows no antimeridian: one, or two where the shape reaches the
- * antimeridian; none for an empty shape. Shapes that meet have boxes that meet, whatever the side they are on: the
- * boxes of a shape at a pole go all round, and one that ends at 180 degrees also has a box at -180.
+ * Returns the bounding boxes of a shape, for an index without support for the antimeridian: one, or two if the shape
+ * reaches the antimeridian; none for an empty shape. Boxes of intersecting shapes always intersect: a shape at a pole
+ * has a box with all longitudes, and one that ends at 180 degrees also has a box at -180.
  */
 export function boxesOf({ points, regions, northPole, southPole }: Shape): Box[] {
   const ranges = regions.map((region): Range => {
@@ -220,13 +220,13 @@ export function boxesOf({ points, regions, northPole, southPole }: Shape): Box[]
   ];
 }
 
-/** Longitudes, with `west` from -180 up to, not including, 180. */
+/** A range of longitudes, with `west` from -180 up to, not including, 180. */
 type Range = Readonly<Pick<Box, 'west' | 'east'>>;
 
-/** The smallest range that holds all the others: what the largest gap between them leaves. */
+/** Returns the smallest range that contains all others: everything except the largest gap. */
 function smallestCover(ranges: readonly Range[]): Range {
   const sorted = ranges.toSorted((a, b) => a.west - b.west);
-  // The easternmost may reach round the globe, over the beginning.
+  // The easternmost range may continue round the globe, past the first one.
   let covered = sorted.reduce((reach, { east }) => Math.max(reach, east), -Infinity) - 360;
   let widestGap = -Infinity;
   let cover: Range = { west: -180, east: 180 };

@@ -1,4 +1,4 @@
-/** Finds what is wrong with a geometry, so that the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
+/** Finds faults of a geometry for which the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
 import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { type Contact, findContacts, type RingPath, ringPath, visitOverlaps } from './contacts.ts';
 import { type Effort, EffortExhausted, newEffort, shapesIntersect, spend } from './intersects.ts';
@@ -21,9 +21,9 @@ type GeometryFaultCode =
 
 interface GeometryFault {
   readonly code: GeometryFaultCode;
-  /** Says what is wrong and where, and what to do. */
+  /** Fault, position and correction. */
   readonly message: string;
-  /** The position (the very object) at which it was seen. */
+  /** Position of the fault: the same object as in the geometry. */
   readonly at?: Position;
 }
 
@@ -31,21 +31,21 @@ function fault(code: GeometryFaultCode, message: string, at?: Position): Geometr
   return { code, message, ...(at === undefined ? {} : { at }) };
 }
 
-/** More than these are not looked for. */
+/** Maximum number of reported faults. */
 const faultsMax = 20;
 
-/** Rings in a tangle cross in millions of places; after this many there is nothing new to learn. */
+/** Maximum number of invalid contacts: tangled rings can cross at millions of points. */
 const brokenMax = 1000;
 
-/** What asking takes whether a polygon holds a corner, in addition to the edges that are checked, in steps. */
+/** Cost of checking whether a polygon contains a corner, without its edges, in steps. */
 const questionSteps = 500;
 
 /**
- * The faults of a geometry, at most 20; none for one that can be used. First its form: whether there are positions, on
- * the globe, and rings closed. Only where that is right, how the rings lie: a ring must not cross or touch itself;
- * holes must be inside their outline, and may touch it and each other in single places that do not divide the inside;
- * parts may touch in single places. A geometry that takes more than the effort is at fault, too: the catalogue would
- * have the same trouble with it.
+ * Returns up to 20 faults of a geometry; none for a valid one. Checks the form first: positions exist and are in range,
+ * and rings are closed. If the form is valid, checks the rings: a ring must not cross or touch itself; holes must be
+ * inside their outline, and may touch it and each other at single points that do not divide the inside; parts may
+ * touch at single points. A geometry that needs more than the effort is also a fault: the catalogue would have the
+ * same problem.
  */
 export function geometryFaults(geometry: Geometry, effort: Effort = newEffort()): GeometryFault[] {
   const parts = polygonsOf(geometry);
@@ -74,7 +74,7 @@ function listFaults<Item>(
   faultsOf: (item: Item) => GeometryFault[],
 ): GeometryFault[] {
   if (items.length > 0) return items.flatMap(faultsOf);
-  return [fault('empty', 'The geometry is empty, or a part of it. Give it positions.')];
+  return [fault('empty', 'The geometry, or a part of it, is empty. Add positions.')];
 }
 
 function ringFormFaults(ring: Ring): GeometryFault[] {
@@ -86,26 +86,27 @@ function ringFormFaults(ring: Ring): GeometryFault[] {
 }
 
 function tooFewPoints([at]: readonly Position[]): GeometryFault {
-  const message = 'The ring has too few points: three different ones, and the first once more.';
+  const message =
+    'The ring has too few positions: it needs three different ones, and the first repeated.';
   return fault('too-few-points', message, at);
 }
 
 function positionFaults(at: Position): GeometryFault[] {
   const [longitude, latitude] = at;
   if (!Number.isFinite(longitude) || !Number.isFinite(latitude)) {
-    return [fault('no-number', 'A position has a value that is no number.', at)];
+    return [fault('no-number', 'A position has a value that is not a number.', at)];
   }
   if (Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90) return [];
-  const message = `${longitude} ${latitude} is outside of the globe: longitudes are from -180 to 180, latitudes from -90 to 90.`;
+  const message = `${longitude} ${latitude} is out of range: longitudes are from -180 to 180, latitudes from -90 to 90.`;
   return [fault('outside-globe', message, at)];
 }
 
-/** Two rings that touch without crossing, at a place. */
-type Touch = Pick<Contact, 'a' | 'b'> & { readonly place: string };
+/** Two rings that touch at a point without crossing. */
+type Touch = Pick<Contact, 'a' | 'b'> & { readonly point: string };
 
 /**
- * Faults of rings whose form is right. Where rings cross, nothing is said of what is inside of what. Where the effort
- * ends first, what was found until then, or that it did.
+ * Returns the faults of rings with a valid form. If rings cross, their nesting is not checked. If the effort is used
+ * up, returns the faults found so far, or this fault.
  */
 function ringFaults(paths: readonly RingPath[], parts: readonly Rings[], effort: Effort) {
   const faults: GeometryFault[] = [];
@@ -113,15 +114,15 @@ function ringFaults(paths: readonly RingPath[], parts: readonly Rings[], effort:
   const reported = new Set<string>();
   let broken = 0;
   const report = (contact: Contact) => {
-    const { a, b, place } = contact;
+    const { a, b, point } = contact;
     const found = contactFault(contact);
     if (found === null) {
-      touches.push({ a, b, place: showPlace(place) });
+      touches.push({ a, b, point: showPoint(point) });
       return true;
     }
     broken += 1;
-    // One fault says enough of two rings.
-    const pair = [`${a.part} ${a.place}`, `${b.part} ${b.place}`].sort().join(', ');
+    // Reports one fault for each pair of rings.
+    const pair = [`${a.part} ${a.ringIndex}`, `${b.part} ${b.ringIndex}`].sort().join(', ');
     if (!reported.has(pair)) faults.push(found);
     reported.add(pair);
     return faults.length < faultsMax && broken < brokenMax;
@@ -137,47 +138,47 @@ function ringFaults(paths: readonly RingPath[], parts: readonly Rings[], effort:
   } catch (error) {
     if (!(error instanceof EffortExhausted)) throw error;
     const message =
-      'The geometry is too intricate to check: too many edges touch or lie side by side. Simplify it, or split it into several filters.';
+      'The geometry is too complex to check: too many edges touch or overlap. Simplify it, or split it into several filters.';
     return faults.length > 0 ? faults : [fault('too-intricate', message)];
   }
 }
 
-/** What a contact breaks; null for a touch that is allowed as such. */
-function contactFault({ a, b, kind, place, at, ...sides }: Contact): GeometryFault | null {
-  const near = `near ${showPlace(place, 6)}`;
+/** Returns the fault of a contact; null for an allowed touch. */
+function contactFault({ a, b, kind, point, at, ...sides }: Contact): GeometryFault | null {
+  const near = `near ${showPoint(point, 6)}`;
   const { aInsideB, bInsideA } = sides;
   if (kind === 'self') {
     const message = `The ring crosses or touches itself ${near}. Make it a simple loop.`;
     return fault('self-intersecting', message, at);
   }
   if (a.part !== b.part) {
-    // The inside of a part is outside of its holes.
-    const isOverlap = (a.place === 0) === bInsideA || (b.place === 0) === aInsideB;
+    // Inside a hole is outside of the part.
+    const isOverlap = (a.ringIndex === 0) === bInsideA || (b.ringIndex === 0) === aInsideB;
     if (kind === 'touch' && !isOverlap) return null;
-    const message = `Two parts overlap or share an edge ${near}. Join them to one polygon.`;
+    const message = `Two parts overlap or share an edge ${near}. Merge them into one polygon.`;
     return fault('parts-overlapping', message, at);
   }
   if (kind !== 'touch') {
-    const message = `Two rings of a polygon cross or share an edge ${near}. A hole must lie inside the outline, apart from the others.`;
+    const message = `Two rings of a polygon cross or share an edge ${near}. A hole must be inside the outline and separate from other holes.`;
     return fault('rings-crossing', message, at);
   }
-  // A hole touches the outline from within, and another hole from the outside.
-  if (a.place !== 0 && b.place !== 0) {
+  // A valid hole touches the outline from the inside, and another hole from the outside.
+  if (a.ringIndex !== 0 && b.ringIndex !== 0) {
     if (!aInsideB && !bInsideA) return null;
-    return fault('holes-nested', `A hole lies inside another hole ${near}. Leave it out.`, at);
+    return fault('holes-nested', `A hole is inside another hole ${near}. Remove it.`, at);
   }
-  if (a.place === 0 ? bInsideA : aInsideB) return null;
-  const message = `A hole lies outside of its outline ${near}. Make it a part of its own, or leave it out.`;
+  if (a.ringIndex === 0 ? bInsideA : aInsideB) return null;
+  const message = `A hole is outside of its outline ${near}. Make it a separate part, or remove it.`;
   return fault('hole-outside', message, at);
 }
 
-/** A place as text, the same on both sides of the antimeridian; rounded to the digits. */
-function showPlace([x, y]: readonly [number, number], digits?: number): string {
-  const places = [x - 360 * turnsOf(x), y];
-  return places.map((one) => (digits === undefined ? one : Number(one.toFixed(digits)))).join(' ');
+/** Formats a point, equal on both sides of the antimeridian; rounded to `digits`. */
+function showPoint([x, y]: readonly [number, number], digits?: number): string {
+  const degrees = [x - 360 * turnsOf(x), y];
+  return degrees.map((one) => (digits === undefined ? one : Number(one.toFixed(digits)))).join(' ');
 }
 
-/** Holes outside of their outline. Rings that touch are known to do so from the right side. */
+/** Finds holes outside of their outline. Rings that touch have already been checked. */
 function strayHoles(
   paths: readonly RingPath[],
   parts: readonly Rings[],
@@ -186,18 +187,18 @@ function strayHoles(
 ): GeometryFault[] {
   const touching = new Set(
     touches
-      .filter(({ a, b }) => a.part === b.part && (a.place === 0 || b.place === 0))
+      .filter(({ a, b }) => a.part === b.part && (a.ringIndex === 0 || b.ringIndex === 0))
       .flatMap(({ a, b }) => [a, b]),
   );
   const outlines = parts.map((rings) => onceShape(rings.slice(0, 1)));
-  const message = 'A hole lies outside of its outline. Make it a part of its own, or leave it out.';
+  const message = 'A hole is outside of its outline. Make it a separate part, or remove it.';
   return paths
-    .filter((path) => path.place > 0 && !touching.has(path))
+    .filter((path) => path.ringIndex > 0 && !touching.has(path))
     .filter((path) => !holdsCorner(outlines[path.part], path, effort))
     .map(({ corners: [at] }) => fault('hole-outside', message, at));
 }
 
-/** Rings whose boxes overlap and that do not touch: two holes of a part, or the outlines of two parts. */
+/** Finds nested rings that do not touch: two holes of a part, or the outlines of two parts. */
 function overlaps(
   paths: readonly RingPath[],
   parts: readonly Rings[],
@@ -209,13 +210,13 @@ function overlaps(
   const polygons = parts.map((rings) => onceShape(rings));
   const holes = new Map(
     paths.map((path) => {
-      const ring = parts[path.part]?.[path.place];
+      const ring = parts[path.part]?.[path.ringIndex];
       return [path, onceShape(ring === undefined ? [] : [ring])];
     }),
   );
   visitOverlaps(paths.flatMap(boxesOfPath), 'boxes', effort, ({ path: a }, { path: b }) => {
-    const areHoles = a.part === b.part && a.place > 0 && b.place > 0;
-    const areOutlines = a.part !== b.part && a.place === 0 && b.place === 0;
+    const areHoles = a.part === b.part && a.ringIndex > 0 && b.ringIndex > 0;
+    const areOutlines = a.part !== b.part && a.ringIndex === 0 && b.ringIndex === 0;
     if (a === b || !(areHoles || areOutlines) || known.has(pairKey(a, b))) return true;
     known.add(pairKey(a, b)).add(pairKey(b, a));
     const shapeOf = (path: RingPath) => (areHoles ? holes.get(path) : polygons[path.part]);
@@ -228,10 +229,10 @@ function overlaps(
     const [at] = inner.corners;
     faults.push(
       areHoles
-        ? fault('holes-nested', 'A hole lies inside another hole. Leave it out.', at)
+        ? fault('holes-nested', 'A hole is inside another hole. Remove it.', at)
         : fault(
             'parts-overlapping',
-            'A part lies inside another part. Leave it out, or make it a hole.',
+            'A part is inside another part. Remove it, or make it a hole.',
             at,
           ),
     );
@@ -240,28 +241,28 @@ function overlaps(
   return faults;
 }
 
-/** Rings of a polygon are joined by the places where they touch; a circle of them divides the inside. */
+/** Rings of a polygon are linked at the points where they touch; a cycle of links divides the inside. */
 function dividedInsides(touches: readonly Touch[]): GeometryFault[] {
   const above = new Map<unknown, unknown>();
   const topOf = (item: unknown) => {
     let top = item;
     while (above.has(top)) top = above.get(top);
-    // So that chains stay short.
+    // Keeps chains short.
     if (top !== item) above.set(item, top);
     return top;
   };
   const seen = new Set<string>();
-  for (const { a, b, place } of touches) {
+  for (const { a, b, point } of touches) {
     if (a.part !== b.part) continue;
     for (const ring of [a, b]) {
-      const touching = `${ring.part} ${place}`;
-      const link = `${touching} ${ring.place}`;
+      const touching = `${ring.part} ${point}`;
+      const link = `${touching} ${ring.ringIndex}`;
       if (seen.has(link)) continue;
       seen.add(link);
       const [top, other] = [topOf(ring), topOf(touching)];
       if (top === other) {
         const message =
-          'Rings of a polygon touch in a way that divides its inside. Make its pieces parts of their own.';
+          'Rings of a polygon touch in a way that divides its inside. Make the pieces separate parts.';
         return [fault('inside-divided', message, ring.corners[0])];
       }
       above.set(other, top);
@@ -277,9 +278,9 @@ function boxesOfPath(path: RingPath) {
   return x2 < 180 ? [box] : [box, { ...box, x1: x1 - 360, x2: x2 - 360 }];
 }
 
-/** Parts touch as a whole: which of their rings does so does not matter. */
+/** Key of two rings; of different parts, all pairs of rings have the same key. */
 function pairKey(a: RingPath, b: RingPath): string {
-  return a.part === b.part ? `${a.part} ${a.place} ${b.place}` : `${a.part}, ${b.part}`;
+  return a.part === b.part ? `${a.part} ${a.ringIndex} ${b.ringIndex}` : `${a.part}, ${b.part}`;
 }
 
 function onceShape(coordinates: Rings): () => Shape {

@@ -1,4 +1,4 @@
-/** How bodies lie in the log: several in one compressed frame, made with a dictionary that has a version. */
+/** Storage of bodies: several in one compressed frame (a pack), with a versioned dictionary. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
@@ -7,33 +7,33 @@ import { decodeStored } from '../../http/request-body.ts';
 import { perConnection, prepared } from '../engine/database.ts';
 import dictionary1 from './dictionary-1.json' with { type: 'json' };
 
-/** A row of the table `body`: `bodies` of them, with the ids from its own on. */
+/** A row of the table `body`, with `bodies` consecutive bodies. */
 export interface BodyRow {
   encoding: string;
   bodies: number;
   bytes: Uint8Array;
 }
 
-/** The same with its place in the table. */
+/** A row in the table; `id` is the id of its first body. */
 export interface StoredRow extends BodyRow {
   id: number;
   bytes: Buffer;
 }
 
-/** Limits of one pack, so that reading a body stays cheap. */
+/** Limits of a pack, so that reading one body stays cheap. */
 export const packBodiesMax = 64;
 
 export const packRawBytesMax = 128 * 2 ** 10;
 
-/** The receiver accepts no larger bodies; one that came another way stays as it is. */
+/** Maximum body that the receiver accepts. A larger one from another source is stored uncompressed. */
 const packedBodyBytesMax = 2 ** 20;
 
-/** A frame begins with the lengths of the bodies, four bytes each, the lowest first. */
+/** A frame begins with the lengths of the bodies, four bytes each, little-endian. */
 const lengthBytes = 4;
 
 const frameBytesMax = packBodiesMax * lengthBytes + packedBodyBytesMax;
 
-/** Every encoding there ever was but `identity`, with its dictionary: none may be changed, or taken away. */
+/** Dictionaries of all encodings except `identity`. They must never be changed or removed. */
 const dictionaries: Record<string, Buffer> = {
   'zstd-1': Buffer.from(dictionary1.base64, 'base64'),
 };
@@ -41,8 +41,8 @@ const dictionaries: Record<string, Buffer> = {
 const encoding = 'zstd-1';
 
 /**
- * Packs bodies that follow each other, within the bounds above, at a level of zstd. What does not get smaller
- * becomes rows of one body each, as they are.
+ * Packs consecutive bodies, within the limits above, at a zstd level. Bodies that do not get smaller become
+ * uncompressed rows with one body each.
  */
 export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRow[] {
   const lengths = Buffer.alloc(bodies.length * lengthBytes);
@@ -54,9 +54,9 @@ export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRo
       pledgedSrcSize: raw.length,
       params: {
         [constants.ZSTD_c_compressionLevel]: level,
-        // A table for what a pack has, not for more: it is cleared for each, which took a quarter of the time.
+        // A small hash table: clearing the default one for each pack took a quarter of the time.
         ...(level === 1 ? { [constants.ZSTD_c_hashLog]: 13 } : {}),
-        // Four bytes that show damage which would else pass for other content.
+        // Four bytes that detect damage.
         [constants.ZSTD_c_checksumFlag]: 1,
       },
     });
@@ -67,34 +67,34 @@ export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRo
   return bodies.map((bytes) => ({ encoding: 'identity', bodies: 1, bytes }));
 }
 
-/** The bodies of a row, byte by byte as they came. Throws `unavailable` for a row that cannot be read. */
+/** Returns the bodies of a row, exactly as received. Throws `unavailable` for an unreadable row. */
 export function unpackBodies(row: BodyRow): Buffer[] {
   if (row.encoding === 'identity' && row.bodies === 1) return [bufferOf(row.bytes)];
   const dictionary = dictionaries[row.encoding];
   if (dictionary === undefined) {
     throw new AppError(
       'unavailable',
-      `A body of the log is kept as "${row.encoding}", which this earshot does not know: a newer one wrote it. Install that version again.`,
+      `A body in the log has the unknown encoding "${row.encoding}": a newer version of earshot wrote it. Install that version again.`,
     );
   }
   try {
     const raw = zstdDecompressSync(row.bytes, {
       dictionary,
       maxOutputLength: frameBytesMax,
-      // Most packs fit one chunk; with smaller ones it takes a fifth longer.
+      // Most packs fit one chunk. Smaller chunks take 20 % longer.
       chunkSize: 2 ** 16,
     });
-    return cut(raw, row.bodies);
+    return splitFrame(raw, row.bodies);
   } catch (cause) {
     throw new AppError(
       'unavailable',
-      'A body of the log is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',
+      'A body in the log is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',
       { cause },
     );
   }
 }
 
-function cut(raw: Buffer, count: number): Buffer[] {
+function splitFrame(raw: Buffer, count: number): Buffer[] {
   let start = count * lengthBytes;
   const bodies = Array.from({ length: count }, (_, i) => {
     const end = start + raw.readUInt32LE(i * lengthBytes);
@@ -102,8 +102,7 @@ function cut(raw: Buffer, count: number): Buffer[] {
     start = end;
     return body;
   });
-  if (start !== raw.length)
-    throw new Error(`${start} bytes were packed, and these are ${raw.length}.`);
+  if (start !== raw.length) throw new Error(`A pack has ${raw.length} bytes instead of ${start}.`);
   return bodies;
 }
 
@@ -112,20 +111,20 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 interface BodyReader {
-  /** The body, byte by byte as it came; undefined where there is none. Throws as `unpackBodies` does. */
+  /** Returns a body exactly as received, or undefined. Throws as `unpackBodies` does. */
   body(id: number): Buffer | undefined;
-  /** The same of a body that something refers to, as a copy that can be sent to another thread. */
+  /** Returns a body that must exist, as a copy that can be sent to another thread. */
   storedBody(id: number): Uint8Array;
-  /** The Content-Encoding that a body came with; null for one without. */
+  /** Returns the Content-Encoding of a body, or null. */
   encoding(id: number): string | null;
-  /** The body, decoded where it had a Content-Encoding: for its JSON. */
+  /** Returns the JSON of a body: decoded when it has a Content-Encoding. */
   content(id: number): Uint8Array | undefined;
 }
 
 const rowSql =
   'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1';
 
-/** The one reader of a connection. Keeps the pack that it read last: bodies are mostly read in their order. */
+/** Returns the body reader of a connection. It caches the last pack: bodies are mostly read in order. */
 export const bodyReader = perConnection(createBodyReader);
 
 function createBodyReader(database: Database): BodyReader {
@@ -133,7 +132,7 @@ function createBodyReader(database: Database): BodyReader {
   const body = (id: number): Buffer | undefined => {
     const row = prepared<[number], StoredRow>(database, rowSql).get(id);
     if (row === undefined || id >= row.id + row.bodies) return undefined;
-    // Compared by content: an id may have become another pack's, by `earshot compact` or a restored file.
+    // Compares the content: `earshot compact` or a restore may have assigned the id to another pack.
     if (last?.row.id !== row.id || !last.row.bytes.equals(row.bytes)) {
       last = { row, bodies: unpackBodies(row) };
     }
@@ -153,60 +152,60 @@ function createBodyReader(database: Database): BodyReader {
       return contentOf({ body: bytes, encoded: decodeStored(bytes, name) });
     },
     storedBody: (id) => {
-      const kept = body(id);
-      if (kept === undefined) throw new Error(`The log has no body ${id}, which it refers to.`);
-      return new Uint8Array(kept);
+      const stored = body(id);
+      if (stored === undefined) throw new Error(`The log refers to a missing body: ${id}.`);
+      return new Uint8Array(stored);
     },
   };
 }
 
 export interface BodyWriter {
-  /** The id that the next body will get. */
+  /** Returns the id of the next body. */
   nextId(): number;
-  /** Returns the body's id. It is in the table after `end`. */
-  keep(delivery: Pick<Delivery, 'body' | 'encoded'>): number;
-  /** The content of a body of this transaction, which is not in the table yet; undefined for any other. */
-  kept(id: number): Uint8Array | undefined;
-  /** Called last in each transaction. */
+  /** Adds a body and returns its id. It is in the table after `end`. */
+  add(delivery: Pick<Delivery, 'body' | 'encoded'>): number;
+  /** Returns the content of a body that was added and is not in the table yet, or undefined. */
+  pending(id: number): Uint8Array | undefined;
+  /** Writes the added bodies. Called last in each transaction. */
   end(): void;
 }
 
 /**
- * Measured: three packs of eight notifications fill a page of the file, where one of sixteen would have most of a
- * page for itself. To read one body, its whole pack is unpacked.
+ * Maximum bodies of a pack. Measured: three packs of eight notifications fill a page of the file; one of
+ * sixteen would use most of a page. Reading one body unpacks its whole pack.
  */
 const bodiesMax = 8;
 
-/** The fastest of zstd's levels that is worth it: `earshot compact` gets what this leaves. */
+/** The fastest useful zstd level: `earshot compact` compresses further. */
 const level = 1;
 
 const nextFreeIdSql = 'SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)';
 
-/** For one transaction, within which it is created: another program may have written since the last one. */
+/** Creates a writer for the current transaction. Not reusable: other programs may write between transactions. */
 export function createBodyWriter(database: Database): BodyWriter {
   const firstId = Number(prepared(database, nextFreeIdSql).pluck().get());
-  const kept: Pick<Delivery, 'body' | 'encoded'>[] = [];
-  const nextId = () => firstId + kept.length;
+  const added: Pick<Delivery, 'body' | 'encoded'>[] = [];
+  const nextId = () => firstId + added.length;
   return {
     nextId,
-    keep: (delivery) => {
+    add: (delivery) => {
       const id = nextId();
-      kept.push(delivery);
+      added.push(delivery);
       if (delivery.encoded !== undefined) {
         const insert = prepared(database, 'INSERT OR REPLACE INTO body_encoding VALUES (?, ?)');
         insert.run(id, delivery.encoded.encoding);
       }
       return id;
     },
-    kept: (id) => {
-      const delivery = kept[id - firstId];
+    pending: (id) => {
+      const delivery = added[id - firstId];
       return delivery && contentOf(delivery);
     },
-    end: () => insertBodies(database, firstId, packBatch(kept.map(({ body }) => body))),
+    end: () => insertBodies(database, firstId, packBatch(added.map(({ body }) => body))),
   };
 }
 
-/** The rows of bodies that came together, in packs of about the same number. */
+/** Packs the bodies of a transaction into rows with about the same number of bodies. */
 export function packBatch(bodies: readonly Uint8Array[]): BodyRow[] {
   const perPack = Math.ceil(bodies.length / Math.ceil(bodies.length / bodiesMax));
   const packs: Uint8Array[][] = [];
@@ -225,7 +224,7 @@ export function packBatch(bodies: readonly Uint8Array[]): BodyRow[] {
   return packs.flatMap((one) => packBodies(one, level));
 }
 
-/** Writes rows that follow each other, the first with this id. */
+/** Inserts consecutive rows, the first with this id. */
 export function insertBodies(database: Database, firstId: number, rows: readonly BodyRow[]): void {
   const insert = prepared(
     database,

@@ -1,4 +1,4 @@
-/** Compacts the log step by step, on a thread of its own, while others read and write it. */
+/** Compacts the log step by step on its own thread, while others read and write it. */
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import type { Remote } from '../engine/rpc.ts';
@@ -6,27 +6,27 @@ import { withThread } from '../engine/thread.ts';
 import type { CompactStep } from './compact-step.ts';
 import type { CompactOperations } from './compact-thread.ts';
 
-/** Of all steps of a run. */
+/** The totals of a run. */
 export interface Compacted extends Omit<CompactStep, 'isDone'> {
-  /** What the file needs no longer. */
+  /** Bytes by which the file became smaller. */
   givenBackBytes: number;
 }
 
 export interface CompactOptions extends DataPlace {
-  /** Leaves room on the disk to what is received; then it rejects with `unavailable` where there is little. */
+  /** Rejects with `unavailable` while the free disk space is needed for intake. */
   duringIntake?: boolean;
-  /** The part of the file that may stay free for what comes next, 0 to 1. */
+  /** Share of the file that may stay free for new data, 0 to 1. */
   freeShare: number;
-  /** Called between two steps with how long the first took. What it rejects with ends all of it. */
+  /** Called between two steps with the duration of the first. A rejection ends the run. */
   rest: (tookMs: number) => Promise<void>;
   signal: AbortSignal;
-  /** Called after each step with what was done so far. */
+  /** Called after each step with the totals so far. */
   onStep?: ((compacted: Readonly<Compacted>) => void) | undefined;
 }
 
 /**
- * Ends early, without harm, when the signal is aborted, and goes on where it was when it is called again. Rejects
- * with `configuration` where there is no log, `unavailable` when it cannot be written.
+ * Compacts the log. Can be aborted with the signal; the next call then resumes. Rejects with `configuration` when
+ * there is no log, `unavailable` when it is not writable.
  */
 export async function compactLog(options: CompactOptions): Promise<Compacted> {
   requireDatabase(options.dataDir);

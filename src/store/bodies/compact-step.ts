@@ -1,4 +1,4 @@
-/** Compacts the log's bodies, a stretch at a time: small rows, and bodies as they came, become full packs. */
+/** Compacts a range of bodies per step: small packs and uncompressed bodies become full packs. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import { prepared } from '../engine/database.ts';
@@ -13,72 +13,72 @@ import {
   unpackBodies,
 } from './bodies.ts';
 
-/** Limits of what one transaction replaces. */
+/** Limits of one transaction. */
 const bodiesMax = 128;
 const bytesMax = 2 ** 19;
-/** Limit of the unpacked size, exceeded by one row at most. */
+/** Limit of the unpacked size; exceeded by at most one row. */
 const rawBytesMax = 2 ** 20;
 
-/** Measured: 9 takes a tenth of the time and leaves a tenth more; 19 three times as long, for one hundredth. */
+/** Measured: level 9 takes 10 % of the time for 10 % more bytes; 19 takes three times as long for 1 % less. */
 const level = 15;
 
-/** The result of one step. */
+/** Result of a step. */
 export interface CompactStep {
-  /** Bodies that lie in full packs now, and did not before. */
+  /** Bodies moved into full packs. */
   bodies: number;
-  /** Rows that cannot be read: they stay as they are. */
+  /** Unreadable rows: they stay unchanged. */
   unreadable: number;
-  /** All bodies before this one are done. */
+  /** Id of the next body to compact: all bodies before it are done. */
   nextId: number;
-  /** Of the newest body; 0 where there is none. */
+  /** Id of the newest body; 0 when there is none. */
   lastId: number;
   isDone: boolean;
 }
 
-/** Rows whose bodies follow each other. */
-interface Stretch {
+/** Rows with consecutive bodies. */
+interface Range {
   rows: StoredRow[];
   bodies: Buffer[];
-  /** What comes next: rows for the next step, a place where bodies are missing or cannot be read, or nothing yet. */
+  /** Data after the range: rows for the next step, missing or unreadable bodies (`gap`), or nothing. */
   next: 'rows' | 'gap' | 'nothing';
 }
 
-const nothing = { bodies: 0, unreadable: 0, isDone: false };
+const emptyStep = { bodies: 0, unreadable: 0, isDone: false };
 
 /**
- * The function does one step, on disk when it returns. It holds the lock for little of its time: bodies never change.
- * Where rows were removed or replaced meanwhile, nothing is written, and the next step does it again.
+ * Returns a function that does one step, which is on disk on return. Only its writes hold the lock: bodies never change.
+ * When rows were removed or replaced since they were read, nothing is written, and the next step repeats the work.
  */
 export function createCompactStep(connection: WriterConnection): () => CompactStep {
-  const packFull = createPackFull(level);
+  const packRow = createRowPacker(level);
   return () => {
     const { rows, isEnd, ...ids } = connection.read(readRows);
     const [first] = rows;
-    if (first === undefined) return { ...nothing, ...ids, isDone: true };
-    const stretch = readStretch(rows, isEnd);
-    const last = stretch.rows.at(-1);
+    if (first === undefined) return { ...emptyStep, ...ids, isDone: true };
+    const range = readRange(rows, isEnd);
+    const last = range.rows.at(-1);
     if (last === undefined) {
       const nextId = idAfter(first);
-      connection.transact((database) => moveOn(database, nextId));
-      return { ...nothing, ...ids, nextId, unreadable: 1 };
+      connection.transact((database) => saveProgress(database, nextId));
+      return { ...emptyStep, ...ids, nextId, unreadable: 1 };
     }
-    const packs = repack(stretch.bodies, packFull);
-    const nextId = nextIdOf(stretch.next, last, packs);
-    const isNew = !isAlike(stretch.rows, packs);
-    const isDone = stretch.next === 'nothing';
-    if (!isNew && nextId === ids.nextId) return { ...nothing, ...ids, isDone };
+    const packs = repack(range.bodies, packRow);
+    const nextId = nextIdOf(range.next, last, packs);
+    const isNew = !hasSameShape(range.rows, packs);
+    const isDone = range.next === 'nothing';
+    if (!isNew && nextId === ids.nextId) return { ...emptyStep, ...ids, isDone };
     const isStale = connection.transact((database) => {
-      if (isNew && !replace(database, stretch.rows, packs)) return true;
-      moveOn(database, nextId);
+      if (isNew && !replace(database, range.rows, packs)) return true;
+      saveProgress(database, nextId);
       return false;
     });
-    if (isStale) return { ...nothing, ...ids };
+    if (isStale) return { ...emptyStep, ...ids };
     const doneId = isDone ? idAfter(last) : nextId;
-    return { ...nothing, ...ids, bodies: isNew ? doneId - first.id : 0, nextId, isDone };
+    return { ...emptyStep, ...ids, bodies: isNew ? doneId - first.id : 0, nextId, isDone };
   };
 }
 
-/** From the first row on that is not done. */
+/** Reads rows from the first one that is not done. */
 function readRows(database: Database) {
   const one = (sql: string) => Number(prepared(database, sql).pluck().get());
   const nextId = one('SELECT coalesce(max(next_body_id), 0) FROM compaction');
@@ -101,21 +101,21 @@ function readRows(database: Database) {
   return { rows, isEnd: true, nextId, lastId };
 }
 
-/** `isEnd` where no rows follow those. The stretch is empty where the first of them cannot be read. */
-function readStretch(rows: readonly StoredRow[], isEnd: boolean): Stretch {
-  const stretch: Stretch = { rows: [], bodies: [], next: isEnd ? 'nothing' : 'rows' };
+/** Unpacks consecutive rows; `isEnd` when no rows follow. The range is empty when the first row is unreadable. */
+function readRange(rows: readonly StoredRow[], isEnd: boolean): Range {
+  const range: Range = { rows: [], bodies: [], next: isEnd ? 'nothing' : 'rows' };
   let rawBytes = 0;
   for (const row of rows) {
-    if (rawBytes >= rawBytesMax) return { ...stretch, next: 'rows' };
-    const last = stretch.rows.at(-1);
+    if (rawBytes >= rawBytesMax) return { ...range, next: 'rows' };
+    const last = range.rows.at(-1);
     const follows = last === undefined || row.id === idAfter(last);
     const bodies = follows ? readable(row) : null;
-    if (bodies === null) return { ...stretch, next: 'gap' };
-    stretch.rows.push(row);
-    stretch.bodies.push(...bodies);
+    if (bodies === null) return { ...range, next: 'gap' };
+    range.rows.push(row);
+    range.bodies.push(...bodies);
     rawBytes += bytesOf(bodies);
   }
-  return stretch;
+  return range;
 }
 
 function readable(row: StoredRow): Buffer[] | null {
@@ -127,14 +127,14 @@ function readable(row: StoredRow): Buffer[] | null {
   }
 }
 
-/** All bodies in packs, each compared with what it replaces. All but the last one are full. */
-function repack(bodies: readonly Buffer[], packFull: PackFull): BodyRow[] {
+/** Packs all bodies and compares each pack with the original bodies. All packs except the last are full. */
+function repack(bodies: readonly Buffer[], packRow: RowPacker): BodyRow[] {
   const packs: BodyRow[] = [];
   for (let start = 0; start < bodies.length; ) {
-    for (const row of packFull(bodies.slice(start))) {
-      const [was, is] = [bodies.slice(start, start + row.bodies), unpackBodies(row)];
-      if (was.length !== is.length || !was.every((body, i) => is[i]?.equals(body))) {
-        throw new Error('A pack does not hold what was packed. Nothing was changed.');
+    for (const row of packRow(bodies.slice(start))) {
+      const [before, after] = [bodies.slice(start, start + row.bodies), unpackBodies(row)];
+      if (before.length !== after.length || !before.every((body, i) => after[i]?.equals(body))) {
+        throw new Error('A new pack differs from its bodies. Nothing was changed.');
       }
       start += row.bodies;
       packs.push(row);
@@ -143,13 +143,13 @@ function repack(bodies: readonly Buffer[], packFull: PackFull): BodyRow[] {
   return packs;
 }
 
-/** The body to resume with: a pack that is not full yet is read again, together with what follows it. */
-function nextIdOf(next: Stretch['next'], last: StoredRow, packs: readonly BodyRow[]): number {
-  const isOver = next === 'gap' || (next === 'rows' && packs.length === 1);
-  return isOver ? idAfter(last) : idAfter(last) - (packs.at(-1)?.bodies ?? 0);
+/** Returns the id of the body to resume with. A pack that is not full is read again with the rows after it. */
+function nextIdOf(next: Range['next'], last: StoredRow, packs: readonly BodyRow[]): number {
+  const isEnd = next === 'gap' || (next === 'rows' && packs.length === 1);
+  return isEnd ? idAfter(last) : idAfter(last) - (packs.at(-1)?.bodies ?? 0);
 }
 
-/** False where the rows are no longer what they were. */
+/** Replaces rows; returns false when they have changed since they were read. */
 function replace(
   database: Database,
   rows: readonly StoredRow[],
@@ -169,12 +169,12 @@ function replace(
   return true;
 }
 
-function moveOn(database: Database, nextId: number): void {
+function saveProgress(database: Database, nextId: number): void {
   prepared(database, 'INSERT OR REPLACE INTO compaction VALUES (1, ?)').run(nextId);
 }
 
-/** Cut at the same places: what little another level would gain is not worth the writing. */
-function isAlike(rows: readonly BodyRow[], packs: readonly BodyRow[]): boolean {
+/** Returns true when the packs have the same boundaries: another compression level alone is not worth the writes. */
+function hasSameShape(rows: readonly BodyRow[], packs: readonly BodyRow[]): boolean {
   const shape = (all: readonly BodyRow[]) =>
     all.map(({ encoding, bodies }) => `${encoding} ${bodies}`).join();
   return shape(rows) === shape(packs);
@@ -185,29 +185,29 @@ function idAfter({ id, bodies }: StoredRow): number {
 }
 
 /**
- * Two rows of this size fill a page of 16 KiB, each with some 20 bytes of SQLite's own. What is a little larger has
- * a page for itself, which costs more than any level of compression gains.
+ * Maximum row size. Two such rows fill a page of 16 KiB, each with about 20 bytes of SQLite overhead. A slightly larger
+ * row uses a whole page, which costs more than any compression level saves.
  */
 const rowBytesMax = 8_160;
-/** A row that is fuller than this is full enough. */
+/** Minimum size of a full row. */
 const rowBytesMin = 0.9 * rowBytesMax;
-/** The size aimed at: packs of equal length differ by some hundredths once they are compressed. */
-const rowBytesAim = 0.96 * rowBytesMax;
-const triesMax = 4;
+/** Target size: the compressed size of equal packs varies by a few percent. */
+const rowBytesTarget = 0.96 * rowBytesMax;
+const attemptsMax = 4;
 
-/** Packs bodies that follow each other, the first of them and as many more as fill a row. */
-export type PackFull = (bodies: readonly Uint8Array[]) => BodyRow[];
+/** Packs as many of the first bodies as fill a row. */
+export type RowPacker = (bodies: readonly Uint8Array[]) => BodyRow[];
 
-/** Bodies that cannot be compressed become rows of one body each. */
-export function createPackFull(level: number): PackFull {
-  // Of the pack before: what comes next is mostly like it.
+/** Creates a packer. Bodies that cannot be compressed become rows with one body each. */
+export function createRowPacker(level: number): RowPacker {
+  // Ratio of the previous pack: the next one is usually similar.
   let bytesPerRaw = 0.1;
   return (bodies) => {
-    const most = countWithin(bodies.slice(0, packBodiesMax), packRawBytesMax);
-    let count = Math.min(most, countWithin(bodies, rowBytesAim / bytesPerRaw));
+    const countMax = countWithin(bodies.slice(0, packBodiesMax), packRawBytesMax);
+    let count = Math.min(countMax, countWithin(bodies, rowBytesTarget / bytesPerRaw));
     let best: BodyRow[] = [];
-    // While nothing fits yet, it tries with fewer each time.
-    for (let tries = 0; tries < triesMax || best.length === 0; tries += 1) {
+    // Until a pack fits, each attempt has fewer bodies.
+    for (let attempts = 0; attempts < attemptsMax || best.length === 0; attempts += 1) {
       const some = bodies.slice(0, count);
       const rows = packBodies(some, level);
       const bytes = rows[0]?.bytes.length ?? 0;
@@ -215,17 +215,17 @@ export function createPackFull(level: number): PackFull {
       bytesPerRaw = bytes / bytesOf(some);
       const fits = bytes <= rowBytesMax;
       if (fits) best = rows;
-      if (fits ? bytes >= rowBytesMin || count === most : best.length > 0) break;
-      const aim = Math.round((count * rowBytesAim) / bytes);
+      if (fits ? bytes >= rowBytesMin || count === countMax : best.length > 0) break;
+      const target = Math.round((count * rowBytesTarget) / bytes);
       count = fits
-        ? Math.min(most, Math.max(aim, count + 1))
-        : Math.max(1, Math.min(aim, count - 1));
+        ? Math.min(countMax, Math.max(target, count + 1))
+        : Math.max(1, Math.min(target, count - 1));
     }
     return best;
   };
 }
 
-/** How many of the first fit; one at least. */
+/** Returns how many of the first bodies fit; at least 1. */
 function countWithin(bodies: readonly Uint8Array[], rawBytesMax: number): number {
   let rawBytes = 0;
   const end = bodies.findIndex(({ length }) => {

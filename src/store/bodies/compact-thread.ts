@@ -1,4 +1,4 @@
-/** The thread that compacts: it has a writing connection of its own, and whoever takes notifications in comes first. */
+/** The compaction thread: has its own writing connection, and intake has priority. */
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
@@ -13,7 +13,7 @@ interface Context {
 
 const operations = {
   step: ({ place, doStep }: Context, duringIntake: boolean): CompactStep => {
-    // A person who asks for it on a disk that is nearly full gets it: it frees more than it takes.
+    // `earshot compact` also runs on a nearly full disk: it frees more space than it uses.
     if (duringIntake) requireFreeSpace(place, 'Compacting');
     return doStep();
   },

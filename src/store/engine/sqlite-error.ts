@@ -1,7 +1,7 @@
 /** Converts errors of SQLite and the file system into errors with advice. */
 import { AppError, errorCodeOf, isAppError } from '../../domain/app-error.ts';
 
-/** What happened and what to do. */
+/** A message (the problem) and its advice (the fix). */
 type Explanation = readonly [message: string, advice?: string];
 
 /** Explanation of each primary result code of SQLite for the operator. */

@@ -1,4 +1,4 @@
-/** The log's unique key. */
+/** The unique key of the notification log. */
 import { hash } from 'node:crypto';
 import type { CatalogueEvent } from '../../domain/completeness.ts';
 import type { Notification } from '../../domain/notification.ts';
@@ -8,9 +8,9 @@ const headBytes = 12;
 const digestBytes = 12;
 
 /**
- * The key of an identity text: its own beginning, then a part of its SHA-256. The digest tells two
- * texts apart; the beginning keeps them in their order, so that the AckIds and dates seen in
- * practice, which rise with time, are added at the end of the index instead of all over it.
+ * Returns the key of an identity text: its beginning, then part of its SHA-256. The digest makes the key
+ * unique. The beginning keeps the order: AckIds and dates rise with time in practice, so new keys are
+ * added at the end of the index.
  */
 export function dedupeKey(identity: string): Uint8Array {
   const key = Buffer.alloc(headBytes + digestBytes);
@@ -20,24 +20,24 @@ export function dedupeKey(identity: string): Uint8Array {
 }
 
 /**
- * The key of a notification whose AckId is known from another subscription: that of the AckId, with a digest of the
- * subscription's id behind it. All rows of one AckId lie between that key and `lastKeyOf` it.
+ * Returns the key of a notification whose AckId is known from another subscription: the key of the AckId plus a digest
+ * of the subscription id. All rows of an AckId are between the key of the AckId and its `lastKeyOf`.
  */
 export function subscriptionKey(key: Uint8Array, subscriptionId: string): Uint8Array {
   const digest = hash('sha256', subscriptionId, 'buffer').subarray(0, digestBytes);
   return Buffer.concat([key, digest]);
 }
 
-/** The end of the keys that begin with this one. */
+/** Returns the upper bound of the keys that begin with this one. */
 export function lastKeyOf(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.alloc(digestBytes + 1, 0xff)]);
 }
 
 /**
- * The text that two deliveries of one notification share and two different ones do not: the AckId,
- * else subscription, event, product and notification date (facts, catalogue 1.2). Without a date
- * either, the body itself decides, given as its digest: a second change of a product must not be
- * taken for the first one. The part after the first line break begins with what rises with time.
+ * Returns the identity text of a notification, the same for each delivery of it: the AckId, else
+ * subscription, event, product and notification date (facts, catalogue 1.2). Without a date, the digest
+ * of the body replaces it, so that two changes of a product differ. The text after the first line break
+ * begins with the part that rises with time.
  */
 export function identityOf(
   notification: Notification,
@@ -51,8 +51,8 @@ export function identityOf(
 }
 
 /**
- * The text of an event that no push told of: by what happened, since there is no AckId to go by. The case of
- * a product's id does not tell two products apart.
+ * Returns the identity text of a recovered event, from its data because it has no AckId. Product ids are compared
+ * case-insensitively.
  */
 export function recoveredIdentityOf(recovered: CatalogueEvent): string {
   const { subscription, event, productId, eventUs } = recovered;

@@ -3,10 +3,10 @@ import { AppError } from '../../domain/app-error.ts';
 import type { Delivery, Intake, Receipt } from '../../domain/ports.ts';
 import type { StoreThread } from '../engine/thread.ts';
 
-/** A commit this fresh proves that the store can write. */
-const provenUs = 5_000_000;
+/** Maximum age of a commit that proves that the store is writable. */
+const commitAgeMaxUs = 5_000_000;
 
-/** A delivery on its way to the writer thread: its body is a slice of the message's one buffer. */
+/** A delivery in a message to the writer thread: its body is a slice of the message's buffer. */
 export interface PackedDelivery extends Omit<Delivery, 'body'> {
   id: number;
   offset: number;
@@ -16,13 +16,13 @@ export interface PackedDelivery extends Omit<Delivery, 'body'> {
 interface IntakeQueueOptions {
   thread: StoreThread;
   nowUs: () => number;
-  /** Bodies that wait for their commit may take up this much memory. */
+  /** Maximum memory for bodies that wait for their commit. */
   queueBytesMax: number;
 }
 
 export class IntakeQueue implements Intake {
   readonly #options: IntakeQueueOptions;
-  /** Collected during one turn of the event loop, then sent together. */
+  /** Deliveries of one turn of the event loop, which are sent together. */
   #collected: { id: number; delivery: Delivery }[] = [];
   #queuedBytes = 0;
   #lastCommitUs = Number.NEGATIVE_INFINITY;
@@ -32,7 +32,7 @@ export class IntakeQueue implements Intake {
     this.#options = options;
   }
 
-  /** Bodies that wait for their commit. */
+  /** Size of the bodies that wait for their commit. */
   get queuedBytes(): number {
     return this.#queuedBytes;
   }
@@ -42,9 +42,9 @@ export class IntakeQueue implements Intake {
     const content = encoded?.content;
     const bytes = body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
     if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
-      throw new AppError('unavailable', 'More notifications are waiting than the queue can hold.');
+      throw new AppError('unavailable', 'The intake queue is full.');
     }
-    // Counted until the thread lets go of the body, which may be after its sender was told to wait.
+    // Counted until the thread has released the body, which may be after the sender got its 503.
     const { id, answer } = this.#options.thread.expect<Receipt>(() => {
       this.#queuedBytes -= bytes;
     });
@@ -62,7 +62,7 @@ export class IntakeQueue implements Intake {
 
   async checkWritable(): Promise<void> {
     const { thread, nowUs } = this.#options;
-    if (thread.isRunning && nowUs() - this.#lastCommitUs < provenUs) return;
+    if (thread.isRunning && nowUs() - this.#lastCommitUs < commitAgeMaxUs) return;
     this.#check ??= thread
       .call('check', [])
       .then(() => {
@@ -75,8 +75,8 @@ export class IntakeQueue implements Intake {
   }
 
   /**
-   * Sends what has been collected. The bodies are copied into one buffer: one transfer costs less
-   * than a copy for each.
+   * Sends the collected deliveries. The bodies are copied into one buffer: one transfer is cheaper
+   * than one copy per body.
    */
   flush(): void {
     const collected = this.#collected;

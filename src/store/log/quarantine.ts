@@ -1,4 +1,4 @@
-/** The quarantine: bodies that are not notifications, or hold an item that is not. */
+/** The quarantine: bodies that are not notifications or contain an item that is not. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
@@ -11,14 +11,14 @@ import { prepared } from '../engine/database.ts';
 const columns = `id, received_at_us AS receivedAtUs, subscription, faults, body_id AS bodyId,
   released_at_us AS releasedAtUs`;
 
-/** As stored: `faults` and `headers` are JSON written by this module. */
+/** A stored row: `faults` and `headers` are JSON, written only by this module. */
 type StoredRow = Omit<QuarantineRow, 'reason' | 'faults' | 'bodyBytes'> & {
   faults: string;
   bodyId: number;
 };
 
 export const quarantineReads = {
-  /** One page, newest first, of the entries below an id. */
+  /** Returns a page of the entries below an id, newest first. */
   page(
     database: Database,
     options: { released: boolean; beforeId: number; rowsMax: number },
@@ -34,8 +34,8 @@ export const quarantineReads = {
   },
 
   quarantinedCount(database: Database): number {
-    const held = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
-    return Number(prepared(database, held).pluck().get());
+    const sql = 'SELECT count(*) FROM quarantine WHERE released_at_us IS NULL';
+    return Number(prepared(database, sql).pluck().get());
   },
 
   quarantineEntry(database: Database, id: number): QuarantineEntry {
@@ -46,7 +46,7 @@ export const quarantineReads = {
     if (row === undefined) {
       throw new AppError(
         'not_found',
-        `There is no quarantine entry ${id}. \`earshot quarantine list\` shows those that are held.`,
+        `There is no quarantine entry ${id}. Run \`earshot quarantine list\` to list the entries.`,
       );
     }
     const { headers, ...rest } = row;
@@ -63,14 +63,14 @@ function toRow({ bodyId: _, ...row }: StoredRow, bodyBytes: number): QuarantineR
   return { ...row, faults, bodyBytes, reason: faults[0]?.code ?? 'unknown' };
 }
 
-/** What is held: a delivery and its faults, with the body that is kept already, if any. */
+/** A new entry: a delivery and its faults, with the id of its body when that is already stored. */
 interface NewEntry {
   delivery: Delivery;
   faults: readonly Fault[];
   bodyId: number | undefined;
 }
 
-/** Keeps a delivery; its body too, unless it is kept already. Returns the entry's id. */
+/** Adds an entry, with its body unless that is already stored. Returns the id of the entry. */
 export function addToQuarantine(
   database: Database,
   bodies: BodyWriter,
@@ -88,31 +88,31 @@ export function addToQuarantine(
     source,
     JSON.stringify(faults),
     JSON.stringify(withoutCredentials(delivery.headers)),
-    bodyId ?? bodies.keep(delivery),
+    bodyId ?? bodies.add(delivery),
     digest,
   );
   return Number(lastInsertRowid);
 }
 
 /**
- * Does the same, unless the same body of the same subscription is held already, as its sender may repeat it: then
- * undefined.
+ * Adds an entry, but returns undefined when the same body of the same subscription is already quarantined: the sender
+ * may repeat it.
  */
 export function quarantineOnce(
   database: Database,
   bodies: BodyWriter,
-  held: NewEntry,
+  entry: NewEntry,
 ): number | undefined {
-  const { body, subscription } = held.delivery;
+  const { body, subscription } = entry.delivery;
   const digest = hash('sha256', body, 'buffer');
   const known = prepared(
     database,
     `SELECT id FROM quarantine WHERE body_digest = ? AND subscription IS ? AND released_at_us IS NULL`,
   ).get(digest, subscription);
-  return known === undefined ? addToQuarantine(database, bodies, held, digest) : undefined;
+  return known === undefined ? addToQuarantine(database, bodies, entry, digest) : undefined;
 }
 
-/** A held entry as a delivery, to be written again. Throws `not_found`. */
+/** Returns a quarantined body as a delivery, to be written again. Throws `not_found`. */
 export function quarantinedDelivery(
   database: Database,
   id: number,
@@ -128,7 +128,7 @@ export function quarantinedDelivery(
   if (row === undefined) {
     throw new AppError(
       'not_found',
-      `No body with id ${id} is held in quarantine. \`earshot quarantine list\` shows those that are.`,
+      `There is no body with id ${id} in quarantine. Run \`earshot quarantine list\` to list the entries.`,
     );
   }
   const { bodyId, ...rest } = row;
@@ -143,7 +143,7 @@ export function release(database: Database, id: number, atUs: number): void {
   prepared(database, 'UPDATE quarantine SET released_at_us = ? WHERE id = ?').run(atUs, id);
 }
 
-/** Header pairs without those that carry credentials. */
+/** Returns the header pairs without credentials. */
 function withoutCredentials(headers: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {

@@ -1,4 +1,4 @@
-/** Queries of the log, the cursors of its readers, and where notifications differ from their form (drift). */
+/** Queries of the log, cursors of its readers, and counters of undocumented payload shapes (drift). */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import type { DriftShape } from '../../domain/notification.ts';
@@ -40,11 +40,11 @@ export const logWrites = {
   },
 };
 
-/** One page of rows in the order of their positions; fewer than `rowsMax` means the end. */
+/** Returns a page of rows in the order of their positions; fewer than `rowsMax` mean the end. */
 function page(database: Database, query: NotificationQuery, rowsMax: number): NotificationRow[] {
   const { where, values } = conditions(query);
   const direction = query.order === 'oldest' ? 'ASC' : 'DESC';
-  // NOT INDEXED: pages must come in the order of positions, and only the table itself has it.
+  // NOT INDEXED: pages are in the order of positions, which only the table itself has.
   const source = query.ackId === undefined ? 'notification NOT INDEXED' : 'notification';
   return prepared<unknown[], NotificationRow>(
     database,
@@ -53,9 +53,9 @@ function page(database: Database, query: NotificationQuery, rowsMax: number): No
 }
 
 /**
- * Narrows a query by time of receipt to the positions that can match, so that no page scans beyond
- * them. Times of receipt rise with the positions but for a clock that was set back, so the bounds are
- * the exact minimum and maximum; `+` keeps SQLite from walking the table instead of the index.
+ * Limits a query by time of receipt to the positions that can match, so that no page scans beyond them.
+ * Uses the exact minimum and maximum position, because times are not in order after the clock was set
+ * back. `+` makes SQLite scan the index instead of the table.
  */
 export function narrowByTime(database: Database, query: NotificationQuery): NotificationQuery {
   const { sinceUs, untilUs, afterPosition = 0, beforePosition = Number.MAX_SAFE_INTEGER } = query;
@@ -76,7 +76,7 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
 
 function body(database: Database, position: number): Uint8Array {
   const { bodyId, bytes, encoding } = original(database, position);
-  // A copy that another thread can be sent.
+  // A copy that can be sent to another thread.
   return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
 }
 
@@ -118,7 +118,7 @@ function cursor(database: Database, reader: string): number | null {
 function conditions(query: NotificationQuery) {
   const ackKey = query.ackId === undefined ? undefined : dedupeKey(`ack\n${query.ackId}`);
   const parts: [string, unknown][] = [
-    // One AckId may have come in several subscriptions.
+    // Several subscriptions may have sent the same AckId.
     ['dedupe_key >= ?', ackKey],
     ['dedupe_key <= ?', ackKey && lastKeyOf(ackKey)],
     ['product_id = ?', query.productId],
@@ -153,21 +153,21 @@ function timeConditions(query: NotificationQuery): [string, unknown][] {
   ];
 }
 
-/** A longer name matches no pattern, so that a row costs a few microseconds whatever both look like. */
+/** Excludes names above the maximum length from patterns, so that each row costs only microseconds. */
 function nameCondition(name: string | undefined): [string, string | undefined] {
   if (name === undefined || !/[*?]/.test(name)) return ['product_name = ?', name];
   if (name.length > namePatternMax) {
     throw new AppError(
       'invalid',
-      `A name pattern has at most ${namePatternMax} characters, and this one has ${name.length}.`,
+      `The name pattern has ${name.length} characters (maximum: ${namePatternMax}).`,
     );
   }
-  // GLOB knows `[…]` too, which the user's pattern does not.
+  // GLOB also supports `[…]`; the user's pattern does not.
   const glob = name.replaceAll('[', '[[]');
   return [`octet_length(product_name) <= ${namePatternMax} AND product_name GLOB ?`, glob];
 }
 
-/** Names of fields come from outside; beyond this many shapes, new ones share a row. */
+/** Maximum number of shapes: senders choose the field names. Further shapes share a row. */
 const shapesMax = 200;
 const overflowShape = 'unknown-field:(more)';
 
@@ -183,7 +183,7 @@ export function driftCounts(database: Database): DriftCount[] {
   ).all();
 }
 
-/** Adds what one transaction has found, each shape with one statement. */
+/** Adds the shapes of one transaction, with one statement per shape. */
 export function countDrift(database: Database, shapes: readonly DriftShape[], atUs: number): void {
   const known = knownShapes(database);
   const sums = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Recovered events: those that the catalogue shows and no push told of, and pushes of them that come late. */
+/** Recovered events: events in the catalogue without a push, and their later pushes. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import {
@@ -23,19 +23,22 @@ import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
 import { lastPosition } from './queries.ts';
 
 const eventsMax = 100;
-/** Maximum rows of the log that are searched: intake waits meanwhile. */
+/** Maximum rows of the log that are searched: intake waits during the search. */
 const tailMax = 5_000;
 
-/** True of the row of an event, and of its product and subscription. */
+/** The rows of recovered events with a product, event and subscription. */
 const recoveredRows = `notification INDEXED BY notification_recovered
   WHERE source = 'reconcile' AND product_id COLLATE NOCASE = ? AND event = ? AND subscription = ?`;
 
-/** Of the hour that an event is in: an event from before the subscription began is not expected, and changes nothing. */
+/** Condition for the coverage row of an event's hour. No row matches an event from before the subscription. */
 const hourOfEvent = `subscription = @subscription AND event = @event AND hour_us = @hourUs
   AND @eventUs >= (SELECT coalesce(min(from_us), 0) FROM subscription_definition
     WHERE subscription = @subscription)`;
 
-/** Throws `invalid`, and `conflict` when the log has grown too much since `knownUpTo`. */
+/**
+ * Writes recovered events and returns their positions; null for an event that needs no row. Throws `invalid`, and
+ * `conflict` when the log has grown too much since `knownUpTo`.
+ */
 export function recover(
   database: Database,
   { events, knownUpTo, atUs }: Parameters<Completeness['recover']>[0],
@@ -46,14 +49,14 @@ export function recover(
   requireShortTail(lastPosition(database) - knownUpTo);
   const bodies = createBodyWriter(database);
   const isPushed = pushedSince(database, knownUpTo, events);
-  // What was looked up may have been pruned since.
+  // The log may have been pruned since the lookup.
   const sinceUs = unprunedSinceUs(pruneHorizon(database));
   const positions = events.map((event) => {
     if (event.eventUs < sinceUs) return null;
     if (findRecovered(database, event) !== undefined || isPushed(event)) return null;
     const position = insert(database, event, { atUs, bodyId: bodies.nextId() });
     if (position === null) return null;
-    bodies.keep(event);
+    bodies.add(event);
     countRecovered(database, event);
     return position;
   });
@@ -62,9 +65,9 @@ export function recover(
 }
 
 /**
- * Returns the key of the row of an event, which is that of a push where one came late; undefined where there
- * is none. A product is created and deleted once, so that the date does not matter there; that of a modification
- * counts in whole milliseconds (`millisecondOf`).
+ * Returns the key of the row of a recovered event (the key of its push when that arrived later), or undefined. The date
+ * of a creation or deletion is ignored: each happens once. Dates of modifications are compared in whole milliseconds
+ * (`millisecondOf`).
  */
 export function findRecovered(
   database: Database,
@@ -79,16 +82,16 @@ export function findRecovered(
 }
 
 /**
- * Counts a push of an event that was recovered on the row of that event. Returns false where the push is of no such
- * event, or its key is known. Its body is not kept: the product index has read the recovered one. Each push pays for
- * one look-up in a small index, without an order: to prepare for sorting would cost ten times as much.
+ * Records the push of a recovered event in the row of that event. Returns false when there is no such event or the key
+ * is already in the log. The body is not stored: the product index has read the recovered one. Costs each push one
+ * lookup in a small index; without ORDER BY, which would cost ten times as much.
  */
-export function claimRecovered(
+export function recordPush(
   database: Database,
   { delivery, item, key }: { delivery: Delivery; item: Notification; key: Uint8Array },
 ): boolean {
   const { subscription, receivedAtUs } = delivery;
-  const candidates = prepared<unknown[], Unclaimed>(
+  const candidates = prepared<unknown[], Unpushed>(
     database,
     `SELECT position, event_us AS eventUs FROM ${recoveredRows}
        AND event_us IS NOT NULL AND pushed_at_us IS NULL`,
@@ -116,18 +119,18 @@ export function claimRecovered(
   return true;
 }
 
-/** A recovered event that no push has told of. */
-interface Unclaimed {
+/** A recovered event without a push. */
+interface Unpushed {
   position: number;
   eventUs: number;
 }
 
-/** A product is created and deleted once; which of its modifications is meant, its record or its own date says. */
+/** Finds the event of a push. For a modification, compares its record or, without one, its notification date. */
 function sameEvent(
-  candidates: readonly Unclaimed[],
+  candidates: readonly Unpushed[],
   { event, notificationDateUs: notificationUs, index }: Notification,
   body: Uint8Array,
-): Unclaimed | undefined {
+): Unpushed | undefined {
   if (event !== 'modified') return candidates[0];
   const stateUs = modificationUs(body, index);
   if (stateUs !== null) {
@@ -148,8 +151,8 @@ interface Pushed {
 }
 
 /**
- * Reads what was pushed after a position about the products of events of one subscription, which the product index may
- * not know yet. The function says whether a push told of an event.
+ * Reads the pushes after a position for the products of events of one subscription: the product index may not contain
+ * them yet. The returned function returns true when an event was pushed.
  */
 function pushedSince(
   database: Database,
@@ -173,7 +176,7 @@ function pushedSince(
   };
   return (event) => {
     const pushes = found.get(event.productId.toLowerCase()) ?? [];
-    // Bodies are read for modifications alone: nothing else depends on the state of the product.
+    // Reads bodies only for modifications: other events do not depend on the state of the product.
     const isDated = event.event === 'modified';
     return pushes.some((push) =>
       coversEvent({ ...push, stateUs: isDated ? stateUs(push) : null }, event),
@@ -194,7 +197,7 @@ function requireShortTail(rows: number): void {
   if (rows <= tailMax) return;
   throw new AppError(
     'conflict',
-    `The log has grown by more than ${tailMax} notifications since the events were looked up. Wait until the index has caught up, and look again.`,
+    `The log has grown by more than ${tailMax} notifications since the comparison. Wait until the product index is up to date, then compare again.`,
   );
 }
 
@@ -221,8 +224,8 @@ function insert(
 }
 
 /**
- * Updates the counts of an hour that was compared before: a missing event is recovered now. Where nothing is
- * missing, the catalogue shows one more than it did then.
+ * Updates the counts of an hour that was compared before: one missing event is now recovered. When none was missing,
+ * the catalogue now has one event more, and the expected count grows.
  */
 function countRecovered(database: Database, { subscription, event, eventUs }: MissingEvent): void {
   prepared(
@@ -236,15 +239,15 @@ function hourOf(timeUs: number): number {
   return Math.floor(timeUs / hourUs) * hourUs;
 }
 
-/** What the body says; it was made by our own code, so that any fault in it is a bug. */
+/** Reads a body that our own code created: any fault in it is a bug. */
 function notificationIn({ body, event, productId }: MissingEvent): Notification {
   const { notifications, faults } = readNotifications(body);
   const [notification, second] = notifications;
-  const isRight =
+  const isMatch =
     notification?.event === event &&
     notification.productId.toLowerCase() === productId.toLowerCase();
-  if (isRight && second === undefined && faults.length === 0) return notification;
-  throw new Error(`The body made for "${event}" of ${productId} does not say so.`);
+  if (isMatch && second === undefined && faults.length === 0) return notification;
+  throw new Error(`The body created for "${event}" of ${productId} contains something else.`);
 }
 
 const dateOf = {
@@ -257,12 +260,12 @@ function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): numb
   return dateUs(recordIn(bodyDocument(body), index)?.[dateOf[event]]);
 }
 
-/** The ModificationDate of a record in a body that could be read; null without a record, or without a date in it. */
+/** Returns the ModificationDate of a record in a readable body; null without a record or date. */
 export function modificationUs(body: Uint8Array, index: number): number | null {
   return dateIn(body, index, 'modified');
 }
 
-/** The event that another log had recovered and delivers; null for a delivery of any other kind. */
+/** Returns the event of a delivery that another log had recovered; null for any other delivery. */
 export function recoveredEvent(
   delivery: Delivery,
   { ackId, event: name, productId, index }: Notification,
@@ -275,13 +278,12 @@ export function recoveredEvent(
   return { subscription, event, productId, eventUs: writtenEventUs({ event, eventUs }) };
 }
 
-/** Reading a body of this size takes well below a millisecond. */
+/** Maximum body size: reading it takes well below 1 ms. */
 const bodyBytesMax = 64 * 2 ** 10;
 
 /**
- * The delay from the PublicationDate in the body to its receipt. Null when it does not tell of a created product, has no
- * date, was not pushed, or is very large. Dates of other clocks may lie ahead: that is no delay. The body must
- * be one that could be read.
+ * Returns the delay between the PublicationDate in a readable body and its receipt. Null for bodies without a created
+ * product or a date, not pushed, or very large. A date in the future (another clock) counts as no delay.
  */
 export function publicationDelay(delivery: Delivery): PublicationDelay | null {
   const body = contentOf(delivery);

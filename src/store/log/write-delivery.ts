@@ -1,4 +1,4 @@
-/** Writes deliveries: their notifications into the log, what is not one into the quarantine. */
+/** Writes deliveries: notifications into the log, other bodies into the quarantine. */
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
@@ -18,12 +18,12 @@ import { bodyDocument } from '../products/product-record.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import { addToQuarantine, quarantinedDelivery, quarantineOnce, release } from './quarantine.ts';
 import { countDrift } from './queries.ts';
-import { claimRecovered, findRecovered, recoveredEvent } from './recovered-events.ts';
+import { findRecovered, recordPush, recoveredEvent } from './recovered-events.ts';
 
 const ackIdReused: Fault = {
   code: 'ack-id-reused',
   index: null,
-  message: 'The AckId is known, but with other content.',
+  message: 'The AckId was already used with different content.',
 };
 
 const notStorable: Fault = {
@@ -32,7 +32,7 @@ const notStorable: Fault = {
   message: 'The notification could not be stored.',
 };
 
-/** What the deliveries of one transaction share. */
+/** State shared by the deliveries of one transaction. */
 interface Batch {
   database: Database;
   bodies: BodyWriter;
@@ -41,12 +41,12 @@ interface Batch {
   hasSameContent: ReturnType<typeof createComparison>;
 }
 
-/** Works within a transaction of the caller's. */
+/** Writes deliveries within the caller's transaction. */
 export function writeDeliveries(database: Database, deliveries: readonly Delivery[]): Receipt[] {
   return inBatch(database, (batch) => deliveries.map((delivery) => write(batch, delivery)));
 }
 
-/** Keeps a body that our own code fails on, until a version that does not. */
+/** Quarantines a body that our own code fails on, until a later version can store it. */
 export function quarantineUnstorable(database: Database, delivery: Delivery): Receipt {
   const faults = [notStorable];
   return inBatch(database, ({ bodies }) => {
@@ -56,7 +56,7 @@ export function quarantineUnstorable(database: Database, delivery: Delivery): Re
 }
 
 /**
- * Reads a held body again; it leaves the quarantine only when all of it can be stored. `transact` runs one
+ * Reads a quarantined body again and releases it only when all of it can be stored. `transact` runs one
  * transaction.
  */
 export function retryQuarantined(
@@ -77,7 +77,7 @@ export function retryQuarantined(
         const { notifications, faults } = readDelivery(delivery);
         if (faults.length > 0) return rejected(faults);
         const { receipt, reused } = store(batch, delivery, notifications, bodyId);
-        // Thrown, so that nothing of this transaction stays.
+        // Rolls back this transaction.
         if (reused) throw new AppError('conflict', ackIdReused.message);
         release(database, quarantineId, atUs);
         return receipt;
@@ -110,7 +110,7 @@ function write(batch: Batch, delivery: Delivery): Receipt {
     return { outcome: 'rejected', faults, quarantineId, stored };
   }
   if (!reused) return receipt;
-  // The contract calls it a duplicate, but its content is new: it is kept where a person looks.
+  // A duplicate by the contract, but with new content: quarantined for a person to check.
   batch.drift.push('ack-id-reused');
   const quarantineId = quarantineOnce(database, bodies, {
     delivery,
@@ -124,19 +124,19 @@ function store(
   batch: Batch,
   delivery: Delivery,
   items: readonly Notification[],
-  keptBodyId?: number,
+  storedBodyId?: number,
 ) {
   const { bodies } = batch;
-  const rows = items.map((item) => upsert(batch, delivery, item, keptBodyId ?? bodies.nextId()));
+  const rows = items.map((item) => upsert(batch, delivery, item, storedBodyId ?? bodies.nextId()));
   const stored = rows.filter((row) => row === 'stored').length;
-  const bodyId = keptBodyId ?? (stored > 0 ? bodies.keep(delivery) : undefined);
+  const bodyId = storedBodyId ?? (stored > 0 ? bodies.add(delivery) : undefined);
   const duplicates = rows.length - stored;
   const receipt: Receipt =
     stored > 0 ? { outcome: 'stored', stored, duplicates } : { outcome: 'duplicate', duplicates };
   return { stored, bodyId, receipt, reused: rows.includes('reused') };
 }
 
-/** `reused`: the AckId is known, but the notification under it is another one. */
+/** `reused`: the AckId is known, but for a different notification. */
 type WrittenRow = 'stored' | 'duplicate' | 'reused';
 
 function upsert(batch: Batch, delivery: Delivery, item: Notification, bodyId: number): WrittenRow {
@@ -152,14 +152,14 @@ function upsert(batch: Batch, delivery: Delivery, item: Notification, bodyId: nu
   return writeAs(batch, delivery, item, { key: dedupeKey(identity), bodyId, recovered });
 }
 
-/** Where a notification is written. */
-interface Place {
+/** The key and body of a notification's row. */
+interface RowTarget {
   key: Uint8Array;
   bodyId: number;
   recovered: CatalogueEvent | null;
 }
 
-/** What a delivery is compared with. */
+/** The stored notification that a delivery is compared with. */
 interface KnownRow {
   productId: string;
   event: string;
@@ -170,16 +170,21 @@ interface KnownRow {
 }
 
 /**
- * One statement decides between new and known: a look first and an insert after would let two
- * deliveries of the same notification both pass (facts, lessons 2.6). It is DO NOTHING with further
- * statements for the rare known one, since DO UPDATE or RETURNING on every row make SQLite keep a
- * statement journal, which measured three times as slow.
+ * Inserts a notification, or counts a duplicate. One statement decides: with a lookup before the insert,
+ * two deliveries of the same notification could both pass (facts, lessons 2.6). DO NOTHING plus further
+ * statements for the rare duplicates: with DO UPDATE or RETURNING, SQLite keeps a statement journal for
+ * each row, which was three times as slow.
  */
-function writeAs(batch: Batch, delivery: Delivery, item: Notification, place: Place): WrittenRow {
+function writeAs(
+  batch: Batch,
+  delivery: Delivery,
+  item: Notification,
+  target: RowTarget,
+): WrittenRow {
   const { database } = batch;
-  const { key, bodyId, recovered } = place;
+  const { key, bodyId, recovered } = target;
   const { subscription, receivedAtUs, source } = delivery;
-  if (source === 'push' && claimRecovered(database, { delivery, item, key })) {
+  if (source === 'push' && recordPush(database, { delivery, item, key })) {
     return 'duplicate';
   }
   const { changes } = prepared(
@@ -213,7 +218,7 @@ function writeAs(batch: Batch, delivery: Delivery, item: Notification, place: Pl
      FROM notification WHERE dedupe_key = ?`,
   ).get(key);
   const otherKey = known && keyInSubscription(key, known, item);
-  if (otherKey) return writeAs(batch, delivery, item, { ...place, key: otherKey });
+  if (otherKey) return writeAs(batch, delivery, item, { ...target, key: otherKey });
   prepared(
     database,
     `UPDATE notification
@@ -225,7 +230,7 @@ function writeAs(batch: Batch, delivery: Delivery, item: Notification, place: Pl
   return isKnown ? 'duplicate' : 'reused';
 }
 
-/** The key under which a notification is looked for when its AckId is known from another subscription. */
+/** Returns the key to use instead when the AckId is known from another subscription. */
 function keyInSubscription(
   key: Uint8Array,
   known: KnownRow,
@@ -236,7 +241,7 @@ function keyInSubscription(
   return name === known.subscriptionId.toLowerCase() ? undefined : subscriptionKey(key, name);
 }
 
-/** A recovered event has its product's id as the catalogue lists it, which may be in another case. */
+/** Compares product ids case-insensitively: the catalogue may list an id in another case. */
 function isSame(known: KnownRow, item: Notification): boolean {
   return (
     known.productId.toLowerCase() === item.productId.toLowerCase() && known.event === item.event
@@ -244,17 +249,16 @@ function isSame(known: KnownRow, item: Notification): boolean {
 }
 
 /**
- * Compares a push with the one that has its AckId: bytes first, then JSON without regard to the order of keys. What
- * was recovered has a body of our own making, and a body that is gone or damaged cannot be compared: both count as
- * the same.
+ * Compares a push with the stored one with the same AckId: bytes first, then JSON regardless of key order. Recovered
+ * events (whose body our code created) and missing or damaged bodies cannot be compared and count as the same.
  */
 function createComparison(database: Database, bodies: BodyWriter) {
   const reader = bodyReader(database);
-  // Of an array with many notifications: it is compared once.
+  // An array with many notifications is compared only once.
   let last: { body: Uint8Array; knownId: number; stored: Uint8Array; isEqual: boolean } | undefined;
   const storedBody = (id: number): Uint8Array | undefined => {
     try {
-      return bodies.kept(id) ?? reader.content(id);
+      return bodies.pending(id) ?? reader.content(id);
     } catch (error) {
       if (isAppError(error)) return undefined;
       throw error;
@@ -281,7 +285,7 @@ function itemIn(document: unknown, index: number): unknown {
   return Array.isArray(document) ? document[index] : document;
 }
 
-/** Reads the content of a delivery; of one that cannot be decoded the reason is its fault. */
+/** Reads the content of a delivery. When it cannot be decoded, the result has that fault. */
 function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
   if (encoded === undefined) return readNotifications(body);
   const { content } = encoded;

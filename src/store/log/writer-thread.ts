@@ -1,4 +1,4 @@
-/** The writer thread: commits whatever has arrived while the last commit ran (group commit). */
+/** The writer thread: commits together all deliveries that arrived during the last commit (group commit). */
 import type { Database } from 'better-sqlite3';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
@@ -34,17 +34,17 @@ import { summaryWrites } from '../summary-jobs.ts';
 import type { PackedDelivery } from './intake-queue.ts';
 import { logWrites } from './queries.ts';
 
-/** Bounds of one transaction, so that other programs never wait long for the lock. */
+/** Limits of one transaction, so that other programs wait only briefly for the lock. */
 const transactionDeliveriesMax = 512;
 const transactionBytesMax = 4 * 2 ** 20;
 
-/** Removed files are noticed so soon while nothing is written. */
+/** Interval of the check for removed files while nothing is written. */
 const removedFilesCheckMs = 250;
 
-/** A check writes this much: a disk without space for it has none for notifications. */
+/** Bytes written by a check: a disk without space for them has none for notifications. */
 const checkBytes = 128 * 2 ** 10;
 
-/** Changes, each in one transaction. */
+/** Operations that are one transaction each. */
 const changes = {
   log: logWrites,
   account: accountWrites,
@@ -61,7 +61,7 @@ const changes = {
   pruning: { removeReader },
 };
 
-/** Operations that are more, or less, than one transaction. */
+/** Operations that are not exactly one transaction. */
 const tasks = {
   check(writer: Writer): void {
     writer.requireSpace();
@@ -72,7 +72,7 @@ const tasks = {
     return loadedIntake().retryQuarantined((work) => connection.transact(work), id, atUs);
   },
   checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
-  /** Pruning may use the reserve: it is what frees space. On a nearly full disk the write-ahead log must stay small for that. */
+  /** May use the disk reserve, because pruning frees space. On a nearly full disk, keeps the write-ahead log small. */
   pruneStep(
     { connection, place }: Writer,
     options: Parameters<Pruning['pruneStep']>[0],
@@ -86,11 +86,11 @@ const tasks = {
 
 export type Writes = typeof changes & typeof tasks;
 
-/** Groups whose changes readers of the log make all the time: small ones, which may share a commit. */
+/** Groups of small, frequent changes, which may share a commit with deliveries. */
 const sharedGroups = ['summaries.', 'alerts.', 'sinks.'];
 
-/** Changes that add to the store, or say that it takes what comes. All others end, move or free something, also on a full disk. */
-const growing = new Set<string>([
+/** Changes that need free space: they add data, or record that intake works. All others also run on a full disk. */
+const spaceNeeding = new Set<string>([
   'coverage.recover',
   'coverage.recordUptime',
   'summaries.enqueue',
@@ -99,8 +99,8 @@ const growing = new Set<string>([
   'sinks.addReplay',
 ] satisfies OperationName<typeof changes>[]);
 
-/** What reads notifications: the code for that takes most of the time to load. */
-const readsNotifications = new Set(['deliveries', 'check', 'retry', 'coverage.recover']);
+/** Operations that need the intake code, which takes most of the load time. */
+const intakeOperations = new Set(['deliveries', 'check', 'retry', 'coverage.recover']);
 
 interface Writer {
   place: DataPlace;
@@ -111,57 +111,56 @@ interface Writer {
 
 type Arrived = { id: number; delivery: Delivery };
 
-/** What notifications are read and written with: loaded when it is first needed. */
+/** The code that reads and writes notifications, loaded on first use. */
 let intake: Awaited<ReturnType<typeof loadIntake>> | undefined;
 
 async function loadIntake() {
-  const [delivery, recovered, dates] = await Promise.all([
+  const [delivery, recovered] = await Promise.all([
     import('./write-delivery.ts'),
     import('./recovered-events.ts'),
-    import('./recovered-events.ts'),
   ]);
-  return { ...delivery, ...recovered, ...dates };
+  return { ...delivery, ...recovered };
 }
 
 function loadedIntake() {
-  if (intake === undefined) throw new Error('The code of intake is not loaded.');
+  if (intake === undefined) throw new Error('The intake code is not loaded.');
   return intake;
 }
 
 const changesByName = operationsByName<Database>(changes);
 
-/** Every operation with what it must have first: space on the disk, a transaction. */
-function operationsOf(): Operations<Writer> {
-  const performed = [...changesByName].map(([name, change]) => [
+/** Returns all operations, with the changes wrapped in the space check and a transaction. */
+function createOperations(): Operations<Writer> {
+  const wrapped = [...changesByName].map(([name, change]) => [
     name,
     ({ connection, requireSpace }: Writer, ...args: never[]) => {
-      if (growing.has(name)) requireSpace();
+      if (spaceNeeding.has(name)) requireSpace();
       return connection.transact((database) => change(database, ...args));
     },
   ]);
-  return { ...tasks, ...Object.fromEntries(performed) };
+  return { ...tasks, ...Object.fromEntries(wrapped) };
 }
 
-/** Commits deliveries in groups. Changes share a commit with them: one of their own would cost intake a turn. */
-function take(writer: Writer, requests: readonly ThreadRequest[]): readonly ThreadRequest[] {
+/** Commits deliveries in groups. Small changes share the first commit, because separate ones would delay intake. */
+function answerSome(writer: Writer, requests: readonly ThreadRequest[]): readonly ThreadRequest[] {
   const arrived = requests.flatMap(arrivedIn);
   if (arrived.length === 0) return requests;
-  let failure = lackOfSpace(writer);
+  let failure = spaceError(writer);
   const shared =
     failure === undefined
       ? requests.filter(({ op }) => sharedGroups.some((group) => op.startsWith(group)))
       : [];
   const answered = new Set<number>();
   for (const [i, group] of [...groups(arrived)].entries()) {
-    const mine = i === 0 ? shared : [];
+    const sharing = i === 0 ? shared : [];
     const beganMs = performance.now();
-    // What one group has waited for in vain, the next one need not wait for again.
-    const settled = failure === undefined ? commit(writer, group, mine) : refuse(group, failure);
+    // After a failure, the next groups are refused without waiting for the same lock again.
+    const settled = failure === undefined ? commit(writer, group, sharing) : refuse(group, failure);
     for (const { id } of settled) answered.add(id);
     failure = settled.slice(0, group.length).find((one) => 'error' in one)?.error;
-    const facts = failure === undefined ? factsOf(group, settled, beganMs) : undefined;
+    const facts = failure === undefined ? commitFactsOf(group, settled, beganMs) : undefined;
     writer.post({ kind: 'settled', settled, commit: facts });
-    failure ??= lackOfSpace(writer);
+    failure ??= spaceError(writer);
   }
   return requests.filter(({ op, id }) => op !== 'deliveries' && !answered.has(id));
 }
@@ -192,8 +191,8 @@ function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {
 }
 
 /**
- * One transaction for the group and the changes. When it fails for the sake of one of them, the group is written without
- * the changes, which are left to be made one by one, and then each delivery alone.
+ * Commits the group and the changes in one transaction. When one of them makes it fail, retries without the changes
+ * (which then run one by one), and then with each delivery alone.
  */
 function commit(
   writer: Writer,
@@ -217,7 +216,7 @@ function commit(
     if (isEnvironmentFailure(error)) return refuse([...group, ...shared], serializeError(error));
     if (shared.length > 0) return commit(writer, group, []);
     if (group.length > 1) return group.flatMap((one) => commit(writer, [one], []));
-    return group.map((one) => quarantineUnstorable(writer, one, error));
+    return group.map((one) => quarantine(writer, one, error));
   }
 }
 
@@ -225,20 +224,17 @@ function refuse(refused: readonly { id: number }[], error: SerializedError): Set
   return refused.map(({ id }) => ({ id, error }));
 }
 
-function quarantineUnstorable(
-  { connection }: Writer,
-  { id, delivery }: Arrived,
-  failure: unknown,
-): Settled {
+function quarantine({ connection }: Writer, { id, delivery }: Arrived, failure: unknown): Settled {
   try {
-    const { quarantineUnstorable: hold } = loadedIntake();
-    return { id, value: connection.transact((database) => hold(database, delivery)) };
+    const { quarantineUnstorable } = loadedIntake();
+    const value = connection.transact((database) => quarantineUnstorable(database, delivery));
+    return { id, value };
   } catch {
     return { id, error: serializeError(failure) };
   }
 }
 
-function factsOf(
+function commitFactsOf(
   group: readonly Arrived[],
   settled: readonly Settled[],
   beganMs: number,
@@ -253,7 +249,7 @@ function isStored(one: Settled | undefined): boolean {
   return one !== undefined && 'value' in one && (one.value as Receipt).outcome === 'stored';
 }
 
-function lackOfSpace({ requireSpace }: Writer): SerializedError | undefined {
+function spaceError({ requireSpace }: Writer): SerializedError | undefined {
   try {
     requireSpace();
     return undefined;
@@ -262,9 +258,9 @@ function lackOfSpace({ requireSpace }: Writer): SerializedError | undefined {
   }
 }
 
-/** Skips the write probe when the disk is full: the probe would fail, or lack the space to open the file, and prevent the start. */
+/** Skips the write probe when the disk is full: the probe would fail and prevent startup. */
 function begin(writer: Writer): void {
-  const hasSpace = lackOfSpace(writer) === undefined;
+  const hasSpace = spaceError(writer) === undefined;
   try {
     if (hasSpace) proveWritable(writer);
     else writer.connection.transact(() => undefined);
@@ -288,15 +284,15 @@ serveThread<Writer>((place, post) => {
   begin(writer);
   setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
   return {
-    operations: operationsOf(),
+    operations: createOperations(),
     context: () => writer,
     prepare: (requests) =>
-      intake === undefined && requests.some(({ op }) => readsNotifications.has(op))
+      intake === undefined && requests.some(({ op }) => intakeOperations.has(op))
         ? loadIntake().then((loaded) => {
             intake = loaded;
           })
         : undefined,
-    answerSome: (requests) => take(writer, requests),
+    answerSome: (requests) => answerSome(writer, requests),
     close: () => connection.close(),
   };
 });

@@ -158,11 +158,11 @@ describe('reading GeoJSON', () => {
     [{ type: 'Polygon', coordinates: ring('0 0, 1 1') }, /Polygon of .* cannot be read at coord/],
     [{ type: 'Point', coordinates: ['1', '2'] }, /Point of the GeoJSON cannot be read/],
     [{ type: 'Point', coordinates: [Number.NaN, 2] }, /cannot be read/],
-    [{ type: 'FeatureCollection', features: [] }, /holds no geometry/],
+    [{ type: 'FeatureCollection', features: [] }, /has no geometry/],
     [{ ...square, crs: crs('EPSG:3857') }, /EPSG:3857/],
-    [null, /no GeoJSON/],
-    ['POINT (1 2)', /no GeoJSON/],
-    [[], /no GeoJSON/],
+    [null, /Not GeoJSON/],
+    ['POINT (1 2)', /Not GeoJSON/],
+    [[], /Not GeoJSON/],
   ])('refuses %j and says why', (value, message) => {
     expect(() => readAreas(value)).toThrow(
       expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),

@@ -77,7 +77,7 @@ describe('a pack that is damaged', () => {
         .run(),
     );
     await expect(store.body(2)).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(store.body(2)).rejects.toThrow(/A body of the log is damaged/);
+    await expect(store.body(2)).rejects.toThrow(/A body in the log is damaged/);
     expect(Buffer.from(await store.body(5))).toEqual(bodies[4]);
     await Promise.all(bodies.slice(6).map((body) => store.accept(delivery(body))));
     expect(Buffer.from(await store.body(9))).toEqual(bodies[8]);

@@ -74,7 +74,7 @@ export function checkDisk(disk: DiskSpace | null, situation: Active): CheckResul
       `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}; ${end} notifications are refused, and lost.`,
     ],
     nextStep:
-      'Free some disk on it, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
+      'Free some space, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
   });
 }
 

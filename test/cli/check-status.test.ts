@@ -306,7 +306,7 @@ describe('a part that is not well', () => {
     [
       ...(['disk', 'warning'] as const),
       { disk: { freeBytes: 4 * gibibyte, totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 } },
-      ...([/has 4 GiB left/, /Free some room/] as const),
+      ...([/has 4 GiB left/, /Free some space/] as const),
     ],
     [
       ...(['backup', 'warning'] as const),

@@ -311,9 +311,7 @@ describe('the doctor on sinks and alerts', () => {
     ]);
     const messages = findings.map(({ message }) => message);
     expect(messages).toContain('gone cannot be run: no program of this name on the PATH.');
-    expect(messages).toContain(
-      './text cannot be run: no permission to execute it.',
-    );
+    expect(messages).toContain('./text cannot be run: no permission to execute it.');
   });
 
   it('tells faults of the file as a whole with the configuration, and looks no further', async () => {

@@ -89,7 +89,9 @@ describe('earshot status', () => {
   it('says that a receiver refuses', async () => {
     const { status } = await openContext(await listening(503));
     const { out } = await status();
-    expect(part(out, 'receiver')).toMatch(/^!! receiver .*are refused: It cannot store notifications\./);
+    expect(part(out, 'receiver')).toMatch(
+      /^!! receiver .*are refused: It cannot store notifications\./,
+    );
   });
 
   it('with --check ends with 3, and the reason on standard error', async () => {

@@ -4,7 +4,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { unfinishedReplay } from '../../domain/sinks.ts';
-import { compileWants, type Wants } from '../../sinks/document.ts';
+import { compileMatcher, type Matcher } from '../../sinks/document.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
@@ -129,9 +129,9 @@ async function countWanted(
 }
 
 /** The sink's own filter has been looked at: what is wrong is in the flag. */
-function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Wants {
+function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Matcher {
   try {
-    return compileWants(definition, store, filter);
+    return compileMatcher(definition, store, filter);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     throw error.with({ code: 'usage', message: `--filter cannot be used. ${error.message}` });

@@ -14,8 +14,11 @@ const silence: AlertFinding = {
   kind: 'silence',
   subject: 'alps',
   severity: 'critical',
-  cause: 'The subscription alps has brought nothing for 9 h, which is unlikely to be chance.',
-  evidence: ['The last notification came at 2026-05-02 02:00 UTC.', 'Some 40 were to be expected.'],
+  cause: 'No push of the subscription alps has arrived for 9 h. This is unlikely to be chance.',
+  evidence: [
+    'The last notification arrived at 2026-05-02 02:00 UTC.',
+    'About 40 pushes were expected.',
+  ],
   nextStep: 'Run `earshot doctor` to see whether the catalogue can reach this endpoint.',
 };
 const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', severity: 'warning' };
@@ -157,7 +160,7 @@ describe('earshot alerts --test', () => {
     const [body] = posted.bodies;
     expect(body).toMatchObject({ version: 1, alert: 0, change: 'raised', kind: 'test' });
     expect(body).toMatchObject({
-      text: expect.stringMatching(/^earshot: test: nothing is wrong\n/),
+      text: expect.stringMatching(/^earshot: test message\n/),
     });
     expect(JSON.parse(readFileSync(join(folder, 'told'), 'utf8'))).toEqual(body);
   });

@@ -14,7 +14,7 @@ import { expectEnd, runCommand } from './fake-io.ts';
 
 const takes = (url: string) => ({
   code: 0,
-  out: `The receiver takes notifications (${url}).\n`,
+  out: `The receiver accepts notifications (${url}).\n`,
   err: '',
 });
 
@@ -38,7 +38,9 @@ async function portOf(server: Server, host = '127.0.0.1'): Promise<number> {
 
 function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegExp): void {
   expect(ended).toMatchObject({ code: 1, out: '' });
-  expect(ended.err).toMatch(/^earshot: The receiver takes no notifications \(https?:\/\/[^ ]+\): /);
+  expect(ended.err).toMatch(
+    /^earshot: The receiver does not accept notifications \(https?:\/\/[^ ]+\): /,
+  );
   expect(ended.err).toMatch(reason);
   expect(ended.err.trim().split('\n')).toHaveLength(1);
   expect(ended.err).not.toContain(goodPair.password);

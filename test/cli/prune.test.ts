@@ -45,7 +45,7 @@ describe('earshot prune', () => {
     const { run, left } = await openContext();
     expect(await run('prune --older-than 3d')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('There is no terminal to ask on, so nothing was changed.'),
+      err: expect.stringContaining('Confirmation needs a terminal. Nothing was changed.'),
     });
     expect(await run('prune --older-than 3d --yes')).toMatchObject({ code: 0 });
     expect(await left()).toEqual(days(0, 4));

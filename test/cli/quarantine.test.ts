@@ -186,7 +186,7 @@ describe('quarantine retry', () => {
 describe('quarantine drop', () => {
   it('shows what goes, and removes nothing without an answer', async ({ context }) => {
     const { err } = await expectEnd(context.earshot('quarantine drop 2'), 2, / 2 .*sea-ice/);
-    expect(err).toContain('There is no terminal to ask on');
+    expect(err).toContain('Confirmation needs a terminal');
     expect(await held(context)).toEqual([3, 2, 1]);
   });
 

@@ -1,4 +1,4 @@
-/** The benchmark of bodies: what it costs the intake to compress them, and what that saves on the disk. */
+/** Benchmark of body compression: its cost at intake, and the disk space it saves. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -23,8 +23,8 @@ import {
   type Benchmark,
   dirOption,
   flag,
+  integer,
   runBenchmark,
-  whole,
 } from './harness.ts';
 import {
   type BenchSetting,
@@ -46,16 +46,19 @@ const notificationsRange = { min: 100, max: 10_000_000 };
 
 const options = {
   ...loadOptions,
-  notifications: whole('N', 'of each kind, at full speed', {
+  notifications: integer('N', 'notifications of each kind, at full speed', {
     ...{ usual: 50_000, ...notificationsRange },
   }),
-  singles: whole('N', 'of each kind, one at a time', { usual: 5_000, ...notificationsRange }),
-  'no-speed': flag('the disk alone'),
+  singles: integer('N', 'notifications of each kind, one at a time', {
+    usual: 5_000,
+    ...notificationsRange,
+  }),
+  'no-speed': flag('measure only disk space'),
   dir: dirOption,
-  check: flag('exit 1 when a target is missed'),
+  check: flag('exit 1 if a target is missed'),
 };
 
-/** Compression may cost a seventh of the speed, and has to leave a fifth of the bytes. */
+/** Targets: minimum speed with compression, relative to without; maximum size, relative to raw bodies. */
 const speedMin = 0.85;
 const shareMax = 0.2;
 
@@ -66,13 +69,13 @@ export function run(argv: readonly string[], io: BenchIo): Promise<number> {
 
 const bodies: Benchmark<typeof options> = {
   command: 'npm run bench:bodies --',
-  about: `Measures what it costs to compress the bodies of the log, and what it saves:
-  speed  intake over HTTPS, with bodies kept as they came and compressed, in turn
-  disk   bytes of earshot.db for each notification: stored at full speed, stored one at a time, and both
-         after \`earshot compact\`; for generated products, and for the real records of ../shared/fixtures
-         where these are there`,
+  about: `Measures the cost and the savings of compressing the bodies of the log:
+  speed  intake over HTTPS, with uncompressed and compressed bodies in turn
+  disk   bytes of earshot.db per notification: stored at full speed, stored one at a time, and both
+         after \`earshot compact\`; for generated products, and for the real records in ../shared/fixtures
+         if available`,
   options,
-  closing: `Exit code: 0 done, 1 failed, or (--check) a target is missed; 2 wrong usage.
+  closing: `Exit code: 0 done, 1 failed, or (--check) a target was missed; 2 invalid usage.
 
 Example:
   npm run bench:bodies -- --no-speed --notifications 10000`,
@@ -89,9 +92,9 @@ Example:
     const faults = runsOf(speed?.rounds ?? [], bodyStates).flatMap(faultsOf);
     const ratio = speed?.ratio?.median ?? null;
     const targets = [
-      target('intake, compressed to as they came', ratio, { min: speedMin }),
+      target('intake, compressed / uncompressed', ratio, { min: speedMin }),
       ...sizes.map(({ kind, arrival, rawBytes, compacted }) => {
-        const name = `log to raw bodies, ${kind}, ${arrival}, compacted`;
+        const name = `log / raw bodies, ${kind}, ${arrival}, compacted`;
         return target(name, compacted.file / rawBytes, { max: shareMax });
       }),
     ];
@@ -111,36 +114,36 @@ Example:
   },
 };
 
-/** The same program in both, with the product index on. */
-const bodyStates = ['as they came', 'compressed'] as const;
+/** Both states use the same program, with the product index on. */
+const bodyStates = ['uncompressed', 'compressed'] as const;
 type BodyState = (typeof bodyStates)[number];
 
 interface BodySpeed {
   readonly rounds: readonly Round<BodyState>[];
-  /** Requests per second with compression to those without: of the rounds' ratios. */
+  /** Requests per second, compressed / uncompressed, per round. */
   readonly ratio: Spread | null;
 }
 
 async function measureSpeed(setting: BenchSetting): Promise<BodySpeed> {
-  // As many packs of different bodies as anybody would receive in a minute.
+  // As many distinct bodies as a receiver gets in a minute.
   const distinct = { ...setting, templateCount: templateCounts.distinct };
   const uncompressed = { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'uncompressed.ts')}` };
   const rounds = await measureInTurn(setting, 'speed', bodyStates, async (state, dataFolder) => {
     const environment = state === 'compressed' ? {} : uncompressed;
     const figures = await measureServer(distinct, 'earshot', dataFolder, { environment });
-    requireState(state, dataFolder);
+    assertState(state, dataFolder);
     return figures;
   });
-  return { rounds, ratio: speedRatios(rounds, 'compressed', 'as they came') };
+  return { rounds, ratio: speedRatios(rounds, 'compressed', 'uncompressed') };
 }
 
-/** Throws where the switch did not do what it should: then the comparison is of nothing. */
-function requireState(state: BodyState, dataFolder: string): void {
+/** Throws if the stored bodies do not have the state to measure. */
+function assertState(state: BodyState, dataFolder: string): void {
   const encodings = readDatabase(databaseFile(dataFolder), (database) =>
     database.prepare('SELECT DISTINCT encoding FROM body').pluck().all().join(),
   );
-  if ((encodings === 'identity') !== (state === 'as they came')) {
-    throw new Error(`bodies were to be kept ${state}, and are ${encodings}`);
+  if ((encodings === 'identity') !== (state === 'uncompressed')) {
+    throw new Error(`bodies should be ${state}, but their encodings are ${encodings}`);
   }
 }
 
@@ -156,16 +159,16 @@ function renderSpeed({ rounds, ratio }: BodySpeed): string {
       figure(median(runs.map((one) => one.diskBytesPerRow))),
     ];
   });
-  const title = ['bodies', 'requests/s', 'p50 ms', 'p99 ms', 'processor µs', 'bytes a row'];
+  const title = ['bodies', 'requests/s', 'p50 ms', 'p99 ms', 'processor µs', 'bytes/row'];
   const each = rounds.map((round) => {
-    const one = speedRatios([round], 'compressed', 'as they came');
+    const one = speedRatios([round], 'compressed', 'uncompressed');
     return figure(one?.median ?? null, 2);
   });
   const spread = `${figure(ratio?.median ?? null, 2)} (rounds: ${each.join(' ')})`;
-  return `${alignTable([title, ...rows])}\nSpeed with compression to that without: ${spread}`;
+  return `${alignTable([title, ...rows])}\nSpeed, compressed / uncompressed: ${spread}`;
 }
 
-/** Processor time of the receiver, all its threads, for a request: what counts on a machine that others use, too. */
+/** Processor time of all threads of the receiver per request, µs; more reliable than the rate on a shared machine. */
 function cpuUs({ serverCores, requestsPerSecond }: RunFigures): number | null {
   return serverCores === null ? null : (serverCores * 1e6) / requestsPerSecond;
 }
@@ -177,10 +180,10 @@ const recordsFile = new URL('../../shared/fixtures/products.jsonl', import.meta.
 
 const firstMs = Date.UTC(2026, 6, 1);
 const intervalMs = 2_700;
-/** Not the seed that the dictionary is trained with. */
+/** Differs from the seed of the dictionary's training. */
 const seed = 99;
 
-/** As the catalogue sends them: nothing odd. */
+/** Usual shape of the catalogue's bodies, without faults. */
 export const usualShape = {
   ackIdAbsent: false,
   ackIdGuid: false,
@@ -190,8 +193,8 @@ export const usualShape = {
 };
 
 /**
- * Bodies as the catalogue sends them, in one subscription. None comes twice: real records, which are few, are told of
- * again under ids of their own.
+ * Generates distinct bodies like the catalogue's, in one subscription. Real records, which are few, are repeated
+ * with new ids.
  */
 function* bodiesOf(kind: BodyKind, count: number): Generator<Buffer> {
   const random = createRandom(seed);
@@ -216,17 +219,17 @@ function realProducts(random: Random): () => { Id: string; Name: string } {
   };
 }
 
-/** How notifications arrive: many at the same time, or each alone. */
+/** Maximum number of concurrent notifications. */
 const inFlightMax = { 'full speed': 64, 'one at a time': 1 } as const;
 type Arrival = keyof typeof inFlightMax;
 
-/** All of these are bytes for one notification. */
+/** Bytes per notification. */
 interface LogBytes {
-  /** The file, its write-ahead log taken in, without what an empty one takes up. */
+  /** Database file after a checkpoint, minus the size of an empty one. */
   readonly file: number;
   /** Pages of the table of bodies. */
   readonly bodies: number;
-  /** Pages of the table of notifications, and of its indexes. */
+  /** Pages of the table of notifications and its indexes. */
   readonly notifications: number;
 }
 
@@ -234,15 +237,15 @@ interface BodySizes {
   readonly kind: BodyKind;
   readonly arrival: Arrival;
   readonly count: number;
-  /** Mean size of the bodies as they came. */
+  /** Mean size of the raw bodies. */
   readonly rawBytes: number;
   readonly stored: LogBytes;
   readonly compacted: LogBytes;
-  /** What compacting took, µs of this program's processors for a notification. */
+  /** Processor time of compaction per notification, µs. */
   readonly compactUs: number;
 }
 
-/** Stores so many notifications, looks at the file, compacts it, and looks again. */
+/** Stores `count` notifications, and measures the file before and after compaction. */
 async function measureSizes(
   kind: BodyKind,
   arrival: Arrival,
@@ -266,7 +269,7 @@ async function measureSizes(
   return { kind, arrival, count, rawBytes: rawBytes / count, stored, compacted, compactUs };
 }
 
-/** Resolves with the size of all bodies. */
+/** Resolves with the total size of the bodies. */
 async function storeAll(
   dataDir: string,
   given: Iterable<Buffer>,
@@ -314,8 +317,8 @@ function readBytes(dataDir: string, count: number, empty: number): LogBytes {
 
 function renderSizes(sizes: readonly BodySizes[]): string {
   const title = [
-    ...['bytes for a notification', 'raw body', 'file', 'bodies', 'rows and indexes'],
-    ...['file to raw', 'compacting µs'],
+    ...['bytes per notification', 'raw body', 'file', 'bodies', 'rows and indexes'],
+    ...['file / raw', 'compaction µs'],
   ];
   const rows = sizes.flatMap((one) => {
     const { kind, arrival, rawBytes, stored, compacted, compactUs } = one;
@@ -326,5 +329,5 @@ function renderSizes(sizes: readonly BodySizes[]): string {
     ];
     return [row('stored', stored, null), row('compacted', compacted, compactUs)];
   });
-  return `${alignTable([title, ...rows])}\nThe product index is a file of its own, and not in these figures.`;
+  return `${alignTable([title, ...rows])}\nWithout the product index, which is a separate file.`;
 }

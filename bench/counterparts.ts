@@ -1,7 +1,7 @@
 /**
- * The servers that the benchmark needs beside earshot, each started as a process of its own by its name: two baselines
- * to compare with, a web service for sinks, and a language model. Told by the environment: PORT of loopback; the
- * baselines TLS_CERT and TLS_KEY, the twenty-line receiver also DATABASE (all files), USERNAME and PASSWORD.
+ * Other servers of the benchmark, each started by name as a separate process: two baselines, a web service for
+ * sinks, and a language model. Environment: PORT (on loopback); for the baselines TLS_CERT and TLS_KEY (files);
+ * for the twenty-line receiver also DATABASE (file), USERNAME and PASSWORD.
  */
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
@@ -12,9 +12,9 @@ import { Hono } from 'hono';
 const { env } = process;
 const listenPort = Number(env.PORT);
 
-/** A short text of a hosted model takes some seconds. */
+/** Hosted models need a few seconds for a short text. */
 const modelDelayMs = 1_000;
-/** States nothing that could be checked, so that it is kept as it is. */
+/** Contains no claim to check, so it is stored unchanged. */
 const modelText = 'This product has arrived.';
 
 function serveHttps(app: Hono): void {
@@ -27,7 +27,7 @@ function serveHttps(app: Hono): void {
 }
 
 const counterparts: Readonly<Record<string, () => void | Promise<void>>> = {
-  /** Reads the body, checks nothing and stores nothing: the ceiling. */
+  /** Reads the body, checks nothing and stores nothing: the upper limit. */
   bare: () => {
     const app = new Hono().all('/notifications/*', async (c) => {
       await c.req.arrayBuffer();
@@ -36,9 +36,9 @@ const counterparts: Readonly<Record<string, () => void | Promise<void>>> = {
     serveHttps(app);
   },
 
-  /** The receiver a user would write in an hour, durable and deduplicating. */
+  /** A simple receiver, durable and deduplicating. */
   'twenty-line': async () => {
-    // Not for the others: what a baseline does not need would show in its memory.
+    // Imported here: it would increase the memory of the other servers.
     const { default: Database } = await import('better-sqlite3');
     const { basicAuth } = await import('hono/basic-auth');
     const { USERNAME: username = '', PASSWORD: password = '' } = env;
@@ -58,17 +58,17 @@ const counterparts: Readonly<Record<string, () => void | Promise<void>>> = {
     serveHttps(app);
   },
 
-  /** Takes what is posted to /take at once, and never answers elsewhere. */
+  /** Accepts requests to /accept immediately, and never answers others. */
   hook: () => {
     const server = createHttpServer((request, response) => {
       request.resume().on('end', () => {
-        if (request.url === '/take') response.writeHead(204).end();
+        if (request.url === '/accept') response.writeHead(204).end();
       });
     });
     server.listen(listenPort, '127.0.0.1');
   },
 
-  /** Answers every completion after a second, with one text. */
+  /** Answers every completion after a second with the same text. */
   model: () => {
     const message = { role: 'assistant', content: modelText };
     const body = JSON.stringify({ choices: [{ message }] });

@@ -1,4 +1,4 @@
-/** Asks a real Prometheus every question of the dashboard, about a receiver that has something to show. */
+/** Runs every query of the dashboard on a real Prometheus, with a receiver that has data. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,16 +11,16 @@ import { type BenchIo, type Cleanup, createCleanup, createProgress } from './har
 import { freePort } from './processes.ts';
 import { createEndpoint, earshotProgram } from './servers.ts';
 
-/** Collected once a second; rates look at 15. */
+/** Number of scrapes, one per second; rates use 15. */
 const scrapesMin = 20;
 
-/** Panels of what this receiver cannot have, and why. */
+/** Panels without data for this receiver, and the reason. */
 const mayBeEmpty = new Map([['Last renewal', 'its certificate is from files']]);
 
-/** Series beyond these are counted, not named. */
+/** Maximum number of series shown by name; others are counted. */
 const seriesShownMax = 5;
 
-/** Prints the panels with what they show. Returns the exit code: 1 when one shows nothing, or a rule fails. */
+/** Prints the panels with their values. Returns the exit code: 1 if a panel is empty or a rule fails. */
 export async function run(_argv: readonly string[], io: BenchIo): Promise<number> {
   const cleanup = createCleanup();
   const progress = createProgress(io.stderr);
@@ -31,7 +31,7 @@ export async function run(_argv: readonly string[], io: BenchIo): Promise<number
     const { target } = receiver;
     const prometheus = await startPrometheus({ folder, port: await freePort(), target, cleanup });
     progress.show('collecting');
-    await collected(prometheus);
+    await waitForScrapes(prometheus);
     const { lines, faults } = await showPanels(prometheus, target);
     progress.clear();
     io.stdout.write(`${lines.join('\n')}\n`);
@@ -45,50 +45,50 @@ export async function run(_argv: readonly string[], io: BenchIo): Promise<number
   }
 }
 
-async function collected(prometheus: PrometheusServer): Promise<void> {
+async function waitForScrapes(prometheus: PrometheusServer): Promise<void> {
   const enough = 'count_over_time(earshot_status_available[10m])';
   while (((await prometheus.ask(enough))[0]?.value ?? 0) < scrapesMin) await delay(500);
 }
 
-/** As a table of Markdown: it stands in docs/monitoring.md. */
+/** Returns a Markdown table, which is copied to docs/monitoring.md. */
 async function showPanels(prometheus: PrometheusServer, instance: string) {
   const faults: string[] = [];
-  // All of it as of one moment, as Grafana asks.
+  // Evaluates everything at the same time, like Grafana.
   const time = Date.now() / 1_000;
   const ask: PrometheusServer['ask'] = (query) => prometheus.ask(query, time);
   const lines = ['| row | panel | shows |', '|---|---|---|'];
   for (const { row, panels } of readPanels(instance)) {
     for (const panel of panels) {
-      const values = await valuesOf(panel, ask, faults);
+      const values = await renderPanel(panel, ask, faults);
       lines.push(`| ${row} | ${panel.title} | ${values} |`);
     }
   }
   return { lines, faults };
 }
 
-async function valuesOf(
+async function renderPanel(
   panel: Panel,
   ask: PrometheusServer['ask'],
   faults: string[],
 ): Promise<string> {
-  const { title, questions } = panel;
+  const { title, queries } = panel;
   const texts: string[] = [];
-  for (const { query, legend } of questions) {
+  for (const { query, legend } of queries) {
     const series = (await ask(query)).filter(({ value }) => !Number.isNaN(value));
     if (series.length === 0 && !mayBeEmpty.has(title)) faults.push(`${title}: no data of ${query}`);
     for (const one of series) {
       texts.push(`${nameOf(one, legend)} ${shown(one.value, panel)}`.trim());
     }
   }
-  if (texts.length === 0) return `nothing: ${mayBeEmpty.get(title) ?? 'it should'}`;
+  if (texts.length === 0) return `no data: ${mayBeEmpty.get(title) ?? 'unexpected'}`;
   const more = texts.length - seriesShownMax;
   return [...texts.slice(0, seriesShownMax), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
 }
 
-/** Rules must be evaluated; a receiver that is well raises none that speaks at once. */
+/** Every rule must be evaluated; a healthy receiver triggers none. */
 async function ruleFaults(prometheus: PrometheusServer): Promise<string[]> {
   const rules = await prometheus.rules();
-  if (rules.length === 0) return ['There are no alert rules.'];
+  if (rules.length === 0) return ['No alert rules.'];
   return rules
     .filter(({ health, state }) => health !== 'ok' || state === 'firing')
     .map(({ name, health, state, lastError = '' }) => `${name}: ${health}, ${state} ${lastError}`);
@@ -99,12 +99,12 @@ const dashboardFile = join(import.meta.dirname, '../deploy/grafana/earshot.json'
 interface Panel {
   title: string;
   unit: string;
-  /** What stands for a value, where it is not the value itself. */
-  words: ReadonlyMap<string, string>;
-  questions: { query: string; legend: string }[];
+  /** Labels shown instead of values. */
+  labels: ReadonlyMap<string, string>;
+  queries: { query: string; legend: string }[];
 }
 
-/** The dashboard as shipped, row by row, with Grafana's variables replaced. */
+/** Reads the shipped dashboard by rows, with Grafana's variables replaced. */
 function readPanels(instance: string): { row: string; panels: Panel[] }[] {
   const rows: { row: string; panels: Panel[] }[] = [];
   for (const panel of JSON.parse(readFileSync(dashboardFile, 'utf8')).panels) {
@@ -125,7 +125,7 @@ interface Mapping {
 }
 
 function panelOf({ title, fieldConfig, targets }: ShippedPanel, instance: string): Panel {
-  const questions = targets.map(({ expr, legendFormat }) => ({
+  const queries = targets.map(({ expr, legendFormat }) => ({
     legend: legendFormat,
     query: expr
       .replaceAll('$__rate_interval', '15s')
@@ -133,16 +133,16 @@ function panelOf({ title, fieldConfig, targets }: ShippedPanel, instance: string
       .replaceAll('$subscription', '.*'),
   }));
   const { unit, mappings = [] } = fieldConfig.defaults;
-  const words = mappings.flatMap(({ options }) =>
+  const labels = mappings.flatMap(({ options }) =>
     Object.entries(options).map(([value, { text }]) => [value, text] as const),
   );
-  return { title, unit, words: new Map(words), questions };
+  return { title, unit, labels: new Map(labels), queries };
 }
 
-/** A value as Grafana writes it, about. */
-function shown(value: number, { unit, words }: Panel): string {
-  const word = words.get(String(value));
-  if (word !== undefined) return word;
+/** Formats a value similar to Grafana. */
+function shown(value: number, { unit, labels }: Panel): string {
+  const label = labels.get(String(value));
+  if (label !== undefined) return label;
   const round = (number: number) => String(Number(number.toPrecision(3)));
   switch (unit) {
     case 's':
@@ -162,27 +162,27 @@ function shown(value: number, { unit, words }: Panel): string {
   }
 }
 
-/** The name of a series in the legend. */
+/** Returns the name of a series in the legend. */
 function nameOf({ metric }: Series, legend: string): string {
   return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '');
 }
 
 const deploy = join(import.meta.dirname, '../deploy/prometheus');
 
-/** One series of an answer: a moment of it. */
+/** A series of an answer, at one time. */
 interface Series {
   metric: Record<string, string>;
   value: number;
 }
 
 interface PrometheusServer {
-  /** As of a moment, seconds since 1970; now unless told. Rejects for what is no query. */
+  /** Evaluates a query at a time, seconds since 1970 (default: now). Rejects for an invalid query. */
   ask(query: string, time?: number): Promise<Series[]>;
-  /** Each alert rule with what came of its evaluation. */
+  /** Returns each alert rule with the result of its evaluation. */
   rules(): Promise<{ name: string; health: string; state: string; lastError?: string }[]>;
 }
 
-/** Resolves when it answers. `target` is host and port; it is asked every second. */
+/** Resolves when Prometheus is ready. It scrapes `target` (host and port) every second. */
 async function startPrometheus(options: {
   folder: string;
   port: number;
@@ -209,7 +209,7 @@ async function startPrometheus(options: {
   cleanup.ownProcess(child);
   const api = `http://127.0.0.1:${port}/api/v1`;
   while (!(await isReady(port))) {
-    if (child.exitCode !== null) throw new Error('Prometheus ended before it was ready.');
+    if (child.exitCode !== null) throw new Error('Prometheus exited before it was ready.');
     await delay(100);
   }
   return {
@@ -236,7 +236,7 @@ async function isReady(port: number): Promise<boolean> {
   );
 }
 
-/** The data of an answer; its form is Prometheus' own, of version 1 of its API. */
+/** Returns the data of an answer, in the format of Prometheus API version 1. */
 async function answerOf(url: string): Promise<ReturnType<typeof JSON.parse>> {
   const { status, data, error } = JSON.parse(await (await fetch(url)).text());
   if (status !== 'success') throw new Error(`${error} (${decodeURIComponent(url)})`);
@@ -247,7 +247,7 @@ const account = { username: 'sandbox', password: 'sandbox' };
 
 const hourMs = 3_600_000;
 
-/** In the folder: takes what it is given, and answers well. */
+/** Configuration of the receiver; its sink accepts everything. */
 const config = `export default {
   sinks: { archive: { command: ['cat'], from: 'start' } },
   subscriptions: { demo: { events: ['created'] } },
@@ -260,7 +260,7 @@ interface MonitoredReceiver {
   close(): Promise<void>;
 }
 
-/** Resolves when it is registered and products are published; some are sent twice, a few to nobody. */
+/** Resolves when the receiver is registered and products are published, some twice. */
 async function startMonitoredReceiver(
   folder: string,
   cleanup: Cleanup,
@@ -306,13 +306,13 @@ async function startMonitoredReceiver(
     cleanup.ownProcess(child);
     return child;
   };
-  await ended(start('credentials', 'create'));
+  await waitForExit(start('credentials', 'create'));
   await registerEarlier(file('data'));
   const receiver = start('start');
-  await said(receiver, '"ready: notifications are taken"');
-  await ended(start('register', '--yes'));
-  await ended(start('reconcile', '--since', '5h'));
-  await ended(start('backup', '--to', file('backup.db')));
+  await waitForLog(receiver, '"ready: notifications are taken"');
+  await waitForExit(start('register', '--yes'));
+  await waitForExit(start('reconcile', '--since', '5h'));
+  await waitForExit(start('backup', '--to', file('backup.db')));
   return {
     target: `127.0.0.1:${consolePort}`,
     close: async () => {
@@ -324,7 +324,7 @@ async function startMonitoredReceiver(
   };
 }
 
-/** Five hours ago, until now: an hour is compared when it has ended. */
+/** Saves a registration of five hours ago, because only completed hours are compared. */
 async function registerEarlier(dataDir: string): Promise<void> {
   const nowUs = Date.now() * 1_000;
   const atUs = nowUs - 5 * hourMs * 1_000;
@@ -342,23 +342,23 @@ async function registerEarlier(dataDir: string): Promise<void> {
   await store.close();
 }
 
-/** Rejects with what it had to say when it fails. */
-async function ended(child: ChildProcess): Promise<void> {
-  let said = '';
+/** Rejects with the process's output if it fails. */
+async function waitForExit(child: ChildProcess): Promise<void> {
+  let output = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
   const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`${child.spawnargs.slice(3).join(' ')} failed: ${said}`);
+  if (code !== 0) throw new Error(`${child.spawnargs.slice(3).join(' ')} failed: ${output}`);
 }
 
-function said(child: ChildProcess, words: string): Promise<void> {
+function waitForLog(child: ChildProcess, words: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let log = '';
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       log = `${log}${text}`.slice(-20_000);
       if (log.includes(words)) resolve();
     });
-    child.once('exit', () => reject(new Error(`The receiver ended: ${log}`)));
+    child.once('exit', () => reject(new Error(`The receiver exited: ${log}`)));
   });
 }

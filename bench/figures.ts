@@ -1,22 +1,22 @@
-/** Figures for people: the machine they were measured on, tables, medians, and the targets they are held against. */
+/** Text output of figures: the machine, tables, medians and targets. */
 import { statfsSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 
-/** Figures mean nothing without it. */
+/** The machine of the measurement. */
 export interface Machine {
   readonly cores: number;
   readonly cpuModel: string;
   readonly memoryBytes: number;
   readonly system: string;
   readonly node: string;
-  /** True when the data folders are in memory, where waiting for the disk costs nothing. */
+  /** True if the data folders are in memory, where commits do not wait for a disk. */
   readonly dataInMemory: boolean;
 }
 
-/** Linux' mark of a file system that lives in memory (tmpfs). */
+/** Linux type of a file system in memory (tmpfs). */
 const tmpfsType = 0x01021994;
 
-/** Describes this machine; `dataFolder` is where the databases are written. */
+/** Describes this machine. `dataFolder` contains the databases. */
 export function describeMachine(dataFolder: string): Machine {
   return {
     cores: availableParallelism(),
@@ -28,7 +28,7 @@ export function describeMachine(dataFolder: string): Machine {
   };
 }
 
-/** The machine in a line, what was measured, and what must be known of the machine. */
+/** Formats the machine, the measurement, and a caution about tmpfs. */
 export function renderMachine(machine: Machine, ...measured: readonly string[]): string {
   const { cores, cpuModel, memoryBytes, system, node, dataInMemory } = machine;
   const about = `${cores} cores, ${cpuModel}, ${megabytes(memoryBytes)} MB; ${system}; Node ${node}`;
@@ -36,7 +36,7 @@ export function renderMachine(machine: Machine, ...measured: readonly string[]):
   return [about, ...measured, ...(dataInMemory ? [caution] : [])].join('\n');
 }
 
-/** Lines of a table whose first column is text and whose others are right-aligned figures. */
+/** Formats a table with a text column followed by right-aligned figures. */
 export function alignTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -51,12 +51,12 @@ export function alignTable(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => row.map(aligned).join('  ').trimEnd()).join('\n');
 }
 
-/** A figure with a fixed number of decimals, or a dash when there is none. */
+/** Formats a number with fixed decimals, or a dash for null. */
 export function figure(value: number | null, decimals = 0): string {
   return value === null ? '-' : value.toFixed(decimals);
 }
 
-/** Bytes as MB (a million bytes), or a dash. */
+/** Formats bytes as MB (a million bytes), or a dash for null. */
 export function megabytes(bytes: number | null): string {
   return figure(inMegabytes(bytes));
 }
@@ -73,8 +73,8 @@ export interface Spread {
 }
 
 /**
- * Median and quartiles, interpolated between two measurements. Null when any value is null or there is
- * none, because a median of a part would pass for one of the whole.
+ * Returns median and quartiles, interpolated. Null if any value is null or there are none, because a median of
+ * some values would be misleading.
  */
 export function spreadOf(values: readonly (number | null)[]): Spread | null {
   const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
@@ -91,23 +91,23 @@ export function median(values: readonly (number | null)[]): number | null {
   return spreadOf(values)?.median ?? null;
 }
 
-/** The value below which a share of the others lies, from 0 to 1; null for an empty list. */
+/** Returns the quantile for a share from 0 to 1; null for an empty list. */
 export function quantile(values: readonly number[], share: number): number | null {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null;
 }
 
-/** One promise and what became of it. */
+/** A target and its result. */
 export interface TargetResult {
   readonly name: string;
-  /** The bound in words. */
+  /** The bound as text. */
   readonly bound: string;
   readonly value: number | null;
-  /** Null when the value could not be measured. */
+  /** Null if the value could not be measured. */
   readonly met: boolean | null;
 }
 
-/** Judges one figure, which must reach a bound or keep below it. */
+/** Compares a figure with its minimum or maximum. */
 export function target(
   name: string,
   value: number | null,
@@ -119,16 +119,16 @@ export function target(
   return { name, bound, value, met };
 }
 
-/** The promises and what became of them. */
+/** Formats targets and results as a table. */
 export function renderTargets(targets: readonly TargetResult[]): string {
-  const verdict = (met: boolean | null) => (met === null ? 'not measured' : met ? 'met' : 'missed');
+  const status = (met: boolean | null) => (met === null ? 'not measured' : met ? 'met' : 'missed');
   const rows = targets.map(({ name, bound, value, met }) => {
-    return [name, figure(value, 2), bound, verdict(met)];
+    return [name, figure(value, 2), bound, status(met)];
   });
-  return alignTable([['target', 'measured', 'bound', 'verdict'], ...rows]);
+  return alignTable([['target', 'measured', 'bound', 'status'], ...rows]);
 }
 
-/** Whether a report calls for exit code 1: faults always do, targets that were not met when they are checked. */
+/** Returns true for exit code 1: any fault or, with --check, a target that was not met. */
 export function hasFaults(
   { faults = [], targets }: { faults?: readonly string[]; targets: readonly TargetResult[] },
   { check }: { check: boolean },

@@ -1,4 +1,4 @@
-/** The same load on a small and on a large database, and the readiness probe on the large one. */
+/** Measures the same load on a small and on a large database, and the readiness probe on the large one. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync } from 'node:fs';
@@ -34,13 +34,13 @@ import {
   startServer,
 } from './servers.ts';
 
-/** What growth is measured with. */
+/** Options of the growth measurement. */
 export interface GrowthOptions {
   readonly smallRows: number;
   readonly largeRows: number;
-  /** Size of the prefilled bodies; undefined is their real size. */
+  /** Size of the prefilled bodies; undefined: real size. */
   readonly bodyBytes: number | undefined;
-  /** How long the probe runs in each of its two states. */
+  /** Duration of the probe in each of its two states. */
   readonly probeMs: number;
 }
 
@@ -50,7 +50,7 @@ interface ProbeFigures {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Requests that got another answer than 200, or none. */
+  /** Requests with an answer other than 200, or none. */
   readonly failures: number;
 }
 
@@ -58,15 +58,15 @@ interface ProbeFigures {
 interface ProbeRound {
   readonly idle: ProbeFigures;
   readonly scanning: ProbeFigures;
-  /** Scans of the whole log that ran to their end meanwhile. */
+  /** Completed scans of the log during the probe. */
   readonly scans: number;
 }
 
-const quietIntervalMs = 500;
-const quietCores = 0.05;
-const quietTimeoutMs = 600_000;
+const idleIntervalMs = 500;
+const idleCores = 0.05;
+const idleTimeoutMs = 600_000;
 
-/** Prefills both databases, then alternates between them; the probe follows, same number of rounds. */
+/** Prefills both databases and alternates between them; then runs the probe for the same number of rounds. */
 export async function measureGrowth(
   setting: BenchSetting,
   options: GrowthOptions,
@@ -77,11 +77,11 @@ export async function measureGrowth(
   const large = await createPrefilled(setting, options, largeRows);
   const rounds: Round<'small' | 'large'>[] = [];
   const measure = (folder: string) =>
-    measureServer(setting, 'earshot', folder, { prepare: waitUntilQuiet });
+    measureServer(setting, 'earshot', folder, { prepare: waitUntilIdle });
   for (let round = 1; round <= setting.rounds; round += 1) {
     const where = `growth, round ${round} of ${setting.rounds}`;
     progress.show(`${where}: ${smallRows} rows`);
-    // A copy each round: the load itself adds many times the rows that the small one begins with.
+    // Copied for each round, because the load adds many times the initial rows.
     const copy = cleanup.temporaryFolder(setting.folder);
     cpSync(smallMaster, copy, { recursive: true });
     flushToDisk(databaseFile(copy));
@@ -107,7 +107,7 @@ export async function measureGrowth(
     `requests/s, large / small: ${figure(ratio, 2)}`,
   ];
   return {
-    // Every round's load adds its own rows to the large database.
+    // Each round adds rows to the large database.
     figures: {
       ...{ smallRows, largeRows, bodyBytes, rounds, speedRatio: ratio, probes, probeP99Ratio },
     },
@@ -117,12 +117,12 @@ export async function measureGrowth(
       target(`earshot peak memory at ${largeRows} rows, MB`, peak, { max: peakMegabytes }),
       target('probe p99, during scans / idle', probeP99Ratio, { max: 3 }),
     ],
-    faults: failed === 0 ? [] : [`${failed} probes were not answered with 200`],
+    faults: failed === 0 ? [] : [`${failed} probes not answered with 200`],
     text: [text.join('\n'), renderProbes(probes, largeRows, probeP99Ratio)],
   };
 }
 
-/** Lets earshot create its database, stops it, and fills the file. Returns the data folder. */
+/** Creates an earshot database and fills it. Returns the data folder. */
 async function createPrefilled(
   setting: BenchSetting,
   { bodyBytes }: GrowthOptions,
@@ -141,7 +141,7 @@ async function createPrefilled(
 const firstReceivedAtUs = Date.UTC(2026, 0, 1) * 1_000;
 const intervalUs = 400_000;
 
-/** The notifications of the load, in other products' names. */
+/** Generates the notifications of the load with other product ids. */
 function* prefilled(
   { ackIdForm, nextRun }: BenchSetting,
   rows: number,
@@ -165,7 +165,7 @@ function* prefilled(
   }
 }
 
-/** JSON may end in any amount of white space; a body cut short is no longer JSON, only its size. */
+/** Pads a body with spaces, which JSON allows, or truncates it, which makes it invalid JSON. */
 function resized(bytes: Buffer, length: number): Buffer {
   if (length <= bytes.length) return bytes.subarray(0, length);
   return Buffer.concat([bytes, Buffer.alloc(length - bytes.length, ' ')]);
@@ -178,7 +178,7 @@ async function runProbes(
 ): Promise<ProbeRound[]> {
   const { endpoint, cleanup, progress } = setting;
   const running = await startServer('earshot', { endpoint, dataFolder, cleanup });
-  await waitUntilQuiet(running);
+  await waitUntilIdle(running);
   const probes: ProbeRound[] = [];
   for (let round = 1; round <= setting.rounds; round += 1) {
     const where = `probe, round ${round} of ${setting.rounds}`;
@@ -196,8 +196,8 @@ async function runProbes(
 const probeIntervalMs = 5;
 
 /**
- * Sends GET /notifications every 5 ms over one connection for `durationMs`. A request that had to wait for the one
- * before it counts from the moment it was due, so that one long stall is not hidden by the requests it held back.
+ * Sends GET /notifications every 5 ms over one connection for `durationMs`. Measures latency from the due time, so
+ * that a long stall also counts for the requests that it delays.
  */
 async function probe(
   { endpoint }: BenchSetting,
@@ -214,7 +214,7 @@ async function probe(
     if (status !== 200) failures += 1;
   };
   try {
-    // The first request pays for the handshake, which is not what is measured.
+    // Excludes the handshake from the measurement.
     await getStatus(endpoint, port, '/notifications', agent);
     const inFlight: Promise<void>[] = [];
     const timer = setInterval(() => inFlight.push(send()), probeIntervalMs);
@@ -234,21 +234,21 @@ async function probe(
 }
 
 /**
- * Runs its arguments as a command again and again, and prints how many lines each time gave. A shell does so, because
- * starting a process stops this one for some milliseconds, and it is the one that measures.
+ * Repeats a command and prints the number of output lines each time. Runs in a shell, because starting a process
+ * pauses this measuring process for some milliseconds.
  */
 const repeat = 'while true; do "$@" | wc -l; done';
 
 /**
- * Starts to read the whole log again and again in other processes. The function ends that, and resolves with how many
- * scans ran to their end; it rejects when one failed.
+ * Scans the log repeatedly in other processes. The returned function stops this and resolves with the number of
+ * completed scans; it rejects if one failed.
  */
 function startScans({ endpoint, cleanup }: BenchSetting, dataFolder: string, port: number) {
   const query = ['scripts/earshot.js', 'query', '--order', 'oldest', '--output', 'ndjson'];
   const child = spawn('/bin/sh', ['-c', repeat, 'repeat', process.execPath, ...query], {
     cwd: projectFolder,
     env: earshotEnvironment(endpoint, dataFolder, port),
-    // A process group of its own, so that the query ends together with the shell.
+    // A separate process group, so that the query ends together with the shell.
     detached: true,
   });
   cleanup.ownProcess(child);
@@ -261,14 +261,14 @@ function startScans({ endpoint, cleanup }: BenchSetting, dataFolder: string, por
   };
 }
 
-/** Waits until a server has nothing of its own left to do, such as indexing what was prefilled. */
-async function waitUntilQuiet(running: RunningServer): Promise<void> {
-  const giveUpMs = performance.now() + quietTimeoutMs;
+/** Waits until a server has no more background work, such as indexing the prefilled log. */
+async function waitUntilIdle(running: RunningServer): Promise<void> {
+  const giveUpMs = performance.now() + idleTimeoutMs;
   let beforeMs = readCpuMs(running.processId);
   while (beforeMs !== undefined && performance.now() < giveUpMs) {
-    await delay(quietIntervalMs);
+    await delay(idleIntervalMs);
     const afterMs = readCpuMs(running.processId);
-    if (afterMs === undefined || afterMs - beforeMs < quietCores * quietIntervalMs) return;
+    if (afterMs === undefined || afterMs - beforeMs < idleCores * idleIntervalMs) return;
     beforeMs = afterMs;
   }
 }
@@ -291,13 +291,13 @@ function renderProbes(
   };
   const scans = probes.reduce((sum, round) => sum + round.scans, 0);
   return [
-    `GET /notifications every 5 ms on the database that had ${largeRows} rows`,
+    `GET /notifications every 5 ms on the database of initially ${largeRows} rows`,
     alignTable([
       ['state', 'requests', 'p50 ms', 'p99 ms', 'max ms'],
       row('idle', 'idle'),
       row('during scans', 'scanning'),
     ]),
     '',
-    `p99, during scans / idle: ${figure(probeP99Ratio, 2)} (${scans} scans of the whole log ran to their end)`,
+    `p99, during scans / idle: ${figure(probeP99Ratio, 2)} (${scans} completed scans of the log)`,
   ].join('\n');
 }

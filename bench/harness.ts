@@ -1,4 +1,4 @@
-/** What all benchmarks share: options and help, progress, what must not outlive them, and the exit code. */
+/** Shared parts of all benchmarks: options, help, progress, cleanup and the exit code. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,25 +6,25 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeMachine, type Machine } from './figures.ts';
 
-/** Where a benchmark writes: the report on `stdout`, everything else on `stderr`. */
+/** Output of a benchmark: the report on `stdout`, everything else on `stderr`. */
 export interface BenchIo {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** A command line that makes no sense; its message is for the person who typed it. */
+/** An invalid command line; the message is printed. */
 class UsageError extends Error {}
 
 /** An option of a command line. */
 export interface Option<Value> {
-  /** What stands for its value in the help text; none for a flag. */
+  /** Placeholder of the value in the help text; undefined for a flag. */
   readonly argument?: string;
   readonly text: string;
-  /** As it would be typed: shown in the help text, and read when nothing is typed. */
+  /** Default value, as typed. */
   readonly usual?: string;
-  /** In its place with --quick. */
+  /** Default value with --quick. */
   readonly quick?: string;
-  /** Throws UsageError. */
+  /** Parses the value. Throws UsageError. */
   readonly read: (text: string, flag: string) => Value;
 }
 
@@ -50,13 +50,13 @@ export function number(argument: string, text: string, range: NumberRange): Opti
   return { argument, text, ...usualOf(range), read };
 }
 
-export function whole(argument: string, text: string, range: NumberRange): Option<number> {
-  const read = (typed: string, name: string) => wholeOf(typed, name, range);
+export function integer(argument: string, text: string, range: NumberRange): Option<number> {
+  const read = (typed: string, name: string) => integerOf(typed, name, range);
   return { argument, text, ...usualOf(range), read };
 }
 
-/** Whole numbers with commas between them, as many as `count` says, or any number of them. */
-export function wholeList(
+/** Option of comma-separated integers, `count` of them or any number. */
+export function integerList(
   argument: string,
   text: string,
   range: { usual: string; quick?: string; max: number; count?: number },
@@ -64,15 +64,15 @@ export function wholeList(
   const read = (typed: string, name: string) => {
     const parts = typed.split(',');
     if (range.count === 2 && parts.length !== 2) {
-      throw new UsageError(`--${name} wants two numbers with a comma between them, not ${typed}`);
+      throw new UsageError(`--${name} requires two comma-separated numbers, not ${typed}`);
     }
-    return parts.map((part) => wholeOf(part, name, { min: 1, max: range.max }));
+    return parts.map((part) => integerOf(part, name, { min: 1, max: range.max }));
   };
   const { usual, quick } = range;
   return { argument, text, usual, ...(quick === undefined ? {} : { quick }), read };
 }
 
-/** Any text, or one of several words; undefined when it is not typed. */
+/** Option of any text, or one of several words; undefined if not given. */
 export function word(
   argument: string,
   text: string,
@@ -80,12 +80,12 @@ export function word(
 ): Option<string | undefined> {
   const read = (typed: string, name: string) => {
     if (among === undefined || among.includes(typed)) return typed;
-    throw new UsageError(`--${name} wants one of ${among.join(', ')}, not ${typed}`);
+    throw new UsageError(`--${name} requires one of ${among.join(', ')}, not ${typed}`);
   };
   return { argument, text, read };
 }
 
-/** The same option, undefined when it is not typed. */
+/** Makes an option undefined if not given. */
 export function optional<Value>(option: Option<Value>): Option<Value | undefined> {
   return option;
 }
@@ -100,61 +100,60 @@ function usualOf({ usual, quick }: NumberRange) {
 function numberOf(typed: string, name: string, { min, max }: NumberRange): number {
   const value = Number(typed);
   if (typed.trim() === '' || !(value >= min && value <= max)) {
-    throw new UsageError(`--${name} wants a number from ${min} to ${max}, not ${typed}`);
+    throw new UsageError(`--${name} requires a number from ${min} to ${max}, not ${typed}`);
   }
   return value;
 }
 
-function wholeOf(typed: string, name: string, range: NumberRange): number {
+function integerOf(typed: string, name: string, range: NumberRange): number {
   const value = numberOf(typed, name, range);
-  if (!Number.isInteger(value))
-    throw new UsageError(`--${name} wants a whole number, not ${typed}`);
+  if (!Number.isInteger(value)) throw new UsageError(`--${name} requires an integer, not ${typed}`);
   return value;
 }
 
-const everyOption = { json: flag('one JSON object instead of tables'), help: flag('this text') };
+const everyOption = {
+  json: flag('print one JSON object instead of tables'),
+  help: flag('print this help'),
+};
 
-/** Where data is written, for those that write any. */
-export const dirOption = word(
-  'FOLDER',
-  "where the data is written (the system's temporary folder)",
-);
+/** Option of the folder for data. */
+export const dirOption = word('FOLDER', "folder for the data (the system's temporary folder)");
 
-/** A benchmark, or an attack, as it is started by a command. */
+/** A benchmark or attack with its command line. */
 export interface Benchmark<Table extends OptionTable> {
-  /** What is typed before the options, such as `npm run bench:query --`. */
+  /** Command before the options, such as `npm run bench:query --`. */
   readonly command: string;
-  /** What it does, for the help text. */
+  /** Description for the help text. */
   readonly about: string;
   readonly options: Table;
   /** Exit codes and examples, for the help text. */
   readonly closing: string;
-  /** What is wrong with options that do not go together; null when nothing is. */
+  /** Returns the problem with a combination of options, or null. */
   readonly refuse?: (options: Values<Table>) => string | null;
   readonly measure: (options: Values<Table>, context: BenchContext) => Promise<Outcome>;
 }
 
-/** What a benchmark has found. */
+/** Result of a benchmark. */
 export interface Outcome {
-  /** What `--json` prints. */
+  /** Output of `--json`. */
   readonly report: object;
-  /** The same for people, in parts with an empty line between them. */
+  /** Text output, in parts separated by empty lines. */
   readonly text: readonly string[];
-  /** Whether it calls for exit code 1. */
+  /** True for exit code 1. */
   readonly hasFailed: boolean;
 }
 
-/** What a benchmark is given beside its options. */
+/** Context of a benchmark. */
 export interface BenchContext {
   readonly cleanup: Cleanup;
   readonly progress: Progress;
-  /** Where temporary folders are made. */
+  /** Parent of temporary folders. */
   readonly folder: string;
-  /** What most reports begin with: the machine, and the command that repeats this run. */
+  /** Start of most reports: the machine, and the command that repeats this run. */
   readonly about: { readonly machine: Machine; readonly command: string };
 }
 
-/** Runs a benchmark and returns the exit code: 0 done, 1 failed, 2 wrong usage. What it started is ended. */
+/** Runs a benchmark and its cleanup. Returns the exit code: 0 done, 1 failed, 2 invalid usage. */
 export async function runBenchmark<Table extends OptionTable>(
   benchmark: Benchmark<Table>,
   argv: readonly string[],
@@ -236,7 +235,7 @@ function helpText(
   return [`Usage: ${command} [options]`, about, lines.join('\n'), `${closing}\n`].join('\n\n');
 }
 
-/** One line that says what is going on, on a terminal only. */
+/** A progress line, shown only on a terminal. */
 export interface Progress {
   /** Replaces the line. */
   show(text: string): void;
@@ -252,18 +251,18 @@ export function createProgress(stream: NodeJS.WritableStream): Progress {
   return { show, clear: () => show('') };
 }
 
-/** What must not outlive a benchmark: its child processes and temporary folders. */
+/** Cleanup of a benchmark's child processes and temporary folders. */
 export interface Cleanup {
   /** Creates a folder below `parent` that is removed by `run` or `removeFolder`. */
   temporaryFolder(parent: string): string;
   removeFolder(folder: string): void;
-  /** Makes `run` end this process if it still runs by then. */
+  /** Makes `run` kill this process if it is still running. */
   ownProcess(child: ChildProcess): void;
-  /** Ends what runs and removes what is left, at once. May be repeated; never throws. */
+  /** Kills processes and removes folders immediately. Idempotent; never throws. */
   run(): void;
 }
 
-/** Creates a cleanup that also runs when this process exits or is told to end; SIGKILL alone leaves something behind. */
+/** Creates a cleanup that also runs on exit, SIGINT and SIGTERM, but not on SIGKILL. */
 export function createCleanup(): Cleanup {
   const folders = new Set<string>();
   const children = new Set<ChildProcess>();
@@ -272,7 +271,7 @@ export function createCleanup(): Cleanup {
       rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
       folders.delete(folder);
     } catch {
-      // A killed process may hold files for a moment on some systems; `run` tries again.
+      // On some systems a killed process locks files for a moment; `run` retries.
     }
   };
   const run = () => {
@@ -283,7 +282,7 @@ export function createCleanup(): Cleanup {
   };
   const onSignal = (signal: NodeJS.Signals) => {
     run();
-    // With our handler gone, the signal has its usual effect and the shell sees why we ended.
+    // Without our handler, the signal has its default effect, which the shell reports.
     process.kill(process.pid, signal);
   };
   process.on('exit', run).on('SIGINT', onSignal).on('SIGTERM', onSignal);

@@ -1,6 +1,6 @@
 /**
- * The parts of the intake's benchmark that are measured in turns: the three servers, and earshot without and with its
- * product index, its summaries and its sinks. Each has its figures, its targets, its faults and its text.
+ * Parts of the intake benchmark with alternating states: the three servers, and earshot without and with product
+ * index, summaries and sinks.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,14 +28,14 @@ import {
 import { templateCounts } from './notifications.ts';
 import { databaseFile, serverNames, startService } from './servers.ts';
 
-/** Promised of earshot under any load. */
+/** Maximum memory of earshot under any load. */
 export const peakMegabytes = 300;
 
 const offAndOn = ['off', 'on'] as const;
 
-/** What one part of the benchmark has found. */
+/** Result of one part of the benchmark. */
 export interface MeasuredPart {
-  /** What `--json` prints. */
+  /** Output of `--json`. */
   readonly figures: object;
   readonly runs: readonly RunFigures[];
   readonly targets: readonly TargetResult[];
@@ -43,10 +43,10 @@ export interface MeasuredPart {
   readonly text: readonly string[];
 }
 
-/** Above this share of a core, a generator is too near its own limit to judge a server. */
+/** Maximum use of a core by the load generator; above this, it may limit the measured rate. */
 const generatorCoresMax = 0.85;
 
-/** The three servers in turn. Ratios are formed within a round, then the median taken. */
+/** Measures the three servers in turn. Ratios are medians of the ratios of each round. */
 export async function measureComparison(setting: BenchSetting): Promise<MeasuredPart> {
   const rounds = await measureInTurn(setting, 'comparison', serverNames, (server, dataFolder) =>
     measureServer(setting, server, dataFolder),
@@ -65,7 +65,7 @@ export async function measureComparison(setting: BenchSetting): Promise<Measured
     `requests/s, earshot / twenty-line: ${figure(earshotToTwentyLine, 2)}`,
     `requests/s, earshot / bare:        ${figure(earshotToBare, 2)}`,
     most < generatorCoresMax
-      ? `The load generator, a process of its own, never used more than ${figure(most, 2)} of a core: it did not limit the rate.`
+      ? `The load generator, a separate process, used at most ${figure(most, 2)} of a core and did not limit the rate.`
       : `Caution: the load generator used ${figure(most, 2)} of a core and may have limited the rate.`,
   ];
   return {
@@ -80,7 +80,7 @@ export async function measureComparison(setting: BenchSetting): Promise<Measured
   };
 }
 
-/** Intake with the product index off and on in turn, and how fast the index follows while notifications come in. */
+/** Measures intake with the product index off and on in turn, and the indexing rate during intake. */
 export async function measureIndexing(setting: BenchSetting): Promise<MeasuredPart> {
   const distinct = { ...setting, templateCount: templateCounts.distinct };
   const measured = await measureInTurn(setting, 'index', offAndOn, async (state, dataFolder) => {
@@ -91,34 +91,34 @@ export async function measureIndexing(setting: BenchSetting): Promise<MeasuredPa
     });
     return { figures, ...sampler.result() };
   });
-  // Null when the index was not seen to move; what it was behind when the load ended.
+  // `indexedPerSecond` is null if no progress was observed; `backlog` is that at the end of the load.
   const rounds = measured.map(({ off, on: { figures, indexed, indexedPerSecond } }) => {
-    const behind = Math.max(0, figures.answered - indexed);
-    return { off: off.figures, on: figures, indexedPerSecond, behind };
+    const backlog = Math.max(0, figures.answered - indexed);
+    return { off: off.figures, on: figures, indexedPerSecond, backlog };
   });
   const ratio = speedRatio(rounds, 'on', 'off');
   const indexedPerSecond = median(rounds.map((round) => round.indexedPerSecond));
-  const behind = median(rounds.map((round) => round.behind));
+  const backlog = median(rounds.map((round) => round.backlog));
   const text = [
-    'Intake with the product index off and on in turn, each notification of a product of its own',
+    'Intake with the product index off and on in turn, each notification of a different product',
     renderRounds('index', offAndOn, rounds),
     '',
     `requests/s, on / off: ${figure(ratio, 2)}`,
-    `indexed/s meanwhile:  ${figure(indexedPerSecond)} (${figure(behind)} behind when the load ended)`,
+    `indexed/s:            ${figure(indexedPerSecond)} (backlog at the end of the load: ${figure(backlog)})`,
   ];
   return {
     ...{ runs: runsOf(rounds, offAndOn), faults: [], text: [text.join('\n')] },
     figures: { rounds, speedRatio: ratio, indexedPerSecond },
     targets: [
       target('requests/s, index on / off', ratio, { min: 0.8 }),
-      target('notifications indexed/s while they come in', indexedPerSecond, { min: 2_000 }),
+      target('notifications indexed/s during intake', indexedPerSecond, { min: 2_000 }),
     ],
   };
 }
 
 const sampleIntervalMs = 100;
 
-/** Watches the position of the index, from its first step to the end of the load. */
+/** Samples the position of the index from its first progress to the end of the load. */
 function sampleIndex(dataFolder: string) {
   let database: Database.Database | undefined;
   let first: { atMs: number; position: number } | undefined;
@@ -133,7 +133,7 @@ function sampleIndex(dataFolder: string) {
       last = { atMs: performance.now(), position };
       first ??= last;
     } catch {
-      // The file has been created and its tables have not.
+      // The file exists, but its tables do not yet.
     }
   };
   const timer = setInterval(sample, sampleIntervalMs);
@@ -154,11 +154,11 @@ function sampleIndex(dataFolder: string) {
   };
 }
 
-/** More warm-up, in both states: until the first texts are asked for, and what makes them is loaded. */
+/** Additional warm-up in both states, until the first summaries are requested. */
 const firstTextsMs = 3_000;
 
-/** Intake with summaries off and on in turn; the index is on in both. The model is asked of everything that comes. */
-export async function measureSummarising(setting: BenchSetting): Promise<MeasuredPart> {
+/** Measures intake with summaries of all products off and on in turn; the index is on in both. */
+export async function measureSummaries(setting: BenchSetting): Promise<MeasuredPart> {
   const warmUpMs = setting.warmUpMs + firstTextsMs;
   const busy = { ...setting, templateCount: templateCounts.distinct, warmUpMs };
   const port = await startService('model', setting.cleanup);
@@ -169,7 +169,7 @@ export async function measureSummarising(setting: BenchSetting): Promise<Measure
       EARSHOT_INFERENCE_URL: `http://127.0.0.1:${port}`,
       EARSHOT_INFERENCE_API_KEY: 'bench-key-of-no-service',
       EARSHOT_INFERENCE_MODEL: 'bench/model',
-      // No limit that matters.
+      // Effectively unlimited.
       EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '100000000',
       EARSHOT_SUMMARY_REQUESTS_PER_DAY: '100000000',
       EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
@@ -177,7 +177,7 @@ export async function measureSummarising(setting: BenchSetting): Promise<Measure
   };
   const measured = await measureInTurn(setting, 'summaries', offAndOn, (state, dataFolder) =>
     measureCounted(busy, dataFolder, environments[state], {
-      wanted: 'SELECT count(*) FROM summary_job',
+      requested: 'SELECT count(*) FROM summary_job',
       written: 'SELECT count(*) FROM summary_text',
     }),
   );
@@ -187,27 +187,26 @@ export async function measureSummarising(setting: BenchSetting): Promise<Measure
     ...on.counts,
   }));
   const ratio = speedRatio(rounds, 'on', 'off');
-  const wanted = median(rounds.map((round) => round.wanted));
+  const requested = median(rounds.map((round) => round.requested));
   const written = median(rounds.map((round) => round.written));
-  const idle = rounds.filter((round) => round.wanted === 0 || round.written === 0).length;
+  const idle = rounds.filter((round) => round.requested === 0 || round.written === 0).length;
   const text = [
-    'Intake without summaries and with a text wanted of every product in turn, each with the index on',
+    'Intake without summaries and with a summary of every product in turn, each with the index on',
     renderRounds('summaries', offAndOn, rounds),
     '',
     `requests/s, on / off: ${figure(ratio, 2)}`,
-    `meanwhile:            ${figure(wanted)} texts were wanted, ${figure(written)} written`,
+    `summaries:            ${figure(requested)} requested, ${figure(written)} written`,
   ];
   return {
     ...{ runs: runsOf(rounds, offAndOn), text: [text.join('\n')] },
     figures: { rounds, speedRatio: ratio },
     targets: [target('requests/s, summaries on / off', ratio, { min: 0.95 })],
-    // A model that was not at work makes the round worthless.
-    faults:
-      idle === 0 ? [] : [`no summary was made in ${idle} round(s) that were to be busy with it`],
+    // Without summaries, the round is invalid.
+    faults: idle === 0 ? [] : [`no summary was written in ${idle} round(s)`],
   };
 }
 
-/** Measures earshot, and asks its database for some numbers when the load has ended. */
+/** Measures earshot, and queries counts from its database when the load has ended. */
 async function measureCounted<Name extends string>(
   setting: BenchSetting,
   dataFolder: string,
@@ -226,14 +225,14 @@ async function measureCounted<Name extends string>(
   return { figures, counts: Object.fromEntries(answers) as Record<Name, number> };
 }
 
-const sinkStates = ['none', 'hanging', 'taking'] as const;
+const sinkStates = ['none', 'hanging', 'accepting'] as const;
 
-/** Intake without a sink and with either of two in turn; the product index is on throughout. */
-export async function measureHandingOver(setting: BenchSetting): Promise<MeasuredPart> {
+/** Measures intake without a sink and with each of two sinks in turn; the product index is on. */
+export async function measureSinks(setting: BenchSetting): Promise<MeasuredPart> {
   const port = await startService('hook', setting.cleanup);
-  const paths = { hanging: 'hang', taking: 'take' };
+  const paths = { hanging: 'hang', accepting: 'accept' };
   const measured = await measureInTurn(setting, 'sinks', sinkStates, (state, dataFolder) => {
-    // The receiver works in its data folder, and finds the file there. An attempt may last as long as the load.
+    // The receiver runs in its data folder and reads the file there. The timeout exceeds the duration of the load.
     if (state !== 'none') {
       const webhook = `http://127.0.0.1:${port}/${paths[state]}`;
       const sinks = { sink: { webhook, from: 'start', timeoutSeconds: 3_600 } };
@@ -250,36 +249,38 @@ export async function measureHandingOver(setting: BenchSetting): Promise<Measure
       },
     );
   });
-  const rounds = measured.map(({ none, hanging, taking }) => ({
+  const rounds = measured.map(({ none, hanging, accepting }) => ({
     none: none.figures,
     hanging: hanging.figures,
-    taking: taking.figures,
+    accepting: accepting.figures,
     waiting: hanging.counts.waiting,
-    taken: Math.max(0, taking.counts.read - taking.counts.waiting),
+    acknowledged: Math.max(0, accepting.counts.read - accepting.counts.waiting),
   }));
   const hangingToNone = speedRatios(rounds, 'hanging', 'none');
-  const takingToNone = speedRatios(rounds, 'taking', 'none');
-  // Warm-up included.
+  const acceptingToNone = speedRatios(rounds, 'accepting', 'none');
+  // Includes the warm-up.
   const loadSeconds = (setting.warmUpMs + setting.measureMs) / 1_000;
-  const takenPerSecond = spreadOf(rounds.map(({ taken }) => taken / loadSeconds));
+  const acknowledgedPerSecond = spreadOf(
+    rounds.map(({ acknowledged }) => acknowledged / loadSeconds),
+  );
   const waiting = median(rounds.map((round) => round.waiting));
-  const idle = rounds.filter((round) => round.waiting === 0 || round.taken === 0).length;
+  const idle = rounds.filter((round) => round.waiting === 0 || round.acknowledged === 0).length;
   const text = [
-    'Intake without a sink, beside a webhook that never answers, and beside one that takes all at once, in turn',
+    'Intake without a sink, with a webhook that never answers, and with one that accepts everything, in turn',
     renderRounds('sink', sinkStates, rounds),
     '',
-    `requests/s, hanging / none: ${renderSpread(hangingToNone, 2)} (${figure(waiting)} waited for it when the load ended)`,
-    `requests/s, taking / none:  ${renderSpread(takingToNone, 2)}`,
-    `taken/s meanwhile:          ${renderSpread(takenPerSecond)}`,
+    `requests/s, hanging / none:   ${renderSpread(hangingToNone, 2)} (queue at the end of the load: ${figure(waiting)})`,
+    `requests/s, accepting / none: ${renderSpread(acceptingToNone, 2)}`,
+    `acknowledged/s:               ${renderSpread(acknowledgedPerSecond)}`,
   ];
-  // One that takes everything has its share of the machine; one that hangs must have none.
+  // An accepting sink uses part of the machine; a hanging one must not.
   const hanging = hangingToNone?.median ?? null;
   return {
     ...{ runs: runsOf(rounds, sinkStates), text: [text.join('\n')] },
-    figures: { rounds, hangingToNone, takingToNone, takenPerSecond },
+    figures: { rounds, hangingToNone, acceptingToNone, acknowledgedPerSecond },
     targets: [target('requests/s, a sink that hangs / none', hanging, { min: 0.95 })],
-    // A sink that was not at work makes the round worthless.
-    faults: idle === 0 ? [] : [`nothing was handed over in ${idle} round(s)`],
+    // Without deliveries, the round is invalid.
+    faults: idle === 0 ? [] : [`nothing was delivered to the sink in ${idle} round(s)`],
   };
 }
 

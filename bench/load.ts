@@ -1,6 +1,6 @@
 /**
- * The load generator, a process of its own: reads a job, keeps connections busy, prints a result. It must take less
- * than the servers that it measures, so it writes prebuilt requests and reads no more of an answer than it needs.
+ * Load generator, a separate process: reads a job, keeps connections busy, prints a result. To use less processor time
+ * than the measured servers, it sends prebuilt requests and parses only the necessary parts of an answer.
  */
 import { cpus } from 'node:os';
 import { createHistogram, performance } from 'node:perf_hooks';
@@ -15,61 +15,61 @@ import {
 } from './notifications.ts';
 import { readCpuMs } from './processes.ts';
 
-/** One JSON object on the generator's standard input. */
+/** Job: one JSON object on standard input. */
 export interface LoadJob {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** PEM of the authority that signed the server's certificate. */
+  /** Certificate authority of the server's certificate, PEM. */
   readonly authorityPem: string;
   readonly username: string;
   readonly password: string;
   readonly ackIdForm: AckIdForm;
   readonly connections: number;
-  /** Different bodies that are sent in turn, at least one for each connection. */
+  /** Number of distinct bodies sent in turn, at least one per connection. */
   readonly templateCount: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** 0 to 65,535; makes the ids of this run unlike those of any other. */
+  /** 0 to 65,535; makes the ids of this run unique. */
   readonly run: number;
-  /** Whose processor time is read beside the generator's own. */
+  /** Process whose processor time is measured in addition to the generator's. */
   readonly serverProcessId: number;
 }
 
-/** First and last sequence number of a run without a hole, both included. */
+/** First and last sequence number of a contiguous range, both included. */
 export type SequenceRange = readonly [first: number, last: number];
 
-/** One JSON object on the generator's standard output. */
+/** Result: one JSON object on standard output. */
 export interface LoadResult {
-  /** Answers of any status within the measured time, per second. */
+  /** Answers of any status per second of measured time. */
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Number of answers by status, warm-up included. */
+  /** Number of answers by status, including the warm-up. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Number of broken connections by reason, warm-up included. */
+  /** Number of broken connections by reason, including the warm-up. */
   readonly breaks: Readonly<Record<string, number>>;
-  /** Processor time of the generator over wall time while measuring: 1 is one core. */
+  /** Processor time of the generator / measured time: 1 is one core. */
   readonly generatorCores: number;
-  /** The same of the server; null where /proc does not tell it. */
+  /** The same for the server; null without /proc. */
   readonly serverCores: number | null;
-  /** The same of everything else on the machine; more than a little spoils the figures. */
+  /** The same for all other processes, which distort the figures. */
   readonly otherCores: number | null;
-  /** Sequence numbers that were answered with 200, warm-up included. */
+  /** Sequence numbers answered with 200, including the warm-up. */
   readonly answered: readonly SequenceRange[];
 }
 
-/** Time that requests in flight at the end may take before the generator gives up, ms. */
+/** Timeout for requests in flight at the end, ms. */
 const lastAnswersMs = 10_000;
 const reconnectDelayMs = 100;
 
-/** Runs one job to its end. Rejects when nothing could be sent at all. */
+/** Runs one job. Throws if requests in flight at the end time out. */
 async function runLoad(job: LoadJob): Promise<LoadResult> {
-  const hands = dealRequests(job);
+  const builders = createRequestBuilders(job);
   const tally = createTally(job);
   let next = 0;
-  const work = hands.map((hand) => {
+  const work = builders.map((build) => {
     let sequence = -1;
     let sentMs = 0;
     return keepBusy(job, {
@@ -77,28 +77,28 @@ async function runLoad(job: LoadJob): Promise<LoadResult> {
         sentMs = performance.now();
         if (sentMs >= tally.endMs) return undefined;
         sequence = next++;
-        return hand(sequence);
+        return build(sequence);
       },
       onAnswer: (status) => tally.onAnswer(sequence, status, sentMs),
       onBreak: tally.onBreak,
     });
   });
-  const tooLate = setTimeout(
+  const answerTimeout = setTimeout(
     () => {
-      throw new Error('requests in flight at the end were never answered');
+      throw new Error('requests in flight at the end were not answered in time');
     },
     job.warmUpMs + job.measureMs + lastAnswersMs,
   );
   await Promise.all(work);
-  clearTimeout(tooLate);
+  clearTimeout(answerTimeout);
   return tally.result();
 }
 
 /**
- * For each connection what gives the bytes of a request: built once, and patched in place before each use. No two
- * connections share a buffer.
+ * Returns a request builder for each connection. Requests are built once and patched in place; connections share no
+ * buffer.
  */
-function dealRequests(job: LoadJob): ((sequence: number) => Buffer)[] {
+function createRequestBuilders(job: LoadJob): ((sequence: number) => Buffer)[] {
   const credentials = Buffer.from(`${job.username}:${job.password}`).toString('base64');
   const prepared = createBodyTemplates(job.ackIdForm, job.templateCount).map((template) => {
     const head = [
@@ -113,9 +113,9 @@ function dealRequests(job: LoadJob): ((sequence: number) => Buffer)[] {
     return { bytes, bodyStart: head.length, template };
   });
   return Array.from({ length: job.connections }, (_, connection) => {
-    const hand = prepared.filter((_one, index) => index % job.connections === connection);
+    const own = prepared.filter((_one, index) => index % job.connections === connection);
     return (sequence) => {
-      const one = hand[sequence % hand.length];
+      const one = own[sequence % own.length];
       if (one === undefined) throw new Error(`connection ${connection} has no template`);
       writeIds(one.bytes, one.bodyStart, one.template, {
         ackId: ackIdOf(job.ackIdForm, job.run, sequence),
@@ -126,18 +126,18 @@ function dealRequests(job: LoadJob): ((sequence: number) => Buffer)[] {
   });
 }
 
-/** What the owner of a connection decides and learns. */
+/** Callbacks of a connection. */
 interface ConnectionEvents {
-  /** The next request's bytes, not changed again until its answer; undefined to send no more. */
+  /** Returns the next request, unchanged until its answer; undefined to stop. */
   nextRequest(): Buffer | undefined;
   onAnswer(status: number): void;
-  /** The connection broke; a request in flight has no answer. Returns whether to connect again. */
+  /** Called when the connection breaks. Returns true to reconnect. */
   onBreak(reason: string): boolean;
 }
 
 /**
- * Keeps one keep-alive TLS connection busy, with one request in flight, until `nextRequest` has no more. Resolves
- * when it has been closed.
+ * Keeps one TLS connection busy, with one request in flight, until `nextRequest` returns undefined. Resolves
+ * when it is closed.
  */
 function keepBusy(job: LoadJob, events: ConnectionEvents): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -146,7 +146,7 @@ function keepBusy(job: LoadJob, events: ConnectionEvents): Promise<void> {
     const socket = connect({ host, port, ca, servername: 'localhost' });
     let pending: Buffer | undefined;
     let isFinished = false;
-    let isClosedPolitely = false;
+    let isClosing = false;
     let reason = 'closed by the server';
     const send = () => {
       const request = events.nextRequest();
@@ -166,7 +166,7 @@ function keepBusy(job: LoadJob, events: ConnectionEvents): Promise<void> {
         pending = answer === undefined ? bytes : undefined;
         if (answer === undefined) return;
         events.onAnswer(answer.status);
-        if (answer.closes) isClosedPolitely = true;
+        if (answer.closes) isClosing = true;
         else send();
       } catch (error) {
         socket.destroy(error instanceof Error ? error : new Error(String(error)));
@@ -176,7 +176,7 @@ function keepBusy(job: LoadJob, events: ConnectionEvents): Promise<void> {
       reason = error.message;
     });
     socket.on('close', () => {
-      if (!isFinished && (isClosedPolitely || events.onBreak(reason))) {
+      if (!isFinished && (isClosing || events.onBreak(reason))) {
         setTimeout(open, reconnectDelayMs);
       } else resolve();
     });
@@ -189,9 +189,8 @@ const contentLengthPattern = /\r\ncontent-length: *(\d+)/i;
 const closePattern = /\r\nconnection: *close/i;
 
 /**
- * The status of an HTTP/1.1 answer once its whole body has arrived, else undefined, and whether the server closes
- * the connection after it. One request is in flight at a time: bytes after the body are an error, and so is an answer
- * with neither Content-Length nor a status that has no body.
+ * Returns the status of a complete HTTP/1.1 answer, and whether the server closes the connection; undefined if it is
+ * incomplete. Throws for bytes after the body, and for an answer with a body but no Content-Length.
  */
 function readAnswer(bytes: Buffer): { status: number; closes: boolean } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
@@ -209,7 +208,7 @@ function readAnswer(bytes: Buffer): { status: number; closes: boolean } | undefi
   return missing > 0 ? undefined : { status, closes: closePattern.test(head) };
 }
 
-/** Counts answers and their latency between the end of the warm-up and the end of the run. */
+/** Counts answers and measures their latency from the end of the warm-up to the end of the run. */
 function createTally(job: LoadJob) {
   const measureFromMs = performance.now() + job.warmUpMs;
   const endMs = measureFromMs + job.measureMs;
@@ -256,7 +255,7 @@ function rangesOf(sequences: readonly number[]): SequenceRange[] {
   return ranges;
 }
 
-/** Reads processor times at both ends of the measured time; the returned function tells the shares. */
+/** Reads processor times at the start and end of the measured time. The returned function returns the shares. */
 function watchCores(job: LoadJob) {
   const read = () => {
     const { user, system } = process.cpuUsage();
@@ -288,7 +287,7 @@ function watchCores(job: LoadJob) {
   };
 }
 
-/** Processor time that all programs and the system have used on all cores, ms. */
+/** Returns the processor time of all programs and the system on all cores, ms. */
 function allCpuMs(): number {
   return cpus().reduce(
     (sum, { times }) => sum + times.user + times.nice + times.sys + times.irq,
@@ -296,6 +295,6 @@ function allCpuMs(): number {
   );
 }
 
-// The job comes from this program's own parent, in this program's own format.
+// Not validated: the parent process is the only sender.
 const job = (await json(process.stdin)) as LoadJob;
 process.stdout.write(JSON.stringify(await runLoad(job)));

@@ -1,11 +1,11 @@
-/** Writes notifications into earshot's own database, much faster than they could be delivered. */
+/** Writes notifications directly to earshot's database, much faster than by delivery. */
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { packBatch } from '../src/store/bodies/bodies.ts';
 import { dedupeKey, identityOf } from '../src/store/log/dedupe-key.ts';
 
-/** A notification as the log keeps it; times in µs since 1970. */
+/** A notification in the log; times in µs since 1970. */
 export interface LogEntry {
   readonly ackId: string;
   readonly productId: string;
@@ -14,7 +14,7 @@ export interface LogEntry {
   readonly subscriptionId: string;
   readonly notificationDateUs: number;
   readonly receivedAtUs: number;
-  /** The request body. The buffer may be used again once the entry has been written. */
+  /** Request body. The buffer may be reused after the entry is written. */
   readonly body: Buffer;
 }
 
@@ -23,13 +23,12 @@ type Row = Record<string, string | number | Uint8Array | null>;
 
 const rowsPerTransaction = 10_000;
 
-/** Bodies that come together when the catalogue sends at full speed. */
+/** Number of bodies that arrive together at full speed. */
 const bodiesTogether = 64;
 
 /**
- * Inserts the entries, at least one, into the file of a stopped earshot that has created its tables and stored
- * nothing; `onProgress` is called now and then with the number written so far. Rejects when a table wants a column
- * that is not filled here, or has one less.
+ * Inserts entries (at least one) into the empty database of a stopped earshot. Calls `onProgress` with the number of
+ * written entries. Rejects if the columns of a table differ from those written here.
  */
 export async function writeLog(
   file: string,
@@ -38,8 +37,8 @@ export async function writeLog(
 ): Promise<void> {
   const db = new Database(file, { fileMustExist: true });
   try {
-    // A crash costs a file that would be thrown away anyway, so nothing is journalled or synced. A
-    // file with a write-ahead log must give that up first.
+    // No journal and no sync: after a crash the file is discarded anyway. The write-ahead log must be
+    // disabled first.
     db.pragma('journal_mode = DELETE');
     db.pragma('journal_mode = OFF');
     db.pragma('synchronous = OFF');
@@ -55,7 +54,7 @@ export async function writeLog(
       if (written % rowsPerTransaction !== 0) continue;
       db.exec('COMMIT');
       onProgress(written);
-      // A million rows take a minute or more: signals and timers must get their turn.
+      // A million rows take a minute or more; lets signals and timers run.
       await otherWork();
       db.exec('BEGIN');
     }
@@ -68,7 +67,7 @@ export async function writeLog(
   flushToDisk(file);
 }
 
-/** Waits until the system has written the file, so that it does not do so while we measure. */
+/** Flushes the file to disk, so that this does not happen during a measurement. */
 export function flushToDisk(file: string): void {
   const descriptor = openSync(file, 'r+');
   try {
@@ -78,7 +77,7 @@ export function flushToDisk(file: string): void {
   }
 }
 
-/** What the store would write for this notification. */
+/** Returns the row that the store would write. */
 function rowOf({ body: _, ...entry }: LogEntry, number: number): Row {
   const notification = { index: 0, ...entry };
   const identity = identityOf(notification, { subscription: 'bench', bodyDigest: () => '' });
@@ -102,7 +101,7 @@ function rowOf({ body: _, ...entry }: LogEntry, number: number): Row {
   };
 }
 
-/** Gathers bodies, whose ids are 1, 2, 3, …, and writes them as the store does. */
+/** Collects bodies with ids 1, 2, 3, … and writes them like the store. */
 function createBodies(db: Database.Database) {
   const insert = prepareInsert(db, 'body');
   let id = 1;
@@ -123,7 +122,7 @@ function createBodies(db: Database.Database) {
   };
 }
 
-/** The function is prepared by its first row, and refuses a table of another shape. */
+/** Returns an insert function, prepared with its first row. It throws if the table has other columns. */
 function prepareInsert(db: Database.Database, table: string): (row: Row) => void {
   let statement: Database.Statement | undefined;
   return (row) => {
@@ -133,13 +132,15 @@ function prepareInsert(db: Database.Database, table: string): (row: Row) => void
 }
 
 function prepareFor(db: Database.Database, table: string, columns: string[]) {
-  // The shape is SQLite's own; `pragma` cannot tell it.
+  // Typed by SQLite's documentation: `pragma` is untyped.
   const facts = db.pragma(`table_info(${table})`) as { name: string; pk: number }[];
   const unfilled = facts.filter(({ name, pk }) => pk === 0 && !columns.includes(name));
   const unknown = columns.filter((column) => facts.every(({ name }) => name !== column));
   if (unfilled.length > 0 || unknown.length > 0) {
     const names = [...unfilled.map(({ name }) => name), ...unknown].join(', ');
-    throw new Error(`table ${table} is not as bench/log-writer.ts expects: ${names || 'missing'}`);
+    throw new Error(
+      `unexpected columns of table ${table}: ${names || 'missing'}; update bench/log-writer.ts`,
+    );
   }
   const places = columns.map(() => '?').join(', ');
   return db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`);

@@ -1,4 +1,4 @@
-/** One run: load on one running server, its memory watched meanwhile, its file checked afterwards; and several in turn. */
+/** Runs load on one server, samples its memory, and checks its file afterwards; and alternates several runs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { alignTable, figure, median, megabytes, type Spread, spreadOf } from './figures.ts';
-import { type BenchContext, number, whole } from './harness.ts';
+import { type BenchContext, integer, number } from './harness.ts';
 import type { LoadJob, LoadResult, SequenceRange } from './load.ts';
 import { type AckIdForm, sequenceOf, templateCounts } from './notifications.ts';
 import { watchMemory } from './processes.ts';
@@ -19,23 +19,23 @@ import {
   startServer,
 } from './servers.ts';
 
-/** The options of every benchmark that loads a server. */
+/** Options of every benchmark that loads a server. */
 export const loadOptions = {
-  rounds: whole('N', 'rounds; each figure is the median of them', {
+  rounds: integer('N', 'number of rounds; figures are medians', {
     ...{ usual: 5, quick: 1, min: 1, max: 1_000 },
   }),
-  seconds: number('S', 'measured time of one server, or of one state of it, in one round', {
+  seconds: number('S', 'measured time of one server or state in one round', {
     ...{ usual: 8, quick: 2, min: 0.1, max: 600 },
   }),
-  'warm-up-seconds': number('S', 'load before that, not measured', {
+  'warm-up-seconds': number('S', 'load before the measurement', {
     ...{ usual: 2, quick: 1, min: 0.1, max: 600 },
   }),
-  connections: whole('N', 'keep-alive connections, one request in flight on each', {
+  connections: integer('N', 'keep-alive connections, one request in flight on each', {
     ...{ usual: 64, min: 1, max: 10_000 },
   }),
 } as const;
 
-/** What is the same for every run of a benchmark. */
+/** Setting shared by all runs of a benchmark. */
 export interface BenchSetting extends Pick<BenchContext, 'cleanup' | 'progress' | 'folder'> {
   readonly endpoint: Endpoint;
   readonly ackIdForm: AckIdForm;
@@ -43,9 +43,9 @@ export interface BenchSetting extends Pick<BenchContext, 'cleanup' | 'progress' 
   readonly rounds: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** Different bodies that are sent in turn; the usual number unless told. */
+  /** Number of distinct bodies sent in turn (default: templateCounts.usual). */
   readonly templateCount?: number;
-  /** A number below 65,536 that no other run has. */
+  /** Returns a unique number below 65,536. */
   nextRun(): number;
 }
 
@@ -74,14 +74,14 @@ export async function createSetting(
   };
 }
 
-/** The figures of one run. Those that do not apply, or cannot be read on this system, are null. */
+/** Figures of one run. Null if not applicable or not available on this system. */
 export interface RunFigures extends Omit<LoadResult, 'answered'> {
   readonly server: ServerName;
-  /** Most resident memory seen while the load ran, bytes. */
+  /** Maximum resident memory during the load, bytes. */
   readonly residentBytes: number | null;
-  /** Most resident memory since the server started, bytes. */
+  /** Maximum resident memory since the start of the server, bytes. */
   readonly peakResidentBytes: number | null;
-  /** Notifications answered with 200, warm-up included. */
+  /** Notifications answered with 200, including the warm-up. */
   readonly answered: number;
   readonly missing: number | null;
   readonly repeated: number | null;
@@ -92,13 +92,13 @@ export interface RunFigures extends Omit<LoadResult, 'answered'> {
 
 const sampleIntervalMs = 100;
 
-/** What a run does beside the load. */
+/** Additional steps of a run. */
 export interface RunSteps {
-  /** Variables of earshot beside those that every run has. */
+  /** Additional environment variables of earshot. */
   readonly environment?: NodeJS.ProcessEnv;
   /** Called before the load. */
   readonly prepare?: (running: RunningServer) => Promise<void>;
-  /** Called when the load has ended and the server still runs. */
+  /** Called after the load, while the server is running. */
   readonly loaded?: () => void;
 }
 
@@ -125,11 +125,11 @@ export async function measureServer(
       memory.length === 0 ? null : Math.max(...memory.map(({ residentBytes }) => residentBytes)),
     peakResidentBytes: memory.at(-1)?.peakResidentBytes ?? null,
     answered: answered.reduce((sum, [first, last]) => sum + last - first + 1, 0),
-    ...(server === 'bare' ? nothingKept : verifyDatabase(databaseFile(dataFolder), run, answered)),
+    ...(server === 'bare' ? notStored : verifyDatabase(databaseFile(dataFolder), run, answered)),
   };
 }
 
-/** What speaks against a run: lost or repeated notifications, other statuses, broken connections. */
+/** Returns the faults of a run: lost or repeated notifications, other statuses, broken connections. */
 export function faultsOf(figures: RunFigures): string[] {
   const { missing, repeated, statuses, breaks } = figures;
   const faults = [
@@ -159,7 +159,7 @@ async function applyLoad(
   };
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts')]);
   setting.cleanup.ownProcess(child);
-  // A generator that ended before it read its job is reported by its exit code.
+  // If the generator exits before reading its job, its exit code reports it.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(job));
   const [output, errors, [exitCode]] = await Promise.all([
@@ -171,18 +171,27 @@ async function applyLoad(
   return JSON.parse(output);
 }
 
-type Kept = Pick<RunFigures, 'missing' | 'repeated' | 'rows' | 'diskBytesPerRow'>;
-const nothingKept: Kept = { missing: null, repeated: null, rows: null, diskBytesPerRow: null };
+type StoredCounts = Pick<RunFigures, 'missing' | 'repeated' | 'rows' | 'diskBytesPerRow'>;
+const notStored: StoredCounts = {
+  missing: null,
+  repeated: null,
+  rows: null,
+  diskBytesPerRow: null,
+};
 
 /**
- * Reads a stopped server's file and looks for every answered notification of a run. Rows and bytes, of database and
- * write-ahead log together, include those of earlier runs. Throws when the file is no database of the expected shape.
+ * Checks that a stopped server's database contains every answered notification of a run. Rows and bytes (database and
+ * write-ahead log) include those of earlier runs. Throws if the file is not the expected database.
  */
-function verifyDatabase(file: string, run: number, answered: readonly SequenceRange[]): Kept {
+function verifyDatabase(
+  file: string,
+  run: number,
+  answered: readonly SequenceRange[],
+): StoredCounts {
   const bytes = sizeOf(file) + sizeOf(`${file}-wal`);
   const last = answered.at(-1)?.[1] ?? -1;
   const timesFound = new Uint32Array(last + 1);
-  // Both stores name the table and the column alike.
+  // Both stores use the same table and column names.
   const rows = readDatabase(file, (db) => {
     let count = 0;
     for (const ackId of db
@@ -211,7 +220,7 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** What a function reads from a database file. */
+/** Opens a database file read-only and returns the result of `read`. */
 export function readDatabase<Result>(
   file: string,
   read: (db: Database.Database) => Result,
@@ -224,12 +233,12 @@ export function readDatabase<Result>(
   }
 }
 
-/** What was measured in one round, for each of several states that were measured in turn. */
+/** Measurements of one round, by state. */
 export type Round<State extends string, Measured = RunFigures> = Readonly<Record<State, Measured>>;
 
 /**
- * Measures all states in each round, each on an empty data folder; each round begins with another one of them, and
- * goes on in their order, so that none has the better part of what else the machine does.
+ * Measures all states in each round, each with an empty data folder. Each round starts with another state, so that
+ * other activity of the machine affects all states equally.
  */
 export async function measureInTurn<State extends string, Measured>(
   { cleanup, progress, folder, rounds: roundCount }: BenchSetting,
@@ -254,7 +263,7 @@ export async function measureInTurn<State extends string, Measured>(
   return rounds;
 }
 
-/** Requests per second in one state to those in another: of the rounds' ratios, where the machine was in one mood. */
+/** Returns the ratio of requests per second between two states, per round, as a spread. */
 export function speedRatios<State extends string>(
   rounds: readonly Round<NoInfer<State>>[],
   state: State,
@@ -265,7 +274,7 @@ export function speedRatios<State extends string>(
   );
 }
 
-/** The median of the same. */
+/** Returns the median of `speedRatios`. */
 export function speedRatio<State extends string>(
   rounds: readonly Round<NoInfer<State>>[],
   state: State,
@@ -274,7 +283,7 @@ export function speedRatio<State extends string>(
   return speedRatios(rounds, state, base)?.median ?? null;
 }
 
-/** All runs of all rounds. */
+/** Returns the runs of every round. */
 export function runsOf<State extends string>(
   rounds: readonly Round<State>[],
   states: readonly State[],
@@ -282,7 +291,7 @@ export function runsOf<State extends string>(
   return rounds.flatMap((round) => states.map((state) => round[state]));
 }
 
-/** A line for each state, each figure the median of the rounds. */
+/** Formats a table with a row per state; figures are medians. */
 export function renderRounds<State extends string>(
   what: string,
   states: readonly State[],

@@ -1,4 +1,4 @@
-/** The benchmark's notifications: bodies of real size, and ids in the forms that exist, readable back. */
+/** Notifications of the benchmark: bodies of real size, and ids that encode run and sequence. */
 
 import { createRandom } from '../src/sandbox/clock.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
@@ -7,28 +7,28 @@ import { createProductGenerator } from '../src/sandbox/products/product-generato
 const productIdLength = 36;
 
 /**
- * `observed`: as the catalogue's recorded bodies have it, base64 of `<unix ms>-<n>:<subscription>`,
- * rising with time. `guid`: as the specification says, landing anywhere in a unique index.
+ * `observed`: as in recorded bodies, base64 of `<unix ms>-<n>:<subscription>`, increasing with time.
+ * `guid`: as specified, at random places in a unique index.
  */
 export const ackIdForms = ['observed', 'guid'] as const;
 export type AckIdForm = (typeof ackIdForms)[number];
 
 const salts = { ack: 0x9e3779b9, product: 0x85ebca6b };
-/** Thirteen digits for every run and sequence; runs follow each other in time. */
+/** Keeps timestamps at thirteen digits; runs are consecutive in time. */
 const firstRunMs = 1_700_000_000_000;
 const runMs = 10_000_000;
 
 /**
- * The product id of a run's notification as UUID-shaped text, scattered like real ones.
+ * Returns the product id of a notification, in UUID form and randomly distributed like real ids.
  *
- * @param run 0 to 65,535; ids of different runs never meet.
+ * @param run 0 to 65,535; ids of different runs are distinct.
  * @param sequence 0 to 2^32 - 1.
  */
 export function productIdOf(run: number, sequence: number): string {
   return uuidOf(salts.product, run, sequence);
 }
 
-/** The AckId of a run's notification; all of one form have the same length. */
+/** Returns the AckId of a notification; the length is constant for a form. */
 export function ackIdOf(form: AckIdForm, run: number, sequence: number): string {
   if (form === 'guid') return uuidOf(salts.ack, run, sequence);
   const subscription = `880c4e1a-cfc7-4956-${hex(run, 4)}-${hex(sequence, 12)}`;
@@ -36,7 +36,7 @@ export function ackIdOf(form: AckIdForm, run: number, sequence: number): string 
   return Buffer.from(text, 'latin1').toString('base64');
 }
 
-/** The sequence number of an AckId that `ackIdOf` made for this run; else undefined. */
+/** Returns the sequence number of an AckId from `ackIdOf` for this run; otherwise undefined. */
 export function sequenceOf(run: number, ackId: string): number | undefined {
   const form = ackId.length === productIdLength ? 'guid' : 'observed';
   const text = form === 'guid' ? ackId : Buffer.from(ackId, 'base64').toString('latin1');
@@ -45,7 +45,7 @@ export function sequenceOf(run: number, ackId: string): number | undefined {
   return ackIdOf(form, run, sequence) === ackId ? sequence : undefined;
 }
 
-/** The last twelve digits are the sequence, so that rows can be counted without a list of ids. */
+/** Encodes the sequence in the last twelve digits, so that rows can be checked without a list of ids. */
 function uuidOf(salt: number, run: number, sequence: number): string {
   const scattered = scatter((sequence ^ salt ^ (run << 16)) >>> 0);
   const filler = scatter((scattered ^ salt) >>> 0);
@@ -53,7 +53,7 @@ function uuidOf(salt: number, run: number, sequence: number): string {
   return `${digits.join('-')}-a${hex((filler >>> 12) & 0xfff, 3)}-${hex(sequence, 12)}`;
 }
 
-/** A one-to-one mixing of 32-bit numbers: neighbours end up far apart, and none collide. */
+/** Permutes 32-bit numbers: neighbours are far apart, without collisions. */
 function scatter(value: number): number {
   let mixed = value;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x45d9f3b);
@@ -65,7 +65,7 @@ function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, '0');
 }
 
-/** What a body is about. */
+/** Properties of a body. */
 interface BodyFacts {
   readonly event: string;
   readonly subscriptionId: string;
@@ -73,25 +73,25 @@ interface BodyFacts {
   readonly notificationDate: string;
 }
 
-/** A body whose two ids can be overwritten in place by others of the same length, ASCII. */
+/** A body whose two ids can be overwritten in place by ASCII ids of the same length. */
 export interface BodyTemplate extends BodyFacts {
-  /** The JSON text as bytes. */
+  /** JSON as bytes. */
   readonly bytes: Buffer;
   /** Byte offset of the AckId. */
   readonly ackIdOffset: number;
-  /** Byte offsets of every occurrence of the product's id, those inside `value` included. */
+  /** Byte offsets of every occurrence of the product's id, including those in `value`. */
   readonly productIdOffsets: readonly number[];
   readonly productName: string;
 }
 
-/** How many different bodies are sent in turn, and how many where nothing shall be alike. */
+/** Number of bodies sent in turn: the default, and the number for distinct bodies. */
 export const templateCounts = { usual: 256, distinct: 4_096 };
 
 const firstProductMs = Date.UTC(2026, 0, 1);
 const productIntervalMs = 1_300;
 const seed = 7;
 
-/** Makes so many distinct templates, always the same ones. */
+/** Creates `count` distinct templates, deterministic. */
 export function createBodyTemplates(
   form: AckIdForm,
   count: number = templateCounts.usual,
@@ -106,7 +106,7 @@ export function createBodyTemplates(
   });
 }
 
-/** Makes the template of one body, as the catalogue sends it. */
+/** Creates the template of one body, like the catalogue's. */
 export function createBodyTemplate(
   form: AckIdForm,
   product: { readonly Id: string; readonly Name: string },
@@ -132,7 +132,7 @@ export function createBodyTemplate(
   return { ...facts, bytes, ackIdOffset: bytes.indexOf(ackId), productIdOffsets, productName };
 }
 
-/** Writes both ids into a copy or a slice of the template that starts at `start` in `target`. */
+/** Writes both ids into a copy of the template at `start` in `target`. */
 export function writeIds(
   target: Buffer,
   start: number,
@@ -145,7 +145,7 @@ export function writeIds(
   }
 }
 
-/** The mean size of the usual templates, bytes. */
+/** Returns the mean size of the default templates, bytes. */
 export function meanBodyBytes(form: AckIdForm): number {
   const templates = createBodyTemplates(form);
   return templates.reduce((sum, { bytes }) => sum + bytes.length, 0) / templates.length;

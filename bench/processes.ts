@@ -1,21 +1,21 @@
-/** Other processes: their memory and processor time, as Linux tells them, and ports for them. */
+/** Memory and processor time of other processes (from Linux /proc), and free ports. */
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** Linux counts processor time in hundredths of a second for every program, whatever its own tick. */
+/** Unit of processor time in /proc: 10 ms. */
 const tickMs = 10;
 
 /** Sizes in bytes. */
 export interface Memory {
   /** Resident now (VmRSS). */
   readonly residentBytes: number;
-  /** The most that was ever resident (VmHWM). */
+  /** Maximum resident so far (VmHWM). */
   readonly peakResidentBytes: number;
 }
 
-/** Memory of a process, or undefined where /proc does not exist or the process has ended. */
+/** Returns the memory of a process; undefined without /proc or after its end. */
 export function readMemory(processId: number): Memory | undefined {
   const status = readProcessFile(processId, 'status');
   const bytesOf = (name: string) => {
@@ -27,10 +27,10 @@ export function readMemory(processId: number): Memory | undefined {
   return { residentBytes, peakResidentBytes };
 }
 
-/** Processor time a process has used on all cores, ms; undefined as for `readMemory`. */
+/** Returns the processor time of a process on all cores, ms; undefined like `readMemory`. */
 export function readCpuMs(processId: number): number | undefined {
   const text = readProcessFile(processId, 'stat');
-  // The program's name stands in parentheses and may hold spaces; user and system time follow it.
+  // The program name in parentheses may contain spaces; user and system time follow it.
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ');
   if (fields === undefined) return undefined;
   return (Number(fields[11]) + Number(fields[12])) * tickMs;
@@ -44,7 +44,7 @@ function readProcessFile(processId: number, name: string): string | undefined {
   }
 }
 
-/** Looks at the memory of a process now, again and again, and when it is stopped. */
+/** Samples the memory of a process now, at each interval, and at the end. */
 export function watchMemory(
   processId: number,
   intervalMs: number,
@@ -68,7 +68,7 @@ export function watchMemory(
   };
 }
 
-/** A port of loopback that nobody listens on at this moment. */
+/** Returns a free loopback port. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

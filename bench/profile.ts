@@ -1,4 +1,4 @@
-/** Where the time of a notification goes: the receiver under load, with a profiler in each thread. */
+/** Profiles each thread of the receiver under load. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alignTable, figure, renderMachine } from './figures.ts';
@@ -7,9 +7,9 @@ import {
   type Benchmark,
   dirOption,
   flag,
+  integer,
   number,
   runBenchmark,
-  whole,
 } from './harness.ts';
 import { createSetting, loadOptions, measureServer } from './measure.ts';
 import { templateCounts } from './notifications.ts';
@@ -17,7 +17,7 @@ import { templateCounts } from './notifications.ts';
 const options = {
   seconds: number('S', 'measured time', { usual: 8, min: 0.5, max: 600 }),
   connections: loadOptions.connections,
-  top: whole('N', 'functions shown of each thread', { usual: 12, min: 1, max: 1_000 }),
+  top: integer('N', 'functions shown per thread', { usual: 12, min: 1, max: 1_000 }),
   'no-index': flag('without the product index'),
   dir: dirOption,
 };
@@ -29,11 +29,11 @@ export function run(argv: readonly string[], io: BenchIo): Promise<number> {
 
 const profile: Benchmark<typeof options> = {
   command: 'npm run bench:profile --',
-  about: `Loads the receiver as \`npm run bench\` does, with V8's profiler in each of its threads, and shows where the
-time of a notification goes: microseconds of each thread by kind of work, and its most expensive functions.
-The profiler itself costs some; what counts is how the parts compare.`,
+  about: `Loads the receiver like \`npm run bench\`, with V8's profiler in each thread, and prints the time of a
+notification in each thread: microseconds by kind of work, and the most expensive functions.
+The profiler adds overhead; compare the parts, not the totals.`,
   options,
-  closing: `Exit code: 0 done, 1 failed, 2 wrong usage.
+  closing: `Exit code: 0 done, 1 failed, 2 invalid usage.
 
 Example:
   npm run bench:profile -- --seconds 5 --top 20`,
@@ -45,7 +45,7 @@ Example:
     ];
     const load = { rounds: 1, seconds, connections, 'warm-up-seconds': 1 };
     const setting = await createSetting(load, context);
-    progress.show('the receiver under load, with a profiler');
+    progress.show('profiling the receiver under load');
     const distinct = { ...setting, templateCount: templateCounts.distinct };
     const { requestsPerSecond, answered } = await measureServer(distinct, 'earshot', dataFolder, {
       environment: {
@@ -53,12 +53,12 @@ Example:
         EARSHOT_INDEX: withoutIndex ? 'off' : 'on',
       },
     });
-    // All times in microseconds for each notification that was answered, warm-up included.
+    // Times in microseconds per answered notification, including the warm-up.
     const threads = readdirSync(profiles)
       .map((name) => readProfile(join(profiles, name), Math.max(1, answered)))
       .map((functions) => threadOf(functions, top))
       .filter(({ kinds }) => totalUs(kinds) >= 1);
-    const rate = `${figure(requestsPerSecond)} requests/s with the profiler; µs for each notification`;
+    const rate = `${figure(requestsPerSecond)} requests/s with the profiler; µs per notification`;
     return {
       report: { ...about, requestsPerSecond, answered, threads },
       text: [
@@ -72,7 +72,7 @@ Example:
   },
 };
 
-/** Time spent in a function itself, without what it calls; `place` is its file, empty for native code. */
+/** Time spent in a function, excluding its callees; `place` is its file, empty for native code. */
 interface FunctionTime {
   readonly name: string;
   readonly place: string;
@@ -89,9 +89,9 @@ interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** The functions of a `.cpuprofile` file, for one of so many notifications, the most expensive first. */
+/** Reads the functions of a `.cpuprofile` file, with times per notification, the most expensive first. */
 function readProfile(file: string, notifications: number): FunctionTime[] {
-  // Written by V8, in the form of its inspector's protocol.
+  // Format of V8's inspector protocol.
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
   const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((c) => [c, id])));
@@ -99,11 +99,11 @@ function readProfile(file: string, notifications: number): FunctionTime[] {
   for (const [i, id] of samples.entries()) {
     const { functionName = '', url = '' } = frames.get(id) ?? {};
     if (functionName === '(idle)') continue;
-    // Native code has no file: it is told apart by who called it.
+    // Native code has no file, so the caller's file is used.
     const isNative = url === '' && functionName !== '' && !functionName.startsWith('(');
     const name = isNative ? `${functionName} (native)` : functionName || '(anonymous)';
     const caller = frames.get(callers.get(id) ?? -1);
-    // From `src/` or the package's name on.
+    // Shortened to the path from `src/` or the package name.
     const place = (isNative ? (caller?.url ?? '') : url)
       .replace(/^.*\/node_modules\//, '')
       .replace(/^.*\/src\//, 'src/');
@@ -115,7 +115,7 @@ function readProfile(file: string, notifications: number): FunctionTime[] {
 }
 
 interface ThreadProfile {
-  /** What the thread is known by: the file of ours that it spends most time in. */
+  /** Name of the thread: the most expensive thread module of earshot. */
   readonly thread: string;
   readonly kinds: readonly { readonly kind: string; readonly us: number }[];
   readonly functions: readonly FunctionTime[];
@@ -133,7 +133,7 @@ function totalUs(parts: readonly { readonly us: number }[]): number {
   return parts.reduce((sum, { us }) => sum + us, 0);
 }
 
-/** In the order of asking: the first that fits counts. */
+/** In order of precedence: the first match applies. */
 const kindPatterns: readonly (readonly [kind: string, fits: RegExp])[] = [
   ['garbage collection', /^\(garbage collector\)/],
   ['JSON', /^(parse|stringify) \(native\)/],
@@ -155,7 +155,7 @@ function renderThread({ thread, kinds, functions }: ThreadProfile): string {
   const rows = kinds.map(({ kind, us }) => [kind, figure(us, 1)]);
   const most = functions.map(({ name, place, us }) => [`${name}  ${place}`, figure(us, 1)]);
   return [
-    alignTable([[thread, 'µs'], ...rows, ['all of it', figure(totalUs(kinds), 1)]]),
-    alignTable([['its most expensive functions', 'µs'], ...most]),
+    alignTable([[thread, 'µs'], ...rows, ['total', figure(totalUs(kinds), 1)]]),
+    alignTable([['most expensive functions', 'µs'], ...most]),
   ].join('\n\n');
 }

@@ -1,4 +1,4 @@
-/** The kinds of query that are measured, each with many values that existing products suggest. */
+/** Measured kinds of query, each with many values from existing products. */
 import type { Entity } from '../src/domain/filter-tree.ts';
 import type { FoundProduct, ProductOrder, Products } from '../src/domain/products.ts';
 import {
@@ -15,14 +15,14 @@ import {
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { toNameTime } from '../src/sandbox/products/record.ts';
 
-/** One kind of query; the order is the newest first, unless it is measured with others too. */
+/** A kind of query. */
 export interface QueryCase {
   readonly name: string;
   readonly entity: Entity;
   readonly filters: readonly Expression[];
 }
 
-/** An order that is measured and stated. */
+/** A measured order. */
 export interface StatedOrder {
   readonly by: ProductOrder;
   readonly direction: 'asc' | 'desc';
@@ -38,13 +38,13 @@ const hourMs = 3_600_000;
 const windowMs = 6 * hourMs;
 const box = { halfWidthDegrees: 5, halfHeightDegrees: 4 };
 const polygon = { corners: 7, radiusDegrees: 3 };
-/** Places nearer to the antimeridian or a pole are passed over: shapes around them would need a cut. */
+/** Excludes places near the antimeridian and the poles, where shapes would have to be split. */
 const farthest = { longitude: 170, latitude: 78 };
 
-/** Parts that many names have. */
+/** Parts of many names. */
 const commonParts = ['MSIL2A', 'MSIL1C', 'IW_GRDH', 'IW_SLC', 'OL_1_EFR', 'S5P_NRTI', 'N0511'];
 
-/** A product as a question needs it. */
+/** Properties of a product that queries use. */
 interface Sample {
   readonly name: string;
   /** Ms since 1970. */
@@ -55,7 +55,7 @@ interface Sample {
   readonly place: readonly [longitude: number, latitude: number];
 }
 
-/** Makes `count` filters of each kind from products drawn at random; the same index gives the same ones. */
+/** Creates `count` filters of each kind from random products; deterministic for an index. */
 export async function createQueryCases(
   products: Products,
   lastPosition: number,
@@ -86,7 +86,7 @@ export async function createQueryCases(
     {
       name: 'deleted since',
       entity: 'DeletedProducts',
-      // From ten minutes to a day: how long a program may have been away.
+      // From ten minutes to a day, like a program that resumes after a pause.
       filters: samples.map(() =>
         deleted.from(new Date(newestMs - Math.floor((hourMs / 6) * 144 ** random.next()))),
       ),
@@ -102,7 +102,7 @@ async function drawSamples(
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
   for (let tries = 0; samples.length < count; tries += 1) {
-    if (tries > 100 * count + 1_000) throw new Error('too few products to make questions of');
+    if (tries > 100 * count + 1_000) throw new Error('too few products for queries');
     const after = { value: null, position: random.integer(1, lastPosition) };
     const query = { entity: 'Products', filter: null, after, limit: 1 } as const;
     for await (const found of products.find(query)) {
@@ -126,7 +126,7 @@ function sampleOf({ row, record }: FoundProduct): Sample | null {
   return { name: productName, startMs, collection: from, productType: type, tile, place };
 }
 
-/** The first position in a GeoJSON geometry of any depth. */
+/** Returns the first position in a GeoJSON geometry. */
 function firstPosition(geometry: unknown): readonly [number, number] | null {
   let inner: unknown = geometry;
   if (typeof inner !== 'object' || inner === null || !('coordinates' in inner)) return null;
@@ -139,7 +139,7 @@ function firstPosition(geometry: unknown): readonly [number, number] | null {
     : null;
 }
 
-/** What people look for in a name: a tile, or the time of a scene. */
+/** Returns a selective part of a name: a tile, or the time of a scene. */
 function rarePartOf({ tile, name: whole, startMs }: Sample): string {
   if (tile !== null) return `_T${tile}_`;
   return /\d{8}T\d{6}/.exec(whole)?.[0] ?? toNameTime(startMs);

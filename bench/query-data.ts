@@ -1,7 +1,6 @@
 /**
- * The data folders that queries are measured on: a log of generated products, and its index. A day of the catalogue's
- * products is made in full once; other days are that day again, with ids of their own and with all dates moved. Making
- * each product anew would take minutes for a million.
+ * Data folders for query benchmarks: a log of generated products, and its index. One day of products is generated;
+ * other days repeat it with other ids and shifted dates. Generating a million products would take minutes.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,26 +21,26 @@ import {
 import { readMemory } from './processes.ts';
 import { databaseFile } from './servers.ts';
 
-/** What a folder holds and how long it took to make; sizes in bytes. */
+/** Contents of a folder and the time to create it; sizes in bytes. */
 export interface QueryData {
   readonly folder: string;
   readonly products: number;
   readonly notifications: number;
-  /** Generating them and writing the log. */
+  /** Time to generate the products and write the log. */
   readonly fillSeconds: number;
-  /** Building the index with nothing else running. */
+  /** Time to build the index with nothing else running. */
   readonly indexSeconds: number;
   readonly notificationsPerSecond: number;
   readonly logBytes: number;
   readonly indexBytes: number;
-  /** Most memory of this process until then; null where it cannot be read. */
+  /** Maximum memory of this process so far; null if not available. */
   readonly peakResidentBytes: number | null;
 }
 
-/** Written last: a folder without it is incomplete. */
+/** Written last; a folder without it is incomplete. */
 const summaryName = 'query-data.json';
 
-/** Makes the data in a folder, or takes what an earlier run has left there complete. */
+/** Creates the data in a folder, or reuses complete data of an earlier run. */
 export async function prepareQueryData(
   folder: string,
   products: number,
@@ -49,7 +48,7 @@ export async function prepareQueryData(
 ): Promise<QueryData> {
   const summaryFile = join(folder, summaryName);
   if (existsSync(summaryFile)) {
-    // Written below, by this program.
+    // Written below by this program.
     return { ...(JSON.parse(readFileSync(summaryFile, 'utf8')) as QueryData), folder };
   }
   rmSync(folder, { recursive: true, force: true });
@@ -67,7 +66,7 @@ async function createQueryData(
   const store = await openStore({ dataDir: folder, nowUs: () => Date.now() * 1_000 });
   await store.close();
   const logFile = databaseFile(folder);
-  progress.show(`${products} products: making the first day`);
+  progress.show(`${products} products: generating the first day`);
   const startMs = performance.now();
   await writeLog(logFile, createProductLog(products), (written) =>
     progress.show(`${products} products: ${written} notifications written`),
@@ -93,26 +92,26 @@ async function createQueryData(
 
 const dayMs = 86_400_000;
 
-/** What the catalogue publishes in a day (facts, catalogue 7), and the time between two. */
+/** Daily publications of the catalogue (facts, catalogue 7), and the interval between them. */
 const productsPerDay = 32_000;
 const slotMs = dayMs / productsPerDay;
 
-/** When the first product of all is published, ms since 1970. */
+/** Publication time of the first product, ms since 1970. */
 const firstSlotMs = Date.UTC(2026, 0, 1);
 
 /** A notification whose ids and dates can be overwritten. */
 interface DatedTemplate {
   readonly body: BodyTemplate;
-  readonly dates: DatePlaces;
+  readonly dates: DatePositions;
 }
 
-/** A product of the day, in the order of publication, and what becomes of it so many slots later. */
+/** A product of the day and its later changes. Products are in order of publication. */
 interface DayProduct {
   readonly created: DatedTemplate;
   readonly changes: readonly (DatedTemplate & { readonly slotsLater: number })[];
 }
 
-// Some are published long after they were sensed, and some change later: after a minute or after days.
+// Some products are published long after sensing, and some change later, after a minute to days.
 const lateShare = 0.04;
 const lateMs = { min: 6 * 3_600_000, max: 1_500 * dayMs };
 const modifiedShare = 0.05;
@@ -121,7 +120,7 @@ const changeMs = { min: 60_000, max: 10 * dayMs };
 const notifiedAfterMs = { min: 10_000, max: 90_000 };
 const seed = 7;
 
-/** Makes the first `count` products of the day, always the same ones. */
+/** Creates the first `count` products of the day, deterministic. */
 function createProductDay(count: number): DayProduct[] {
   const random = createRandom(~seed);
   const generator = createProductGenerator({ seed });
@@ -152,20 +151,20 @@ function createProductDay(count: number): DayProduct[] {
   });
 }
 
-/** Short spans are as likely as long ones: each order of magnitude has its share. */
+/** Draws a time span, uniform on a logarithmic scale. */
 function drawSpanMs(random: Random, { min, max }: { min: number; max: number }): number {
   return min * (max / min) ** random.next();
 }
 
-/** The run number that the ids are made of: no load has it. */
+/** Run number of the ids, not used by any load. */
 const run = 0xfffe;
 
-/** Between the date of a notification and its receipt. */
+/** Time from the date of a notification to its receipt. */
 const receiptDelayUs = 400_000;
 
 /**
- * Tells of so many products, in the order of receipt. Changes that would come after the last of them are left out.
- * Each entry's body is overwritten by the next.
+ * Generates the notifications of a number of products, in order of receipt, without changes after the last product.
+ * Each entry overwrites the body of the previous one.
  */
 function* createProductLog(products: number): Generator<LogEntry> {
   const day = createProductDay(Math.min(products, productsPerDay));
@@ -190,7 +189,7 @@ function* createProductLog(products: number): Generator<LogEntry> {
   }
 }
 
-/** `slot` is the product's own, `nowSlot` that of the notification. */
+/** `slot` is that of the product, `nowSlot` that of the notification. */
 function createEntry(
   scratch: Buffer,
   { body: template, dates }: DatedTemplate,
@@ -214,20 +213,20 @@ function createEntry(
 }
 
 /**
- * Where dates stand in a text, three numbers for each: byte offset, form, days since 1970. A plain list, because a day
- * of products has about a million of them.
+ * Positions of dates in a text, three numbers per date: byte offset, form, days since 1970. A flat array, because a
+ * day of products has about a million dates.
  */
-type DatePlaces = Int32Array;
+type DatePositions = Int32Array;
 
-/** As records and names have them. Times of the day stay as they are, so that a moved text is as long as before. */
+/** Date forms of records and names. Times of day do not change, so that the length stays constant. */
 const dateForms = [
   { pattern: /20\d\d-\d\d-\d\d(?=T)/g, separator: '-' },
   { pattern: /20\d{6}(?=T\d{6})/g, separator: '' },
   { pattern: /20\d\d\/\d\d\/\d\d(?=\/)/g, separator: '/' },
 ] as const;
 
-/** Finds them all; the text is ASCII. */
-function findDates(bytes: Buffer): DatePlaces {
+/** Finds every date; the text is ASCII. */
+function findDates(bytes: Buffer): DatePositions {
   const text = bytes.toString('latin1');
   const places = dateForms.flatMap(({ pattern }, form) =>
     [...text.matchAll(pattern)].flatMap(({ 0: date, index }) => {
@@ -239,8 +238,8 @@ function findDates(bytes: Buffer): DatePlaces {
   return Int32Array.from(places);
 }
 
-/** Writes the dates into a copy of the text, moved by so many days. */
-function writeDates(target: Buffer, places: DatePlaces, days: number): void {
+/** Writes the dates, shifted by `days`, into a copy of the text. */
+function writeDates(target: Buffer, places: DatePositions, days: number): void {
   if (days === 0) return;
   for (let at = 0; at < places.length; at += 3) {
     const [offset = 0, form = 0, day = 0] = places.subarray(at, at + 3);
@@ -248,7 +247,7 @@ function writeDates(target: Buffer, places: DatePlaces, days: number): void {
   }
 }
 
-/** By form and day: the same ones are wanted very often. */
+/** Cache by form and day. */
 const dateTexts: string[][] = dateForms.map(() => []);
 
 function dateText(form: number, day: number): string {

@@ -1,4 +1,4 @@
-/** Measures every kind of query on the small and the large data in turn: how long it takes, and what it scans. */
+/** Measures every kind of query on the small and the large data in turn: its time and its scans. */
 import { Agent, get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,43 +11,43 @@ import { createQueryCases, type QueryCase, type StatedOrder, statedOrders } from
 import type { QueryData } from './query-data.ts';
 import { type Endpoint, startServer } from './servers.ts';
 
-/** Answers of one query with several values. */
+/** Times of one query with several values. */
 export interface QueryTimes {
   readonly medianMs: number;
   /** 95th percentile. */
   readonly p95Ms: number;
   readonly maxMs: number;
-  /** Products in a page, or counted: the median. */
+  /** Median number of products in a page or count. */
   readonly medianFound: number;
 }
 
-/** Answers to the same question about the small and the large data. */
+/** Times of the same query on the small and the large data. */
 export interface Compared {
   readonly small: QueryTimes;
   readonly large: QueryTimes;
 }
 
-/** What one kind of query took. */
+/** Figures of one kind of query. */
 export interface CaseFigures {
   readonly name: string;
-  /** Newest received first (tombstones: newest deleted first); on the index itself and over HTTP. */
+  /** Newest received first (tombstones: newest deleted first); directly on the index and over HTTP. */
   readonly page: Compared;
   readonly httpPage: Compared;
   readonly count: Compared;
   readonly httpCount: Compared;
-  /** The first page in other orders, on the index itself; none for tombstones. */
+  /** First page in other orders, directly on the index; empty for tombstones. */
   readonly orders: readonly (Compared & { readonly order: StatedOrder })[];
-  /** Of the large data. */
+  /** Plans on the large data. */
   readonly plans: PlanFigures;
 }
 
-/** A data folder that can be asked, until it is closed: the index itself, and a server of its own over HTTP. */
+/** An open data folder: the index, and a separate server over HTTP. */
 export interface QuerySubject {
   readonly data: QueryData;
   readonly state: IndexState;
   readonly products: Products;
-  readonly http: ReturnType<typeof createHttpAsk>;
-  /** Most memory of the server, bytes; null where it cannot be read. */
+  readonly http: ReturnType<typeof createHttpClient>;
+  /** Returns the maximum memory of the server, bytes; null if not available. */
   serverPeakBytes(): number | null;
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ export async function openSubject(
   const consoleUrl = `http://127.0.0.1:${consolePort}`;
   await waitUntilAnswered(consoleUrl);
   const products = openProducts(data.folder);
-  const http = createHttpAsk(consoleUrl);
+  const http = createHttpClient(consoleUrl);
   return {
     ...{ data, products, http, state: await products.indexState() },
     serverPeakBytes: () => readMemory(server.processId)?.peakResidentBytes ?? null,
@@ -80,7 +80,7 @@ export async function openSubject(
   };
 }
 
-/** The private listener opens a moment after the receiver. */
+/** Waits for the private listener, which opens shortly after the receiver. */
 async function waitUntilAnswered(consoleUrl: string): Promise<void> {
   const giveUpMs = performance.now() + readyTimeoutMs;
   for (;;) {
@@ -95,30 +95,34 @@ async function waitUntilAnswered(consoleUrl: string): Promise<void> {
 const pageRows = 50;
 const answerTimeoutMs = 60_000;
 
-/** Answers a question with the number of products in the answer. */
-type Ask = (filter: QueryCase['filters'][number]) => Promise<number>;
+/** Runs a query and returns the number of products in the answer. */
+type RunQuery = (filter: QueryCase['filters'][number]) => Promise<number>;
 
-/** Asks the private listener over one connection; `close` ends it. */
-function createHttpAsk(consoleUrl: string) {
+/** Creates a client of the private listener with one connection. */
+function createHttpClient(consoleUrl: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const ask = async (entity: string, options: Record<string, string>) => {
+  const runQuery = async (entity: string, options: Record<string, string>) => {
     const url = new URL(`/odata/v1/${entity}?${new URLSearchParams(options)}`, consoleUrl);
     const { status, body } = await getText(url, agent);
     if (status !== 200) {
       throw new Error(`${url.pathname} answered ${status}: ${body.slice(0, 500)}`);
     }
-    // As the OData answers have it; what is measured would not go on without.
+    // Format of the OData answers.
     return JSON.parse(body) as { value: unknown[]; '@odata.count'?: number };
   };
   return {
     page:
-      ({ entity }: QueryCase): Ask =>
+      ({ entity }: QueryCase): RunQuery =>
       async (filter) =>
-        (await ask(entity, { $filter: String(filter), $top: String(pageRows) })).value.length,
+        (await runQuery(entity, { $filter: String(filter), $top: String(pageRows) })).value.length,
     count:
-      ({ entity }: QueryCase): Ask =>
+      ({ entity }: QueryCase): RunQuery =>
       async (filter) => {
-        const answer = await ask(entity, { $filter: String(filter), $top: '0', $count: 'true' });
+        const answer = await runQuery(entity, {
+          $filter: String(filter),
+          $top: '0',
+          $count: 'true',
+        });
         return answer['@odata.count'] ?? Number.NaN;
       },
     close: () => agent.destroy(),
@@ -135,13 +139,13 @@ function getText(url: URL, agent: Agent): Promise<{ status: number; body: string
   });
 }
 
-/** In other orders many queries are slow: fewer values tell as much. */
+/** Fewer values for other orders, because many of these queries are slow. */
 const orderValuesMax = 15;
 
-/** Values that warm up and are not measured; they come last in a case. */
+/** Number of warm-up values, at the end of a case; not measured. */
 const warmUpValues = 10;
 
-/** Asks `values` different values of each kind. */
+/** Measures each kind of query with `values` different values. */
 export async function measureQueries(
   small: QuerySubject,
   large: QuerySubject,
@@ -161,24 +165,27 @@ export async function measureQueries(
   return cases;
 }
 
-/** A kind of query at one of the two places. */
-interface Place {
+/** A kind of query on one of the two data folders. */
+interface SubjectCase {
   readonly subject: QuerySubject;
   readonly one: QueryCase;
 }
 
-async function measureCase(small: Place, large: Place): Promise<CaseFigures> {
-  const compare = (askOf: (place: Place) => Ask, valuesMax = Number.POSITIVE_INFINITY) => {
-    const asking = (place: Place) => ({
+async function measureCase(small: SubjectCase, large: SubjectCase): Promise<CaseFigures> {
+  const compare = (
+    runOf: (place: SubjectCase) => RunQuery,
+    valuesMax = Number.POSITIVE_INFINITY,
+  ) => {
+    const timedQuery = (place: SubjectCase) => ({
       filters: place.one.filters.slice(-warmUpValues - valuesMax),
-      ask: askOf(place),
+      runQuery: runOf(place),
     });
-    return timeInTurn(asking(small), asking(large));
+    return timeInTurn(timedQuery(small), timedQuery(large));
   };
   const { name, entity } = large.one;
   const pageOf =
     (order?: StatedOrder) =>
-    ({ subject: { products } }: Place): Ask =>
+    ({ subject: { products } }: SubjectCase): RunQuery =>
     async ({ tree: filter }) =>
       (await firstPage(products, { entity, filter, order })).length;
   const orders: CaseFigures['orders'][number][] = [];
@@ -196,33 +203,33 @@ async function measureCase(small: Place, large: Place): Promise<CaseFigures> {
     ),
     httpCount: await compare(({ subject, one }) => subject.http.count(one)),
     orders,
-    plans: await examinePlans(large.subject.products, large.one),
+    plans: await measurePlans(large.subject.products, large.one),
   };
 }
 
-/** The values of a query and the place that they are asked at. */
-interface Asking {
+/** The values of a query, and the function that runs it. */
+interface TimedQuery {
   readonly filters: QueryCase['filters'];
-  readonly ask: Ask;
+  readonly runQuery: RunQuery;
 }
 
 /**
- * Asks the last values first, to warm up, and then the others, at both places in turn: so both have the same share of
- * whatever else the machine does meanwhile.
+ * Runs the last values first, as warm-up, and then the others, on both data folders in turn, so that other activity of
+ * the machine affects both equally.
  */
-async function timeInTurn(small: Asking, large: Asking): Promise<Compared> {
-  const tallies = [small, large].map((asking) => ({
-    ...asking,
+async function timeInTurn(small: TimedQuery, large: TimedQuery): Promise<Compared> {
+  const tallies = [small, large].map((timedQuery) => ({
+    ...timedQuery,
     tookMs: [] as number[],
     found: [] as number[],
   }));
   const values = Math.max(small.filters.length, large.filters.length);
   for (let index = 1; index <= values; index += 1) {
-    for (const { filters, ask, tookMs, found } of tallies) {
+    for (const { filters, runQuery, tookMs, found } of tallies) {
       const filter = filters[values - index];
       if (filter === undefined) continue;
       const startMs = performance.now();
-      const count = await ask(filter);
+      const count = await runQuery(filter);
       if (index <= warmUpValues) continue;
       tookMs.push(performance.now() - startMs);
       found.push(count);
@@ -235,11 +242,11 @@ async function timeInTurn(small: Asking, large: Asking): Promise<Compared> {
       medianFound: at(found, 0.5),
     };
   });
-  if (ofSmall === undefined || ofLarge === undefined) throw new Error('there are two places');
+  if (ofSmall === undefined || ofLarge === undefined) throw new Error('two data folders expected');
   return { small: ofSmall, large: ofLarge };
 }
 
-/** The first page of the index itself, in an order; newest received first unless told. */
+/** Returns the first page of the index in an order (default: newest received first). */
 async function firstPage(
   products: Products,
   query: Omit<ProductQuery, 'limit'>,
@@ -249,31 +256,31 @@ async function firstPage(
   return page;
 }
 
-/** How the values of one kind of query are answered. */
+/** Query plans of one kind of query. */
 export interface PlanFigures {
-  /** What narrows the search, with the number of queries that it narrows; `none` for no index. */
+  /** Number of queries by the index that narrows the search; `none` without an index. */
   readonly narrowedBy: Readonly<Record<string, number>>;
-  /** First pages that are read along the order, past products that do not match. */
+  /** Number of first pages read in order, skipping products that do not match. */
   readonly walks: number;
-  /** The most products that one of those passed, of all products; 0 without one. */
+  /** Maximum share of all products read by a walk; 0 without walks. */
   readonly longestWalkShare: number;
-  /** First pages that scan the table, and counts that do. */
+  /** Numbers of first pages and of counts that scan the table. */
   readonly pageScans: number;
   readonly countScans: number;
 }
 
-/** A walk past more of the table than this is a scan, though it may end before the last row. */
+/** A walk over a larger share of the table counts as a scan. */
 const scanShare = 0.1;
 
-/** The table's name in the queries is `p`; of the others, only virtual tables and parts are scanned. */
+/** A scan of the product table, named `p` in the queries; scans of other tables do not count. */
 const tableStep = /^SCAN (p|product)( |$)/;
 
 /**
- * Looks at each value of a case, newest received first. A first page may be a walk along its order: the plan shows a
- * step over the table without a condition for an index, and it ends with the fiftieth match, whose position tells how
- * far that was. A count has no such end: it scans when no index narrows.
+ * Checks the plan of each value of a case, newest received first. A first page may be a walk in order: its plan has a
+ * scan of the table that ends at the fiftieth match, whose position gives the length of the walk. A count without an
+ * index scans the table.
  */
-async function examinePlans(
+async function measurePlans(
   products: Products,
   { entity, filters }: QueryCase,
 ): Promise<PlanFigures> {

@@ -1,4 +1,4 @@
-/** The benchmark of queries: first pages and counts, on a small and on a large index. */
+/** Query benchmark: first pages and counts, on a small and on a large index. */
 import { join } from 'node:path';
 import {
   alignTable,
@@ -14,9 +14,9 @@ import {
   type BenchIo,
   type Benchmark,
   flag,
+  integer,
+  integerList,
   runBenchmark,
-  whole,
-  wholeList,
   word,
 } from './harness.ts';
 import { prepareQueryData } from './query-data.ts';
@@ -30,19 +30,19 @@ import {
 import { createEndpoint } from './servers.ts';
 
 const options = {
-  rows: wholeList('A,B', 'products of the small and the large index', {
+  rows: integerList('A,B', 'products of the small and the large index', {
     ...{ usual: '10000,1000000', quick: '2000,20000', max: 100_000_000, count: 2 },
   }),
-  values: whole('N', 'values of each kind of query', {
+  values: integer('N', 'values per kind of query', {
     ...{ usual: 50, quick: 10, min: 1, max: 10_000 },
   }),
   dir: word(
     'FOLDER',
-    "where the data is written, 9 GB for a million (the system's temporary folder)",
+    "folder for the data, 9 GB per million products (the system's temporary folder)",
   ),
-  keep: flag('leave the data there, in products-A and products-B, and use what is there already'),
-  quick: flag('10 values, 2000 and 20000 products unless --rows says otherwise'),
-  check: flag('exit 1 when a target is missed or a query scans the table'),
+  keep: flag('keep the data in products-A and products-B, and reuse existing data'),
+  quick: flag('10 values, 2000 and 20000 products by default'),
+  check: flag('exit 1 if a target is missed or a query scans the table'),
 };
 
 /** Runs the benchmark and returns the exit code. */
@@ -54,17 +54,14 @@ const queries: Benchmark<typeof options> = {
   command: 'npm run bench:query --',
   about: `Generates products at the catalogue's rate of 32,000 a day, indexes them, and measures queries on a
 small and on a large index: the first page of 50 and the count, on the index itself and over HTTP.
-Each kind of query is asked with many values, after a warm-up with others.`,
+Each kind of query runs with many values, after a warm-up with others.`,
   options,
-  closing: `Exit code: 0 done, 1 failed or (--check) a target is missed, 2 wrong usage.
+  closing: `Exit code: 0 done, 1 failed or (--check) a target was missed, 2 invalid usage.
 
 Examples:
   npm run bench:query -- --quick
   npm run bench:query -- --dir /mnt/disk --keep --json > queries.json`,
-  refuse: ({ keep, dir }) =>
-    keep && dir === undefined
-      ? '--keep wants --dir with the folder where the data shall stay'
-      : null,
+  refuse: ({ keep, dir }) => (keep && dir === undefined ? '--keep requires --dir' : null),
   async measure({ rows: [smallRows = 0, largeRows = 0], values, keep, check }, context) {
     const { cleanup, progress, folder, about } = context;
     const temporary = cleanup.temporaryFolder(folder);
@@ -78,9 +75,9 @@ Examples:
     const [small, large] = [sizeOf(smallSubject), sizeOf(largeSubject)];
     await largeSubject.close();
     await smallSubject.close();
-    const targets = judge(cases);
+    const targets = targetsOf(cases);
     const sizes = [String(smallRows), String(largeRows)];
-    const intro = `Each kind of query with ${values} values after a warm-up, at both sizes in turn; first pages of 50 with records; HTTP over one connection to a server of its own.`;
+    const intro = `Each kind of query with ${values} values after a warm-up, at both sizes in turn; first pages of 50 with records; HTTP over one connection to a separate server.`;
     return {
       report: { ...about, values, small, large, cases, targets },
       text: [
@@ -98,17 +95,17 @@ Examples:
   },
 };
 
-/** What one of the two data folders holds, and what its server, a process of its own, needed. */
+/** Returns the contents of a data folder, and the memory of its server. */
 function sizeOf({ data, state: { tombstones }, serverPeakBytes }: QuerySubject) {
   return { data, tombstones, serverPeakResidentBytes: serverPeakBytes() };
 }
 
-/** A first page over HTTP that takes less has no need to be compared with the small index. */
+/** A faster first page over HTTP meets the target regardless of the ratio. */
 const fastMs = 10;
 const ratioMax = 3;
 
-/** Judges the first pages by their medians, and the plans of the large index. */
-function judge(cases: readonly CaseFigures[]): TargetResult[] {
+/** Compares the medians of first pages, and the plans of the large index, with the targets. */
+function targetsOf(cases: readonly CaseFigures[]): TargetResult[] {
   const scans = cases.reduce((sum, { plans }) => sum + plans.pageScans + plans.countScans, 0);
   return [
     ...cases.map(({ name, httpPage: { small, large } }): TargetResult => {
@@ -139,13 +136,13 @@ function renderData(sizes: readonly ReturnType<typeof sizeOf>[]): string {
   ]);
   return [
     alignTable([header, ...rows]),
-    'Fill and index: as measured when the data was made, with nothing else of this program running.',
+    'Fill and index: measured when the data was created, with nothing else of this program running.',
   ].join('\n');
 }
 
 type Way = 'page' | 'httpPage' | 'count' | 'httpCount';
 
-/** Small and large beside each other, on the index itself and over HTTP. */
+/** Formats small and large side by side, directly on the index and over HTTP. */
 function renderTimes(
   title: string,
   cases: readonly CaseFigures[],
@@ -157,7 +154,7 @@ function renderTimes(
     'ratio',
   ]);
   const rows = cases.map((one) => {
-    // A page with fewer products is faster for that alone.
+    // Shown because a page with fewer products is faster.
     const { small, large } = one[ways[0]];
     const found = [small, large].map(({ medianFound }) => figure(medianFound));
     return [one.name, ...found, ...ways.flatMap((way) => comparedCells(one[way]))];
@@ -198,7 +195,7 @@ function renderPlans(cases: readonly CaseFigures[], products: number): string {
   return [
     alignTable([[`Plans, ${products}`, ...header], ...rows]),
     '',
-    'A walk reads products in their order until the page is full; past a tenth of them it is a scan.',
-    'A count that no index narrows is one.',
+    'A walk reads products in order until the page is full; beyond a tenth of all products it counts as a scan.',
+    'A count without an index is a scan.',
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-/** The benchmark of a long outage: what was missed is fetched by `earshot reconcile`, and its time and memory measured. */
+/** Benchmark of recovery after a long outage: measures time and memory of `earshot reconcile`. */
 import { spawn } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -26,29 +26,29 @@ import {
   type Benchmark,
   dirOption,
   flag,
+  integer,
+  integerList,
   number,
   runBenchmark,
-  whole,
-  wholeList,
 } from './harness.ts';
 import { readCpuMs, watchMemory } from './processes.ts';
 import { databaseFile, earshotProgram, projectFolder } from './servers.ts';
 
-/** Products are modified within a minute of publication (facts, catalogue 2): not all of them, it seems. */
+/** Assumed share: products are modified within a minute of publication (facts, catalogue 2), but not all. */
 const modifiedShare = 0.3;
 const deletedShare = 0.02;
 
 const options = {
   days: number('N', 'days of the past', { usual: 10, quick: 1, min: 0.1, max: 300 }),
-  'per-day': whole('N', 'products published in each of them', {
+  'per-day': integer('N', 'products published per day', {
     ...{ usual: 32_000, quick: 4_000, min: 1, max: 1_000_000 },
   }),
-  'requests-per-minute': wholeList('A,B', 'one run at each rate', {
+  'requests-per-minute': integerList('A,B', 'one run at each rate', {
     ...{ usual: '60,6000', max: 1_000_000 },
   }),
   dir: dirOption,
-  quick: flag('1 day of 4000 products unless told otherwise'),
-  check: flag('exit 1 when a target is missed'),
+  quick: flag('1 day of 4000 products by default'),
+  check: flag('exit 1 if a target is missed'),
 };
 
 /** Runs the benchmark and returns the exit code. */
@@ -58,11 +58,11 @@ export function run(argv: readonly string[], io: BenchIo): Promise<number> {
 
 const reconciling: Benchmark<typeof options> = {
   command: 'npm run bench:reconcile --',
-  about: `Starts the sandbox with a past that nobody was told of, registers a subscription to all of it, and lets
-\`earshot reconcile\` fetch it, each run into a data directory of its own: at the rate that earshot keeps
-to unless told otherwise, and at one that never makes it wait, for the time of its own work.`,
+  about: `Starts the sandbox with past products that were not notified, registers a subscription to them, and runs
+\`earshot reconcile\`, each run with a new data directory: at earshot's default request rate, and at a rate
+that never delays requests, to measure the processing time.`,
   options,
-  closing: `Exit code: 0 done, 1 failed or (--check) a target is missed, 2 wrong usage.
+  closing: `Exit code: 0 done, 1 failed or (--check) a target was missed, 2 invalid usage.
 
 Examples:
   npm run bench:reconcile                          a quarter of an hour
@@ -80,8 +80,8 @@ Examples:
     }
     await catalogue.close();
     const { products, deletedProducts } = catalogue.holdings;
-    const targets = runs.flatMap(judge);
-    const published = `${days} days at ${productsPerDay} products a day: ${products} products and ${deletedProducts} deleted ones at the catalogue, published in ${figure(generatedSeconds)} s`;
+    const targets = runs.flatMap(targetsOf);
+    const published = `${days} days at ${productsPerDay} products a day: ${products} products and ${deletedProducts} deleted products in the catalogue, published in ${figure(generatedSeconds)} s`;
     return {
       report: {
         ...about,
@@ -92,7 +92,7 @@ Examples:
       text: [
         renderMachine(about.machine, published),
         renderRuns(runs),
-        'Seconds: all of it, waiting for answers (the catalogue itself took so many of them), waiting for its turn, and the rest, which is own work; processor time on all threads.',
+        'Seconds: total, waiting for answers (of which processing by the catalogue), waiting for the rate limit, and own processing; processor time of all threads.',
         renderTargets(targets),
         `Repeat: ${about.command}`,
       ],
@@ -101,16 +101,16 @@ Examples:
   },
 };
 
-/** One request for a list; times in ms of one clock. */
-interface AskedList {
+/** A catalogue query; times in ms of one clock. */
+interface ListRequest {
   readonly startMs: number;
-  /** Null when no answer left. */
+  /** Null without an answer. */
   endMs: number | null;
 }
 
 type Catalogue = Awaited<ReturnType<typeof startCatalogue>>;
 
-/** The sandbox with a past, and when it was asked for lists. Resolves when the past is there. */
+/** Starts the sandbox with a past and records catalogue queries. Resolves when the past is published. */
 async function startCatalogue(past: {
   days: number;
   productsPerDay: number;
@@ -123,9 +123,9 @@ async function startCatalogue(past: {
   const sandbox = await startSandbox({
     ...{ now: Date.now, count: 0, ...shares, past: { durationMs, productsPerDay } },
   });
-  const asked: AskedList[] = [];
-  const open = new WeakMap<object, AskedList>();
-  // Node tells of every request that any server of this process takes: the sandbox itself is left alone.
+  const asked: ListRequest[] = [];
+  const open = new WeakMap<object, ListRequest>();
+  // Node publishes the requests of every server in this process, so the sandbox needs no changes.
   subscribe('http.server.request.start', (message) => {
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
     if (!/^\/odata\/v1\/(Deleted)?Products\?/.test(request.url ?? '')) return;
@@ -139,64 +139,64 @@ async function startCatalogue(past: {
   });
   return {
     url: sandbox.catalogueUrl,
-    /** When the past began, ms since 1970. */
+    /** Start of the past, ms since 1970. */
     sinceMs,
     holdings: sandbox.holdings(),
-    /** What was asked since this was called last. */
-    takeAsked: () => asked.splice(0),
+    /** Returns the queries since the last call. */
+    drainRequests: () => asked.splice(0),
     close: sandbox.close,
   };
 }
 
-/** Of one run. Times in seconds, sizes in bytes; null where /proc does not tell. */
+/** Figures of one run. Times in seconds, sizes in bytes; null without /proc. */
 interface Figures {
   readonly requestsPerMinute: number;
   readonly events: number;
   readonly recovered: number;
   readonly missing: number;
   readonly requests: number;
-  /** Within any 60 seconds, as the catalogue saw them come. */
+  /** Maximum within any 60 seconds, measured at the catalogue. */
   readonly requestsInAMinuteMost: number;
   readonly wallSeconds: number;
-  /** What the command says of its waiting: for answers, and for its turn. */
+  /** Waiting times reported by the command: for answers, and for the rate limit. */
   readonly answersSeconds: number;
   readonly waitedSeconds: number;
-  /** The catalogue's own time for its answers. */
+  /** Processing time of the catalogue. */
   readonly catalogueSeconds: number;
   readonly cpuSeconds: number | null;
   readonly peakResidentBytes: number | null;
   readonly residentBytesMedian: number | null;
   readonly logBytes: number;
-  /** The same once more: nothing is left to find. */
+  /** Missing notifications in a second comparison; expected 0. */
   readonly foundAgain: number;
 }
 
 const sampleMs = 250;
 
-/** The sandbox's products were published some time before it tells of them. */
+/** Maximum time from publication in the sandbox to notification. */
 const publishedBeforeMs = 600_000;
 
-/** What one run needs. */
+/** Setting of one run. */
 interface RunSetting extends BenchContext {
   readonly catalogue: Catalogue;
   readonly requestsPerMinute: number;
 }
 
-/** One run into a new data directory. Rejects when the command fails. */
+/** Runs one comparison with a new data directory. Rejects if the command fails. */
 async function reconcile(setting: RunSetting): Promise<Figures> {
   const { catalogue, requestsPerMinute, cleanup } = setting;
   const dataFolder = cleanup.temporaryFolder(setting.folder);
   const fromMs = catalogue.sinceMs - publishedBeforeMs;
   const toMs = Date.now();
   await register(dataFolder, fromMs);
-  catalogue.takeAsked();
+  catalogue.drainRequests();
   const window = [
     ...['--since', new Date(fromMs).toISOString()],
     ...['--until', new Date(toMs).toISOString()],
   ];
   const { document, cpuMs, memory } = await runCommand(window, dataFolder, setting);
-  const asked = catalogue.takeAsked();
-  requireAll(document.counts, catalogue.holdings);
+  const asked = catalogue.drainRequests();
+  assertComplete(document.counts, catalogue.holdings);
   const again = await runCommand([...window, '--check'], dataFolder, {
     ...setting,
     requestsPerMinute: 6_000,
@@ -216,7 +216,7 @@ async function reconcile(setting: RunSetting): Promise<Figures> {
     recovered: sum('recovered'),
     missing: sum('missing'),
     requests: document.requests,
-    requestsInAMinuteMost: mostWithin(asked, 60_000),
+    requestsInAMinuteMost: maxWithin(asked, 60_000),
     wallSeconds: document.seconds,
     answersSeconds: document.answersSeconds,
     waitedSeconds: document.waitedSeconds,
@@ -229,19 +229,19 @@ async function reconcile(setting: RunSetting): Promise<Figures> {
   };
 }
 
-/** All that the catalogue holds was published or deleted in the window. */
-function requireAll(
+/** Throws unless the comparison covered every product and deleted product of the catalogue. */
+function assertComplete(
   counts: Document['counts'],
   { products, deletedProducts }: Catalogue['holdings'],
 ): void {
   const expected = (event: string) => counts.find((row) => row.event === event)?.expected ?? 0;
   if (expected('created') === products && expected('deleted') === deletedProducts) return;
   throw new Error(
-    `The catalogue holds ${products} products and ${deletedProducts} deleted ones; ${expected('created')} and ${expected('deleted')} were seen.`,
+    `The catalogue has ${products} products and ${deletedProducts} deleted products; the comparison covered ${expected('created')} and ${expected('deleted')}.`,
   );
 }
 
-/** A new data directory that has asked for everything since then, and was told of nothing. */
+/** Creates a data directory with a registration since a time, without notifications. */
 async function register(dataFolder: string, sinceMs: number): Promise<void> {
   const sinceUs = sinceMs * 1_000;
   const store = await openStore({ dataDir: dataFolder, nowUs: () => Date.now() * 1_000 });
@@ -273,7 +273,7 @@ const documentSchema = z.object({
 });
 type Document = z.infer<typeof documentSchema>;
 
-/** Runs `earshot reconcile`, and watches its memory and processor time meanwhile. */
+/** Runs `earshot reconcile` and samples its memory and processor time. */
 async function runCommand(
   words: readonly string[],
   dataFolder: string,
@@ -303,15 +303,15 @@ async function runCommand(
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
   await ended;
   const memory = watched.stop();
-  // With --check, 3 says that something is missing, and the document says what.
+  // With --check, 3 means that notifications are missing; the document contains the counts.
   if (child.exitCode !== 0 && child.exitCode !== 3) {
-    throw new Error(`earshot reconcile ended with ${child.exitCode}: ${err}`);
+    throw new Error(`earshot reconcile exited with ${child.exitCode}: ${err}`);
   }
   return { document: documentSchema.parse(JSON.parse(out)), cpuMs, memory };
 }
 
-/** The most requests that began within any such time. */
-function mostWithin(asked: readonly AskedList[], windowMs: number): number {
+/** Returns the maximum number of requests within a time window. */
+function maxWithin(asked: readonly ListRequest[], windowMs: number): number {
   let most = 0;
   let first = 0;
   for (const [i, { startMs }] of asked.entries()) {
@@ -325,24 +325,26 @@ function ownSeconds({ wallSeconds, answersSeconds, waitedSeconds }: Figures): nu
   return Math.max(0, wallSeconds - answersSeconds - waitedSeconds);
 }
 
-/** What is promised of every run, and of one that keeps to its rate. Memory may not grow with the outage. */
-function judge(one: Figures): TargetResult[] {
+/** Returns the targets of a run. Memory must not grow with the outage. */
+function targetsOf(one: Figures): TargetResult[] {
   const { requestsPerMinute, requestsInAMinuteMost, peakResidentBytes } = one;
   const named = (name: string) => `${name}, at ${requestsPerMinute} a minute`;
   return [
     target(named('peak memory, MB'), inMegabytes(peakResidentBytes), { max: 300 }),
     target(named('requests within a minute'), requestsInAMinuteMost, { max: requestsPerMinute }),
-    target(named('left to find afterwards'), one.missing + one.foundAgain, { max: 0 }),
-    // One that never waits for its turn shows what own work takes; nothing is promised of it.
+    target(named('missing afterwards'), one.missing + one.foundAgain, { max: 0 }),
+    // Without rate limiting there is no target for own processing.
     ...(one.waitedSeconds === 0
       ? []
-      : [target(named('share of own work'), ownSeconds(one) / one.wallSeconds, { max: 0.5 })]),
+      : [
+          target(named('share of own processing'), ownSeconds(one) / one.wallSeconds, { max: 0.5 }),
+        ]),
   ];
 }
 
 function renderRuns(runs: readonly Figures[]): string {
   const header = [
-    ...['allowed a minute', 'events', 'recovered', 'requests', 'most a minute'],
+    ...['allowed a minute', 'events', 'recovered', 'requests', 'max a minute'],
     ...['s', 'answers s', '(catalogue s)', 'turn s', 'own s', 'CPU s'],
     ...['MB', 'peak MB', 'log MB', 'left'],
   ];

@@ -1,4 +1,4 @@
-/** Starts earshot and its counterparts as processes of their own, waits until they answer, and stops them. */
+/** Starts earshot and the other servers as separate processes, waits until they answer, and stops them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,9 +10,9 @@ import { createCertificateAuthority } from '../src/sandbox/certificate-authority
 import type { Cleanup } from './harness.ts';
 import { freePort } from './processes.ts';
 
-/** The certificate and credentials that all servers of one benchmark share, and what a client needs to reach them. */
+/** Certificate and credentials shared by all servers of a benchmark. */
 export interface Endpoint {
-  /** PEM of the throw-away authority that clients trust. */
+  /** Temporary certificate authority that clients trust, PEM. */
   readonly authorityPem: string;
   /** PEM files. */
   readonly certificateFile: string;
@@ -21,7 +21,7 @@ export interface Endpoint {
   readonly password: string;
 }
 
-/** Issues a certificate for loopback and random credentials; the files go into `folder`. */
+/** Issues a certificate for loopback and random credentials. Writes the files to `folder`. */
 export async function createEndpoint(folder: string): Promise<Endpoint> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const issued = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
@@ -37,8 +37,8 @@ export async function createEndpoint(folder: string): Promise<Endpoint> {
 const statusTimeoutMs = 5_000;
 
 /**
- * The status of an authenticated GET over HTTPS, on a connection of its own unless an agent is given, once the body
- * has been read, or undefined when none came. Never rejects.
+ * Returns the status of an authenticated GET over HTTPS, on a new connection without an agent; undefined if there was
+ * no complete answer. Never rejects.
  */
 export function getStatus(
   { authorityPem: ca, username, password }: Endpoint,
@@ -62,25 +62,25 @@ export function getStatus(
   });
 }
 
-/** The servers that are compared. */
+/** Compared servers. */
 export const serverNames = ['bare', 'twenty-line', 'earshot'] as const;
 export type ServerName = (typeof serverNames)[number];
 
-/** A server that answers. */
+/** A ready server. */
 export interface RunningServer {
   readonly port: number;
   readonly processId: number;
-  /** Asks for a clean stop and waits for it. Rejects when it takes too long or, for earshot, fails. */
+  /** Sends SIGTERM and waits for the exit. Rejects on timeout and, for earshot, on a failure. */
   stop(): Promise<void>;
 }
 
-/** What starting a server needs. */
+/** Options to start a server. */
 export interface ServerStart {
   readonly endpoint: Endpoint;
-  /** Where the server keeps its database, and is started; the folder exists. */
+  /** Existing folder of the database, and working directory of the server. */
   readonly dataFolder: string;
   readonly cleanup: Cleanup;
-  /** Variables of earshot beside those that every run has, or in their place. */
+  /** Environment variables of earshot that add to or override the defaults. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
@@ -88,20 +88,20 @@ const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 60_000;
 const pollMs = 50;
 
-/** The folder that `scripts/` and `bench/` are in. */
+/** Root folder of the project. */
 export const projectFolder = join(import.meta.dirname, '..');
 
-/** The database file that the servers, but for the one that stores nothing, leave in their data folder. */
+/** Returns the database file of a server that stores notifications. */
 export function databaseFile(dataFolder: string): string {
   return join(dataFolder, 'earshot.db');
 }
 
-/** The words after `node` that run earshot, as npm's scripts have it. */
+/** Returns the arguments of `node` that run earshot, as in the npm scripts. */
 export function earshotProgram(...words: readonly string[]): string[] {
   return ['--max-semi-space-size=16', join(projectFolder, 'scripts/earshot.js'), ...words];
 }
 
-/** The environment of every earshot process of the benchmark: nothing is inherited but the path. */
+/** Returns the environment of an earshot process; inherits only the path. */
 export function earshotEnvironment(
   endpoint: Endpoint,
   dataFolder: string,
@@ -121,8 +121,8 @@ export function earshotEnvironment(
 }
 
 /**
- * Starts a server on a free loopback port.
- * Rejects, with the end of the server's log, when it exits or does not answer in time.
+ * Starts a server on a free loopback port. Rejects with the end of the server's log if it exits or does not answer
+ * in time.
  */
 export async function startServer(name: ServerName, start: ServerStart): Promise<RunningServer> {
   const { endpoint, dataFolder } = start;
@@ -130,7 +130,7 @@ export async function startServer(name: ServerName, start: ServerStart): Promise
   const isEarshot = name === 'earshot';
   const { child, isRunning, log, stop } = startProcess({
     words: isEarshot ? earshotProgram('start') : [counterpartFile, name],
-    // Neither an .env nor an earshot.config.ts of a checkout may count.
+    // Ignores .env and earshot.config.ts of a checkout.
     folder: dataFolder,
     env: isEarshot
       ? { ...earshotEnvironment(endpoint, dataFolder, port), ...start.environment }
@@ -140,12 +140,12 @@ export async function startServer(name: ServerName, start: ServerStart): Promise
   });
   const fail = (problem: string) => {
     child.kill('SIGKILL');
-    return new Error(`${name} ${problem}; its log ends:\n${log().slice(-2_000)}`);
+    return new Error(`${name} ${problem}; end of its log:\n${log().slice(-2_000)}`);
   };
   const readyPath = isEarshot ? '/notifications' : '/notifications/bench';
   const giveUpMs = performance.now() + readyTimeoutMs;
   while ((await getStatus(endpoint, port, readyPath)) !== 200) {
-    if (!isRunning()) throw fail('ended while starting');
+    if (!isRunning()) throw fail('exited while starting');
     if (performance.now() > giveUpMs) throw fail('did not become ready');
     await delay(pollMs);
   }
@@ -154,25 +154,25 @@ export async function startServer(name: ServerName, start: ServerStart): Promise
     port,
     processId: child.pid,
     async stop() {
-      if (!isRunning()) throw fail('ended by itself');
+      if (!isRunning()) throw fail('exited unexpectedly');
       await stop();
       if (isRunning()) throw fail('did not stop');
-      if (isEarshot && child.exitCode !== 0) throw fail(`stopped with ${child.exitCode}`);
+      if (isEarshot && child.exitCode !== 0) throw fail(`exited with ${child.exitCode}`);
     },
   };
 }
 
-/** A program that runs beside this one, and writes all that it has to say to a file. */
+/** A child process with its output in a log file. */
 export interface StartedProcess {
   readonly child: ChildProcess;
   isRunning(): boolean;
-  /** All that it has written to its log. */
+  /** Returns the content of its log. */
   log(): string;
-  /** Asks for a clean stop and waits, not for ever: it may still run afterwards. */
+  /** Sends SIGTERM and waits for the exit or a timeout; it may still run afterwards. */
   stop(): Promise<void>;
 }
 
-/** Starts Node with these words. */
+/** Starts Node with arguments. */
 export function startProcess(options: {
   words: readonly string[];
   folder: string;
@@ -199,7 +199,7 @@ export function startProcess(options: {
 
 const counterpartFile = join(import.meta.dirname, 'counterparts.ts');
 
-/** Starts a service that earshot talks to, on a port that is returned; it answers a moment later. */
+/** Starts a service that earshot uses; returns its port. It is ready shortly after. */
 export async function startService(name: 'hook' | 'model', cleanup: Cleanup): Promise<number> {
   const port = await freePort();
   const env = { PATH: process.env.PATH, PORT: String(port) };

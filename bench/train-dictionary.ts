@@ -1,4 +1,4 @@
-/** Trains a dictionary for the bodies of the log, and writes it as a module of the store. */
+/** Trains a compression dictionary for bodies and writes it as a module of the store. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,41 +9,41 @@ import { createProductGenerator } from '../src/sandbox/products/product-generato
 import { usualShape } from './bodies.ts';
 import type { BenchIo } from './harness.ts';
 
-/** The version that is trained. To make another one, raise it, and add what is written to `body-codec.ts`. */
+/** Version to train. For a new one, increase it, and add the written module to `body-codec.ts`. */
 const version = 1;
 
-/** Measured: with less, packs are larger; with more, loading it takes longer than it saves (decision 28). */
+/** Measured optimum: a smaller one makes packs larger; a larger one costs more to load than it saves (decision 28). */
 const dictionaryBytes = 16 * 2 ** 10;
 
 const base64Columns = 96;
 const name = `src/store/bodies/dictionary-${version}.ts`;
 const target = new URL(`../${name}`, import.meta.url);
 
-/** Returns the exit code. A dictionary that is there is never replaced: bodies were compressed with it. */
+/** Returns the exit code. Never replaces an existing dictionary: bodies were compressed with it. */
 export function run(_argv: readonly string[], { stdout, stderr }: BenchIo): number {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-dictionary-'));
   try {
     const trained = train(folder);
     if (typeof trained === 'string') {
-      stderr.write(`zstd cannot train: ${trained}. Debian has it: apt install zstd\n`);
+      stderr.write(`zstd cannot train: ${trained}. To install it on Debian: apt install zstd\n`);
       return 1;
     }
     const text = moduleOf(trained);
     if (!existsSync(target)) writeFileSync(target, text);
     else if (readFileSync(target, 'utf8') !== text) {
       stderr.write(
-        `${name} stays as it is: bodies were compressed with it. What was trained now is another one; for it, raise the version in bench/train-dictionary.ts.\n`,
+        `${name} was not replaced: bodies were compressed with it. The new dictionary differs; to use it, increase the version in bench/train-dictionary.ts.\n`,
       );
       return 1;
     }
-    stdout.write(`${name} holds what was trained: ${trained.length} bytes\n`);
+    stdout.write(`${name} contains the dictionary: ${trained.length} bytes\n`);
     return 0;
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** The dictionary, or why there is none. */
+/** Returns the dictionary, or the error message. */
 function train(folder: string): Buffer | string {
   for (const [index, body] of [...samples()].entries()) {
     writeFileSync(join(folder, String(index)), body);
@@ -58,17 +58,17 @@ function train(folder: string): Buffer | string {
 const sampleCount = 6_000;
 const seed = 11;
 
-/** So many follow each other under one subscription, so that its id is nothing that bodies have in common. */
+/** Consecutive notifications per subscription. Limited, so that its id is not common to all bodies. */
 const perSubscription = 20;
 
 const firstMs = Date.UTC(2024, 0, 1);
 const intervalMs = (2 * 365 * 86_400_000) / sampleCount;
 const noticeMs = 60_000;
 
-/** Most are told of once, as they were published. */
+/** Shares of events; the others are `created`. */
 const eventShares = { modified: 0.1, deleted: 0.1 };
 
-/** Generated notifications of all missions and events, always the same ones. */
+/** Generates notifications of all missions and events, deterministic. */
 function* samples(): Generator<Buffer> {
   const random = createRandom(seed);
   const generator = createProductGenerator({ seed });

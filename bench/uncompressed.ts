@@ -1,4 +1,4 @@
-/** Loaded before earshot, it has every body kept as it came: nothing gets smaller. For the benchmark alone. */
+/** Disables compression in earshot if loaded before it. Only for the benchmark. */
 import { syncBuiltinESMExports } from 'node:module';
 import zlib from 'node:zlib';
 

@@ -1,4 +1,4 @@
-/** Reads a filter that the user has written, and tells what is wrong with it as a compiler does. */
+/** Parses filters and prints the findings in the style of a compiler. */
 import { AppError } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
@@ -7,7 +7,7 @@ import { type FilterFinding, showFinding } from '../filter/finding.ts';
 import type { Io, Output } from './io.ts';
 import { painter } from './output.ts';
 
-/** The tree of a filter; null for a blank one, which everything matches. Throws `usage`; warns on stderr. */
+/** Parses a filter to a tree; null for a blank one, which matches everything. Throws `usage`; warns on stderr. */
 export function readFilter(
   text: string,
   entity: Entity,
@@ -17,15 +17,15 @@ export function readFilter(
   const errors = findings.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) {
     const details = errors.map((finding) => showFinding(text, finding));
-    throw new AppError('usage', `The filter cannot be used for ${entity}.`, { details });
+    throw new AppError('usage', `The filter is not valid for ${entity}.`, { details });
   }
-  // What would be slow at the catalogue is not so here.
-  const told = findings.filter(({ code }) => code !== 'name-without-collection');
-  for (const finding of told) io.stderr.write(findingText(text, finding, io, io.stderr));
+  // Such a filter is slow at the catalogue, but not in the product index.
+  const shown = findings.filter(({ code }) => code !== 'name-without-collection');
+  for (const finding of shown) io.stderr.write(findingText(text, finding, io, io.stderr));
   return tree;
 }
 
-/** A finding in several lines, its first word in colour, for the stream it goes to. */
+/** Formats a finding as several lines, the first word in colour if the output supports it. */
 export function findingText(
   text: string,
   finding: FilterFinding,
@@ -37,22 +37,22 @@ export function findingText(
   return `${label}${showFinding(text, finding).slice(severity.length)}\n`;
 }
 
-/** A filter with something to tell about it. */
+/** A filter with its findings. */
 export interface FilterReport {
   name: string;
   entity: Entity;
   filter: string;
-  /** At least one; in the order of their places. */
+  /** At least one, in order of position in the text. */
   findings: readonly FilterFinding[];
 }
 
-/** What a filter for these events speaks of: deletions are asked of their own list (facts, filters). */
+/** Entities that a filter for these events applies to: deletions have an entity of their own (facts, filters). */
 export function entitiesOf(events: readonly string[]): Entity[] {
   const entities: Entity[] = events.some((event) => event !== 'deleted') ? ['Products'] : [];
   return events.includes('deleted') ? [...entities, 'DeletedProducts'] : entities;
 }
 
-/** What is to be told about a subscription's filter, for each entity; nothing about a blank one. */
+/** Returns the findings about a subscription's filter, by entity; none for a blank filter. */
 export function checkSubscriptionFilter({
   name,
   events,

@@ -1,38 +1,42 @@
-/** The flags that several commands take: each is defined here once, with its help text. */
+/** Flags shared by several commands, each with its help text. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { AppError } from '../domain/app-error.ts';
 import { parseDate } from '../domain/dates.ts';
 import type { Io } from './io.ts';
 
-/** What the action of a command with `--json` gets, whichever of the two flags was given. */
+/** Values of `--output` and `--json` in an action: both are set, whichever flag was given. */
 export interface OutputFlags<Form extends string> {
   output: Form;
   json?: true;
 }
 
-/** `-o, --output`; the first form is the default. */
-function outputOption(forms: readonly string[]): Option {
-  return new Option('-o, --output <form>', `form of the output (default: ${forms[0]})`).choices(
-    forms,
-  );
+/** `-o, --output`; the first format is the default. */
+function outputOption(formats: readonly string[]): Option {
+  const text = `output format (default: ${formats[0]})`;
+  return new Option('-o, --output <format>', text).choices(formats);
 }
 
-/** `-n, --limit`. `note` says what applies without the flag, where that is no fixed number. */
+/** `--json`; the field names are in the help text of the command. */
+export function jsonOption(): Option {
+  return new Option('--json', 'same as --output json');
+}
+
+/** `-n, --limit`. `note` is the default as text, if it is not a fixed number. */
 export function limitOption({ of = 'rows', note = '' } = {}): Option {
-  const text = `maximum number of ${of}${note === '' ? '' : ` (${note})`}`;
+  const text = `maximum ${of}${note === '' ? '' : ` (default: ${note})`}`;
   return new Option(`-n, --limit <${of}>`, text).argParser(wholeNumber(1));
 }
 
-/** `--since`. `of` says what the time belongs to ("received", "published"), `note` what applies without the flag. */
+/** `--since`. `of` names the time that is compared ("received", "published"); `note` is the default as text. */
 export function sinceOption<Time>(parse: (text: string) => Time, of: string, note = ''): Option {
-  const when = 'from this time on: 90m, 24h or 7d (that long ago), or a date (UTC)';
-  const text = `${of} ${when}${note === '' ? '' : `; default ${note}`}`;
+  const when = `start of the time range (${of}): 90m, 24h or 7d ago, or a UTC date`;
+  const text = `${when}${note === '' ? '' : ` (default: ${note})`}`;
   return new Option('--since <time>', text).argParser(parse);
 }
 
 /** `--until`. */
 export function untilOption<Time>(parse: (text: string) => Time, of: string): Option {
-  return new Option('--until <time>', `${of} before this time`).argParser(parse);
+  return new Option('--until <time>', `end of the time range (${of}), exclusive`).argParser(parse);
 }
 
 /** Adds `--since` and `--until`. */
@@ -45,36 +49,42 @@ export function addSpan<Time>(
   return command.addOption(sinceOption(parse, of, note)).addOption(untilOption(parse, of));
 }
 
-/** Adds `-o, --output` with these forms, and `--json`. */
-export function addOutputForms(command: Command, forms: readonly string[]): Command {
-  return command.addOption(outputOption(forms)).option('--json', 'short for --output json');
+/** Adds `-o, --output` with these formats, and `--json`. */
+export function addOutputForms(command: Command, formats: readonly string[]): Command {
+  return command.addOption(outputOption(formats)).addOption(jsonOption());
 }
 
 /** Adds `--columns` and `--wide`. */
 export function addTableFlags(command: Command): Command {
   return command
-    .option('--columns <names>', 'columns of table and csv, with commas between them')
-    .option('--wide', 'print whole names, and all columns of the table, on any terminal');
+    .option('--columns <names>', 'columns of table and csv output (comma-separated)')
+    .option('--wide', 'full names and all columns, on any terminal width');
 }
 
-/** Throws `usage` where `--until` does not lie after `--since`. */
+/** Help text of `--event`. */
+export const eventFlagText = 'created, modified or deleted (comma-separated)';
+
+/** `--dry-run`. */
+export function dryRunOption(): Option {
+  return new Option('--dry-run', 'preview only; nothing is changed');
+}
+
+/** Throws `usage` if `--until` is not after `--since`. */
 export function refuseEmptySpan(command: Command): void {
   const { since, until } = command.opts<Record<'since' | 'until', unknown>>();
   if (typeof since !== 'number' || typeof until !== 'number' || since < until) return;
   const show = (us: number) => new Date(us / 1000).toISOString();
-  throw new AppError(
-    'usage',
-    `--until (${show(until)}) is not after --since (${show(since)}): nothing could match.`,
-    { advice: 'Exchange them, or leave one out.' },
-  );
+  throw new AppError('usage', `--until (${show(until)}) is not after --since (${show(since)}).`, {
+    advice: 'Swap them, or omit one.',
+  });
 }
 
 /** `--yes`. */
 export function yesOption(): Option {
-  return new Option('--yes', 'do not ask for confirmation');
+  return new Option('--yes', 'no confirmation prompt');
 }
 
-/** Keeps an earlier name of a flag working, without showing it: the action gets the value under the name of today. */
+/** Accepts an earlier flag name without listing it in the help. The action gets the value under the current name. */
 export function addHiddenAlias<Value>(
   command: Command,
   flags: string,
@@ -87,12 +97,13 @@ export function addHiddenAlias<Value>(
 }
 
 /**
- * Adds what belongs to every command: `--data-dir`, `-o, --output` next to `--json`, and that no option is given twice
- * with different values.
+ * Adds the flags of every command: `--data-dir`, and `-o, --output` if there is `--json`. Rejects an option that is
+ * given twice with different values.
  */
 export function addCommonFlags(command: Command): void {
   if (!readsNoData.includes(pathOf(command))) {
-    command.option('--data-dir <folder>', 'the data directory (EARSHOT_DATA_DIR)', folder);
+    const text = 'data directory (default: EARSHOT_DATA_DIR, otherwise ./data)';
+    command.option('--data-dir <folder>', text, folder);
   }
   addOutput(command);
   for (const option of command.options) refuseRepetition(command, option);
@@ -110,9 +121,9 @@ function addOutput(command: Command): void {
   });
 }
 
-/** Options that collect their values, whose parser takes the previous ones, are given as often as needed. */
+/** Exempts options that collect their values: their parser also takes the previous value. */
 function refuseRepetition(command: Command, option: Option): void {
-  // The parser of a list of choices takes two parameters, too.
+  // The parser of choices also has two parameters.
   const collects = option.argChoices === undefined && (option.parseArg?.length ?? 0) > 1;
   if (option.variadic || collects) return;
   let first: string | null | undefined;
@@ -131,45 +142,45 @@ function refuseRepetition(command: Command, option: Option): void {
 /** Commands that never open the data directory. */
 const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check', 'completion'];
 
-/** The words that call a command, without the program's name. */
+/** Names of a command and its parents, without the program's name. */
 function pathOf(command: Command): string {
   const { parent } = command;
   if (parent === null) return '';
   return `${pathOf(parent)} ${command.name()}`.trim();
 }
 
-/** Both flags hold the chosen form, so that an action may read either. */
-function unifyOutput(command: Command, forms: readonly string[] = []): void {
+/** Sets both flags to the chosen format, so that an action can read either. */
+function unifyOutput(command: Command, formats: readonly string[] = []): void {
   const { output, json } = command.opts<{ output?: string; json?: true }>();
-  const form = output ?? (json ? 'json' : forms[0]);
-  command.setOptionValue('output', form);
-  command.setOptionValue('json', form === 'json' ? true : undefined);
+  const format = output ?? (json ? 'json' : formats[0]);
+  command.setOptionValue('output', format);
+  command.setOptionValue('json', format === 'json' ? true : undefined);
 }
 
-/** The folder of `--data-dir`, given to a command or to one above it. */
+/** Value of `--data-dir` of a command or the nearest parent that has one. */
 export function dataDirOf(command: Command | null): string | undefined {
   if (command === null) return undefined;
   return command.getOptionValue('dataDir') ?? dataDirOf(command.parent);
 }
 
-/** Parser of a folder's path. */
+/** Parses the path of a folder. */
 export function folder(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('Use the path of a folder.');
   return text;
 }
 
-/** A parser for whole numbers from `min` on. */
+/** Returns a parser for whole numbers of at least `min`. */
 export function wholeNumber(min = 0): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < min) {
-      throw new InvalidArgumentError(`Use a whole number from ${min} on.`);
+      throw new InvalidArgumentError(`Use a whole number of ${min} or more.`);
     }
     return value;
   };
 }
 
-/** A number above 0, such as a rate. */
+/** Parses a number above 0, such as a rate. */
 export function positiveNumber(text: string): number {
   const value = Number(text);
   if (!(value > 0) || !Number.isFinite(value)) {
@@ -186,13 +197,13 @@ const unitsUs: Readonly<Record<string, number>> = {
   w: 604_800e6,
 };
 
-/** The length of `90s`, `90m`, `24h`, `7d` or `2w` in µs; null for any other text. */
+/** Duration of `90s`, `90m`, `24h`, `7d` or `2w` in µs; null for any other text. */
 export function lengthOfTimeUs(text: string): number | null {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text) ?? [];
   return amount === undefined ? null : Math.round(Number(amount) * (unitsUs[unit] ?? 0));
 }
 
-/** `24h`, `90m`, `7d` before now, or an ISO 8601 date or time (UTC unless it names a zone), in µs. */
+/** Parses `24h`, `90m`, `7d` (before now) or an ISO 8601 date or time (UTC without a zone). Returns µs. */
 export function parseTimeArgument(text: string, nowUs: number): number {
   const backUs = lengthOfTimeUs(text);
   if (backUs !== null) return nowUs - backUs;
@@ -205,39 +216,39 @@ export function parseTimeArgument(text: string, nowUs: number): number {
   return date.us;
 }
 
-/** A time of the command line with the words it was given in. */
+/** A parsed time with its original text. */
 export interface TimeArgument {
   us: number;
-  words: string;
-  /** The moment that it was counted back from. */
+  text: string;
+  /** Current time when the text was parsed. */
   readAtUs: number;
 }
 
 type Clock = Readonly<{ nowUs: () => number }>;
 
-/** A parser for commander; `now` is the moment at which it is called. */
+/** Returns a time parser for commander; relative times are before the moment of the call. */
 export function readTime({ nowUs }: Clock): (text: string) => number {
   return (text) => parseTimeArgument(text, nowUs());
 }
 
-/** The same, with the words and the moment. */
+/** Like `readTime`, but keeps the text and the moment of the call. */
 export function readTimeArgument({ nowUs }: Clock): (text: string) => TimeArgument {
-  return (words) => {
+  return (text) => {
     const readAtUs = nowUs();
-    return { us: parseTimeArgument(words, readAtUs), words, readAtUs };
+    return { us: parseTimeArgument(text, readAtUs), text, readAtUs };
   };
 }
 
 /**
- * The time between two flags, up to now, from `backUs` before now (default: the beginning). Throws `usage` with the
- * message for an empty one.
+ * Returns the time range of two flags. It ends at the latest now; without `since` it starts `backUs` before now
+ * (default: no start). Throws `usage` with `message` if the range is empty.
  */
 export function readWindow(
   { since, until }: { since?: TimeArgument; until?: TimeArgument },
   io: Clock,
   { backUs = Number.POSITIVE_INFINITY, message = emptyWindow } = {},
 ): { fromUs: number; toUs: number; nowUs: number } {
-  // By the moment at which the words were read: 0h would else be some milliseconds.
+  // The time of parsing, because `0h` would otherwise be a range of some milliseconds.
   const nowUs = since?.readAtUs ?? io.nowUs();
   const fromUs = since?.us ?? nowUs - backUs;
   const toUs = Math.min(until?.us ?? nowUs, nowUs);
@@ -245,11 +256,11 @@ export function readWindow(
   throw new AppError('usage', message);
 }
 
-const emptyWindow = 'The window is empty: --since must lie before --until, and before now (UTC).';
+const emptyWindow = 'The time range is empty: --since must be before --until and before now (UTC).';
 
 /**
- * Resolves when the user agrees, or has said `--yes`. Throws `usage` when there is no terminal to ask
- * on, `cancelled` when the answer is anything but yes.
+ * Asks for confirmation unless `yes` is set. Throws `usage` if there is no terminal, `cancelled` for any answer
+ * other than yes.
  */
 export async function confirm(
   io: Pick<Io, 'ask'>,
@@ -259,8 +270,8 @@ export async function confirm(
   if (yes) return;
   const answer = await io.ask(`${question} [y/N] `);
   if (answer === null) {
-    throw new AppError('usage', 'There is no terminal to ask on, so nothing was changed.', {
-      advice: 'Add --yes to do it without a question.',
+    throw new AppError('usage', 'Confirmation needs a terminal. Nothing was changed.', {
+      advice: 'Add --yes to skip the prompt.',
     });
   }
   if (/^y(es)?$/i.test(answer.trim())) return;

@@ -1,4 +1,4 @@
-/** Notifications of the log: the flags that choose them, and every form of output. */
+/** Flags that select notifications of the log, and their output in every format. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { AppError } from '../domain/app-error.ts';
 import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
@@ -12,7 +12,7 @@ import { subscriptionEvents } from '../domain/subscription.ts';
 import { jsonOf, printable } from '../domain/text.ts';
 import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { factsOfRecord } from '../store/products/product-rows.ts';
-import { addSpan, readTime } from './flags.ts';
+import { addSpan, eventFlagText, readTime } from './flags.ts';
 import type { Io, Output } from './io.ts';
 import { type Column, painter, printTable } from './output.ts';
 import {
@@ -36,50 +36,55 @@ export interface FilterFlags {
   time: 'received' | 'notification';
 }
 
-/** Adds the options to a command. */
 export function addFilterOptions(command: Command, io: Io): Command {
   command
-    .option('--ack-id <id>', 'the notification with this AckId')
-    .option('--product-id <id>', 'notifications of this product')
-    .option('--name <pattern>', 'product name; * stands for any text, ? for one character', pattern)
-    .option('--event <names>', 'created, modified, deleted; several with commas', splitNames)
-    .option('--subscription <name>', 'the name in the URL path')
-    .addOption(new Option('--source <source>', 'how it came').choices(['push', 'reconcile']));
+    .option('--ack-id <id>', 'only the notification with this AckId')
+    .option('--product-id <id>', 'only this product')
+    .option(
+      '--name <pattern>',
+      'product name; * matches any text, ? matches one character',
+      pattern,
+    )
+    .option('--event <names>', eventFlagText, splitNames)
+    .option('--subscription <name>', 'only this subscription')
+    .addOption(
+      new Option('--source <source>', 'source of the notification').choices(['push', 'reconcile']),
+    );
   return addSpan(command, readTime(io), 'received').addOption(
-    new Option('--time <which>', 'which time --since and --until compare')
+    new Option('--time <which>', 'time that --since and --until compare')
       .choices(['received', 'notification'])
       .default('received'),
   );
 }
 
-/** The flags as a query of the log. */
+/** Converts the flags to a query of the log. */
 export function toQuery(flags: FilterFlags): NotificationQuery {
   const { ackId, productId, name, event: events, subscription, source, time } = flags;
   const { since: sinceUs, until: untilUs } = flags;
   return { ackId, productId, name, events, subscription, source, time, sinceUs, untilUs };
 }
 
-/** A name may be a slip, or an event that the catalogue has had only since: it is looked for all the same. */
+/** Warns about unknown event names, which may be typing errors or new events of the catalogue. */
 export function warnOfUnknownEvents(
   { event = [] }: Pick<FilterFlags, 'event'>,
   io: Pick<Io, 'env' | 'stderr'>,
 ): void {
   const known: readonly string[] = subscriptionEvents;
   for (const name of event.filter((one) => !known.includes(one))) {
-    const label = painter(io, io.stderr)('yellow', `No event "${printable(name)}" is documented`);
-    io.stderr.write(`${label}; the catalogue's are ${known.join(', ')}.\n`);
+    const label = painter(io, io.stderr)('yellow', `Unknown event "${printable(name)}"`);
+    io.stderr.write(`${label}. Documented events: ${known.join(', ')}.\n`);
   }
 }
 
 function splitNames(text: string): string[] {
   const names = text.split(',').map((name) => name.trim().toLowerCase());
-  if (names.includes('')) throw new InvalidArgumentError('Use one name, or several with commas.');
+  if (names.includes('')) throw new InvalidArgumentError('Use one or more, comma-separated.');
   return names;
 }
 
 function pattern(text: string): string {
   if (text.length <= namePatternMax) return text;
-  throw new InvalidArgumentError(`Use at most ${namePatternMax} characters.`);
+  throw new InvalidArgumentError(`Use a maximum of ${namePatternMax} characters.`);
 }
 
 interface ListedNotification {
@@ -110,8 +115,8 @@ const usualColumns: readonly Column<ListedNotification>[] = [
 ];
 
 /**
- * Writes notifications as they come. `log` has the bodies that they came in; `columns` replaces the usual ones of
- * table and CSV; a `wide` table is not fitted to the terminal.
+ * Writes notifications as a stream. `log` provides their bodies; `columns` replaces the default columns of table and
+ * CSV; a `wide` table ignores the terminal width.
  */
 export function writeNotifications(
   output: Output,
@@ -137,7 +142,7 @@ async function* listed(
   for await (const row of rows) yield { row, cells: await notificationCells(row, log) };
 }
 
-/** The cells of a notification's product, from the record in its body and the product's name. */
+/** Cells of a notification's product, from the record in the body and the product name. */
 export async function notificationCells(
   row: NotificationRow,
   log: Pick<NotificationLog, 'body'>,
@@ -146,7 +151,7 @@ export async function notificationCells(
   return productCells(factsOfRecord(record ?? {}, row.productName), record);
 }
 
-/** Null where the body has no record, was pruned, or cannot be read: a list continues without it. */
+/** Returns null if the body has no record, was pruned or is unreadable, so that a list can continue. */
 async function recordOf(
   { position, bodyIndex }: NotificationRow,
   log: Pick<NotificationLog, 'body'>,

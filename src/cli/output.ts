@@ -1,4 +1,4 @@
-/** Output for people: tables that fit the terminal, wrapped and coloured text, progress; and safe writes of any text. */
+/** Terminal output: tables, wrapped and coloured text, progress lines, and safe writing of untrusted text. */
 
 import { styleText } from 'node:util';
 import { formatDateUs } from '../domain/dates.ts';
@@ -9,24 +9,24 @@ export interface Column<Row> {
   title: string;
   value: (row: Row) => string;
   align?: 'right';
-  /** Cut, in the middle, when the terminal is too narrow. One column of a table may be. */
+  /** Shortened in the middle if the terminal is too narrow. Maximum one column of a table. */
   flexible?: true;
-  /** The least width that it is cut to; 20 by default, for names that are long. */
+  /** Minimum width of a flexible column (default: 20). */
   widthMin?: number;
-  /** Printed only where the terminal has the width for the whole column; lower ranks are added first. */
+  /** Printed only if the terminal has enough width; lower ranks are added first. */
   optionalRank?: number;
-  /** Where the terminal has no width for this optional column, those that have a short form are printed in it. */
-  wanted?: true;
+  /** If there is no width for this optional column, all columns with a short form use it. */
+  preferred?: true;
   short?: Pick<Column<Row>, 'title' | 'value'>;
-  /** Rows that say nothing without this optional column: one of them makes it a required one. */
+  /** Returns true for rows that need this optional column. One such row makes the column required. */
   requiredBy?: (row: Row) => boolean;
-  /** Such rows have it in place of the columns from this title on instead, where it is not printed. */
+  /** If the column is not printed, such rows show it in place of the columns from this title on. */
   spanFrom?: string;
-  /** Never cut, also where other columns are: the user asked for exactly this. */
+  /** Never shortened. */
   whole?: true;
 }
 
-/** A column of counts, titled as their field unless a title is given; `-` for null. */
+/** Column of counts, with the field name as default title; `-` for null. */
 export function countColumn<Key extends string>(
   key: Key,
   title: string = key,
@@ -36,22 +36,22 @@ export function countColumn<Key extends string>(
   return { title, value, align: 'right' };
 }
 
-/** Rows that decide the widths; later ones that are longer push their line out. */
+/** Number of rows that determine the column widths; longer cells of later rows exceed them. */
 const measuredRowsMax = 500;
 
 const gap = '  ';
 
 const flexibleWidthMin = 20;
 
-/** Optional columns leave a required flexible one as much as this. */
+/** Width that optional columns leave to a required flexible one. */
 const flexibleWidthKept = 30;
 
-/** Cells of the other columns are short by nature; what comes from outside may be anything. */
+/** Maximum width of the other columns: their cells are short, except for unexpected external values. */
 const fixedWidthMax = 40;
 
 /**
- * Prints the title line, if there is a row, and the rows; returns how many there were. A `wide` table has all columns
- * whole, however wide the terminal is.
+ * Prints the rows, with a title line if there is any row. Returns the number of rows. A `wide` table prints all columns
+ * in full, on any terminal width.
  */
 export async function printTable<Row>(
   output: Output,
@@ -79,16 +79,16 @@ export async function printTable<Row>(
   return count;
 }
 
-/** The columns of a terminal; no limit in a pipe. */
+/** Width of a terminal in characters; no limit in a pipe. */
 export function widthOf({ isTTY, columns }: Output): number {
   return isTTY === true && columns !== undefined ? columns : Number.POSITIVE_INFINITY;
 }
 
-/** The columns that are printed, each with its width. */
+/** Printed columns with their widths. */
 interface Layout<Row> {
   columns: readonly Column<Row>[];
   widths: readonly number[];
-  /** A column that is not printed, but for rows that need it: in place of the columns from `at` on. */
+  /** Hidden column that replaces the columns from `at` on, for the rows that need it. */
   span: { column: Column<Row>; at: number; width: number } | null;
 }
 
@@ -98,7 +98,7 @@ function layoutOf<Row>(
   available: number,
 ): Layout<Row> {
   const full = fittedLayout(columns, rows, available);
-  const lacks = columns.some((column) => column.wanted && !full.columns.includes(column));
+  const lacks = columns.some((column) => column.preferred && !full.columns.includes(column));
   if (!lacks) return full;
   return fittedLayout(
     columns.map((column) => ({ ...column, ...column.short })),
@@ -181,10 +181,10 @@ function formatLine<Row>(
   return `${[...padded, ...rest].join(gap).trimEnd()}\n`;
 }
 
-/** Cuts a text in the middle: both ends of a name say more. */
+/** Shortens a text in the middle: both ends of a product name matter. */
 export function shorten(text: string, width: number): string {
   if (text.length <= width) return text;
-  // By characters, so that none is cut in two.
+  // By code points, so that none is split.
   const characters = Array.from(text);
   if (characters.length <= width) return text;
   const head = Math.ceil((width - 1) / 2);
@@ -192,12 +192,12 @@ export function shorten(text: string, width: number): string {
   return `${characters.slice(0, head).join('')}…${tail.join('')}`;
 }
 
-/** Where less is left beside the indent, broken lines would be harder to read than long ones. */
+/** Minimum width for wrapping; below it, wrapped lines are harder to read than long ones. */
 const widthMin = 30;
 
 /**
- * The lines of a text, each with the indent before it. A word that is too long has a line of its own, whole.
- * Off a terminal, and on one without a known width, there is one line, for programs.
+ * Wraps a text to indented lines. A word that is too long is not split. Returns one line if the output is not a
+ * terminal, or its width is unknown.
  */
 export function wrapText(
   text: string,
@@ -224,7 +224,7 @@ export function wrapText(
 
 type Style = Parameters<typeof styleText>[0];
 
-/** A painter for one stream; it leaves texts alone off a terminal and under NO_COLOR. */
+/** Returns a function that colours text for a stream; no colours outside a terminal or with NO_COLOR. */
 export function painter(
   io: Pick<Io, 'env'>,
   output: Output,
@@ -233,23 +233,20 @@ export function painter(
   return (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text);
 }
 
-/** Resolves when the stream is ready for more, so that a million rows need no memory. */
+/** Writes and resolves when the stream accepts more, so that a million rows need little memory. */
 export async function writeOut(output: Output, chunk: string | Uint8Array): Promise<void> {
   if (output.write(chunk)) return;
   await new Promise<void>((resolve) => output.once('drain', resolve));
 }
 
-/**
- * The same for words of others in no colours of ours: a file gets them as they are, a terminal must not be steered by
- * them. Line feeds stay.
- */
+/** Like `writeOut`, for untrusted text: escapes control characters on a terminal, except line feeds. */
 export function writeForeign(output: Output, chunk: string | Uint8Array): Promise<void> {
   if (!output.isTTY) return writeOut(output, chunk);
   const text = typeof chunk === 'string' ? chunk : new TextDecoder().decode(chunk);
   return writeOut(output, text.split('\n').map(printable).join('\n'));
 }
 
-/** Writes an array, one element a line, and what stands around it. On a terminal, any text in it is safe. */
+/** Writes a JSON array, one element per line, between `begin` and `end`. Safe for untrusted text. */
 export async function writeJson<Row>(
   output: Output,
   rows: AsyncIterable<Row> | Iterable<Row>,
@@ -265,12 +262,12 @@ export async function writeJson<Row>(
   return count;
 }
 
-/** Prints a value as JSON, indented, or in one line. On a terminal, any text in it is safe. */
+/** Prints a value as JSON, indented or on one line. Safe for untrusted text. */
 export function printJson(output: Output, value: unknown, form?: 'line'): Promise<void> {
   return writeForeign(output, `${JSON.stringify(value, null, form === 'line' ? 0 : 2)}\n`);
 }
 
-/** ISO 8601 UTC for programs; null for no time. */
+/** ISO 8601 UTC; null for no time. */
 export const isoTime = (us: number | null) => (us === null ? null : formatDateUs(us));
 
 export const whole = (count: number) => count.toLocaleString('en-US');
@@ -280,16 +277,16 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;
 }
 
-/** A line on standard error that shows the progress of long work; silent where there is no terminal. */
+/** Progress line on standard error; silent without a terminal. */
 export interface ProgressLine {
   show(text: string): void;
-  /** Removes the line, for another text or at the end. */
+  /** Removes the line. */
   clear(): void;
-  /** Ends the line, which stays. */
+  /** Ends the line and keeps it. */
   done(): void;
 }
 
-/** The line is rewritten in place, and cut to the width of the terminal. */
+/** Rewrites the line in place, limited to the width of the terminal. */
 export function createProgressLine(stderr: Output): ProgressLine {
   let shown = '';
   const write = (text: string) => {

@@ -1,4 +1,4 @@
-/** The cells in which every list shows a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
+/** Table cells of a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from '../domain/dates.ts';
 import { parseProductName } from '../domain/naming/conventions.ts';
 import { boxesOf } from '../filter/geometry/shape.ts';
@@ -7,23 +7,23 @@ import { productView } from '../filter/product-view.ts';
 import type { ProductFacts } from '../store/products/product-rows.ts';
 import type { Column } from './output.ts';
 
-/** What is not known is null. */
+/** Unknown values are null. */
 export interface ProductCells {
   /** `S2A`, `S5P`, `L8`. */
   mission: string | null;
-  /** The product type, or the level where the name has no type. */
+  /** Product type, or processing level if the name has no type. */
   type: string | null;
   sensed: string | null;
   /** `32TQM R108`, `60000 R022`; path and row of Landsat as `190/027`. */
   tile: string | null;
   cloud: string | null;
-  /** The middle of the footprint. */
+  /** Centre of the footprint. */
   place: string | null;
-  /** The same for a narrow terminal: the day, the tile or else the orbit, the place in whole degrees. */
+  /** Short forms for a narrow terminal: the day, the tile or orbit, the place in whole degrees. */
   short: Record<'sensed' | 'tile' | 'cloud' | 'place', string | null>;
 }
 
-/** Describes a product by its facts, what its name adds to them, and the footprint in its record. */
+/** Describes a product by its facts, its name, and the footprint in its record. */
 export function productCells(facts: ProductFacts, record: ProductRecord | null): ProductCells {
   const named = parseProductName(facts.productName ?? '');
   const { tile, orbitNumber, relativeOrbitNumber, cloudCoverPercent } = facts;
@@ -55,7 +55,7 @@ export function toMinute(us: number | null): string | null {
   return us === null || Number.isNaN(us) ? null : shortDateUs(us);
 }
 
-/** `11-20 06:00Z`, for what happened lately; null for no time. */
+/** `11-20 06:00Z`, for recent times; null for no time. */
 export function toShortMinute(us: number | null): string | null {
   const minute = toMinute(us);
   return minute === null ? null : `${minute.slice('YYYY-'.length)}Z`;
@@ -65,18 +65,18 @@ function pad(number: number | string = ''): string {
   return String(number).padStart(3, '0');
 }
 
-/** `SENTINEL-2A` is `S2A`, `LANDSAT-8` is `L8`; any other platform stays as it is. */
+/** Shortens `SENTINEL-2A` to `S2A` and `LANDSAT-8` to `L8`; other platforms are unchanged. */
 function shortMission(platform: string): string {
   return platform.replace(/^SENTINEL-(?=\d)/i, 'S').replace(/^LANDSAT-(?=\d)/i, 'L');
 }
 
-/** One decimal, cut and not rounded: 19.96 must not read as 20 in a list of less than 20 percent. */
+/** Rounds down to one decimal: 19.96 must not appear as 20 in a list of less than 20 percent. */
 function percentBelow(percent: number): string {
   const rounded = percent.toFixed(1);
   return Number(rounded) > percent ? (Number(rounded) - 0.1).toFixed(1) : rounded;
 }
 
-/** The middle of the footprint; null without one. */
+/** Centre of the footprint; null without one. */
 function middleOf(record: ProductRecord): { latitude: number; longitude: number } | null {
   const shape = productView(record).footprint();
   const [first, second] = shape === null ? [] : boxesOf(shape);
@@ -99,13 +99,13 @@ function showPlace(
   return `${degrees(latitude, 'N', 'S')} ${degrees(longitude, 'E', 'W')}`;
 }
 
-/** A row of a list, with the cells of its product, which several columns share. */
+/** A table row with the cells of its product. */
 export interface WithCells {
   row: { productName: string | null; productId: string };
   cells: ProductCells;
 }
 
-/** The columns of every list that shows products. */
+/** Columns of every table with products. */
 export const productColumns = {
   mission: { title: 'sat', value: ({ cells }) => cells.mission ?? '-' },
   type: { title: 'type', value: ({ cells }) => cells.type ?? '-' },
@@ -113,7 +113,7 @@ export const productColumns = {
     title: 'sensed (UTC)',
     value: ({ cells }) => cells.sensed ?? '-',
     optionalRank: 0,
-    wanted: true,
+    preferred: true,
   },
   tile: { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' },
   cloud: {
@@ -121,17 +121,17 @@ export const productColumns = {
     value: ({ cells }) => cells.cloud ?? '-',
     align: 'right',
     optionalRank: 1,
-    wanted: true,
+    preferred: true,
     short: shortColumn('cloud', 'cloud'),
   },
   place: {
     title: 'place',
     value: ({ cells }) => cells.place ?? '-',
     optionalRank: 2,
-    wanted: true,
+    preferred: true,
     short: shortColumn('place', 'place'),
   },
-  /** Names stand in place of the cells of a product that has none. */
+  /** Replaces the other cells of a product without any. */
   name: {
     title: 'name',
     value: ({ row }) => row.productName ?? row.productId,
@@ -142,7 +142,7 @@ export const productColumns = {
   },
 } as const satisfies Record<string, Column<WithCells>>;
 
-/** The short form of a column. */
+/** Short form of a column. */
 export function shortColumn(
   title: string,
   of: keyof ProductCells['short'],
@@ -150,18 +150,18 @@ export function shortColumn(
   return { title, value: ({ cells }) => cells.short[of] ?? '-' };
 }
 
-/** A column with a time; a narrow terminal gets it shorter. */
+/** Time column, with a short form for a narrow terminal. */
 export function timeColumn<Row>(
-  what: string,
+  name: string,
   timeOf: (row: Row) => number | null,
   upTo: 'minute' | 'second' = 'minute',
 ): Column<{ row: Row }> {
   return {
-    title: `${what} (UTC)`,
+    title: `${name} (UTC)`,
     value: ({ row }) => {
       const us = timeOf(row);
       return us === null ? '-' : shortDateUs(us, upTo);
     },
-    short: { title: what, value: ({ row }) => toShortMinute(timeOf(row)) ?? '-' },
+    short: { title: name, value: ({ row }) => toShortMinute(timeOf(row)) ?? '-' },
   };
 }

@@ -1,4 +1,4 @@
-/** The friendly flags that choose products, each as a condition of the filter language. */
+/** Flags that select products. Each becomes a condition of the filter language. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { readGeoJsonFile } from '../config/geojson-file.ts';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
@@ -13,7 +13,7 @@ import { lengthOfTimeUs } from './flags.ts';
 import type { Io } from './io.ts';
 import { painter } from './output.ts';
 
-/** The flags that a subscription's filter can be made of, too: no times. */
+/** Flags without times. A subscription filter can also be built from them. */
 export interface ConditionFlags {
   collection?: FilterTree;
   type?: FilterTree;
@@ -22,7 +22,7 @@ export interface ConditionFlags {
   cloudBelow?: FilterTree;
   bbox?: BoundingBox;
   area?: string;
-  /** The earlier name of `area`. */
+  /** Earlier name of `area`. */
   intersects?: string;
   name?: FilterTree[];
 }
@@ -35,55 +35,55 @@ export interface ProductFlags extends ConditionFlags {
   deleted?: true | TimeRange;
 }
 
-/** Adds the flags of a query to a command. */
-export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Command {
-  const range = (text: string) => parseTimeRange(text, io.nowUs());
-  command.option(
+/** `--filter`, next to the flags that select products. */
+export function filterOption(): Option {
+  return new Option(
     '--filter <expression>',
-    'a $filter expression; joined to the other flags by "and"',
+    '$filter expression, combined with the other flags by "and"',
   );
-  return addConditionFlags(command)
-    .option(
-      '--sensed <when>',
-      'sensing begins then: 24h, 7d, 2026-11, 2026-11-20, A..B, A.., ..B (UTC)',
-      range,
-    )
-    .option('--published <when>', 'published then', range)
-    .option('--deleted [when]', 'what has been deleted instead: at any time, or then', range);
 }
 
-/** Adds those flags that are no times. */
+/** Adds the flags of a product query. */
+export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Command {
+  const range = (text: string) => parseTimeRange(text, io.nowUs());
+  return addConditionFlags(command.addOption(filterOption()))
+    .option(
+      '--sensed <when>',
+      'start of sensing: 24h, 7d, 2026-11, 2026-11-20, A..B, A.. or ..B (UTC)',
+      range,
+    )
+    .option('--published <when>', 'publication time, in the same formats', range)
+    .option('--deleted [when]', 'deleted products only; with a deletion time, if given', range);
+}
+
+/** Adds the flags without times. */
 export function addConditionFlags(command: Command): Command {
   return command
     .option(
       '--collection <names>',
-      'such as SENTINEL-2 or S2; several with commas',
+      'collection, such as SENTINEL-2 or S2 (comma-separated)',
       anyOf(collection),
     )
-    .option(
-      '--type <types>',
-      'product type, such as S2MSI2A; several with commas',
-      anyOf(productType),
-    )
+    .option('--type <types>', 'product type, such as S2MSI2A (comma-separated)', anyOf(productType))
     .option(
       '--platform <names>',
-      'S2A, or SENTINEL-2 for all of it; several with commas',
+      'satellite, such as S2A, or all of SENTINEL-2 (comma-separated)',
       anyOf(platform),
     )
-    .option('--tile <tiles>', 'Sentinel-2 tile, 31UFR or T31UFR; several with commas', anyOf(tile))
-    .option('--cloud-below <percent>', 'less cloud cover than this', cloudBelow)
+    .option(
+      '--tile <tiles>',
+      'Sentinel-2 tile, such as 31UFR or T31UFR (comma-separated)',
+      anyOf(tile),
+    )
+    .option('--cloud-below <percent>', 'cloud cover below this percentage', cloudBelow)
     .option(
       '--bbox <box>',
-      'west,south,east,north in degrees; west beyond east: across the antimeridian',
+      'west,south,east,north in degrees; crosses the antimeridian if west > east',
       boundingBox,
     )
-    .option('--area <file>', 'the area in a GeoJSON file')
+    .option('--area <file>', 'GeoJSON file with the area')
     .addOption(new Option('--intersects <file>').hideHelp().conflicts('area'))
-    .option(
-      '--name <pattern>',
-      'the whole name; * stands for any text at an end or between',
-      parseNamePattern,
-    );
+    .option('--name <pattern>', 'product name; * matches any text', parseNamePattern);
 }
 
 function boundingBox(text: string): BoundingBox {
@@ -95,11 +95,11 @@ function boundingBox(text: string): BoundingBox {
   }
 }
 
-/** A parser of values with commas between them. A flag that is repeated adds its values to those before. */
+/** Returns a parser of comma-separated values. A repeated flag adds its values. */
 function anyOf(condition: (value: string) => FilterTree) {
   return (text: string, previous?: FilterTree): FilterTree | undefined => {
     const values = text.split(',').map((value) => value.trim());
-    if (values.includes('')) throw new InvalidArgumentError('Use one, or several with commas.');
+    if (values.includes('')) throw new InvalidArgumentError('Use one or more, comma-separated.');
     const before = previous === undefined ? [] : [previous];
     return group('or', [...before, ...[...new Set(values)].map(condition)]) ?? undefined;
   };
@@ -107,14 +107,14 @@ function anyOf(condition: (value: string) => FilterTree) {
 
 function collection(name: string): FilterTree {
   const short = /^S(\d)(P?)$/i.exec(name);
-  // The catalogue writes all of its collections in capitals.
+  // All collection names of the catalogue are upper-case.
   const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
   return textField('Collection/Name').eq(value).tree;
 }
 
 const productType = (type: string) => attributeEquals('productType', type);
 
-/** The catalogue has the serial letter in an attribute of its own. */
+/** The serial letter is a separate attribute in the catalogue. */
 function platform(name: string): FilterTree {
   const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
   if (match === null) return attributeEquals('platformShortName', name);
@@ -128,7 +128,7 @@ function tile(text: string): FilterTree {
   const [, zone = '', letters = ''] = /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(text) ?? [];
   if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
     throw new InvalidArgumentError(
-      `${printable(text)} is no tile: zones go from 1 to 60, then come a band from C to X and two letters, all without I and O. Use tiles such as 31UFR, with commas between several.`,
+      `${printable(text)} is not a tile. A tile is a zone from 1 to 60, a band from C to X and two letters, without I and O. Use tiles such as 31UFR, comma-separated.`,
     );
   }
   return attributeEquals('tileId', zone.padStart(2, '0') + letters.toUpperCase());
@@ -136,14 +136,14 @@ function tile(text: string): FilterTree {
 
 function cloudBelow(text: string): FilterTree {
   const value = Number(text.replace(/%$/, ''));
-  // 101 includes what is cloudy all over.
+  // 101 includes a cloud cover of 100 %.
   if (text.trim() === '' || !(value >= 0 && value <= 101)) {
     throw new InvalidArgumentError(
-      'Cloud cover is a number from 0 to 100 (percent). Use one above 0, such as 20.',
+      'Cloud cover is a percentage. Use a number above 0, up to 100, such as 20.',
     );
   }
   if (value === 0) {
-    throw new InvalidArgumentError('None has less than 0 percent. Use a number such as 20.');
+    throw new InvalidArgumentError('No product is below 0 percent. Use a number such as 20.');
   }
   return attributeOf('cloudCover', 'Double').lt(value).tree;
 }
@@ -152,7 +152,7 @@ function attributeEquals(name: string, value: string): FilterTree {
   return attributeOf(name, 'String').eq(value).tree;
 }
 
-/** The flags as a question about products or tombstones. Throws `usage`; warns on stderr. */
+/** Compiles the flags to a filter for products or tombstones. Throws `usage`; warns on stderr. */
 export function compileFlags(
   flags: ProductFlags,
   io: Pick<Io, 'stderr' | 'env' | 'readFile'>,
@@ -162,23 +162,23 @@ export function compileFlags(
   if (deleted !== undefined && published !== undefined) {
     throw new AppError(
       'usage',
-      'The catalogue keeps no publication date of deleted products: use --deleted 7d for those deleted then, or --sensed.',
+      'The catalogue has no publication date for deleted products. Use --deleted 7d (deletion time) or --sensed.',
     );
   }
-  const written = filter === undefined ? null : readFilter(filter, entity, io);
-  // Warns of an unknown collection, as for one in --filter.
+  const expression = filter === undefined ? null : readFilter(filter, entity, io);
+  // Warns about an unknown collection, as for --filter.
   if (flags.collection !== undefined) readFilter(printFilter(flags.collection), entity, io);
   const terms = [
     conditionsOf(flags, io),
     ...during('ContentDate/Start', flags.sensed),
     ...during('PublicationDate', published),
     ...during('DeletionDate', deleted === true ? undefined : deleted),
-    written,
+    expression,
   ];
   return { entity, filter: allOf(terms.filter((term) => term !== null)) };
 }
 
-/** The flags that are no times, joined by "and"; null without any. Throws `usage` for an area that cannot be used. */
+/** Combines the flags without times by "and"; null without any. Throws `usage` for an invalid area. */
 export function conditionsOf(
   flags: ConditionFlags,
   io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
@@ -204,18 +204,18 @@ function intersectsBox(
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     const { details } = error;
-    const message = '--bbox: the box is too small to be one.';
-    const advice = 'Make it wider, or a point.';
+    const message = '--bbox: the box is too small.';
+    const advice = 'Use a larger box, or a point.';
     throw new AppError('usage', message, { advice, cause: error, details });
   }
 }
 
-/** All of these conditions; null for none. */
+/** Combines conditions by "and"; null for none. */
 export function allOf(terms: readonly FilterTree[]): FilterTree | null {
   return group('and', terms);
 }
 
-/** A date within a span: no condition, one or two. */
+/** Conditions for a date within a time range: none, one or two. */
 export function during(field: string, { fromUs, untilUs }: TimeRange = {}): FilterTree[] {
   const compared = (operator: 'ge' | 'lt', us: number | undefined): FilterTree[] =>
     us === undefined
@@ -224,7 +224,7 @@ export function during(field: string, { fromUs, untilUs }: TimeRange = {}): Filt
   return [...compared('ge', fromUs), ...compared('lt', untilUs)];
 }
 
-/** Null for no terms. A group within one of its own kind is dissolved, as trees are written without. */
+/** Returns null for no terms. Flattens nested groups of the same kind. */
 function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | null {
   const flat = terms.flatMap((term) => (term.node === node ? term.terms : [term]));
   const [only, ...others] = flat;
@@ -233,8 +233,8 @@ function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | n
 }
 
 /**
- * The condition that a footprint has a place in common with it. Throws `usage` for a file that cannot
- * be read, is no GeoJSON, or holds a geometry with faults.
+ * Returns the condition that a footprint intersects the area. Throws `usage` if the file is unreadable, is not
+ * GeoJSON, or has an invalid geometry.
  */
 export function readAreaFile(
   flag: string,
@@ -249,15 +249,15 @@ export function readAreaFile(
       throw cause.with({ code: 'usage', message: `${flag}: ${prefix}${cause.message}`, cause });
     }
   };
-  // The reader's own errors name the file.
+  // Errors of readGeoJsonFile already name the file.
   const area = attempt('', () => readGeoJsonFile(path, readFile));
   return attempt(`${path} cannot be used: `, () => intersects(area).tree);
 }
 
 /**
- * Conditions that must all be met: `Name eq` without a `*`; else startswith for what stands before the
- * first one, endswith for what stands after the last, contains for what stands between, which may
- * come in any order. Throws commander's InvalidArgumentError.
+ * Converts a name pattern to conditions: `Name eq` without a `*`; otherwise startswith for the text before the first
+ * `*`, endswith for the text after the last, contains (in any order) for the text between. Throws
+ * InvalidArgumentError.
  */
 function parseNamePattern(text: string): FilterTree[] {
   if (text.includes('?')) {
@@ -267,7 +267,7 @@ function parseNamePattern(text: string): FilterTree[] {
   }
   const parts = text.split('*');
   if (parts.every((part) => part === '')) {
-    throw new InvalidArgumentError('Say part of the name, or leave --name out for any.');
+    throw new InvalidArgumentError('Give a part of the name, or omit --name.');
   }
   const [first = '', ...rest] = parts;
   const last = rest.pop();
@@ -281,19 +281,18 @@ function parseNamePattern(text: string): FilterTree[] {
   return conditions.map(({ tree }) => tree);
 }
 
-/** Microseconds since 1970, UTC; `fromUs` is in it, `untilUs` is not. An absent end is open. */
+/** Microseconds since 1970, UTC; `fromUs` is inclusive, `untilUs` exclusive. An absent end is open. */
 export interface TimeRange {
   fromUs?: number | undefined;
   untilUs?: number | undefined;
 }
 
 const advice =
-  'Use 24h or 7d (back from now), a year, month or day such as 2026-11, or A..B, A.., ..B of these or of times such as 2026-11-20T06:00Z.';
+  'Use 24h or 7d (before now), a year, month or day such as 2026-11, or a range A..B, A.., ..B of these or of times such as 2026-11-20T06:00Z.';
 
 /**
- * Reads `24h`, `7d`, `2026`, `2026-11`, `2026-11-20`, `A..B`, `A..`, `..B`; an end that is a year, a month
- * or a day belongs to the span as a whole. UTC unless a time names a zone. Throws commander's
- * InvalidArgumentError.
+ * Parses `24h`, `7d`, `2026`, `2026-11`, `2026-11-20`, `A..B`, `A..`, `..B`. A year, month or day at the end of a
+ * range is included as a whole. UTC without a zone. Throws InvalidArgumentError.
  */
 function parseTimeRange(text: string, nowUs: number): TimeRange {
   const [from = '', until, ...more] = text.split('..').map((part) => part.trim());
@@ -302,20 +301,20 @@ function parseTimeRange(text: string, nowUs: number): TimeRange {
   const fromUs = from === '' ? undefined : moment(from, nowUs).startUs;
   const untilUs = until === '' ? undefined : moment(until, nowUs).endUs;
   if (fromUs === undefined || untilUs === undefined || fromUs < untilUs) return { fromUs, untilUs };
-  throw new InvalidArgumentError(`It ends before it begins: put ${until} first.`);
+  throw new InvalidArgumentError(`The range ends before it starts. Put ${until} first.`);
 }
 
 function rangeOf({ startUs, endUs, kind }: Moment, text: string): TimeRange {
   if (kind === 'back') return { fromUs: startUs };
   if (kind === 'span') return { fromUs: startUs, untilUs: endUs };
   throw new InvalidArgumentError(
-    `A moment is no span of time: use ${text}.. for all from then on, or ..${text} for all before.`,
+    `A single time is not a range. Use ${text}.. for later times or ..${text} for earlier ones.`,
   );
 }
 
 interface Moment {
   startUs: number;
-  /** Where what the text names has ended: the same, or that of the next day, month or year. */
+  /** Exclusive end of the named day, month or year; for a time, the same as `startUs`. */
   endUs: number;
   kind: 'back' | 'span' | 'time';
 }

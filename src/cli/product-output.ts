@@ -1,4 +1,4 @@
-/** Products in every form of output, with texts about them. */
+/** Writes products in every output format, optionally with summaries. */
 import {
   productFields,
   productLinkFields,
@@ -22,25 +22,25 @@ import {
 } from './product-cells.ts';
 import { type ProductForm, type RowForms, type WrittenRows, writeRows } from './row-forms.ts';
 
-/** A product, with the text about it where texts were requested. */
+/** A product, with its summary if requested. */
 export interface ShownProduct extends FoundProduct {
   summary?: ReturnType<typeof toTextJson>;
 }
 
 interface ProductOutputOptions {
-  /** True when the products have texts. */
+  /** True if the products have summaries. */
   texts?: boolean;
-  /** What the products are sorted by; the table shows it. */
+  /** Sort field, shown as first column of the table. */
   orderedBy?: ProductOrder;
-  /** Fields for table and CSV in place of the usual ones. */
+  /** Replaces the default columns of table and CSV. */
   columns?: readonly string[] | undefined;
-  /** Tables are not fitted to the terminal. */
+  /** Tables ignore the terminal width. */
   wide?: boolean;
-  /** The beginning of download URLs. */
+  /** Prefix of download URLs. */
   catalogueUrl?: string;
 }
 
-/** Writes products as they come. */
+/** Writes products as a stream. */
 export function writeProducts(
   output: Output,
   form: ProductForm,
@@ -66,20 +66,20 @@ export function writeProducts(
       if (summary === undefined) return feature;
       return { ...feature, properties: { ...feature.properties, summary } };
     },
-    // One line each, whatever the text holds.
+    // One line per product, also for a text with line breaks.
     id: ({ row: { productId }, summary }) =>
       summary === undefined ? productId : `${productId}\t${printable(summary.text)}`,
   };
   return writeRows(output, form, products, forms, columns);
 }
 
-/** The names of fields that table and CSV can have. */
+/** Field names for columns of table and CSV. */
 export function productFieldNames({ texts = false }: { texts?: boolean }): string[] {
   const textFields = texts ? ['summary', 'summaryModel', 'summaryVerified'] : [];
   return [...productFields, ...productLinkFields, ...textFields];
 }
 
-/** The columns follow the first product: all of one answer are alive, or all are tombstones. */
+/** Chooses the columns by the first product: a result has either only products or only tombstones. */
 async function writeTable(
   output: Output,
   products: AsyncIterable<ShownProduct>,
@@ -95,7 +95,7 @@ async function writeTable(
   await printTable(output, columnsOf(first.value, orderedBy), rows(), { wide });
 }
 
-/** Texts are for reading: each stands below its product. */
+/** Writes each product with its summary below. */
 async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<void> {
   for await (const { row, record, summary } of products) {
     const { sensed, cloud } = productCells(row, record);
@@ -135,7 +135,7 @@ const size: ProductColumn = {
 
 const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause ?? '-' };
 
-/** Shown first in a table that is sorted by it. */
+/** First column of a table sorted by it. */
 const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
   received: timeColumn('received', ({ receivedAtUs }) => receivedAtUs),
   PublicationDate: timeColumn('published', ({ publicationUs }) => publicationUs),
@@ -157,7 +157,7 @@ function columnsOf(
   return [first, ...usual.filter(({ title }) => title !== first.title)];
 }
 
-/** In the units of the catalogue's own pages: `1.7 GB` is 1.7 thousand million bytes. */
+/** Formats a size in decimal units, as the catalogue's pages do: `1.7 GB` is 1.7e9 bytes. */
 function formatSize(bytes: number | null): string {
   if (bytes === null) return '-';
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -166,10 +166,10 @@ function formatSize(bytes: number | null): string {
   return `${value.toFixed(step === 0 || value >= 100 ? 0 : 1)} ${units[step]}`;
 }
 
-/** Products whose texts are looked up together: as many as the index gives at once. */
-const lookedUpMax = 64;
+/** Products per lookup of summaries; the batch size of the index. */
+const lookupBatchSize = 64;
 
-/** Adds the text about each product, in the order in which they were found. */
+/** Adds the summary of each product, in the same order. */
 export async function* withTexts(
   found: AsyncIterable<FoundProduct>,
   products: Products,
@@ -184,7 +184,7 @@ export async function* withTexts(
     return { text, model: null, verified: true, doubts: [], createdAtUs: nowUs() };
   };
   try {
-    for await (const batch of batches(found, lookedUpMax)) {
+    for await (const batch of batches(found, lookupBatchSize)) {
       const written = await store.summaries.textsOf(batch.map(({ row }) => row.productId));
       for (const product of batch) {
         const text = written.get(product.row.productId) ?? (await textOfFacts(product));

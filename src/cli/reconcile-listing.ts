@@ -1,4 +1,4 @@
-/** Composes what asks the catalogue for its lists. */
+/** Composes the client of the catalogue's query results. */
 
 import { createAccessTokens } from '../admin/access-tokens.ts';
 import type { ReconcileConfig } from '../config/config.ts';
@@ -11,11 +11,11 @@ import { createServiceClock, createStoppableFetch, type Io, pause } from './io.t
 
 export interface OpenedListing {
   listing: ProductListing;
-  /** The catalogue's time, as it said last: the dates of events are its own. */
+  /** Time of the catalogue, from its latest answer: event dates are in its clock. */
   nowUs: () => number;
 }
 
-/** Opens nothing and asks nobody. `onRetry` is told of each try that failed and is followed by another. */
+/** Creates the client without sending a request. Calls `onRetry` for each failed attempt that is retried. */
 export function openListing(
   { account, dataDir, catalogueUrl, requestsPerMinute }: ReconcileConfig,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
@@ -39,22 +39,19 @@ export function openListing(
   return { listing, nowUs };
 }
 
-/** An error with the code `usage` that says which names there are. */
+/** Error with code `usage` and the known names. */
 export function unknownSubscription(
   unknown: readonly string[],
   known: readonly string[],
 ): AppError {
   return new AppError(
     'usage',
-    `There never was a subscription ${unknown.join(', ')} in this data directory. Known are: ${known.toSorted().join(', ')}.`,
+    `Unknown subscription in this data directory: ${unknown.join(', ')}. Known subscriptions: ${known.toSorted().join(', ')}.`,
   );
 }
 
-/** An error with the code `configuration`; `then` completes "Run `earshot register` first; …". */
-export function neverRegistered(then: string): AppError {
-  return new AppError(
-    'configuration',
-    'No subscription was ever registered in this data directory, so nothing says what should be here.',
-    { advice: `Run \`earshot register\` first; ${then}.` },
-  );
+/** Error with code `configuration` if nothing can be compared. */
+export function neverRegistered(): AppError {
+  const message = 'No subscription was ever registered in this data directory.';
+  return new AppError('configuration', message, { advice: 'Run `earshot register` first.' });
 }

@@ -1,4 +1,4 @@
-/** What `earshot reconcile` prints: a table, or JSON; with --dry-run each missing event. */
+/** Output of `earshot reconcile`: a table or JSON; with --dry-run, each missing event. */
 
 import type { CatalogueEvent } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
@@ -11,7 +11,7 @@ import { type Column, countColumn, counted, printJson, printTable, whole } from 
 
 interface MissingRow extends CatalogueEvent {
   productName: string | null;
-  /** True when it has been written into the log. */
+  /** True if the event was written into the log. */
   recovered: boolean;
   /** True for an event from before the subscription began. */
   isEarlier: boolean;
@@ -20,9 +20,9 @@ interface MissingRow extends CatalogueEvent {
 export interface ReconcileOutput {
   /** Called for each missing event; printed with --dry-run only. */
   missing(event: MissingRow): void;
-  /** What asking took. */
+  /** Sets the cost of the requests. */
   spent(cost: { requests: number; answersMs: number; waitedMs: number }): void;
-  /** Prints the counts and, for people, what they mean. */
+  /** Prints the counts, and a summary with the table. */
   end(reports: readonly TaskReport[]): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ interface OutputOptions {
   json?: true;
 }
 
-/** One row of the counts: all tasks of a subscription and event together. */
+/** Counts of all tasks of one subscription and event. */
 type CountRow = Omit<TaskReport, 'task'> & { subscription: string; event: string };
 
 export function createReconcileOutput(
@@ -47,7 +47,7 @@ export function createReconcileOutput(
   return {
     missing: (event) => {
       if (event.recovered) fetched[event.isEarlier ? 'earlier' : 'own'] += 1;
-      // One line at a time: how many there are is not known before.
+      // One line at a time, because the total is not known yet.
       if (dryRun) stdout.write(json ? `${JSON.stringify(toOutput(event))}\n` : missingLine(event));
     },
     spent: (spent) => {
@@ -72,7 +72,7 @@ export function createReconcileOutput(
         if (!dryRun) await printTable(stdout, columns, rows);
         const isChecked = dryRun === true || check === true;
         const sentences = [
-          ...meaningOf(rows, { dryRun: dryRun === true, isChecked, fetched: fetched.own }),
+          ...summaryOf(rows, { dryRun: dryRun === true, isChecked, fetched: fetched.own }),
           ...earlierText(earlier, fetched.earlier),
           ...uncountedTexts([...rows, ...earlier]),
           ...uncoveredText(reports, { toUs, nowUs: nowUs() }),
@@ -116,49 +116,43 @@ function sumOf(rows: readonly CountRow[], key: CountKey): number {
 
 const events = (count: number) => counted(count, 'event');
 
-/** The table in words, by the same counts; what --check found is reported as its error. */
-function meaningOf(
+/** Summarizes the counts. The result of --check is reported as an error instead. */
+function summaryOf(
   rows: readonly CountRow[],
   { dryRun, isChecked, fetched }: { dryRun: boolean; isChecked: boolean; fetched: number },
 ): string[] {
-  if (rows.length === 0) return ['No event is expected: there was no subscription in that time.'];
+  if (rows.length === 0) return ['No expected events: no subscription existed in this time range.'];
   const [expected, missing] = [sumOf(rows, 'expected'), sumOf(rows, 'missing')];
   const before = sumOf(rows, 'recovered') - fetched;
   if (fetched > 0) {
-    const verb = fetched === 1 ? 'was missing and is' : 'were missing and are';
     return [
-      `${whole(fetched)} of ${events(expected)} ${verb} recovered now.`,
-      ...(before > 0 ? [`${whole(before)} had been recovered before.`] : []),
+      `Recovered ${whole(fetched)} of ${events(expected)}.`,
+      ...(before > 0 ? [`${whole(before)} recovered earlier.`] : []),
     ];
   }
   if (missing === 0) return [`Nothing is missing: ${events(expected)}.`];
   if (isChecked && !dryRun) return [];
-  const [verb, those] = missing === 1 ? ['is', 'it is'] : ['are', 'they are'];
   return [
-    `${whole(missing)} of ${events(expected)} ${verb} missing.`,
-    ...(dryRun ? [`Without --dry-run ${those} fetched.`] : []),
+    `${whole(missing)} of ${events(expected)} ${missing === 1 ? 'is' : 'are'} missing.`,
+    ...(dryRun ? [`To fetch ${missing === 1 ? 'it' : 'them'}, omit --dry-run.`] : []),
   ];
 }
 
-/** What a window finds that reaches back before a subscription. */
+/** Summarizes events from before the subscription began. */
 function earlierText(rows: readonly CountRow[], fetched: number): string[] {
   const found = sumOf(rows, 'expected');
   if (found === 0) return [];
   const missing = sumOf(rows, 'missing');
-  const verb = (count: number, one: string, many: string) => (count === 1 ? one : many);
-  const [was, is] = [verb(fetched, 'was', 'were'), verb(fetched, 'is', 'are')];
   const outcome =
     fetched > 0
-      ? `${whole(fetched)} ${was} not in the log and ${is} fetched now`
+      ? `${whole(fetched)} fetched`
       : missing > 0
-        ? `${whole(missing)} ${verb(missing, 'is', 'are')} not in the log`
-        : 'all are in the log';
-  return [
-    `The catalogue has ${events(found)} from before the subscription began, which ${verb(found, 'is', 'are')} not expected: ${outcome}.`,
-  ];
+        ? `${whole(missing)} not in the log`
+        : 'all in the log';
+  return [`Before the subscription began (not expected): ${events(found)}, ${outcome}.`];
 }
 
-/** Coverage counts whole hours: without this, it would seem to contradict the table on the first day. */
+/** Explains why coverage, which counts whole hours, differs from the table on the first day. */
 function uncoveredText(
   reports: readonly TaskReport[],
   { toUs, nowUs }: { toUs: number; nowUs: number },
@@ -166,7 +160,7 @@ function uncoveredText(
   const own = reports.filter(({ task }) => !task.isEarlier);
   const isNew = own.length > 0 && own.every(({ task }) => task.fromUs >= hourOf(toUs));
   if (!isNew || toUs === hourOf(toUs) || hourOf(nowUs) > toUs) return [];
-  return ['`earshot coverage` counts this hour when it has ended.'];
+  return ['`earshot coverage` includes this hour after its end.'];
 }
 
 function earlierJson({ expected, unreadable: _, undecided: __, ...row }: CountRow) {
@@ -176,20 +170,17 @@ function earlierJson({ expected, unreadable: _, undecided: __, ...row }: CountRo
 
 function uncountedTexts(rows: readonly CountRow[]): string[] {
   const [unreadable, undecided] = [sumOf(rows, 'unreadable'), sumOf(rows, 'undecided')];
-  const [lacks, is] = undecided === 1 ? ['record lacks', 'it is'] : ['records lack', 'they are'];
   return [
-    ...(unreadable === 0
-      ? []
-      : [`${whole(unreadable)} records of the catalogue could not be read and are not counted.`]),
+    ...(unreadable === 0 ? [] : [`Not counted: ${counted(unreadable, 'unreadable record')}.`]),
     ...(undecided === 0
       ? []
       : [
-          `${whole(undecided)} ${lacks} what the filter asks for, so it is not known whether ${is} expected; not counted.`,
+          `Not counted: ${counted(undecided, 'record')} that ${undecided === 1 ? 'lacks' : 'lack'} a property of the filter.`,
         ]),
   ];
 }
 
-/** With one decimal. */
+/** Converts to seconds with one decimal. */
 function inSeconds(ms: number): number {
   return Math.round(ms / 100) / 10;
 }
@@ -204,7 +195,7 @@ function missingLine({ subscription, event, productId, productName, eventUs }: M
   return `${time}  ${event.padEnd(8)}  ${subscription}  ${name}\n`;
 }
 
-/** The progress as one line. What matters most comes first: a narrow terminal cuts the end. */
+/** Formats the progress as one line, most important first: a narrow terminal cuts the end. */
 export function progressText(progress: ReconcileProgress, requests: number): string {
   const { task, tasks, tasksDone, upToUs, seen, total, etaMs } = progress;
   return [
@@ -226,41 +217,38 @@ function duration(ms: number): string {
   return minutes < 100 ? `about ${minutes} min` : `about ${Math.round(minutes / 60)} h`;
 }
 
-/** Answers take their time, and windows have minutes: a smaller difference misleads nobody. */
+/** Tolerated difference of the clocks: smaller than the response time and the resolution of time ranges. */
 const toleratedUs = 60_000_000;
 
-/** By how much our clock is ahead of the catalogue's, in microseconds; 0 where it hardly is. */
+/** Time by which the local clock is ahead of the catalogue's, in microseconds; 0 within the tolerance. */
 export function aheadOf(catalogue: { nowUs: () => number }, own: { nowUs: () => number }): number {
   const aheadUs = own.nowUs() - catalogue.nowUs();
   return Math.abs(aheadUs) > toleratedUs ? aheadUs : 0;
 }
 
-/** One line for a person; empty where there is nothing to tell. */
+/** Note about the clock difference; empty without one. */
 export function clockNote(aheadUs: number): string {
   if (aheadUs === 0) return '';
   const isAhead = aheadUs > 0;
-  const what = isAhead
-    ? 'a window such as --since 12h begins that much too late'
-    : 'a window such as --since 12h ends that much too early';
   const difference = `${duration(Math.abs(aheadUs) / 1_000)} ${isAhead ? 'ahead of' : 'behind'}`;
-  return `This machine's clock is ${difference} the catalogue's: ${what}. Set it by NTP.\n`;
+  const effect = isAhead ? 'starts too late' : 'ends too early';
+  return `The clock of this machine is ${difference} the catalogue's, so a range such as --since 12h ${effect}. Synchronize it with NTP.\n`;
 }
 
-/** Waits that are longer are told. */
-const patienceMs = 60_000;
+/** Delays longer than this are printed. */
+const shownDelayMinMs = 60_000;
 
-/** `clear` is called before a line is written, to take away what stands there. */
-export function createTellTrouble({
+/** Prints each cause of failure once. `clear` removes the progress line before. */
+export function createTroubleReporter({
   stderr,
 }: Pick<Io, 'stderr'>): (trouble: ListingRetry, clear: () => void) => void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return ({ cause, waitMs, remainingWaitMs }, clear) => {
-    if (told.has(cause)) return;
-    told.add(cause);
+    if (reported.has(cause)) return;
+    reported.add(cause);
     clear();
-    const next = waitMs > patienceMs ? ` in ${duration(waitMs)}` : '';
-    // Said at once, as nothing else is until it goes on, or is given up.
-    const inAll = remainingWaitMs === null ? '' : ` for ${duration(remainingWaitMs)}`;
-    stderr.write(`${cause}; trying again${next}${inAll} …\n`);
+    const delay = waitMs > shownDelayMinMs ? ` in ${duration(waitMs)}` : '';
+    const budget = remainingWaitMs === null ? '' : ` for ${duration(remainingWaitMs)}`;
+    stderr.write(`${cause}; retrying${delay}${budget} …\n`);
   };
 }

@@ -1,4 +1,4 @@
-/** The filter of a subscription from product flags, and how many products of the last week match it. */
+/** Builds a subscription filter from product flags, and counts its matches of the last week. */
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { nameOf, type Plan } from '../admin/plan.ts';
@@ -19,18 +19,24 @@ import { printFilter } from '../filter/print.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { eventLists, listingUrl, readListingPage } from '../reconcile/listing-pages.ts';
 import { checkSubscriptionFilter, type FilterReport, findingText } from './filter-text.ts';
+import { eventFlagText } from './flags.ts';
 import type { Io } from './io.ts';
 import { counted, painter } from './output.ts';
-import { addConditionFlags, type ConditionFlags, conditionsOf } from './product-flags.ts';
+import {
+  addConditionFlags,
+  type ConditionFlags,
+  conditionsOf,
+  filterOption,
+} from './product-flags.ts';
 
 const weekMs = 604_800_000;
 
-/** Somebody waits for it, and registering does not depend on it. */
+/** Short, because the user waits and the registration does not depend on the count. */
 const countTimeoutMs = 20_000;
 
 /**
- * The flags as a `$filter` text, joined by "and"; undefined without any. The text of --filter stays as it was
- * written. Throws `usage` for an area that cannot be used.
+ * Combines the flags to a `$filter` text by "and"; undefined without any. The text of --filter is not changed. Throws
+ * `usage` for an invalid area.
  */
 export function filterOfFlags(
   flags: Pick<SubscriptionFlags, keyof ConditionFlags | 'filter'>,
@@ -44,8 +50,8 @@ export function filterOfFlags(
 }
 
 /**
- * Prints the filter, and how many events of the last week it matches at the catalogue: one answer for each
- * event. A count that fails is a note.
+ * Prints the filter and, for each event, the number of matching products of the last week at the catalogue. Prints a
+ * note if counting fails.
  */
 export async function showFilter(
   { events, filter }: Pick<DesiredSubscription, 'events' | 'filter'>,
@@ -53,17 +59,15 @@ export async function showFilter(
   io: Pick<Io, 'env' | 'stderr' | 'nowUs' | 'fetch' | 'random' | 'signal'>,
 ): Promise<void> {
   const paint = painter(io, io.stderr);
-  const shown = isBlankFilter(filter) ? 'none, every product' : printable(filter);
+  const shown = isBlankFilter(filter) ? 'none (all products)' : printable(filter);
   io.stderr.write(`Filter: ${paint('cyan', shown)}\n`);
   for (const event of events) {
     try {
       const count = await countLastWeek(event, filter, catalogueUrl, io);
-      io.stderr.write(
-        `It matches ${counted(count, 'product')} that the catalogue ${verbs[event]} in the last 7 days.\n`,
-      );
+      io.stderr.write(`Matches ${counted(count, 'product')} ${verbs[event]} in the last 7 days.\n`);
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
-      io.stderr.write(`Matching products were not counted: ${printable(errorText(error))}\n`);
+      io.stderr.write(`Failed to count matching products: ${printable(errorText(error))}\n`);
       return;
     }
   }
@@ -95,7 +99,7 @@ async function countLastWeek(
   const uncounted = (reason: string) => new AppError('unavailable', `${reason}.`);
   if (status !== 200) throw uncounted(`the catalogue answered with status ${status}`);
   const page = readListingPage(json, { list, sinceMs });
-  if ('broken' in page) throw uncounted(`the answer cannot be used, as ${page.broken}`);
+  if ('broken' in page) throw uncounted(`invalid answer: ${page.broken}`);
   if (page.count === null) throw uncounted('the catalogue sent no count');
   return page.count;
 }
@@ -111,18 +115,18 @@ const conditionNames = [
   ...(['bbox', 'area', 'intersects', 'name'] as const),
 ];
 
-/** Those of the flags that choose products. */
+/** Returns the flags that select products. */
 export function conditionFlagsOf(flags: SubscriptionFlags): SubscriptionFlags {
   const given = conditionNames.filter((name) => flags[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, flags[name]]));
 }
 
-/** For a command that has both the file and flags that describe a subscription. */
+/** Error for flags that describe a subscription next to a configuration file. */
 export function describedTwice(): AppError {
   return new AppError(
     'usage',
-    `${subscriptionsFileName} names the subscriptions, so flags cannot describe another one.`,
-    { advice: 'Change the file, or move it away.' },
+    `Flags cannot describe a subscription while ${subscriptionsFileName} exists.`,
+    { advice: 'Edit the file, or rename it.' },
   );
 }
 
@@ -131,20 +135,17 @@ export function addSubscriptionFlags(command: Command): Command {
   command
     .option(
       '--subscription <name>',
-      `its name, the last part of its URL path (default: ${defaultSubscriptionName})`,
+      `subscription name, the last part of its URL path (default: ${defaultSubscriptionName})`,
       subscriptionName,
     )
-    .option('--event <names>', 'created, modified, deleted; several with commas', eventNames);
-  return addConditionFlags(command).option(
-    '--filter <expression>',
-    'a $filter expression; joined to the other flags by "and"',
-  );
+    .option('--event <names>', eventFlagText, eventNames);
+  return addConditionFlags(command).addOption(filterOption());
 }
 
 function subscriptionName(text: string): string {
   if (subscriptionNamePattern.test(text)) return text;
   throw new InvalidArgumentError(
-    'Use lower-case letters, digits and dashes, 63 characters at most, such as alps-2.',
+    'Use lower-case letters, digits and dashes, such as alps-2 (maximum 63 characters).',
   );
 }
 
@@ -153,45 +154,45 @@ function eventNames(text: string): SubscriptionEvent[] {
   const isKnown = (name: string): name is SubscriptionEvent =>
     subscriptionEvents.some((known) => known === name);
   if (!names.every(isKnown)) {
-    throw new InvalidArgumentError(`Use ${subscriptionEvents.join(', ')}; several with commas.`);
+    throw new InvalidArgumentError(`Use ${subscriptionEvents.join(', ')}, comma-separated.`);
   }
   return sortedEvents(names);
 }
 
 /**
- * Throws `configuration` when a subscription that the plan creates, or replaces, has a filter with an error.
- * All else is told on stderr: the filter of one that runs already has been accepted.
+ * Throws `configuration` if a subscription that the plan creates or replaces has an invalid filter. Prints all other
+ * findings on stderr: the catalogue has already accepted the filters of existing subscriptions.
  */
 export function refuseFilters(
   desired: readonly DesiredSubscription[],
   plan: Pick<Plan, 'steps'>,
   io: Pick<Io, 'env' | 'stderr'>,
 ): void {
-  const made = plan.steps.filter(({ kind }) => kind === 'create' || kind === 'replace');
-  const toBeMade = new Set(made.map(nameOf));
+  const steps = plan.steps.filter(({ kind }) => kind === 'create' || kind === 'replace');
+  const toBeCreated = new Set(steps.map(nameOf));
   const reports = desired.flatMap((one) => withoutRepeats(checkSubscriptionFilter(one)));
   const errors: string[] = [];
   for (const report of reports) {
     const { name, entity, filter, findings } = report;
-    const wrong = findings.filter(({ severity }) => severity === 'error');
-    const shown = wrong.map((one) => `"${name}", filter of ${entity}: ${showFinding(filter, one)}`);
-    if (toBeMade.has(name) && wrong.length > 0) errors.push(...shown);
+    const own = findings.filter(({ severity }) => severity === 'error');
+    const shown = own.map((one) => `"${name}", filter of ${entity}: ${showFinding(filter, one)}`);
+    if (toBeCreated.has(name) && own.length > 0) errors.push(...shown);
     else warn(report, io);
   }
   if (errors.length === 0) return;
-  throw new AppError('configuration', 'A filter has errors, so nothing was changed.', {
-    advice: 'To register it as it is, add --skip-filter-check.',
+  throw new AppError('configuration', 'A filter has errors. Nothing was changed.', {
+    advice: 'To register it anyway, add --skip-filter-check.',
     details: errors,
   });
 }
 
-/** What is wrong for one kind of product is told once, though it is wrong for the other too. */
+/** Removes findings that were already reported for the other entity. */
 function withoutRepeats(reports: readonly FilterReport[]): FilterReport[] {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return reports.flatMap((report) => {
     const findings = report.findings.filter(({ start, message }) => {
       const key = `${start} ${message}`;
-      return !told.has(key) && told.add(key);
+      return !reported.has(key) && reported.add(key);
     });
     return findings.length === 0 ? [] : [{ ...report, findings }];
   });

@@ -1,4 +1,4 @@
-/** Rows as programs get them: JSON, NDJSON, CSV, GeoJSON, ids; for people, the table of their kind. */
+/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON or ids. */
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
 import { likelyNames, printable } from '../domain/text.ts';
@@ -11,7 +11,7 @@ export type OutputForm = (typeof outputForms)[number];
 export const productForms = [...outputForms, 'geojson', 'ids'] as const;
 export type ProductForm = (typeof productForms)[number];
 
-/** How rows of one kind are written. */
+/** Output of one kind of rows, by format. */
 export interface RowForms<Row> {
   table: (rows: AsyncIterable<Row>) => Promise<unknown>;
   /** The element of JSON and NDJSON. */
@@ -31,7 +31,7 @@ export interface WrittenRows<Row> {
   last: Row | undefined;
 }
 
-/** Writes rows as they come. `columns` replaces the usual ones of table and CSV. */
+/** Writes rows as a stream. `columns` replaces the default columns of table and CSV. */
 export async function writeRows<Row>(
   output: Output,
   form: ProductForm,
@@ -76,14 +76,14 @@ async function writeElements<Row>(
     else {
       const values = forms.values(row);
       const cast = { boolean: String };
-      // Names come from outside: a spreadsheet must not take one for a formula.
+      // Names come from outside: a spreadsheet must not evaluate one as a formula.
       const options = { escape_formulas: true, cast };
       await writeForeign(output, stringify([fields.map((field) => values[field])], options));
     }
   }
 }
 
-/** Reads `--columns a,b,c`. Throws `usage` for a form without columns, and for an unknown name. */
+/** Parses `--columns a,b,c`. Throws `usage` for a format without columns and for unknown names. */
 export function readColumns(
   text: string | undefined,
   form: ProductForm,
@@ -91,11 +91,9 @@ export function readColumns(
 ): string[] | undefined {
   if (text === undefined) return undefined;
   if (form !== 'table' && form !== 'csv') {
-    throw new AppError(
-      'usage',
-      `--columns chooses columns of a table or of csv, and ${form} has none.`,
-      { advice: 'Use --output csv, or leave --columns out.' },
-    );
+    throw new AppError('usage', `--columns works with table and csv output, not with ${form}.`, {
+      advice: 'Use --output csv, or omit --columns.',
+    });
   }
   const names = text.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !valid.includes(name));
@@ -110,12 +108,12 @@ export function readColumns(
   );
 }
 
-/** Reports how to get the rows after a page that is full. */
+/** Prints the flag for the next page if this page is full. */
 export function reportNextPage(
   { stderr }: Pick<Io, 'stderr'>,
   { count, limit }: { count: number; limit: number | undefined },
   flag: string,
 ): void {
   if (count !== limit) return;
-  stderr.write(`${count} shown. For what may follow: the same with ${flag}\n`);
+  stderr.write(`${count} rows. Next page: ${flag}\n`);
 }

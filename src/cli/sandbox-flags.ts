@@ -1,4 +1,4 @@
-/** The options of `earshot sandbox`: how they are read, and what they make of a sandbox. */
+/** Parses the flags of `earshot sandbox` and converts them to sandbox options. */
 import { InvalidArgumentError } from 'commander';
 import { loadSections, type Reader } from '../config/load.ts';
 import { AppError } from '../domain/app-error.ts';
@@ -13,7 +13,7 @@ import type { SandboxOptions } from '../sandbox/sandbox-options.ts';
 import { lengthOfTimeUs } from './flags.ts';
 import type { Io } from './io.ts';
 
-/** Name and password of the account when no variable says otherwise. */
+/** Default name and password of the account. */
 export const accountDefault = 'sandbox';
 
 export const faultMixes = { none: noFaults, realistic: realisticFaults, demo: demoFaults };
@@ -33,7 +33,7 @@ export interface SandboxFlags {
   past?: number;
   pastRate: number;
   faults: keyof typeof faultMixes;
-  fault: Partial<Faults>;
+  fault?: Partial<Faults>;
   control: string;
   service: string;
   inference: string;
@@ -42,7 +42,7 @@ export interface SandboxFlags {
   allowHttp?: true;
 }
 
-/** Returns the options of a sandbox, with the account of the environment. Throws AppError for what cannot be read. */
+/** Returns the sandbox options, with the account from the environment. Throws AppError for an unreadable file or variable. */
 export function sandboxOptions(io: Io, flags: SandboxFlags): SandboxOptions {
   const { endpoint, records, products, rate, seed, modifiedShare, deletedShare } = flags;
   const { secondModifiedShare, lateShare, lateMax: lateMaxMs, past: durationMs } = flags;
@@ -81,7 +81,7 @@ function accountOptions(io: Io): Pick<SandboxOptions, 'account' | 'service'> {
   });
   return {
     account,
-    // Six digits are one code, from which no other can be checked.
+    // Six digits are a one-time code, not a shared secret: later codes cannot be checked with it.
     ...(totp === undefined || /^\d{6}$/.test(totp) ? {} : { service: { totpSecret: totp } }),
   };
 }
@@ -94,7 +94,7 @@ function endpointCredentials(io: Io): { username: string; password: string } {
   if (username === undefined || password === undefined) {
     throw new AppError('configuration', 'The endpoint needs credentials.', {
       advice:
-        'Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD as the receiver has them, or leave --endpoint out and register.',
+        'Set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD to the credentials of the receiver, or omit --endpoint and run earshot register.',
     });
   }
   return { username, password };
@@ -104,11 +104,11 @@ function readTrust(io: Io, file: string): string {
   try {
     return io.readFile(file);
   } catch (cause) {
-    throw new AppError('usage', `--trust names ${file}, which cannot be read.`, { cause });
+    throw new AppError('usage', `--trust: ${file} cannot be read.`, { cause });
   }
 }
 
-/** Reads a number from 0 to 1. */
+/** Parses a number from 0 to 1. */
 export function readShare(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0 && value <= 1)) {
@@ -117,19 +117,19 @@ export function readShare(text: string): number {
   return value;
 }
 
-/** Reads a length of time into ms. */
+/** Parses a duration. Returns ms. */
 export function readDuration(text: string): number {
   const ms = Math.round((lengthOfTimeUs(text) ?? 0) / 1000);
   if (ms > 0) return ms;
-  throw new InvalidArgumentError('Use a time such as 90s, 10m, 3h or 10d.');
+  throw new InvalidArgumentError('Use a duration such as 90s, 10m, 3h or 10d.');
 }
 
-/** Adds one `name=rate` to those before it. */
-export function addFault(text: string, sofar: Partial<Faults>): Partial<Faults> {
+/** Adds one `name=rate` to the previous faults. */
+export function addFault(text: string, previous?: Partial<Faults>): Partial<Faults> {
   const [name = '', rate = '', ...rest] = text.split('=');
   if (rest.length > 0) throw new InvalidArgumentError('Use name=rate, such as lost=0.1.');
   if (!Object.hasOwn(faultsSchema.shape, name)) {
     throw new InvalidArgumentError(`Known faults: ${Object.keys(noFaults).join(', ')}.`);
   }
-  return { ...sofar, [name]: readShare(rate) };
+  return { ...previous, [name]: readShare(rate) };
 }

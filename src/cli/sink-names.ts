@@ -1,4 +1,4 @@
-/** Sinks by name: those of earshot.config.ts and of the store, and the messages about unknown ones. */
+/** Finds sinks by name in earshot.config.ts and in the store. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -19,31 +19,31 @@ import type { Io } from './io.ts';
 
 type Folder = Pick<Io, 'workingDir'>;
 
-/** That the folder has no file with sinks; null where it has one. */
+/** Note that the folder has no configuration file; null if it has one. */
 export function noFileNote({ workingDir }: Folder): string | null {
   if (existsSync(join(workingDir, subscriptionsFileName))) return null;
   return `There is no ${subscriptionsFileName} in ${workingDir}.`;
 }
 
-/** An error with the code `usage` that says which names there are. */
+/** Error with code `usage` and the known names. */
 function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
   const noFile = noFileNote(folder);
   if (known.length === 0) {
-    const why = noFile ?? `There is no sink ${name}, and no other.`;
-    const next =
+    const why = noFile ?? 'No sinks are configured.';
+    const advice =
       noFile === null
-        ? 'docs/sinks.md shows how one is written.'
-        : 'Go to the folder that the receiver is started from; docs/sinks.md shows how a sink is written.';
-    return new AppError('usage', why, { advice: next });
+        ? 'See docs/sinks.md to add one.'
+        : 'Run the command in the folder of the receiver. See docs/sinks.md to add a sink.';
+    return new AppError('usage', why, { advice });
   }
   const nearest = nearestName(name, known);
   const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
   const names = [...new Set(known)].toSorted().join(', ');
   const where = noFile === null ? '' : ` ${noFile}`;
-  return new AppError('usage', `There is no sink ${name}.${hint} Known are: ${names}.${where}`);
+  return new AppError('usage', `There is no sink ${name}.${hint} Known sinks: ${names}.${where}`);
 }
 
-/** Rejects with `configuration` for a faulty file or sink, `usage` for a sink that is not in the file. */
+/** Loads a sink of the file. Rejects with `configuration` for an invalid file or sink, `usage` for an unknown sink. */
 export async function definedSink(name: string, folder: Folder): Promise<SinkDefinition> {
   const { definitions, faulty } = await loadEachSink(folder.workingDir);
   const definition = definitions.find((one) => one.name === name);
@@ -56,7 +56,7 @@ export async function definedSink(name: string, folder: Folder): Promise<SinkDef
 const namesOf = ({ definitions, faulty }: LoadedSinks) =>
   [...definitions, ...faulty].map(({ name }) => name);
 
-/** Names of the sinks in the file; null where it cannot be read. */
+/** Names of the sinks in the file; null if it cannot be read. */
 export async function sinksInFile({ workingDir }: Folder) {
   try {
     const loaded = await loadEachSink(workingDir);
@@ -68,8 +68,8 @@ export async function sinksInFile({ workingDir }: Folder) {
 }
 
 /**
- * Sees to it that the store knows the sink, or earshot.config.ts has it: dead letters outlive the sink that they
- * are of. Rejects with `usage` for another one, `configuration` where the file is asked and cannot be read.
+ * Checks that the sink is in the store or in earshot.config.ts: the dead letters of a removed sink remain in the
+ * store. Rejects with `usage` for an unknown sink, `configuration` if the file is needed and cannot be read.
  */
 export async function requireSink(
   name: string,
@@ -82,8 +82,11 @@ export async function requireSink(
   if (!inFile.includes(name)) throw unknownSink(name, [...inFile, ...inStore], folder);
 }
 
-/** Those that nobody knows. Rejects with `configuration` for a faulty file, `unavailable` where the store cannot be read. */
-export async function unknownWanted(
+/**
+ * Returns the subscriptions of sinks that are neither configured nor registered. Rejects with `configuration` for an
+ * invalid file, `unavailable` if the store cannot be read.
+ */
+export async function unknownSinkSubscriptions(
   definitions: readonly SinkDefinition[],
   { completeness }: { completeness: Pick<CompletenessReader, 'definitions'> },
   { workingDir }: Pick<Io, 'workingDir'>,
@@ -98,11 +101,11 @@ export async function unknownWanted(
 }
 
 /**
- * Null where a receiver delivers, or where this user may not check: the receiver that delivers holds a lock, which
- * ends with it. Never rejects.
+ * Returns a note if no receiver delivers to sinks. A delivering receiver holds a lock for as long as it runs. Null
+ * also if this user cannot check the lock. Never rejects.
  */
 export async function receiverNote(dataDir: string): Promise<string | null> {
-  // The file is the receiver's: made by another user, it would keep the receiver out.
+  // Never creates the lock file: created by another user, it would block the receiver.
   if (existsSync(join(dataDir, 'sinks.lock'))) {
     try {
       const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
@@ -111,5 +114,5 @@ export async function receiverNote(dataDir: string): Promise<string | null> {
       return null;
     }
   }
-  return 'No receiver delivers to sinks: nothing moves until `earshot start`.';
+  return 'No receiver is delivering to sinks. Start it with `earshot start`.';
 }

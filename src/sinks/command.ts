@@ -1,4 +1,4 @@
-/** Hands items over to a program: one start for each, the document on its standard input. */
+/** Delivers items to a program: starts it for each item, with the document on its standard input. */
 import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
@@ -6,25 +6,25 @@ import type { ProgramEnd } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
 import { defineSinkKind, type TargetAnswer, unavailable } from './target.ts';
 
-/** `EX_TEMPFAIL` of sysexits.h: the program asks to be started again later. */
-const tryLater = 75;
+/** `EX_TEMPFAIL` of sysexits.h: the program requests a retry. */
+const temporaryFailure = 75;
 
 const commandForm = "must be a list, such as ['node', 'act.js']";
 
-/** The program gets one line: the document, and a line feed. Exit code 0 acknowledges it. */
+/** The program reads one line, which is the document. Exit code 0 acknowledges it. */
 export const command = defineSinkKind({
   fields: {
-    /** A program and its arguments, started for each item, which it gets as JSON on its standard input. */
+    /** Program and arguments, started for each item, with the item as JSON on its standard input. */
     command: z
-      .array(z.string("must be a text, such as 'act.js'"), commandForm)
-      .refine(([program = '']) => program !== '', 'name a program')
+      .array(z.string("must be a string, such as 'act.js'"), commandForm)
+      .refine(([program = '']) => program !== '', 'must name a program')
       .optional(),
   },
   concurrency: 2,
   settings: ({ command = [] }) => ({ command: command as readonly string[] }),
   open: ({ command }, { run, timeoutMs, name: sink, logger }) => ({
     deliver: async (item, signal) => {
-      // Outside of the `try`: a document that cannot be written is no fault of the program.
+      // Outside of the `try`: a document that cannot be serialized is not the program's fault.
       const line = `${JSON.stringify(item)}\n`;
       try {
         const end = await run(command, line, { timeoutMs, signal });
@@ -41,36 +41,37 @@ export const command = defineSinkKind({
   }),
   check: async ({ command: [program = ''] }, { findProgram }) => {
     const fault = findProgram(program);
-    if (fault === null) return { state: 'pass', message: `${program} is there, and may be run.` };
+    if (fault === null) return { state: 'pass', message: `${program} exists and is executable.` };
     return {
       state: 'fail',
       message: `${program} cannot be run: ${fault}.`,
-      advice: 'Name the program by its whole path, and make it executable: chmod +x.',
+      advice: 'Specify the full path of the program, and make it executable: chmod +x.',
     };
   },
 });
 
 function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAnswer {
-  // The last line says what went wrong, those above how it came to that.
+  // The last line of an error output usually has the error.
   const lastLine = stderr.trimEnd().split('\n').at(-1) ?? '';
-  const words = foreignText(lastLine, { secrets: [], charactersMax: hintCharactersMax });
-  const said = words === '' ? '' : `: ${words}`;
-  if (timedOut) return unavailable(`it did not end in time${said}`);
-  if (exitCode === 0) return { kind: 'taken' };
-  if (exitCode === tryLater) return unavailable(`it asks to be tried later (exit code 75)${said}`);
+  const text = foreignText(lastLine, { secrets: [], charactersMax: hintCharactersMax });
+  const detail = text === '' ? '' : `: ${text}`;
+  if (timedOut) return unavailable(`it did not end in time${detail}`);
+  if (exitCode === 0) return { kind: 'acknowledged' };
+  if (exitCode === temporaryFailure)
+    return unavailable(`it requested a retry (exit code 75)${detail}`);
   if (exitCode !== null)
-    return { kind: 'refused', reason: `it ended with exit code ${exitCode}${said}` };
-  // Ended from outside, such as for want of memory.
-  return unavailable(`it was ended by ${signal ?? 'a signal'}${said}`);
+    return { kind: 'refused', reason: `it ended with exit code ${exitCode}${detail}` };
+  // Killed by another process or the system, for example when memory is short.
+  return unavailable(`it was killed by ${signal ?? 'a signal'}${detail}`);
 }
 
 function cannotStart(program: string, error: unknown): TargetAnswer {
   const code = errorCodeOf(error);
   const name = printable(program);
-  // Too many processes or files, or too little memory, which passes.
+  // Temporary: too many processes or open files, or too little memory.
   if (!['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EPERM'].includes(code)) {
     return unavailable(`${name} cannot be started (${code})`);
   }
-  const reason = `${name} cannot be started (${code}): see that it is there and may be run`;
+  const reason = `${name} cannot be started (${code}): check that it exists and is executable`;
   return { kind: 'misconfigured', reason };
 }

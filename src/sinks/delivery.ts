@@ -1,10 +1,10 @@
-/** Delivers what waits for one sink: a limited number at a time, in order within each product. */
+/** Delivers the queued items of a sink: a limited number at a time, in order within each product. */
 import { errorText, isAppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import { type SinkItem, type Sinks, sinkWaitingMax } from '../domain/sinks.ts';
 import { notificationAt } from '../domain/streams.ts';
-import { compileWants, documentOf, recordOf, type SinkDocument } from './document.ts';
+import { compileMatcher, documentOf, recordOf, type SinkDocument } from './document.ts';
 import {
   type AttemptAnswer,
   createAfterAnswer,
@@ -15,146 +15,146 @@ import {
 import type { SinkDefinition } from './registry.ts';
 import type { SinkContext, Target, TargetAnswer } from './target.ts';
 
-/** After a failure of the store: the disk may be full. */
+/** Delay after a failure of the store, such as a full disk. */
 const storeRetryMs = 10_000;
 
 interface DeliveryOptions {
   definition: SinkDefinition;
   context: SinkContext;
   target: Target;
-  /** Called when there is room again. */
-  onRoom: () => void;
-  /** Gives up what is on its way: it is delivered again later. */
+  /** Called when a delivery has ended. */
+  onFinished: () => void;
+  /** Aborts deliveries in flight; they are repeated later. */
   signal: AbortSignal;
 }
 
-/** The longest wait: other programs add items, too. */
+/** Limited, because other processes add items too. */
 const waitMsMax = 1_000;
 
-/** Between two notices that a sink is down: some items that make it look so must not fill the log. */
-const noticePauseUs = 60_000_000;
+/** Minimum interval between two log lines that a sink is down, so that a few failing items do not flood the log. */
+const logIntervalUs = 60_000_000;
 
 /**
- * An item keeps its place until its end is on disk. What is on its way when the program is killed is
- * delivered again by the next one, and nothing else.
+ * Delivers the items of a sink. An item stays in the queue until its outcome is on disk. After a kill, the next process
+ * repeats only the deliveries that were in flight.
  */
 export function createDelivery(options: DeliveryOptions) {
-  const { definition, context, onRoom } = options;
+  const { definition, context, onFinished } = options;
   const { name: sink, concurrency } = definition;
   const { sinks, nowUs } = context;
   const health = createSinkHealth(context);
-  const finish = createFinish(options, health);
-  /** By product: a dead letter that is tried again may be due while a later one is on its way. */
-  const onTheirWay = new Map<string, Promise<void>>();
+  const deliver = createDeliver(options, health);
+  /** By product: a retried dead letter may be due while a later item is in flight. */
+  const inFlight = new Map<string, Promise<void>>();
 
   const start = (item: SinkItem) => {
     const product = productOf(item);
-    if (onTheirWay.has(product)) return;
-    const ended = finish(item).then(() => {
-      onTheirWay.delete(product);
-      onRoom();
+    if (inFlight.has(product)) return;
+    const ended = deliver(item).then(() => {
+      inFlight.delete(product);
+      onFinished();
     });
-    onTheirWay.set(product, ended);
+    inFlight.set(product, ended);
   };
   const due = async (limit: number) => {
-    // One whose end is written meanwhile may still be in the answer.
-    const started = new Set(onTheirWay.keys());
+    // Copied before the query, whose result may include an item that is settled meanwhile.
+    const started = new Set(inFlight.keys());
     const items = await sinks.due({ sink, nowUs: nowUs(), limit });
     return items.filter((item) => !started.has(productOf(item)));
   };
   const waitMs = async () => {
     const nextUs = await sinks.nextDueAtUs(sink);
     const untilUs = Math.max(nextUs ?? Number.POSITIVE_INFINITY, health.untilUs());
-    // What is due already and was not started waits for room, and is told of it.
+    // Items that are already due wait for `onFinished`.
     const ms = Math.ceil((untilUs - nowUs()) / 1000);
     return ms <= 0 ? waitMsMax : Math.min(ms, waitMsMax);
   };
   return {
     /**
-     * Starts what is due, as far as there is room. Resolves with how long to wait before there may be more.
+     * Starts due items, up to the sink's concurrency. Resolves with the delay until the next call, in milliseconds.
      * Rejects with `unavailable`.
      */
     startDue: async (): Promise<number> => {
       if (health.untilUs() > nowUs()) return waitMs();
       if (health.isDown()) {
-        const probe = onTheirWay.size === 0 ? probeOf(await due(sinkWaitingMax)) : undefined;
+        const probe = inFlight.size === 0 ? probeOf(await due(sinkWaitingMax)) : undefined;
         if (probe !== undefined) start(probe);
         return waitMs();
       }
-      if (onTheirWay.size >= concurrency) return waitMsMax;
-      // Those on their way, or others of their products, are due as well: one of each product.
-      const free = concurrency - onTheirWay.size;
+      if (inFlight.size >= concurrency) return waitMsMax;
+      const free = concurrency - inFlight.size;
+      // The limit is not `free`, because items in flight, or of their products, are due too.
       for (const item of (await due(concurrency)).slice(0, free)) start(item);
       return waitMs();
     },
-    /** Resolves when nothing is on its way. */
+    /** Resolves when no delivery is in flight. */
     idle: async () => {
-      await Promise.all(onTheirWay.values());
+      await Promise.all(inFlight.values());
     },
   };
 }
 
-/** The case of a product's id does not tell two products apart. */
+/** Product ids are case-insensitive. */
 const productOf = ({ productId }: SinkItem) => productId.toLowerCase();
 
-/** Makes what hands one item over and writes down what came of it. It never rejects. */
-function createFinish(options: DeliveryOptions, health: SinkHealth) {
+/** Creates the function that delivers an item and stores the outcome. It never rejects. */
+function createDeliver(options: DeliveryOptions, health: SinkHealth) {
   const { definition, context, signal } = options;
   const { nowUs, pause, logger } = context;
   const sink = definition.name;
   const afterAnswer = createAfterAnswer(definition, health, context);
-  const stillWants = createStillWants(definition, context);
-  const settle = createSettling(context.sinks);
+  const stillMatches = createStillMatches(definition, context);
+  const settle = createSettle(context.sinks);
   const readBody = createReadBody(context.log);
-  const tell = createHealthLog(sink, context, health);
+  const logOutcome = createHealthLog(sink, context, health);
 
-  /** Null for one that was given up. */
+  /** Returns null for an aborted delivery. */
   const settlementOf = async (item: SinkItem): Promise<Settlement | null> => {
-    if (!(await stillWants(item))) {
+    if (!(await stillMatches(item))) {
       const { id, position } = item;
-      logger.info({ sink, item: id, position }, 'a sink does not want an item any more; forgotten');
+      logger.info({ sink, item: id, position }, 'dropped an item that no longer matches the sink');
       return { id, outcome: 'acknowledged' };
     }
     const startedAtUs = nowUs();
     const answer = await attempt(item, definition, { ...context, ...options, readBody });
     if (answer === null) {
-      return { id: item.id, outcome: 'dead', error: 'Its notification is not in the log.' };
+      return { id: item.id, outcome: 'dead', error: 'The notification is not in the log.' };
     }
-    if (signal.aborted && answer.kind !== 'taken') return null;
+    if (signal.aborted && answer.kind !== 'acknowledged') return null;
     const settlement = afterAnswer.settlementOf(item, answer, startedAtUs);
-    tell(settlement);
+    logOutcome(settlement);
     return settlement;
   };
   return async (item: SinkItem): Promise<void> => {
     try {
       const settlement = await settlementOf(item);
       if (settlement === null) return;
-      // It must not be delivered again because the disk is full just now.
-      while (!(await isWritten(settlement))) {
+      // Repeats until stored: a full disk must not cause a second delivery.
+      while (!(await trySettle(settlement))) {
         await pause(storeRetryMs, signal);
         if (signal.aborted) return;
       }
     } catch (error) {
       if (signal.aborted) return;
-      logger.error({ sink, err: error }, 'an item of a sink cannot be read; it is tried again');
+      logger.error({ sink, err: error }, 'failed to read an item of a sink');
       await pause(storeRetryMs, signal);
     }
   };
 
-  async function isWritten(settlement: Settlement): Promise<boolean> {
+  async function trySettle(settlement: Settlement): Promise<boolean> {
     try {
       await settle(settlement);
       return true;
     } catch (error) {
-      logger.error({ sink, err: error }, 'what a sink has taken cannot be noted; tried again');
+      logger.error({ sink, err: error }, 'failed to store the outcome of a delivery');
       return false;
     }
   }
 }
 
 /**
- * While a sink is down: one that has not failed yet, as the others may have failed by their own fault; else the
- * one that has been due for the longest time.
+ * Chooses the item to probe a sink that is down: one that has not failed yet, because the others may have caused their
+ * failures; otherwise the one that has been due longest.
  */
 function probeOf(items: readonly SinkItem[]): SinkItem | undefined {
   return (
@@ -163,34 +163,37 @@ function probeOf(items: readonly SinkItem[]): SinkItem | undefined {
   );
 }
 
-/** Tells the log when a sink goes down, and when it answers again; and of dead letters. */
+/** Logs when a sink goes down, when it is up again, and dead letters. */
 function createHealthLog(
   sink: string,
   { logger, nowUs }: Pick<SinkContext, 'logger' | 'nowUs'>,
   health: SinkHealth,
 ): (settlement: Settlement) => void {
-  let isTold = false;
-  let sentAtUs = 0;
+  let isLogged = false;
+  let loggedAtUs = 0;
   return (settlement) => {
     if (settlement.outcome === 'dead') {
       const { id: item, error: reason } = settlement;
-      logger.warn({ sink, item, reason }, 'a sink has refused an item for good');
+      logger.warn({ sink, item, reason }, 'sink refused an item permanently');
     }
     if (!health.isDown()) {
-      if (isTold) logger.info({ sink }, 'a sink takes items again');
-      isTold = false;
-    } else if (!isTold && Math.abs(nowUs() - sentAtUs) >= noticePauseUs) {
-      isTold = true;
-      sentAtUs = nowUs();
+      if (isLogged) logger.info({ sink }, 'sink is up again');
+      isLogged = false;
+    } else if (!isLogged && Math.abs(nowUs() - loggedAtUs) >= logIntervalUs) {
+      isLogged = true;
+      loggedAtUs = nowUs();
       const reason = 'error' in settlement ? settlement.error : null;
       const until = formatDateUs(health.untilUs());
-      logger.warn({ sink, reason, until }, 'a sink takes nothing; its items wait');
+      logger.warn({ sink, reason, until }, 'sink is down');
     }
   };
 }
 
-/** Resolves when it is on disk; rejects with `unavailable`. What comes while one transaction is being written shares the next one. */
-function createSettling({ settle }: Pick<Sinks, 'settle'>) {
+/**
+ * Creates a function that stores an outcome. It resolves when the outcome is on disk, and rejects with `unavailable`.
+ * Outcomes that arrive during a transaction share the next one.
+ */
+function createSettle({ settle }: Pick<Sinks, 'settle'>) {
   let next: { settlements: Settlement[]; written: Promise<void> } | null = null;
   let latest: Promise<unknown> = Promise.resolve();
   return (settlement: Settlement): Promise<void> => {
@@ -209,19 +212,19 @@ function createSettling({ settle }: Pick<Sinks, 'settle'>) {
 }
 
 /**
- * What this program has queued was judged by the same rules, and is not looked at again; nor is what a replay
- * has queued, which somebody has asked for. One that cannot be judged passes: handing it over fails, and says why.
- * Throws
- * `invalid` for a filter that is none; rejects with `unavailable` when the store cannot be read.
+ * Creates a function that returns false for an item of an earlier process that no longer matches the sink's rules, which
+ * may have changed. Items of this process were checked with the same rules, and items of a replay were requested
+ * explicitly. An item that cannot be checked passes: its delivery fails and reports the reason. Throws `invalid` for an
+ * invalid filter; rejects with `unavailable` when the store cannot be read.
  */
-function createStillWants(
+function createStillMatches(
   definition: SinkDefinition,
   { sinks, log }: Pick<SinkContext, 'sinks' | 'log'>,
 ) {
-  const wants = compileWants(definition, log);
-  let lastBefore: number | null = null;
+  const matches = compileMatcher(definition, log);
+  let newestIdAtStart: number | null = null;
 
-  /** Dead letters may be tried again, and count. Ids only grow. */
+  /** Includes dead letters, because they may be retried. Ids only increase. */
   const newestId = async () => {
     let newest = 0;
     for (const state of ['waiting', 'dead'] as const) {
@@ -233,16 +236,16 @@ function createStillWants(
   };
   return async ({ id, position, replayId }: SinkItem): Promise<boolean> => {
     if (replayId !== null) return true;
-    lastBefore ??= await newestId();
-    if (id > lastBefore) return true;
+    newestIdAtStart ??= await newestId();
+    if (id > newestIdAtStart) return true;
     const row = await notificationAt(log, position);
-    return row === null || wants(row).catch(() => true);
+    return row === null || matches(row).catch(() => true);
   };
 }
 
 /**
- * Reads the notification and delivers it, within the time that the sink allows. Null when the log does not have it.
- * Nothing that a record holds makes it throw: it rejects only with `unavailable`, when the log cannot be read now.
+ * Reads the notification and delivers it, within the sink's timeout. Returns null if it is not in the log. No content of
+ * a record causes an error: rejects only with `unavailable`, when the log cannot be read.
  */
 async function attempt(
   item: SinkItem,
@@ -264,20 +267,23 @@ async function attempt(
     return await attemptOnce(document, definition, deps);
   } catch (err) {
     const { id, position } = item;
-    deps.logger.error({ sink: definition.name, item: id, position, err }, 'a delivery failed');
-    const why = err instanceof Error ? err.message : String(err);
-    return { kind: 'failed', reason: `the delivery failed within earshot: ${why}` };
+    deps.logger.error(
+      { sink: definition.name, item: id, position, err },
+      'internal error during a delivery',
+    );
+    const cause = err instanceof Error ? err.message : String(err);
+    return { kind: 'failed', reason: `the delivery failed within earshot: ${cause}` };
   }
 }
 
-/** What `earshot sinks test` sends: a document like any other, with an id that no delivery has. */
+/** Builds the document of `earshot sinks test`: an ordinary document with an id that no delivery has. */
 export function testDocument(row: NotificationRow, body: Uint8Array, sink: string, testId: string) {
   const document = documentOf({ row, record: recordOf(body, row), sink, replayId: null });
   const id = `test_${testId}`;
   return { ...document, id, notificationId: id, test: true as const };
 }
 
-/** Sends one document, outside of the sink's queue. Never rejects for what the target does. */
+/** Delivers one document outside of the sink's queue. No behaviour of the target makes it reject. */
 export async function attemptOnce(
   document: SinkDocument,
   { timeoutMs }: Pick<SinkDefinition, 'timeoutMs'>,
@@ -286,7 +292,7 @@ export async function attemptOnce(
   return withinTime(timeoutMs, deps, (signal) => deps.target.deliver(document, signal));
 }
 
-/** Aborts the signal of `work` when the time is up, or when the sink's own signal is aborted. */
+/** Aborts the signal of `work` after the timeout, or when the sink's own signal is aborted. */
 async function withinTime<Result>(
   timeoutMs: number,
   { pause, signal }: Pick<SinkContext, 'pause'> & { signal: AbortSignal },
@@ -311,12 +317,12 @@ async function withinTime<Result>(
 
 type ReadBody = ReturnType<typeof createReadBody>;
 
-/** A store that cannot read for a moment must not use up attempts; with 10 s between them, a minute. */
+/** Failed reads of a body before it counts as damaged: with 10 s between them, a minute for the store to recover. */
 const unavailableReadsMax = 6;
 
 /**
- * Makes the reader of bodies of one sink. It rejects with `unavailable` while the store may recover. When the row can be
- * read and its body again and again cannot, the body is damaged: a fault of one item, not of the log.
+ * Creates the function that reads bodies for one sink. It rejects with `unavailable` while the store may recover. If the
+ * row is readable but its body repeatedly is not, the body is damaged: that is a failure of the item, not of the log.
  */
 function createReadBody(log: SinkContext['log']) {
   const unavailableReads = new Map<number, number>();
@@ -331,8 +337,8 @@ function createReadBody(log: SinkContext['log']) {
       const reads = (unavailableReads.get(position) ?? 0) + 1;
       unavailableReads.set(position, reads);
       if (isAppError(error, 'unavailable') && reads < unavailableReadsMax) throw error;
-      const why = isAppError(error) ? errorText(error) : String(error);
-      return { kind: 'failed', reason: `its body cannot be read from the log: ${why}` };
+      const cause = isAppError(error) ? errorText(error) : String(error);
+      return { kind: 'failed', reason: `the body cannot be read from the log: ${cause}` };
     }
   };
 }

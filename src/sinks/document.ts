@@ -1,4 +1,4 @@
-/** The JSON document that a sink is given for each notification. */
+/** The JSON document that a sink receives for each notification. */
 import { formatDateUs } from '../domain/dates.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import type { SinkRules } from '../domain/sinks.ts';
@@ -7,41 +7,41 @@ import { compileFilter, type ProductTest } from '../filter/evaluate.ts';
 import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
 
-/** Fields are only ever added; those that are not known are null. Times are ISO 8601 UTC. */
+/** Future versions may add fields, but not remove any. Unknown values are null. Times are ISO 8601 UTC. */
 export interface SinkDocument {
-  /** The same however often this is handed over, and no other's: what was seen already may be left out. */
+  /** Unique, and the same for each attempt: the sink can use it to skip duplicates. */
   id: string;
-  /** `id` of the notification's first hand-over; the two differ in a replay. */
+  /** `id` of the notification's first delivery; differs from `id` in a replay. */
   notificationId: string;
-  /** True when a part of the past is handed over once more (`earshot replay`). */
+  /** True for a replay (`earshot replay`). */
   replay: boolean;
-  /** True for a delivery of `earshot sinks test`, which reports nothing new; absent from all others. */
+  /** True for a test delivery of `earshot sinks test`; otherwise absent. */
   test?: true;
-  /** The sink's name. */
+  /** Name of the sink. */
   sink: string;
-  /** Place in the log; grows in the order of receipt. */
+  /** Position in the log; increases in the order of receipt. */
   position: number;
-  /** The subscription's name, as in the path that it was delivered to. */
+  /** Name of the subscription, from the path of the push. */
   subscription: string | null;
-  /** `created`, `modified`, `deleted`, or a name that is not known yet; in small letters. */
+  /** `created`, `modified`, `deleted`, or an unknown event; in lower case. */
   event: string;
   productId: string;
   productName: string | null;
-  /** The subscription's id at the catalogue. */
+  /** Id of the subscription at the catalogue. */
   subscriptionId: string | null;
   ackId: string | null;
-  /** When the catalogue made it. */
+  /** Time at which the catalogue created the notification. */
   notificationDate: string | null;
   receivedAt: string;
-  /** `push`, or `reconcile` for one that was missing and was fetched. */
+  /** `push`, or `reconcile` for a recovered notification. */
   source: string;
-  /** The product's record as the catalogue sent it. */
+  /** Record of the product, as sent by the catalogue. */
   value: ProductRecord | null;
 }
 
 /**
- * Builds the document. The time of receipt is in the id for those who move to another machine: a new log counts
- * its positions from 1 again.
+ * Builds the document. The id includes the time of receipt, because positions start from 1 again in a new log, for
+ * example on another machine.
  */
 export function documentOf(options: {
   row: NotificationRow;
@@ -71,7 +71,7 @@ export function documentOf(options: {
   };
 }
 
-/** Null where it came without one. A body of the log could be read when it was stored. */
+/** Returns null for a notification without a record. Bodies in the log are valid JSON. */
 export function recordOf(
   body: Uint8Array,
   { bodyIndex }: Pick<NotificationRow, 'bodyIndex'>,
@@ -80,19 +80,19 @@ export function recordOf(
 }
 
 /** Rejects with `unavailable` when a body cannot be read. */
-export type Wants = (row: NotificationRow) => Promise<boolean>;
+export type Matcher = (row: NotificationRow) => Promise<boolean>;
 
 /**
- * Makes the filters ready, so that they are read once and not for each product. A filter looks at the record
- * that came with the notification, and so at the product as it was then; one without a record passes blank
- * filters only. Throws `invalid` for a filter that is none.
+ * Compiles the rules of a sink to a function. A filter applies to the record of the notification, not to the current
+ * state of the product; a notification without a record only matches a blank filter. Throws `invalid` for an invalid
+ * filter.
  */
-export function compileWants(
+export function compileMatcher(
   definition: Pick<SinkRules, 'subscriptions' | 'events' | 'filter'>,
   log: Pick<NotificationLog, 'body'>,
-  /** One more, of a replay, that must match as well. */
+  /** Additional filter of a replay. */
   replayFilter = '',
-): Wants {
+): Matcher {
   const subscriptions = new Set<string | null>(definition.subscriptions);
   const events = new Set<string>(definition.events);
   const tests = [definition.filter, replayFilter].flatMap(testsOf);

@@ -1,4 +1,4 @@
-/** What an answer means for its item, and for its sink: a sink that does not answer is probed with one item at a time. */
+/** Decides the outcome of each attempt, and the health of the sink. A sink that is down is probed with one item at a time. */
 import { jittered } from '../domain/job.ts';
 import type { SinkRules } from '../domain/sinks.ts';
 import {
@@ -9,10 +9,10 @@ import {
 } from '../domain/sinks.ts';
 import type { TargetAnswer } from './target.ts';
 
-/** Result of an attempt. `failed`: the delivery could not be built or attempted, which counts against its item alone. */
+/** Result of an attempt. `failed`: the delivery could not be built or attempted, which counts only against its item. */
 export type AttemptAnswer = TargetAnswer | { kind: 'failed'; reason: string };
 
-/** What becomes of one item. */
+/** Outcome for one item. */
 export type Settlement = Parameters<Sinks['settle']>[0][number];
 
 interface Clock {
@@ -20,91 +20,92 @@ interface Clock {
   random: () => number;
 }
 
-/** Failures in a row, of more than one item, after which the sink counts as down. */
+/** Number of consecutive failures, of more than one item, after which the sink counts as down. */
 const failuresMax = 5;
 
-/** Before jitter; it doubles with each probe that fails. */
+/** First pause before jitter; doubles with each failed probe. */
 const firstPauseMs = 1_000;
 
 const pauseMsMax = 300_000;
 
 interface SinkFailure {
-  /** The item's. */
+  /** Id of the item. */
   id: number;
   startedAtUs: number;
-  /** Nothing can be delivered before somebody fixes something. */
+  /** True if nothing can be delivered until the user fixes the configuration. */
   isMisconfigured: boolean;
   retryAfterMs: number | null;
 }
 
 export type SinkHealth = ReturnType<typeof createSinkHealth>;
 
-/** A single item that fails again and again has its own waits: it never keeps the others. */
+/** Tracks whether the sink is down. One item that fails repeatedly is delayed alone, and never blocks the others. */
 export function createSinkHealth(io: Clock) {
-  let inARow = 0;
+  let consecutiveFailures = 0;
   let firstId: number | null = null;
-  let isOfSeveral = false;
+  let severalItemsFailed = false;
   let isDown = false;
   let probes = 0;
   let pause = { fromUs: 0, untilUs: 0 };
 
   const untilUs = () => (io.nowUs() < pause.fromUs ? 0 : pause.untilUs);
-  const countUp = ({ id, isMisconfigured }: SinkFailure) => {
-    inARow += 1;
+  const countFailure = ({ id, isMisconfigured }: SinkFailure) => {
+    consecutiveFailures += 1;
     firstId ??= id;
-    isOfSeveral ||= id !== firstId;
-    isDown = isMisconfigured || (inARow >= failuresMax && isOfSeveral);
+    severalItemsFailed ||= id !== firstId;
+    isDown = isMisconfigured || (consecutiveFailures >= failuresMax && severalItemsFailed);
   };
   return {
-    /** True until the sink answered: took an item, or refused one. */
+    /** Returns true until the sink acknowledges or refuses an item. */
     isDown: () => isDown,
-    /** Until when nothing is delivered; in the past when nothing keeps it, or the clock was set back meanwhile. */
+    /** Returns the end of the pause; in the past without a pause, or if the clock was set back meanwhile. */
     untilUs,
-    noteAnswer: () => {
+    recordAnswer: () => {
       if (isDown) pause = { fromUs: 0, untilUs: 0 };
-      inARow = 0;
+      consecutiveFailures = 0;
       firstId = null;
-      isOfSeveral = false;
+      severalItemsFailed = false;
       isDown = false;
       probes = 0;
     },
-    noteFailure: (failure: SinkFailure) => {
-      // What was on its way before the pause says nothing new.
+    recordFailure: (failure: SinkFailure) => {
+      // A delivery that started before the pause gives no new information.
       if (isDown && failure.startedAtUs < untilUs()) return;
       if (isDown) probes += 1;
-      else countUp(failure);
-      const ownMs = Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(probes, 20));
-      const askedMs = Math.min(failure.retryAfterMs ?? 0, sinkRetryAfterMaxMs);
-      const pauseMs = Math.max(isDown ? jittered(ownMs, io.random) : 0, askedMs);
+      else countFailure(failure);
+      const backoffMs = Math.min(pauseMsMax, firstPauseMs * 2 ** Math.min(probes, 20));
+      const requestedMs = Math.min(failure.retryAfterMs ?? 0, sinkRetryAfterMaxMs);
+      const pauseMs = Math.max(isDown ? jittered(backoffMs, io.random) : 0, requestedMs);
       const fromUs = io.nowUs();
       pause = { fromUs, untilUs: Math.max(untilUs(), fromUs + Math.round(pauseMs * 1000)) };
     },
   };
 }
 
-/** Times that an item may fail while others are taken: each one more is the item's own fault. */
+/** Maximum failures of an item while others are acknowledged: further ones are attributed to the item. */
 const strikesMax = 20;
 
-/** Waits, before jitter. After a refusal it grows fourfold each time, after another failure twofold. */
-const refusalWaitMs = 5_000;
+/** First retry delay after a refusal, before jitter; grows by a factor of 4. */
+const refusalDelayMs = 5_000;
 
-const failureWaitMs = 2_000;
+/** First retry delay after any other failure, before jitter; grows by a factor of 2. */
+const failureDelayMs = 2_000;
 
-const failureWaitMsMax = 300_000;
+const failureDelayMsMax = 300_000;
 
-/** What is remembered of an item that failed, until it was taken or the program ends. */
+/** Failures of an item, kept until it is acknowledged or the process ends. */
 interface Failures {
   count: number;
-  /** Those before which others were taken since the one before. */
+  /** Failures with other items acknowledged since the previous failure. */
   strikes: number;
-  /** How many had been taken at the last one. */
-  takenBefore: number;
+  /** Number of acknowledged items at the last failure. */
+  acknowledgedBefore: number;
 }
 
 /**
- * A refusal is an answer: it counts, until the item is a dead letter, and it shows that the sink is up. Any other
- * failure may be the sink's own and does not count; but one item that has failed `strikesMax` times while others
- * were taken counts as refused with each further such time, as it would keep its product for ever.
+ * Decides the outcome of attempts. A refusal counts towards the maximum number of attempts, and shows that the sink is
+ * up. Any other failure may be the sink's fault and does not count. But if an item has failed `strikesMax` times while
+ * others were acknowledged, each further such failure counts as a refusal: otherwise it would block its product forever.
  */
 export function createAfterAnswer(
   { attemptsMax }: Pick<SinkRules, 'attemptsMax'>,
@@ -112,14 +113,14 @@ export function createAfterAnswer(
   { nowUs, random }: Clock,
 ) {
   const failed = new Map<number, Failures>();
-  let taken = 0;
+  let acknowledged = 0;
 
-  /** While nothing is taken, no failure is a strike: it is the sink that is down. */
-  const noteFailure = (id: number): Failures & { isOwnFault: boolean } => {
-    const before = failed.get(id) ?? { count: 0, strikes: 0, takenBefore: taken };
-    const isStrike = taken > before.takenBefore;
+  /** Counts a failure. It is a strike only if items were acknowledged in between; otherwise the sink may be down. */
+  const countFailure = (id: number): Failures & { isOwnFault: boolean } => {
+    const before = failed.get(id) ?? { count: 0, strikes: 0, acknowledgedBefore: acknowledged };
+    const isStrike = acknowledged > before.acknowledgedBefore;
     const strikes = before.strikes + Number(isStrike);
-    const failures = { count: before.count + 1, strikes, takenBefore: taken };
+    const failures = { count: before.count + 1, strikes, acknowledgedBefore: acknowledged };
     failed.set(id, failures);
     return { ...failures, isOwnFault: isStrike && strikes >= strikesMax };
   };
@@ -130,29 +131,29 @@ export function createAfterAnswer(
       failed.delete(id);
       return { id, outcome: 'dead', error };
     }
-    const waitMs = Math.min(sinkRetryDelayMaxMs, refusalWaitMs * 4 ** Math.min(attempts, 10));
-    return { id, outcome: 'postponed', error, nextAttemptAtUs: inMs(waitMs), counts: true };
+    const delayMs = Math.min(sinkRetryDelayMaxMs, refusalDelayMs * 4 ** Math.min(attempts, 10));
+    return { id, outcome: 'postponed', error, nextAttemptAtUs: inMs(delayMs), counts: true };
   };
   return {
-    /** Notes the answer for the sink, too. */
+    /** Returns the outcome for the item, and updates the health of the sink. */
     settlementOf: (item: SinkItem, answer: AttemptAnswer, startedAtUs: number): Settlement => {
       const { id } = item;
-      if (answer.kind === 'taken') {
-        taken += 1;
+      if (answer.kind === 'acknowledged') {
+        acknowledged += 1;
         failed.delete(id);
-        health.noteAnswer();
+        health.recordAnswer();
         return { id, outcome: 'acknowledged', deliveredAtUs: nowUs() };
       }
       const { kind, reason: error } = answer;
-      if (kind === 'refused') health.noteAnswer();
+      if (kind === 'refused') health.recordAnswer();
       if (kind === 'refused' || kind === 'failed') return afterRefusal(item, error);
       const isMisconfigured = kind === 'misconfigured';
       const retryAfterMs = kind === 'unavailable' ? answer.retryAfterMs : null;
-      health.noteFailure({ id, startedAtUs, isMisconfigured, retryAfterMs });
-      const { count, isOwnFault } = noteFailure(id);
+      health.recordFailure({ id, startedAtUs, isMisconfigured, retryAfterMs });
+      const { count, isOwnFault } = countFailure(id);
       if (isOwnFault) return afterRefusal(item, error);
-      const waitMs = Math.min(failureWaitMsMax, failureWaitMs * 2 ** Math.min(count - 1, 10));
-      const nextAttemptAtUs = Math.max(health.untilUs(), inMs(waitMs));
+      const delayMs = Math.min(failureDelayMsMax, failureDelayMs * 2 ** Math.min(count - 1, 10));
+      const nextAttemptAtUs = Math.max(health.untilUs(), inMs(delayMs));
       return { id, outcome: 'postponed', error, counts: false, nextAttemptAtUs };
     },
   };

@@ -1,10 +1,10 @@
-/** Connections to NATS servers, and the client library, which is imported with the first of them. */
+/** Connections to NATS servers. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 
-/** The client library, imported with the first item: commands that deliver nothing start without it. */
+/** Imports the client library with the first item, so that other commands start without it. */
 export async function loadLibrary() {
   const [jetstream, transport] = await Promise.all([
     import('@nats-io/jetstream'),
@@ -14,7 +14,7 @@ export async function loadLibrary() {
 }
 export type Library = Awaited<ReturnType<typeof loadLibrary>>;
 
-/** Opens when it is needed. The library's own way of connecting again is off: the sink's pauses govern that. */
+/** Opens the connection on demand. Reconnecting by the library is off: the sink's retry delays apply. */
 export function createConnection(open: (signal: AbortSignal) => Promise<NatsConnection>) {
   let opening: Promise<NatsConnection> | null = null;
   let opened: NatsConnection | null = null;
@@ -25,14 +25,14 @@ export function createConnection(open: (signal: AbortSignal) => Promise<NatsConn
       const connection = await open(closing.signal);
       if (closing.signal.aborted) await connection.close();
       opened = connection;
-      void connection.closed().then(forget, forget);
+      void connection.closed().then(clear, clear);
       return connection;
     } catch (error) {
-      forget();
+      clear();
       throw error;
     }
   };
-  const forget = () => {
+  const clear = () => {
     opening = null;
     opened = null;
   };
@@ -48,14 +48,13 @@ export function createConnection(open: (signal: AbortSignal) => Promise<NatsConn
   };
 }
 
-/** Node tells it of each socket that it opens, with `{ socket }`. */
+/** Diagnostics channel to which Node publishes each opened socket, as `{ socket }`. */
 const socketOpened = 'net.client.socket';
 
 /**
- * A server that takes the connection and says nothing, as one that hangs does, is given up by the library when its
- * time is up; but the socket stays open (transport-node 3.4.0), and would keep the program from ending. So those
- * are closed here that are opened meanwhile on the library's behalf. Ends early when the signal is
- * aborted, and rejects with its reason; with the library's error else.
+ * Connects to a server, and closes the sockets of a failed attempt. If a server accepts the connection but never
+ * responds, the library times out and leaves its socket open (transport-node 3.4.0), which would prevent the process
+ * from exiting. Rejects with the signal's reason when it is aborted, otherwise with the library's error.
  */
 export async function openNats(
   options: ConnectionOptions,
@@ -63,29 +62,29 @@ export async function openNats(
 ): Promise<NatsConnection> {
   const context = new AsyncLocalStorage<true>();
   const sockets: Socket[] = [];
-  const leave = () => {
+  const destroyAll = () => {
     for (const socket of sockets) socket.destroy();
   };
-  const note = (message: unknown) => {
+  const onSocket = (message: unknown) => {
     // The channel reports the sockets of the whole process.
     const { socket } = message as { socket?: unknown };
     if (context.getStore() !== true || !(socket instanceof Socket)) return;
     sockets.push(socket);
-    if (signal.aborted) leave();
+    if (signal.aborted) destroyAll();
   };
-  subscribe(socketOpened, note);
-  signal.addEventListener('abort', leave);
+  subscribe(socketOpened, onSocket);
+  signal.addEventListener('abort', destroyAll);
   try {
     return await context.run(true, async () =>
       (connectNats ?? (await loadLibrary()).connect)(options),
     );
   } catch (error) {
-    leave();
-    // That of the library says nothing of why its socket was closed.
+    destroyAll();
+    // The library's error does not say why its socket was closed.
     signal.throwIfAborted();
     throw error;
   } finally {
-    unsubscribe(socketOpened, note);
-    signal.removeEventListener('abort', leave);
+    unsubscribe(socketOpened, onSocket);
+    signal.removeEventListener('abort', destroyAll);
   }
 }

@@ -1,4 +1,4 @@
-/** Delivers items to a stream of NATS JetStream, with the project's own client library. */
+/** Delivers items to a NATS JetStream stream, with the client library of the NATS project. */
 import { once } from 'node:events';
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ import {
   unavailable,
 } from './target.ts';
 
-/** A stream that listens to the subject must exist. */
+/** Settings of a NATS sink. A stream that listens to the subject must exist. */
 export interface NatsSettings {
   servers: readonly string[];
   subject: string;
@@ -32,8 +32,8 @@ export interface NatsSettings {
 }
 
 const serverForm =
-  'must be nats:// or tls:// and a name, perhaps with a port, such as nats://127.0.0.1:4222';
-/** `nats://` or `tls://`, a name and perhaps a port. */
+  'must be nats:// or tls:// with a host and an optional port, such as nats://127.0.0.1:4222';
+/** URL of a server: `nats://` or `tls://`, a host, and an optional port. */
 const natsServer = z.string(serverForm).refine((server) => {
   const url = URL.parse(server);
   const isBare = /^(nats|tls):\/\/[^/?#@]+$/.test(server);
@@ -41,8 +41,8 @@ const natsServer = z.string(serverForm).refine((server) => {
 }, serverForm);
 
 const subjectForm =
-  'must be words with dots between them, such as earshot.products; {event} and {subscription} may stand in it';
-/** A subject to publish to (docs.nats.io, Subjects); `{…}` are replaced for each item. */
+  'must be tokens separated by dots, such as earshot.products; may contain {event} and {subscription}';
+/** Subject to publish to (docs.nats.io, Subjects); `{…}` is replaced for each item. */
 const natsSubject = z
   .string(subjectForm)
   .regex(
@@ -56,37 +56,37 @@ const natsForm =
 const natsSchema = z
   .strictObject(
     {
-      /** Any of them is connected to. */
+      /** Servers of the cluster; earshot connects to one of them. */
       servers: z
         .array(natsServer, "must be a list, such as ['nats://127.0.0.1:4222']")
-        .min(1, 'name a server')
+        .min(1, 'must name a server')
         .refine(
           (servers) => new Set(servers.map((server) => server.split(':')[0])).size < 2,
-          'must be all nats:// or all tls://',
+          'must all be nats://, or all be tls://',
         ),
-      /** A stream that listens to it must exist. `{event}` and `{subscription}` are put in for each item. */
+      /** A stream must listen to it. `{event}` and `{subscription}` are replaced for each item. */
       subject: natsSubject,
       user: nameField('earshot').optional(),
-      /** A file that holds the password of `user`; not everybody may read it. */
+      /** File with the password of `user`; must not be readable by everyone. */
       passwordFile: nameField('nats-password').optional(),
-      /** A file that holds a token, in place of user and password. */
+      /** File with a token, instead of user and password. */
       tokenFile: nameField('nats-token').optional(),
-      /** A PEM file with the authorities that the servers' certificates are of, for `tls://`. */
+      /** PEM file with the certificate authorities of the servers, for `tls://`. */
       ca: nameField('authority.pem').optional(),
     },
     natsForm,
   )
   .refine(
     ({ user, passwordFile }) => (user === undefined) === (passwordFile === undefined),
-    'user and passwordFile belong together: set both',
+    'user and passwordFile must be set together',
   )
   .refine(
     ({ user, tokenFile }) => user === undefined || tokenFile === undefined,
-    'user and tokenFile exclude each other: keep one of them',
+    'user and tokenFile must not be set together',
   )
   .refine(
     ({ servers, ca }) => ca === undefined || servers.every((server) => server.startsWith('tls:')),
-    'ca goes with tls:// servers',
+    'ca requires tls:// servers',
   );
 
 function readCredentials(
@@ -103,15 +103,15 @@ function readCredentials(
 
 const connectTimeoutMs = 10_000;
 
-/** Two that are not answered, and the connection counts as broken. */
+/** After two unanswered pings, the connection counts as broken. */
 const pingIntervalMs = 15_000;
 
 const cannotLoad = (error: unknown) => `its client library cannot be loaded: ${errorText(error)}`;
 
 /**
- * Publishes each document to the subject, with its id as message id: the stream leaves out what it has seen
- * within its duplicate window. The stream acknowledges it. The connection is made with the first item, and with
- * the next one after it was lost.
+ * Publishes each document to the subject, with its id as message id: the stream drops duplicates within its duplicate
+ * window. The stream acknowledges the message. Connects with the first item, and with the next one after a connection
+ * loss.
  */
 export const nats = defineSinkKind({
   fields: {
@@ -133,7 +133,7 @@ export const nats = defineSinkKind({
     return {
       deliver: async (item, signal) => {
         const subject = subjectFor(target.subject, item);
-        // Outside of the `try`: a document that cannot be written is no fault of the server.
+        // Outside of the `try`: a document that cannot be serialized is not the server's fault.
         const document = JSON.stringify(item);
         let library: Library;
         try {
@@ -143,13 +143,13 @@ export const nats = defineSinkKind({
         }
         const publish = async () => {
           const stream = library.jetstream(await connection.current());
-          // The signal comes first: its reason says more than that of the library.
+          // Longer than the signal, whose reason says more than the library's error.
           const timeout = timeoutMs + connectTimeoutMs;
           await stream.publish(subject, document, { msgID: item.id, timeout });
         };
         try {
           await Promise.race([publish(), aborted(signal)]);
-          return { kind: 'taken' };
+          return { kind: 'acknowledged' };
         } catch (error) {
           return natsFault(library, error, target, subject);
         }
@@ -163,7 +163,7 @@ export const nats = defineSinkKind({
       state: 'fail' as const,
       message: `${target.servers.join(', ')} cannot be used: ${reason}.`,
       advice:
-        'Start it, or correct servers and login in earshot.config.ts. What comes meanwhile waits.',
+        'Start the server, or correct its URL and login in earshot.config.ts. Until then, notifications are queued.',
     });
     let library: Library;
     try {
@@ -179,11 +179,11 @@ export const nats = defineSinkKind({
     }
     try {
       const found = await checkStreams(library, connection, target, context);
-      if (found.state !== 'pass' || !isInTheClear(target)) return found;
+      if (found.state !== 'pass' || !isUnencrypted(target)) return found;
       return {
         state: 'warn',
-        message: `${found.message} The login and what is handed over can be read on the way: nats:// is without TLS.`,
-        advice: 'Switch TLS on at the server, and name it with tls:// in earshot.config.ts.',
+        message: `${found.message} The login and the notifications are sent unencrypted: nats:// has no TLS.`,
+        advice: 'Enable TLS on the server, and use tls:// in earshot.config.ts.',
       };
     } finally {
       await connection.close();
@@ -191,7 +191,7 @@ export const nats = defineSinkKind({
   },
 });
 
-/** How a sink connects; `name` is shown by the server's own tools. */
+/** Returns the connection options; the server's tools show `name`. */
 function connectionOptions(
   { servers, credentials, ca }: NatsSettings,
   name: string,
@@ -218,7 +218,7 @@ async function aborted(signal: AbortSignal): Promise<never> {
 /** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */
 const messageTooLarge = 10_054;
 
-/** Never quotes credentials, which the server's words may hold. `subject` is what was published to. */
+/** Classifies an error. Removes credentials from the server's text. `subject` is the published subject. */
 function natsFault(
   { errors, JetStreamApiError }: Library,
   error: unknown,
@@ -229,24 +229,27 @@ function natsFault(
   const has = (...kinds: (abstract new (...args: never) => Error)[]) =>
     causes.some((cause) => kinds.some((kind) => cause instanceof kind));
   if (has(errors.NoRespondersError)) {
-    const reason = `no stream listens to the subject ${subject}: make one that listens to ${coveringSubject(template)} (nats stream add)`;
+    const reason = `no stream listens to the subject ${subject}: create one for ${coveringSubject(template)} (nats stream add)`;
     return { kind: 'misconfigured', reason };
   }
   if (has(errors.AuthorizationError, errors.UserAuthenticationExpiredError)) {
-    return { kind: 'misconfigured', reason: 'it does not accept the credentials' };
+    return { kind: 'misconfigured', reason: 'it rejected the credentials' };
   }
   if (has(errors.PermissionViolationError)) {
-    const reason = 'it does not permit this user to publish to the subject, or to read the answer';
+    const reason = 'this user has no permission to publish to the subject, or to read the response';
     return { kind: 'misconfigured', reason };
   }
   if (has(errors.InvalidArgumentError)) {
-    return { kind: 'refused', reason: 'it is larger than the server takes (max_payload)' };
+    return {
+      kind: 'refused',
+      reason: 'the item exceeds the maximum size of the server (max_payload)',
+    };
   }
   const answered = causes.find((cause) => cause instanceof JetStreamApiError);
   if (answered !== undefined) {
     const secrets = Object.values(credentials);
-    const words = foreignText(answered.message, { secrets, charactersMax: hintCharactersMax });
-    const reason = `the stream answered ${answered.code}: ${words}`;
+    const detail = foreignText(answered.message, { secrets, charactersMax: hintCharactersMax });
+    const reason = `the stream answered ${answered.code}: ${detail}`;
     if (answered.code === messageTooLarge) return { kind: 'refused', reason };
     return unavailable(reason);
   }
@@ -263,7 +266,7 @@ function causesOf(error: unknown): Error[] {
   return causes;
 }
 
-/** What comes from outside must neither add a token nor be a wildcard. */
+/** Fills the template. Values from outside must neither add a token nor be a wildcard. */
 function subjectFor(
   template: string,
   { event, subscription }: Pick<SinkDocument, 'event' | 'subscription'>,
@@ -274,7 +277,7 @@ function subjectFor(
     .replaceAll('{subscription}', () => token(subscription ?? '_'));
 }
 
-/** The subject, with wildcards, that covers all that the sink may publish to: such as `earshot.*.*`. */
+/** Returns the subject with wildcards for all subjects of the sink, such as `earshot.*.*`. */
 function coveringSubject(template: string): string {
   // A wildcard stands for a whole token (docs.nats.io, Subjects).
   return template
@@ -283,12 +286,12 @@ function coveringSubject(template: string): string {
     .join('.');
 }
 
-/** Whether a login goes to another machine without TLS, or does so when somebody on the way wants it. */
-function isInTheClear({ servers, credentials }: NatsSettings): boolean {
-  const here = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
+/** Returns true if a login may be sent to another machine without TLS, also after a downgrade attack. */
+function isUnencrypted({ servers, credentials }: NatsSettings): boolean {
+  const local = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
   return (
     credentials.kind !== 'none' &&
-    servers.some((server) => !server.startsWith('tls:') && !here.test(server))
+    servers.some((server) => !server.startsWith('tls:') && !local.test(server))
   );
 }
 
@@ -315,25 +318,25 @@ async function checkStreams(
       return {
         state: 'fail',
         message: 'The server has no JetStream for this user.',
-        advice: 'Switch it on: nats-server -js, or jetstream {} in its configuration.',
+        advice: 'Enable JetStream: nats-server -js, or jetstream {} in its configuration.',
       };
     }
-    // Who may publish need not be allowed to ask.
+    // A user with permission to publish may lack permission to list streams.
     return {
       state: 'warn',
-      message: 'The server takes the login, but does not say whether a stream listens.',
+      message: 'The server accepts the login, but this user cannot list streams.',
       advice:
-        'Nothing, if this user may do no more than publish. `earshot sinks list` shows what waits.',
+        'Nothing to do if this user may only publish. Run `earshot sinks list` to see queued items.',
     };
   }
 }
 
-/** Of two streams, NATS lets none listen to what the other one does: one that listens to a part is changed. */
+/** Advises to change a stream that covers some subjects, because subjects of NATS streams must not overlap. */
 function streamAdvice(template: string): string {
   const covering = coveringSubject(template);
-  const one = `Make one: nats stream add PRODUCTS --subjects '${covering}' --defaults`;
-  if (covering === template) return one;
-  return `${one}. Where a stream listens to a part of these, change that one: nats stream edit.`;
+  const create = `Create a stream: nats stream add PRODUCTS --subjects '${covering}' --defaults`;
+  if (covering === template) return create;
+  return `${create}. If a stream already listens to some of these subjects, change it: nats stream edit.`;
 }
 
 function isWithoutJetStream(library: Library, error: unknown): boolean {
@@ -343,7 +346,7 @@ function isWithoutJetStream(library: Library, error: unknown): boolean {
   return cause !== undefined && isWithoutJetStream(library, cause);
 }
 
-/** Every subject that an item of the sink may get. */
+/** Returns all subjects to which the sink may publish. */
 function subjectsOf(template: string, { sink, subscriptions }: CheckContext): string[] {
   const usual = subscriptions.length > 0 ? subscriptions : ['default'];
   const named = sink.subscriptions.length > 0 ? sink.subscriptions : usual;

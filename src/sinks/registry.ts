@@ -1,4 +1,4 @@
-/** The kinds of sinks: one file and one line each. */
+/** Registry of the kinds of sinks. */
 import type { Finding } from '../domain/finding.ts';
 import type { SinkRules } from '../domain/sinks.ts';
 import { command } from './command.ts';
@@ -6,13 +6,13 @@ import { nats } from './nats.ts';
 import type { AnySinkKind, CheckContext, OpenContext, Target } from './target.ts';
 import { webhook } from './webhook.ts';
 
-/** Each kind under the name of the field of `earshot.config.ts` that names its target. */
+/** Kinds by the field of `earshot.config.ts` that defines the target. */
 export const sinkKinds = { command, webhook, nats };
 
 type Kinds = typeof sinkKinds;
 export type SinkKindName = keyof Kinds;
 
-/** The target of a sink: its kind, and the settings of that kind. */
+/** Target of a sink: its kind, and the settings of that kind. */
 export type SinkTarget = {
   [Name in SinkKindName]: { kind: Name } & ReturnType<Kinds[Name]['settings']>;
 }[SinkKindName];
@@ -22,10 +22,10 @@ export interface SinkDefinition extends SinkRules {
   target: SinkTarget;
 }
 
-/** The kind of a target, which is all that may be passed to it. */
+/** Returns the kind of a target. The target must only be passed to its own kind. */
 const kindOf = ({ kind }: SinkTarget): AnySinkKind => sinkKinds[kind];
 
-/** Connects to nothing yet. */
+/** Opens a target without connecting to it. */
 export function openTarget(
   { target, name, timeoutMs }: Pick<SinkDefinition, 'target' | 'name' | 'timeoutMs'>,
   context: Omit<OpenContext, 'name' | 'timeoutMs'>,
@@ -33,13 +33,13 @@ export function openTarget(
   return kindOf(target).open(target, { ...context, name, timeoutMs });
 }
 
-/** The doctor's checks, one finding for each sink, all at the same time. Delivers nothing; never rejects. */
+/** Runs the doctor's checks in parallel, with one finding per sink. Delivers nothing; never rejects. */
 export async function checkSinks(
   definitions: readonly SinkDefinition[],
   context: Omit<CheckContext, 'sink'>,
 ): Promise<Finding[]> {
   if (definitions.length === 0) {
-    const message = 'earshot.config.ts names none: nothing is handed over.';
+    const message = 'No sinks are configured in earshot.config.ts.';
     return [{ check: 'sinks', state: 'skipped', message }];
   }
   return Promise.all(

@@ -1,30 +1,31 @@
-/** All sinks, each on its own: one that fails, is slow or hangs holds up no other and not the intake. */
+/** Runs all sinks independently: a sink that fails, is slow or hangs blocks neither other sinks nor intake. */
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { errorText, isAppError } from '../domain/app-error.ts';
 import type { NotificationQuery, NotificationRow } from '../domain/ports.ts';
 import { type Replay, type Sinks, sinkReader, sinkWaitingMax } from '../domain/sinks.ts';
 import { createDelivery } from './delivery.ts';
-import { compileWants, type Wants } from './document.ts';
+import { compileMatcher, type Matcher } from './document.ts';
 import type { SinkDefinition } from './registry.ts';
 import { openTarget } from './registry.ts';
 import type { SinkContext } from './target.ts';
 
 export interface RunningSinks {
   /**
-   * Starts, stops or replaces the sinks that differ from these definitions; the others are not touched. A sink's open
-   * deliveries end before its successor starts, as with `stop`: nothing is lost or delivered out of order. Throws
-   * `invalid` for a filter that cannot be used.
+   * Starts, stops or replaces the sinks that differ from these definitions, and keeps the others. The deliveries of a
+   * replaced sink end first, as with `stop`, so that nothing is lost or delivered out of order. Throws `invalid` for an
+   * invalid filter.
    */
   change(definitions: readonly SinkDefinition[]): Promise<void>;
   /**
-   * Starts no new delivery. Open ones have two seconds, are then given up, and are repeated by the next program. A
-   * program that runs is then asked to end, and killed two seconds later. Resolves when no delivery is open.
+   * Starts no new deliveries. Those in flight have two seconds; then they are aborted, and repeated after the next
+   * start. The program of a command sink is then terminated, and killed two seconds later. Resolves when no delivery is
+   * in flight.
    */
   stop(): Promise<void>;
 }
 
-/** One program at a time may do this for a store. Throws `invalid` for a filter that cannot be used. */
+/** Starts the sinks. Only one process at a time may do this for a store. Throws `invalid` for an invalid filter. */
 export function startSinks(
   context: SinkContext,
   definitions: readonly SinkDefinition[],
@@ -32,26 +33,26 @@ export function startSinks(
   const running = new Map<string, { definition: SinkDefinition; sink: RunningSink }>();
   let changing: Promise<void> = Promise.resolve();
   let isStopped = false;
-  const startMissing = (wanted: readonly SinkDefinition[]) => {
-    for (const definition of wanted) {
+  const startMissing = (desired: readonly SinkDefinition[]) => {
+    for (const definition of desired) {
       if (running.has(definition.name)) continue;
       running.set(definition.name, { definition, sink: runSink(definition, context) });
     }
   };
-  const stopAllBut = async (wanted: readonly SinkDefinition[]) => {
-    const gone = [...running].filter(
-      ([, { definition }]) => !wanted.some((one) => isDeepStrictEqual(one, definition)),
+  const stopOthers = async (desired: readonly SinkDefinition[]) => {
+    const others = [...running].filter(
+      ([, { definition }]) => !desired.some((one) => isDeepStrictEqual(one, definition)),
     );
-    await Promise.all(gone.map(([, { sink }]) => sink.stop()));
-    for (const [name] of gone) running.delete(name);
+    await Promise.all(others.map(([, { sink }]) => sink.stop()));
+    for (const [name] of others) running.delete(name);
   };
   startMissing(definitions);
   return {
-    change: (wanted) => {
+    change: (desired) => {
       const changed = changing.then(async () => {
         if (isStopped) return;
-        await stopAllBut(wanted);
-        if (!isStopped) startMissing(wanted);
+        await stopOthers(desired);
+        if (!isStopped) startMissing(desired);
       });
       changing = changed.catch(() => undefined);
       return changed;
@@ -59,60 +60,59 @@ export function startSinks(
     stop: async () => {
       isStopped = true;
       await changing;
-      await stopAllBut([]);
+      await stopOthers([]);
     },
   };
 }
 
-/** How often the end of the log is looked at, and how often replays are. */
 const logPollMs = 200;
 
 const replayPollMs = 1_000;
 
-/** After a full round of a long log: others come between. */
+/** Delay between two rounds while more rows are left, so that other work can run. */
 const moreMs = 5;
 
-/** After a failure of the store: the disk may be full. */
+/** Delay after a failure of the store, such as a full disk. */
 const retryMs = 10_000;
 
 /**
- * What is on its way may come to its end for so long when the program ends: an answer that is on its way saves
- * handing over twice, and a sink that hangs must not keep intake from being stopped in order.
+ * Grace period for deliveries in flight at shutdown. An answer in that time saves a second delivery; a sink that hangs
+ * must not block the shutdown.
  */
 const drainMs = 2_000;
 
 type RunningSink = ReturnType<typeof runSink>;
 
-/** What fails is logged, once, and tried again. Throws `invalid` for a filter that is none. */
+/** Runs one sink. Logs a failure once, and retries. Throws `invalid` for an invalid filter. */
 function runSink(definition: SinkDefinition, context: SinkContext) {
   const stopping = new AbortController();
-  const givingUp = new AbortController();
+  const aborting = new AbortController();
   const { signal } = stopping;
   const { pause } = context;
-  const room = createWakeUp(pause);
-  const collector = createItemCollector(definition, context, room.wake);
+  const delivering = createWakeUp(pause);
+  const collector = createItemCollector(definition, context, delivering.wake);
   const target = openTarget(definition, context);
   const delivery = createDelivery({
     definition,
     context,
     target,
-    onRoom: room.wake,
-    signal: givingUp.signal,
+    onFinished: delivering.wake,
+    signal: aborting.signal,
   });
   const deps = { sink: definition.name, context, signal };
   const running = Promise.all([
     repeat(collectRounds(collector, context), pause, deps),
-    repeat(delivery.startDue, room.wait, deps),
+    repeat(delivery.startDue, delivering.wait, deps),
   ]);
   return {
-    /** Takes up nothing new; what is on its way has two seconds, and is given up then. */
+    /** Starts nothing new; aborts deliveries in flight after the grace period. */
     stop: async () => {
       stopping.abort();
       await running;
       const ended = new AbortController();
       const idle = delivery.idle().then(() => ended.abort());
       await pause(drainMs, ended.signal);
-      givingUp.abort();
+      aborting.abort();
       await idle;
       await target.close();
     },
@@ -123,7 +123,7 @@ function collectRounds(collector: ItemCollector, { nowUs }: SinkContext) {
   let replaysAtUs = 0;
   return async (): Promise<number> => {
     let isMore = await collector.collectNew();
-    // A look that lies far ahead was dated by a clock that was set back since.
+    // If the next check is far ahead, the clock was set back meanwhile.
     if (Math.abs(replaysAtUs - nowUs()) > replayPollMs * 1000 || nowUs() >= replaysAtUs) {
       if (await collector.collectReplayed()) isMore = true;
       else replaysAtUs = nowUs() + replayPollMs * 1000;
@@ -132,7 +132,7 @@ function collectRounds(collector: ItemCollector, { nowUs }: SinkContext) {
   };
 }
 
-/** A round resolves with how long to wait before the next one. */
+/** Repeats rounds. Each round resolves with the delay before the next one, in milliseconds. */
 async function repeat(
   round: () => Promise<number>,
   wait: SinkContext['pause'],
@@ -142,32 +142,32 @@ async function repeat(
   while (!signal.aborted) {
     try {
       const waitMs = await round();
-      if (failed !== null) context.logger.info({ sink }, 'a sink goes on');
+      if (failed !== null) context.logger.info({ sink }, 'sink resumed');
       failed = null;
       await wait(waitMs, signal);
     } catch (error) {
       if (signal.aborted) return;
       const reason = isAppError(error) ? errorText(error) : String(error);
       if (reason !== failed)
-        context.logger.error({ sink, reason, err: error }, 'a sink cannot go on');
+        context.logger.error({ sink, reason, err: error }, 'failed to run sink');
       failed = reason;
       await context.pause(retryMs, signal);
     }
   }
 }
 
-/** Rows that are looked at in one round, which is one transaction. */
+/** Maximum rows in one round, which is one transaction. */
 const rowsMax = 200;
 
-/** Rounds in which a body could not be read, some minutes: from then on the notification passes as wanted. */
+/** Rounds with an unreadable body, some minutes, after which the notification is queued unchecked. */
 const unreadableMax = 30;
 
 type ItemCollector = ReturnType<typeof createItemCollector>;
 
 /**
- * Items and cursor move together, so that nothing is left out or made twice, whenever the program ends. Each call of
- * a method is one round; it resolves with whether more may be there, and rejects with `unavailable`. Throws `invalid`
- * for a filter that cannot be used.
+ * Queues items for a sink. Items and cursor change in one transaction, so that a kill neither skips nor duplicates
+ * items. Each method call is one round; it resolves with true if there may be more rows, and rejects with `unavailable`.
+ * Throws `invalid` for an invalid filter.
  */
 function createItemCollector(
   definition: SinkDefinition,
@@ -176,10 +176,10 @@ function createItemCollector(
 ) {
   const { name: sink, startAt } = definition;
   const { sinks, log, nowUs } = context;
-  const wants = compileWants(definition, log);
-  const replayWants = createReplayWants(definition, context);
-  const room = createRoom(sinks, sink);
-  const wanted = createWanted();
+  const matches = compileMatcher(definition, log);
+  const nextReplay = createNextReplay(definition, context);
+  const capacity = createCapacity(sinks, sink);
+  const select = createSelect();
 
   const move = async (
     stream: { replayId: number | null; after: number; upTo: number },
@@ -187,12 +187,12 @@ function createItemCollector(
   ) => {
     const rows = items.map(({ position, productId }) => ({ position, productId }));
     if (!(await sinks.enqueue({ sink, ...stream, items: rows, atUs: nowUs() }))) return;
-    room.queued(rows.length);
+    capacity.queued(rows.length);
     if (rows.length > 0) onAdded();
   };
 
   return {
-    /** What came since the sink's cursor. */
+    /** Queues notifications after the sink's cursor. */
     collectNew: async (): Promise<boolean> => {
       const cursor = await log.cursor(sinkReader(sink));
       const last = await log.lastPosition();
@@ -201,18 +201,18 @@ function createItemCollector(
         return false;
       }
       const after = cursor ?? 0;
-      const left = await room.left('new');
+      const left = await capacity.left('new');
       if (last <= after || left === 0) return false;
       const page = await pageOf(log, { afterPosition: after, beforePosition: last + 1 }, left);
       const upTo = page.isFull ? page.last : last;
-      await move({ replayId: null, after, upTo }, await wanted(page.rows, wants));
+      await move({ replayId: null, after, upTo }, await select(page.rows, matches));
       return page.isFull;
     },
-    /** What replays ask for, the one that was asked for first before the others. */
+    /** Queues notifications of the oldest replay. */
     collectReplayed: async (): Promise<boolean> => {
-      const [replay, test] = await replayWants();
+      const [replay, replayMatches] = await nextReplay();
       if (replay === null) return false;
-      const left = await room.left('replayed');
+      const left = await capacity.left('replayed');
       if (left === 0) return false;
       const { id, position, lastPosition, sinceUs, untilUs } = replay;
       const bounds = {
@@ -223,28 +223,29 @@ function createItemCollector(
       };
       const page = await pageOf(log, bounds, left);
       const upTo = page.isFull ? page.last : lastPosition;
-      await move({ replayId: id, after: position, upTo }, await wanted(page.rows, test));
+      await move({ replayId: id, after: position, upTo }, await select(page.rows, replayMatches));
       return true;
     },
   };
 }
 
-async function pageOf(log: SinkContext['log'], bounds: NotificationQuery, room: number) {
-  const limit = Math.min(rowsMax, room);
+async function pageOf(log: SinkContext['log'], bounds: NotificationQuery, left: number) {
+  const limit = Math.min(rowsMax, left);
   const rows: NotificationRow[] = [];
   for await (const row of log.find({ ...bounds, order: 'oldest', limit })) rows.push(row);
   return { rows, isFull: rows.length === limit, last: rows.at(-1)?.position ?? 0 };
 }
 
 /**
- * A notification that cannot be checked is queued, so that it does not hold up those after it: its delivery fails and
- * gives the reason. Only a body that the log cannot read is checked again for some rounds, as the disk may recover.
+ * Creates the function that selects the matching rows. A notification that cannot be checked is queued, so that it does
+ * not block the following ones; its delivery fails and reports the reason. Only an unreadable body is checked again for
+ * some rounds, because the disk may recover.
  */
-function createWanted() {
+function createSelect() {
   const failed = new Map<number, number>();
-  const isWanted = async (row: NotificationRow, wants: Wants): Promise<boolean> => {
+  const isSelected = async (row: NotificationRow, matches: Matcher): Promise<boolean> => {
     try {
-      return await wants(row);
+      return await matches(row);
     } catch (error) {
       if (!isAppError(error, 'unavailable')) return true;
       const rounds = (failed.get(row.position) ?? 0) + 1;
@@ -253,55 +254,55 @@ function createWanted() {
       return true;
     }
   };
-  return async (rows: readonly NotificationRow[], wants: Wants): Promise<NotificationRow[]> => {
-    const chosen: NotificationRow[] = [];
+  return async (rows: readonly NotificationRow[], matches: Matcher): Promise<NotificationRow[]> => {
+    const selected: NotificationRow[] = [];
     for (const row of rows) {
-      if (await isWanted(row, wants)) chosen.push(row);
-      // A filter may look at a large footprint: intake comes between.
+      if (await isSelected(row, matches)) selected.push(row);
+      // Lets intake run, because a filter may evaluate a large footprint.
       await setImmediate();
     }
     failed.clear();
-    return chosen;
+    return selected;
   };
 }
 
-/** Finds the oldest replay that has not ended, with its filter made ready. */
-function createReplayWants(definition: SinkDefinition, { sinks, log, logger }: SinkContext) {
-  const ready = new Map<number, Wants | null>();
-  const readyFor = ({ id, filter }: Replay): Wants | null => {
-    const known = ready.get(id);
+/** Creates the function that finds the oldest open replay, with its compiled filter. */
+function createNextReplay(definition: SinkDefinition, { sinks, log, logger }: SinkContext) {
+  const compiled = new Map<number, Matcher | null>();
+  const compiledFor = ({ id, filter }: Replay): Matcher | null => {
+    const known = compiled.get(id);
     if (known !== undefined) return known;
-    let wants: Wants | null = null;
+    let matches: Matcher | null = null;
     try {
-      wants = compileWants(definition, log, filter);
+      matches = compileMatcher(definition, log, filter);
     } catch (error) {
       const sink = definition.name;
-      logger.error({ sink, replay: id, err: error }, 'a replay has a filter that cannot be read');
+      logger.error({ sink, replay: id, err: error }, 'invalid filter of a replay');
     }
-    ready.set(id, wants);
-    return wants;
+    compiled.set(id, matches);
+    return matches;
   };
-  return async (): Promise<[Replay, Wants] | [null, null]> => {
+  return async (): Promise<[Replay, Matcher] | [null, null]> => {
     const newestFirst = await sinks.replays({ sink: definition.name, all: false });
-    const going = new Set(newestFirst.map(({ id }) => id));
-    for (const id of ready.keys()) if (!going.has(id)) ready.delete(id);
+    const open = new Set(newestFirst.map(({ id }) => id));
+    for (const id of compiled.keys()) if (!open.has(id)) compiled.delete(id);
     for (const replay of newestFirst.toReversed()) {
-      const wants = readyFor(replay);
-      if (wants !== null) return [replay, wants];
+      const matches = compiledFor(replay);
+      if (matches !== null) return [replay, matches];
     }
     return [null, null];
   };
 }
 
-/** Replays stop short of the bound, so that what comes in now always has room. */
+/** Limit for replays, below that of the queue, so that new notifications always find capacity. */
 const replayedMax = sinkWaitingMax / 2;
 
 /**
- * All that waits counts, but dead letters that are tried again: these are as many as there are, and must not
- * keep what is new from being read. They are known by this: more wait than were queued. After a restart only those
- * beyond the bound are known, as nothing else goes beyond it.
+ * Tracks the free capacity of a sink's queue. Retried dead letters do not count, because their number is unlimited and
+ * they must not block new items. Their number is the excess of waiting items over queued ones. After a restart only the
+ * excess over the limit is known.
  */
-function createRoom({ counts }: Pick<Sinks, 'counts'>, sink: string) {
+function createCapacity({ counts }: Pick<Sinks, 'counts'>, sink: string) {
   let retried = 0;
   let expected = sinkWaitingMax;
   return {
@@ -313,7 +314,7 @@ function createRoom({ counts }: Pick<Sinks, 'counts'>, sink: string) {
       const max = stream === 'new' ? sinkWaitingMax : replayedMax;
       return Math.max(0, max + retried - waiting);
     },
-    /** Notes that this many were queued. */
+    /** Reports that items were queued. */
     queued: (count: number) => {
       expected += count;
     },
@@ -324,7 +325,7 @@ export function createWakeUp(pause: SinkContext['pause']) {
   let isWoken = false;
   let endWait = (): void => undefined;
   return {
-    /** Resolves after a time, when it was woken, or soon after the signal is aborted. For one who waits. */
+    /** Resolves after the delay, after `wake`, or soon after the signal is aborted. For a single waiter. */
     wait: async (ms: number, signal: AbortSignal) => {
       if (!isWoken && !signal.aborted) {
         const ending = new AbortController();
@@ -335,7 +336,7 @@ export function createWakeUp(pause: SinkContext['pause']) {
       }
       isWoken = false;
     },
-    /** Ends the wait, or the next one when nobody waits just now. */
+    /** Ends the current wait, or the next one if there is none. */
     wake: () => {
       isWoken = true;
       endWait();

@@ -1,4 +1,4 @@
-/** What a kind of sink does, and what it works with. */
+/** Interface of a kind of sink, and its context. */
 import { z } from 'zod';
 import type { Finding } from '../domain/finding.ts';
 import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
@@ -8,28 +8,28 @@ import { holdsCertificates } from '../http/tls-settings.ts';
 import type { SinkDocument } from './document.ts';
 
 /**
- * A kind of sink: one file that exports it, and one line in `registry.ts`. `Fields` are the fields of a sink in
- * `earshot.config.ts` that belong to the kind, all optional; the one with the kind's own name is its target.
+ * A kind of sink: a file that exports it, and a line in `registry.ts`. `Fields` are the kind's fields of a sink in
+ * `earshot.config.ts`, all optional; the field with the name of the kind defines its target.
  */
 export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object> {
   fields: Fields;
-  /** What is wrong between its fields; it is asked for sinks of other kinds, too. */
+  /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: FieldValues<Fields>): string[];
-  /** Fields within its target, for the advice about a misspelt one. */
+  /** Fields of its target, for advice about misspelt names. */
   targetFields?: readonly string[];
   /** Default number of deliveries at a time. */
   concurrency: number;
-  /** Settings of a sink of this kind; secrets and certificates are read from their files. */
+  /** Returns the settings of a sink; reads secrets and certificates from their files. */
   settings(sink: FieldValues<Fields>, readFile: ReadFile): Settings;
-  /** Connects to nothing yet. Large libraries are imported with the first item. */
+  /** Opens a target without connecting. Large libraries are imported with the first item. */
   open(settings: Settings, context: OpenContext): Target;
-  /** The doctor's check that the target is there. Delivers nothing; never rejects. */
+  /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
   check(settings: Settings, context: CheckContext): Promise<Omit<Finding, 'check'>>;
 }
 
 type FieldValues<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
 
-/** Any kind; only fields and settings of the kind may be passed to it. */
+/** Any kind. Callers must only pass fields and settings of that kind. */
 export type AnySinkKind = SinkKind<z.ZodRawShape, object>;
 
 /** Infers the types of a kind from its fields and settings. */
@@ -39,11 +39,11 @@ export function defineSinkKind<Fields extends z.ZodRawShape, Settings extends ob
   return kind;
 }
 
-/** Returns null when no file is named, or it cannot be used. */
+/** Returns null if no file is configured, or if it is unusable. */
 export type ReadFile = (field: string, file: string | undefined, form: FileForm) => string | null;
 
 export interface FileForm {
-  /** A secret is read without the line feed at its end; not everybody may read its file. */
+  /** A secret is read without its final line feed, and its file must not be readable by everyone. */
   isSecret: boolean;
   faultOf: (content: string) => string | null;
 }
@@ -55,12 +55,12 @@ export const secretForm: FileForm = {
 
 export const certificatesForm: FileForm = {
   isSecret: false,
-  faultOf: (pem) => (holdsCertificates(pem) ? null : 'the file does not hold PEM certificates.'),
+  faultOf: (pem) => (holdsCertificates(pem) ? null : 'the file does not contain PEM certificates.'),
 };
 
-/** The name of a file, or of a user. */
+/** Schema of the name of a file or a user. */
 export const nameField = (example: string) => {
-  const form = `must be a text that is not empty, such as '${example}'`;
+  const form = `must be a non-empty string, such as '${example}'`;
   return z.string(form).min(1, form);
 };
 
@@ -69,33 +69,33 @@ export type OpenContext = Pick<SinkRules, 'name' | 'timeoutMs'> &
 
 export interface CheckContext {
   sink: SinkRules;
-  /** Null when the program can be started, else why not. */
+  /** Returns null if the program can be started, otherwise the reason. */
   findProgram: (program: string) => string | null;
-  /** Names of subscriptions that may stand in a subject; `default` when there are none. */
+  /** Subscriptions that may occur in a subject; `default` if empty. */
   subscriptions: readonly string[];
   signal: AbortSignal;
 }
 
-export type TargetAnswer = { kind: 'taken' } | TargetFailure;
+export type TargetAnswer = { kind: 'acknowledged' } | TargetFailure;
 
 export type TargetFailure =
-  /** It answers, and refuses this item: retried a few times, then a dead letter. */
+  /** The target refused this item: retried a few times, then a dead letter. */
   | { kind: 'refused'; reason: string }
-  /** Not this item's fault. The delay is what it asked for; null when it did not. */
+  /** Temporary failure, not the item's fault. `retryAfterMs` is the requested delay, if any. */
   | { kind: 'unavailable'; reason: string; retryAfterMs: number | null }
-  /** Nothing can be delivered before somebody fixes something. */
+  /** Nothing can be delivered until the user fixes the configuration. */
   | { kind: 'misconfigured'; reason: string };
 
-/** A failure that is not the item's fault, without a requested delay. */
+/** Returns a temporary failure without a requested delay. */
 export function unavailable(reason: string): TargetFailure {
   return { kind: 'unavailable', reason, retryAfterMs: null };
 }
 
 export interface Target {
   /**
-   * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Rejects only when the item
-   * itself cannot be sent, such as a record that cannot be written as JSON. Reasons complete "… does not take it: "
-   * and contain no secret.
+   * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Rejects only if the item
+   * cannot be sent, for example if its record cannot be serialized as JSON. Reasons are clauses about the target ("it
+   * answered 503") without secrets.
    */
   deliver(item: SinkDocument, signal: AbortSignal): Promise<TargetAnswer>;
   close(): Promise<void>;
@@ -108,7 +108,7 @@ export interface SinkContext {
   nowUs: () => number;
   /** A number in [0, 1), for jitter. */
   random: () => number;
-  /** Resolves after a time, or soon after the signal is aborted; never rejects. All waits are made with it. */
+  /** Resolves after the delay, or soon after the signal is aborted; never rejects. Used for all delays. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   logger: Logger;
   fetch: typeof fetch;

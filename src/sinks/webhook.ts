@@ -1,4 +1,4 @@
-/** Delivers items to a web service, signed by the Standard Webhooks scheme (standardwebhooks.com, 1.0). */
+/** Delivers items to a web service, signed as specified by Standard Webhooks 1.0 (standardwebhooks.com). */
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
@@ -22,13 +22,13 @@ import {
   unavailable,
 } from './target.ts';
 
-/** Statuses of a service that may take the same request later; all from 500 on are so, too. */
-const passing = new Set([408, 425, 429]);
+/** Statuses after which the same request may succeed later, in addition to 500 and above. */
+const retryableStatuses = new Set([408, 425, 429]);
 
-/** Statuses that speak of the address or the signature, and hardly of the one that was posted; so do all 3xx. */
-const misconfigured = new Set([401, 403, 404, 405, 410]);
+/** Statuses caused by the URL or the signature rather than the item, in addition to all 3xx. */
+const misconfiguredStatuses = new Set([401, 403, 404, 405, 410]);
 
-/** The scheme's own bounds for a secret (Standard Webhooks 1.0, "Signature scheme"). */
+/** Length limits of a secret (Standard Webhooks 1.0, "Signature scheme"). */
 const secretBytes = { min: 24, max: 64 };
 
 const webhookSecretForm: FileForm = {
@@ -39,31 +39,31 @@ const webhookSecretForm: FileForm = {
     const { byteLength } = Buffer.from(base64, 'base64');
     const { min, max } = secretBytes;
     if (base64.length % 4 === 0 && byteLength >= min && byteLength <= max) return null;
-    return `the file must hold whsec_ and ${min} to ${max} random bytes in base64. Make one: echo "whsec_$(openssl rand -base64 32)"`;
+    return `the file must contain whsec_ and ${min} to ${max} random bytes in base64. To create a secret, run: echo "whsec_$(openssl rand -base64 32)"`;
   },
 };
 
 /**
- * Sends `{ type, timestamp, data }`: `product.created` and the like, the time of receipt, the document. The
- * scheme's headers come with it; `webhook-signature` only where there is a secret. Any 2xx has taken it, whatever
- * comes after the status. Redirects are not followed: what is posted must not travel to where another points.
+ * Posts `{ type, timestamp, data }`: for example `product.created`, the time of receipt, and the document. Sends the
+ * headers of Standard Webhooks; `webhook-signature` only with a secret. Any 2xx status acknowledges the item, even if
+ * the body fails. Does not follow redirects, so that items are only sent to the configured URL.
  */
 export const webhook = defineSinkKind({
   fields: {
-    /** An https URL that each item is posted to; http only to this machine. */
+    /** The https URL to which each item is posted; http only to this machine. */
     webhook: exactUrl.optional(),
-    /** A file that holds the secret that webhooks are signed with (`whsec_…`); not everybody may read it. */
+    /** File with the secret that signs webhooks (`whsec_…`); must not be readable by everyone. */
     secretFile: nameField('hook-secret').optional(),
-    /** A PEM file with the authority that the webhook's certificate is of, besides the public ones. */
+    /** PEM file with a certificate authority to trust for the webhook, in addition to the public ones. */
     ca: nameField('authority.pem').optional(),
   },
   faults: ({ webhook, secretFile, ca }) => {
     const faults: string[] = [];
     if (secretFile !== undefined && webhook === undefined) {
-      faults.push('secretFile goes with a webhook');
+      faults.push('secretFile requires webhook');
     }
     if (ca !== undefined && webhook?.startsWith('https:') !== true) {
-      faults.push('ca goes with an https webhook; for NATS it stands within nats');
+      faults.push('ca requires an https webhook; for NATS, set nats.ca');
     }
     return faults;
   },
@@ -82,7 +82,7 @@ export const webhook = defineSinkKind({
         const { id, event, receivedAt } = item;
         const document = { type: `product.${event}`, timestamp: receivedAt, data: item };
         const body = JSON.stringify(document);
-        // Of each attempt: receivers refuse what is older than some minutes.
+        // New for each attempt, because receivers reject timestamps older than some minutes.
         const timestamp = String(Math.floor(context.nowUs() / 1_000_000));
         const headers = {
           'content-type': 'application/json',
@@ -97,8 +97,8 @@ export const webhook = defineSinkKind({
           const posted = { method: 'POST', headers, body, signal, redirect: 'manual' } as const;
           const response = await send(url, posted);
           if (!response.ok) return await failureOf(response, secret);
-          drain.take(response.body);
-          return { kind: 'taken' };
+          drain.add(response.body);
+          return { kind: 'acknowledged' };
         } catch (error) {
           return unavailable(networkFault(error));
         }
@@ -117,15 +117,16 @@ export const webhook = defineSinkKind({
         state: 'fail',
         message: `${host} cannot be reached: ${fault}.`,
         advice:
-          'Start it, or correct its address (or its `ca`) in earshot.config.ts. What comes meanwhile waits.',
+          'Start the service, or correct its URL or `ca` in earshot.config.ts. Until then, notifications are queued.',
       };
     }
-    const signed = secret === null ? ' Nothing is signed, as there is no secretFile.' : '';
-    return { state: 'pass', message: `${host} can be reached; nothing was posted.${signed}` };
+    const signed =
+      secret === null ? ' Requests are not signed, because secretFile is not set.' : '';
+    return { state: 'pass', message: `${host} is reachable.${signed}` };
   },
 });
 
-/** Value of `webhook-signature` for one request. The secret is `whsec_` and the key in base64; `timestamp` in seconds. */
+/** Returns the header `webhook-signature`. The secret is `whsec_` and the key in base64; `timestamp` is in seconds. */
 export function webhookSignature(
   secret: string,
   { id, timestamp, body }: { id: string; timestamp: string; body: string },
@@ -141,33 +142,30 @@ async function failureOf(
   const secrets = secret === null ? [] : [secret];
   const beginning = Buffer.concat(await readBeginning(body));
   const hint = hintOf(new TextDecoder().decode(beginning));
-  const words = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
-  const reason = `it answered ${status}${words === '' ? '' : `: ${words}`}`;
+  const detail = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
+  const reason = `it answered ${status}${detail === '' ? '' : `: ${detail}`}`;
   if (status < 400) {
-    const advice = 'which is no answer of a webhook: name the address that takes requests itself';
+    const advice = 'a redirect, which is not followed: set the final URL';
     return { kind: 'misconfigured', reason: `it answered ${status}, ${advice}` };
   }
-  if (misconfigured.has(status)) return { kind: 'misconfigured', reason };
-  if (status >= 500 || passing.has(status)) {
+  if (misconfiguredStatuses.has(status)) return { kind: 'misconfigured', reason };
+  if (status >= 500 || retryableStatuses.has(status)) {
     return { kind: 'unavailable', reason, retryAfterMs: retryAfterMs(headers) };
   }
   return { kind: 'refused', reason };
 }
 
-/** Of a body that nobody waits for; to keep its connection is worth no more. */
+/** Maximum bytes of a body to read in order to keep its connection open. */
 const bytesMax = 65_536;
 
-/** Such bodies at a time; the oldest is left when there are more. */
+/** Maximum bodies at a time; above it, the oldest is cancelled. */
 const drainedMax = 64;
 
-/**
- * Lets short bodies come to their end, so that their connections serve again. Nobody waits for them; `close` leaves
- * those that have not ended.
- */
+/** Reads short response bodies to their end in the background, so that their connections can be reused. */
 function createDrain() {
   const open = new Set<ReadableStreamDefaultReader<Uint8Array>>();
-  // Its read ends, and with it the connection.
-  const leave = (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+  // Ends the read, and closes the connection.
+  const cancel = (reader: ReadableStreamDefaultReader<Uint8Array>) => {
     open.delete(reader);
     reader.cancel().catch(() => undefined);
   };
@@ -179,48 +177,51 @@ function createDrain() {
     }
   };
   return {
-    take: (body: ReadableStream<Uint8Array> | null) => {
+    add: (body: ReadableStream<Uint8Array> | null) => {
       if (body === null) return;
       const reader = body.getReader();
       open.add(reader);
       drain(reader).then(
-        () => leave(reader),
-        () => leave(reader),
+        () => cancel(reader),
+        () => cancel(reader),
       );
       const [oldest] = open;
-      if (open.size > drainedMax && oldest !== undefined) leave(oldest);
+      if (open.size > drainedMax && oldest !== undefined) cancel(oldest);
     },
     close: () => {
-      for (const reader of open) leave(reader);
+      for (const reader of open) cancel(reader);
     },
   };
 }
 
 /**
- * A `fetch` of https URLs that trusts the authorities in `pem` in addition to the public ones and the system's. It
- * follows no redirects. `close` ends connections that are kept open.
+ * Creates a `fetch` for https URLs that trusts the certificate authorities in `pem`, in addition to the public ones and
+ * the system's. It does not follow redirects. `close` ends open connections.
  */
 function createTrustingFetch(pem: string) {
   const agent = new Agent({
     keepAlive: true,
     secureContext: contextTrusting([pem]),
-    // Stated, because an environment variable could otherwise switch the checks off.
+    // Explicit, because an environment variable could otherwise disable the checks.
     rejectUnauthorized: true,
   });
   const send: typeof fetch = async (input, init) => {
-    const asked = new Request(input, init);
-    // That of the request merely follows it, and may be forgotten before it is told.
-    const signal = init?.signal ?? asked.signal;
-    const body = Buffer.from(await asked.arrayBuffer());
+    const prepared = new Request(input, init);
+    // The request's own signal may be garbage-collected before it is aborted.
+    const signal = init?.signal ?? prepared.signal;
+    const body = Buffer.from(await prepared.arrayBuffer());
     return new Promise((resolve, reject) => {
-      const { method } = asked;
-      const headers = { ...Object.fromEntries(asked.headers), 'content-length': body.byteLength };
-      // Ends the answer's body, too.
-      const sent = request(asked.url, { method, headers, signal, agent });
-      // Node's own error for an abort does not tell a timeout: the signal does.
+      const { method, url } = prepared;
+      const headers = {
+        ...Object.fromEntries(prepared.headers),
+        'content-length': body.byteLength,
+      };
+      // The signal also ends the response body.
+      const sent = request(url, { method, headers, signal, agent });
+      // Node's error for an abort does not distinguish a timeout; the signal's reason does.
       const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error);
       sent.on('response', (incoming) => {
-        // Whatever is thrown in a listener would end the program.
+        // An error thrown in a listener would end the process.
         try {
           resolve(responseOf(incoming));
         } catch (error) {
@@ -230,7 +231,7 @@ function createTrustingFetch(pem: string) {
       });
       sent.on('upgrade', ({ statusCode }, socket) => {
         socket.destroy();
-        fail(new UnusableAnswer(`it answered ${statusCode}: it wants to speak another protocol`));
+        fail(new UnusableAnswer(`it answered ${statusCode}: it requests another protocol`));
       });
       sent.on('error', fail);
       sent.on('close', () =>
@@ -242,7 +243,7 @@ function createTrustingFetch(pem: string) {
   return { fetch: send, close: () => agent.destroy() };
 }
 
-/** Throws UnusableAnswer for a status that is none. */
+/** Throws UnusableAnswer for an invalid status. */
 function responseOf(incoming: IncomingMessage): Response {
   const headers = new Headers();
   for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
@@ -250,7 +251,7 @@ function responseOf(incoming: IncomingMessage): Response {
   }
   const status = incoming.statusCode ?? 0;
   if (status < 200 || status > 599) {
-    throw new UnusableAnswer(`it answered with a status that does not exist (${status})`);
+    throw new UnusableAnswer(`it answered with an invalid status (${status})`);
   }
   const isEmpty = [204, 205, 304].includes(status);
   if (isEmpty) incoming.resume();

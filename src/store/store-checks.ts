@@ -14,7 +14,7 @@ const runAsUser = 'Run this command as the user of the receiver (sudo -u earshot
 
 export interface StoreCheckOptions extends DataPlace {
   nowUs: () => number;
-  /** Names of files in the directory that hold secrets. */
+  /** Names of the files with secrets in the data directory. */
   secretFileNames: readonly string[];
   /** Disk space at a path; by default from the file system. */
   space?: (place: DataPlace) => DiskSpace | null;

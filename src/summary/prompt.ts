@@ -65,7 +65,7 @@ export function repeatRequest(request: ChatRequest, doubts: readonly string[] = 
   const known = doubtKinds.filter((kind) => doubts.includes(kind)).map((kind) => phrases[kind]);
   const what = known.length === 0 ? 'something' : known.join(' and ');
   const remark =
-    `An earlier text stated ${what} that the facts do not have. Write the text anew, and copy ` +
+    `An earlier text stated ${what} that the facts do not have. Write the text again, and copy ` +
     'every number, date, name and place from the facts.';
   return {
     ...request,

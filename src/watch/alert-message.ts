@@ -1,38 +1,38 @@
-/** An alert, or its end, as it is told: one JSON document, the same for every channel. */
+/** JSON document that is sent when an alert is raised or resolved, the same for every notification channel. */
 import type { AlertDelivery } from '../domain/alerts.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
 
-/** The form of the document; it grows when a field changes its meaning or goes. */
+/** Version of the document; incremented when a field changes its meaning or is removed. */
 export const alertMessageVersion = 1;
 
 /** Times are ISO 8601, UTC. */
 export interface AlertMessage {
   version: typeof alertMessageVersion;
-  /** A few lines for people; the field that the incoming webhooks of chat systems show. */
+  /** A few lines for people, in the field that incoming webhooks of chat systems show. */
   text: string;
-  /** Tells messages apart: the same one may come twice. */
+  /** Unique id: the same message may arrive twice. */
   id: string;
-  /** The alert's number, as `earshot alerts` shows it. */
+  /** Number of the alert in `earshot alerts`. */
   alert: number;
   change: AlertDelivery['change'];
-  /** One of `alertKinds`, or `test`. */
+  /** A kind of `alertKinds`, or `test`. */
   kind: string;
-  /** A subscription or sink; '' where there is but one of what it is about. */
+  /** Name of a subscription or sink; '' for other alerts. */
   subject: string;
   severity: string;
   cause: string;
   evidence: readonly string[];
   nextStep: string;
   raisedAt: string;
-  /** Null while it lasts. */
+  /** Null while active. */
   resolvedAt: string | null;
 }
 
-/** Figures in the text; all of them stand in `evidence`. */
+/** Maximum lines of evidence in the text; `evidence` has all of them. */
 const shownEvidenceMax = 3;
 
-/** Chat systems cut, or refuse, what is much longer. */
+/** Chat systems truncate or refuse much longer lines. */
 const lineCharactersMax = 500;
 
 export function alertMessage({
@@ -53,27 +53,27 @@ export function alertMessage({
   };
 }
 
-/** The document that tries a channel. */
+/** Returns the message that tests a channel. */
 export function testMessage(nowUs: number): AlertMessage {
-  const cause = 'This is a test: nothing is wrong.';
-  const evidence = ['It was sent by `earshot alerts --test`.'];
+  const cause = 'This is a test message.';
+  const evidence = ['Sent by `earshot alerts --test`.'];
   return {
     version: alertMessageVersion,
-    text: ['earshot: test: nothing is wrong', ...evidence].join('\n'),
+    text: ['earshot: test message', ...evidence].join('\n'),
     // Unique: a receiver that drops repeated messages shows each test.
     id: `alert_0_${nowUs}`,
     ...{ alert: 0, change: 'raised', kind: 'test', subject: '', severity: 'warning' },
-    ...{ cause, evidence, nextStep: 'Nothing is to be done.' },
+    ...{ cause, evidence, nextStep: 'No action needed.' },
     ...{ raisedAt: formatDateUs(nowUs), resolvedAt: null },
   };
 }
 
 function textOf({ alert, change }: Pick<AlertDelivery, 'alert' | 'change'>): string {
   const { kind, subject, severity, cause, evidence, nextStep } = alert;
-  const about = subject === '' ? kind : `${kind} of ${subject}`;
+  const about = subject === '' ? kind : `${kind} (${subject})`;
   const lines =
     change === 'resolved'
-      ? [`earshot: resolved: ${about}`, `It was: ${cause}`]
+      ? [`earshot: resolved: ${about}`, `Problem: ${cause}`]
       : [
           `earshot: ${severity}: ${about}`,
           cause,
@@ -83,7 +83,7 @@ function textOf({ alert, change }: Pick<AlertDelivery, 'alert' | 'change'>): str
   return lines.map(plainLine).join('\n');
 }
 
-/** Words of other services may stand in it: no mention of everybody, link or markup may come of them. */
+/** Neutralizes text of other services: mentions, links and markup must not take effect. */
 function plainLine(line: string): string {
   const plain = printable(line).replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
   return plain.length <= lineCharactersMax

@@ -1,4 +1,4 @@
-/** Checks a subscription at the catalogue: that it isRunning, its lifetime there, and its comparison. */
+/** Checks a subscription at the catalogue: whether it runs, its lifetime, and its comparison. */
 import type { Registration } from '../domain/account.ts';
 import {
   comparisonHorizonUs,
@@ -21,25 +21,29 @@ import {
   type WatchDeps,
 } from './situation.ts';
 
-/** A change of ours takes seconds, and maintenance has its round every six hours. */
+/** Duration of a change by earshot (seconds), with margin. */
 const brieflyUs = 600_000_000;
 
+/** Interval of maintenance (6 h), with margin. */
 const maintenanceUs = 7 * 3_600_000_000;
 
-/** After a start it has its first round within a minute or two, and repeats it soon when it failed. */
+/** After a start, the first maintenance round runs within two minutes and is retried soon after a failure. */
 const firstRoundsUs = 1_800_000_000;
 
-/** An alert begins so long ahead, is critical so long ahead, and is over when a day more is left. */
+/**
+ * Time before the event at which the alert is raised, and at which it becomes critical. The alert is resolved when
+ * `resolveMarginUs` more than `warningUs` is left.
+ */
 export const pauseAhead = { warningUs: 14 * dayUs, criticalUs: 3 * dayUs };
 
 export const cancelAhead = { warningUs: 30 * dayUs, criticalUs: 7 * dayUs };
 
 const resolveMarginUs = dayUs;
 
-/** How long something has been so, as far as is known; 0 when it is not so. */
-export type ConditionAge = (what: string, isSo: boolean) => number;
+/** Returns how long a condition has been true, as far as is known; 0 when it is false. */
+export type ConditionAge = (condition: string, isTrue: boolean) => number;
 
-/** What is paused by the user's own command, or wish, is as it should be. */
+/** Checks that a subscription runs, unless it was paused by a command of the user or in the desired state. */
 export function checkNotRunning(
   registration: Registration,
   situation: Situation,
@@ -58,19 +62,22 @@ export function checkNotRunning(
   if (isBrief && alert === undefined) return notChecked;
   const seen =
     pausedSeenAtUs !== null
-      ? `It was first seen paused at ${momentText(pausedSeenAtUs)}.`
+      ? `First seen paused at ${momentText(pausedSeenAtUs)}.`
       : subscriptionId === null
-        ? 'There is none at the catalogue that we know of.'
-        : 'A change of it was cut short.';
+        ? 'No subscription of this name is known at the catalogue.'
+        : 'A change to it was interrupted.';
   return found({
     severity: 'critical',
-    cause: `The subscription ${name} does not run, though it should: nothing is pushed.`,
+    cause: `The subscription ${name} should run but does not: nothing is pushed.`,
     evidence: heldBy === 'person' ? [seen, 'A person changed it at the catalogue.'] : [seen],
-    nextStep: `Run \`earshot register\` to make it run${resumesItself ? '; maintenance has tried, and `earshot maintain` says why it could not' : ''}.`,
+    nextStep: `Run \`earshot register\` to make it run${resumesItself ? '. Maintenance has tried; `earshot maintain` prints why it failed' : ''}.`,
   });
 }
 
-/** What the catalogue will do by itself (specification, Limits). Over when it has more time again. */
+/**
+ * Checks when the catalogue will pause or delete a subscription (specification, Limits). Resolved when more time is
+ * left again.
+ */
 export function checkLifetimes(
   registration: Registration,
   situation: Situation,
@@ -86,16 +93,16 @@ export function checkLifetimes(
     willPause
       ? ahead('auto-pause', known.pausesAtUs, pauseAhead, {
           cause: (when) => `The catalogue will pause the subscription ${name} ${when}.`,
-          evidence: 'It pauses what nothing was delivered to for 60 days.',
+          evidence: 'It pauses subscriptions without a delivery for 60 days.',
           nextStep: maintenance
-            ? `Nothing, if so little is to be expected: maintenance resumes it then. Else look at its filter with \`earshot subscriptions show ${name}\`.`
-            : `Run \`earshot maintain\` when it is paused, which resumes it; or look at its filter with \`earshot subscriptions show ${name}\`.`,
+            ? `None if so few events are expected: maintenance resumes it automatically. Otherwise check its filter with \`earshot subscriptions show ${name}\`.`
+            : `Check its filter with \`earshot subscriptions show ${name}\`. Once it is paused, run \`earshot maintain\` to resume it.`,
         })
       : checkOf('auto-pause', name, situation).fine,
     ahead('cancellation', known.cancelsAtUs, cancelAhead, {
       cause: (when) => `The catalogue will delete the subscription ${name} ${when}.`,
-      evidence: 'It deletes what nothing was notified to for 365 days.',
-      nextStep: `See with \`earshot subscriptions show ${name}\` whether its filter still matches anything, and change or remove it.`,
+      evidence: 'It deletes subscriptions without a notification for 365 days.',
+      nextStep: `Run \`earshot subscriptions show ${name}\` to check whether its filter still matches anything. Change or remove it.`,
     }),
   ];
 
@@ -103,7 +110,7 @@ export function checkLifetimes(
     kind: 'auto-pause' | 'cancellation',
     atUs: number,
     limits: { warningUs: number; criticalUs: number },
-    words: { cause: (when: string) => string; evidence: string; nextStep: string },
+    texts: { cause: (when: string) => string; evidence: string; nextStep: string },
   ): CheckResult {
     const leftUs = atUs - nowUs;
     const { alert, fine, found } = checkOf(kind, name, situation);
@@ -111,32 +118,35 @@ export function checkLifetimes(
     const when = leftUs > 0 ? `in ${lengthText(leftUs)}` : 'any time now';
     const last =
       lastDeliveryAtUs === null
-        ? 'No delivery to it is known.'
-        : `The last delivery to it came at ${momentText(lastDeliveryAtUs)}.`;
+        ? 'No delivery for it is known.'
+        : `The last delivery for it was at ${momentText(lastDeliveryAtUs)}.`;
     return found({
       severity: leftUs < limits.criticalUs ? 'critical' : 'warning',
-      cause: words.cause(when),
-      evidence: [last, words.evidence],
-      nextStep: words.nextStep,
+      cause: texts.cause(when),
+      evidence: [last, texts.evidence],
+      nextStep: texts.nextStep,
     });
   }
 }
 
-/** Age of the oldest hours that are checked: those that are compared automatically, without the last day. */
+/** Maximum age of checked hours: that of automatic comparison, minus a day. */
 const checkedBackUs = comparisonHorizonUs - dayUs;
 
-/** So much later, and with earshot up all the while, it should have been; it is over when less is open. */
+/**
+ * Delay of a comparison, with earshot running all the time, that raises the alert, and delay below which it is
+ * resolved.
+ */
 const unknownUs = 6 * hourUs;
 
 const unknownResolveUs = 2 * hourUs;
 
-/** The last sign of life is written each minute. */
+/** Maximum age of the last heartbeat, which is written every minute. */
 const signOfLifeUs = hourUs / 6;
 
-/** A person who only checks, and then fetches, needs no alert. */
+/** No alert for a user who first checks and then fetches. */
 const missingUs = hourUs;
 
-/** Over when nothing is missing any more. Without comparisons it cannot be checked. */
+/** Checks for missing events. Resolved when none is missing. Not checked without comparisons. */
 export function checkMissing(
   { name }: Registration,
   situation: Situation,
@@ -158,13 +168,13 @@ export function checkMissing(
   const [fromUs, toUs] = [Math.min(...starts), Math.max(...starts) + hourUs];
   return found({
     severity: 'warning',
-    cause: `${countText(count)} events of the subscription ${name} are not in the log.`,
-    evidence: [`They are of ${momentText(fromUs)} to ${momentText(toUs)}.`],
+    cause: `${countText(count)} events of the subscription ${name} are missing from the log.`,
+    evidence: [`They occurred between ${momentText(fromUs)} and ${momentText(toUs)}.`],
     nextStep: `Run \`earshot reconcile --since ${isoText(fromUs)} --until ${isoText(toUs)} --subscription ${name}\` to fetch them.`,
   });
 }
 
-/** An hour that just cannot be compared does not count while earshot itself has only begun to catch up. */
+/** Checks for hours that were not compared in time, unless earshot has only started recently and is catching up. */
 export function checkUnknown({ name }: Registration, situation: Situation): CheckResult {
   const { nowUs, uptimes } = situation;
   const up = uptimes.at(-1);
@@ -177,16 +187,16 @@ export function checkUnknown({ name }: Registration, situation: Situation): Chec
   if (oldestUs === undefined) return fine;
   return found({
     severity: 'warning',
-    cause: `It is not known whether events of the subscription ${name} are missing: ${countText(open.length)} hours have not been compared with the catalogue.`,
+    cause: `Events of the subscription ${name} may be missing: ${countText(open.length)} hours have not been compared with the catalogue.`,
     evidence: [
-      `The oldest of them began at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
-      `earshot has been up for ${lengthText(nowUs - up.fromUs)}, and compares an hour when it ended ${lengthText(settlingUs)} ago.`,
+      `The oldest of them started at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
+      `earshot has been running for ${lengthText(nowUs - up.fromUs)}; it compares an hour ${lengthText(settlingUs)} after its end.`,
     ],
-    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to see what stands in the way.`,
+    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to compare them or see the reason.`,
   });
 }
 
-/** Hours that ended by `untilUs` and of which an event has not been compared; oldest first. */
+/** Returns hours that ended by `untilUs` and were not compared for all events, oldest first. */
 function unknownHours(name: string, situation: Situation, untilUs: number): number[] {
   const definitions = situation.definitions.filter(({ subscription }) => subscription === name);
   const [first] = definitions;
@@ -211,7 +221,7 @@ function definitionAt(definitions: readonly Definition[], us: number): Definitio
   return definitions.findLast(({ fromUs }) => fromUs <= us);
 }
 
-/** To the minute, as commands take it. */
+/** Formats a time in minutes, as accepted by commands. */
 function isoText(us: number): string {
   return `${momentText(us).slice(0, 16).replace(' ', 'T')}Z`;
 }

@@ -1,4 +1,4 @@
-/** Checks silence and lost pushes. When most subscriptions fall silent, there is one alert for all. */
+/** Checks for silence and lost pushes. When most subscriptions are silent, one alert covers all. */
 import type { Registration } from '../domain/account.ts';
 import { type HourCoverage, hourUs } from '../domain/completeness.ts';
 import {
@@ -26,16 +26,19 @@ import {
   watchedSpans,
 } from './situation.ts';
 
-/** Of fewer, each speaks for itself. */
+/** Minimum number of running subscriptions for a common alert. */
 const runningMin = 3;
 
-/** More than this share of those that run. */
+/** Share of silent subscriptions above which the common alert is raised. */
 const silentShare = 0.5;
 
-/** Their alert has no name. */
+/** Subject of the common alert. */
 const all = '';
 
-/** While most are silent, the alerts of single ones that last go on, and none is added to them. */
+/**
+ * Checks silence of all subscriptions. While most are silent, active alerts of single ones stay, and no new ones are
+ * raised.
+ */
 export function checkAllSilence(
   registrations: readonly Registration[],
   situation: Situation,
@@ -51,13 +54,13 @@ export function checkAllSilence(
   const ongoing = findings.filter(({ subject }) => checkOf(kind, subject, situation).alert);
   const common = checkOf(kind, all, situation).found({
     severity: 'critical',
-    cause: `Hardly anything arrives: ${silent.length} of ${running} subscriptions have fallen silent.`,
+    cause: `${silent.length} of ${running} subscriptions are silent: hardly any pushes arrive.`,
     evidence: [
-      `Silent, for longer than is likely: ${silent.join(', ')}.`,
+      `Silent for longer than is likely by chance: ${silent.join(', ')}.`,
       ...findings.map(({ cause }) => cause),
     ],
     nextStep:
-      'Run `earshot doctor` to see whether the catalogue can reach this endpoint, and `earshot subscriptions list` to see whether they still run.',
+      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot subscriptions list` to check whether they still run.',
   });
   return joinResults([{ checked, findings: ongoing }, common]);
 }
@@ -65,8 +68,8 @@ export function checkAllSilence(
 const kind = 'silence';
 
 /**
- * A silence that lasts ends with the next push, or when the subscription is no longer to run; nothing else
- * resolves it, so that what was learned in between does not either.
+ * An active alert is resolved by the next push, or when the subscription should no longer run. Nothing else resolves
+ * it, not even rates learned meanwhile.
  */
 function checkSilence(registration: Registration, situation: Situation): CheckResult {
   const { name, status, heldBy } = registration;
@@ -99,33 +102,36 @@ function findingOf(
   const length = lengthText(nowUs - lastPushAtUs);
   return {
     severity: 'critical',
-    cause: `The subscription ${name} has brought nothing for ${length}, which is unlikely to be chance.`,
+    cause: `No push of the subscription ${name} has arrived for ${length}. This is unlikely to be chance.`,
     evidence: [
-      `The last notification came at ${momentText(lastPushAtUs)}.`,
-      `Some ${rounded(expected)} were to be expected since then; the longest silence before was worth ${rounded(longestSilence)}.`,
-      `The chance of such a silence is ${oddsText(odds)}, learned from ${rounded(watchedHours / 24)} days of watching.`,
+      `The last notification arrived at ${momentText(lastPushAtUs)}.`,
+      `About ${rounded(expected)} pushes were expected since then; in the longest earlier silence, ${rounded(longestSilence)}.`,
+      `The probability of such a silence is ${oddsText(odds)}, based on ${rounded(watchedHours / 24)} days of observation.`,
     ],
-    nextStep: `Run \`earshot doctor\` to see whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to see whether it still isRunning.`,
+    nextStep: `Run \`earshot doctor\` to check whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to check whether it still runs.`,
   } as const;
 }
 
 function oddsText(odds: number): string {
-  return odds < 1e-9 ? 'less than one in a thousand million' : `1 in ${Math.round(1 / odds)}`;
+  return odds < 1e-9 ? 'less than 1 in 1,000,000,000' : `1 in ${Math.round(1 / odds)}`;
 }
 
-/** A push may come so much later than its event: until then we must have been up. */
+/** Maximum usual delay of a push after its event; the receiver must have been up until then. */
 const pushDelayUs = hourUs / 6;
 
 /**
- * So long after its end an hour counts. It is compared before, and a push that comes after its event was fetched is
- * taken off what was lost: a catalogue that is an hour late has lost nothing.
+ * Time after which an hour is counted. It is compared earlier, and a push that arrives after its event was fetched is
+ * no longer counted as lost: a catalogue with an hour of delay has lost nothing.
  */
 export const countedUs = hourUs + pushDelayUs;
 
-/** A moment's break is no downtime. */
+/** Minimum share of an hour with the receiver up, as a short interruption is no downtime. */
 const upShareMin = 0.999;
 
-/** Rests on hours in which we were up all the time: what our own downtime lost is no news. */
+/**
+ * Checks for lost pushes, using only hours in which the receiver was up all the time: losses caused by our own
+ * downtime are known.
+ */
 export function checkLostPushes({ name }: Registration, situation: Situation): CheckResult {
   const { nowUs } = situation;
   const coverage = coverageOf(situation, name);
@@ -138,17 +144,17 @@ export function checkLostPushes({ name }: Registration, situation: Situation): C
   const sinceText = momentText(lostPushes.sinceUs);
   return found({
     severity: lost * 2 > expected ? 'critical' : 'warning',
-    cause: `The subscription ${name} brings less by push than it should: ${countText(lost)} of ${countText(expected)} events came by no push.`,
+    cause: `The subscription ${name} loses more pushes than usual: ${countText(lost)} of ${countText(expected)} events were not pushed.`,
     evidence: [
-      `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(lostPushes.usual)} is taken for usual.`,
-      'Only hours in which earshot was up all the time are counted.',
+      `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(lostPushes.usual)} is usual.`,
+      'Only hours in which earshot was running all the time are counted.',
     ],
     nextStep:
-      'Run `earshot doctor` to see whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when it began.',
+      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when it started.',
   });
 }
 
-/** Of all events together, oldest first. */
+/** Returns the sums of all kinds of events by hour, oldest first. */
 function talliedHours(
   coverage: readonly HourCoverage[],
   watched: readonly Span[],
@@ -167,13 +173,13 @@ function talliedHours(
 }
 
 interface SilenceRule {
-  /** A silence that is likelier than this is none to speak of. */
+  /** Probability above which a silence raises no alert. */
   oddsMax: number;
-  /** Times as long as the longest natural one. */
+  /** Minimum ratio to the longest natural silence. */
   longestFactor: number;
-  /** It has been watched for so long before it is checked. */
+  /** Minimum hours of observation before checking. */
   watchedHoursMin: number;
-  /** Hours that brought something: fewer tell nothing of how long silences are. */
+  /** Minimum hours with pushes; fewer do not show how long silences are. */
   busyHoursMin: number;
 }
 
@@ -185,16 +191,16 @@ const silenceRule: SilenceRule = {
 };
 
 interface SilenceOdds {
-  /** Pushes that were to be expected since the last one, while it was watched. */
+  /** Expected pushes since the last one, while observed. */
   expected: number;
-  /** How likely it is that none came. */
+  /** Probability that none arrived. */
   odds: number;
-  /** Beyond this many expected pushes it is an alarm. */
+  /** Number of expected pushes above which it is an alarm. */
   limit: number;
   isAlarm: boolean;
 }
 
-/** Null where too little has been learned. `silence` begins with the last push. */
+/** Returns the probability of a silence that starts with the last push; null when too little was learned. */
 export function silenceOdds(
   learned: LearnedRates,
   watched: readonly Span[],
@@ -204,13 +210,13 @@ export function silenceOdds(
   const { dispersion, longestSilence, watchedHours, busyHours } = learned;
   if (watchedHours < rule.watchedHoursMin || busyHours < rule.busyHoursMin) return null;
   const expected = expectedPushes(learned, watched, silence);
-  // Bursts count once: so many independent ones were to be expected, and none came (Poisson).
+  // A burst counts once. This is the probability of no independent one when this many are expected (Poisson).
   const odds = Math.exp(-expected / dispersion);
   const limit = Math.max(-Math.log(rule.oddsMax) * dispersion, rule.longestFactor * longestSilence);
   return { expected, odds, limit, isAlarm: expected > limit };
 }
 
-/** Events of an hour, or of several, and how many of them came by no push. */
+/** Events of one or more hours, and how many of them were not pushed. */
 export interface Tally {
   expected: number;
   lost: number;
@@ -220,37 +226,41 @@ export interface TalliedHour extends Tally {
   startUs: number;
 }
 
-/** The latest hours that are checked; more where they held fewer events than those. */
+/** Minimum number of latest hours that are checked; more if they contain fewer events than `expectedMin`. */
 const hoursMin = 24;
 const expectedMin = 5;
-/** Before them, so long, is what is usual. */
+/** Length of the time before them that defines the usual share. */
 const usualUs = 30 * dayUs;
-/** Older hours play no part. */
+/** Older hours are ignored. */
 export const talliedUs = 2 * usualUs;
-/** Assumed of everybody, with the weight of so many events; and the most that is ever taken for usual. */
+/** Usual share assumed at first, weighted as this number of events, and maximum usual share. */
 const usualShareMin = 0.001;
 const usualWeight = 1_000;
 const usualShareMax = 0.1;
-/** However uneven it was, so many lost events that were not to be expected are no chance. */
+/** Maximum dispersion: this many unexpected losses are never chance. */
 const dispersionMax = 30;
-/** Each hour is checked again, so the odds must be long; it is over when they are short again. */
+/**
+ * Probability that raises the alert, low because every hour is checked again, and probability above which it is
+ * resolved.
+ */
 const oddsMax = 1e-4;
 const oddsResolveMin = 1e-2;
 
 export interface LostPushOdds {
   latest: Tally;
-  /** Where the latest hours begin. */
+  /** Start of the latest hours. */
   sinceUs: number;
-  /** Share that is taken for usual. */
+  /** Usual share. */
   usual: number;
-  /** Variance to mean of what is lost in an hour: 1 where pushes are lost one by one, more in bursts. */
+  /** Ratio of variance to mean of the losses per hour: 1 for single losses, more for bursts. */
   dispersion: number;
   odds: number;
 }
 
 /**
- * Null where nothing was to be expected of late. `hours` are those we were up in, oldest first. Of an alert that lasts,
- * `raisedAtUs` is when it was raised: what it brought makes no burst usual, or it would end by itself.
+ * Returns the probability of the latest losses; null when no event was expected lately. `hours` are those with the
+ * receiver up, oldest first. `raisedAtUs` is the start of an active alert: later losses do not make bursts usual,
+ * otherwise the alert would resolve itself.
  */
 export function lostPushOdds(
   hours: readonly TalliedHour[],
@@ -276,12 +286,13 @@ export function lostPushOdds(
   if (latest.expected === 0) return null;
   const usual = usualShareOf(before);
   const dispersion = unevenness.dispersion();
-  // A burst counts once, as it does in a silence.
+  // A burst counts once, as in a silence.
   return { latest, sinceUs, usual, dispersion, odds: oddsOf(latest, usual) ** (1 / dispersion) };
 }
 
 /**
- * Around the share that was lost indeed: around what is assumed of everybody, single losses would look like bursts.
+ * Measures dispersion around the actual share of losses; around the assumed share, single losses would look like
+ * bursts.
  */
 function createUnevenness() {
   let [expected, lost, expectedSquared, product, lostSquared] = [0, 0, 0, 0, 0];
@@ -302,20 +313,20 @@ function createUnevenness() {
   };
 }
 
-/** Whether it is an alarm, or still is one that lasts. */
+/** Returns true when the losses raise an alert, or keep it active. */
 export function areTooMany({ odds }: Pick<LostPushOdds, 'odds'>, isActive: boolean): boolean {
   return odds <= (isActive ? oddsResolveMin : oddsMax);
 }
 
-/** Share of events that come by no push, drawn towards what is assumed of everybody. */
+/** Returns the share of events that are not pushed, weighted with the assumed usual share. */
 export function usualShareOf({ expected, lost }: Tally): number {
   const share = (lost + usualShareMin * usualWeight) / (expected + usualWeight);
   return Math.min(usualShareMax, Math.max(usualShareMin, share));
 }
 
 /**
- * Upper bound of the probability that this many or more pushes are lost by chance: the Chernoff bound of the
- * binomial distribution, exp(-n D(k/n ‖ p)). It prefers a missed alert over a false one.
+ * Returns an upper bound of the probability that this many or more pushes are lost by chance: the Chernoff bound of
+ * the binomial distribution, exp(-n D(k/n ‖ p)). It prefers a missed alert to a false one.
  */
 export function oddsOf({ expected, lost }: Tally, usual: number): number {
   const share = lost / expected;

@@ -19,33 +19,33 @@ type Active = Pick<Situation, 'active' | 'nowUs'>;
 
 /** The part of the log that was not read for a sink. */
 interface UnreadLog {
-  /** When its first notification was received. */
+  /** Time of receipt of its first notification. */
   receivedAtUs: number;
-  /** For how long the sink's place in the log has not moved. */
+  /** Time for which the cursor of the sink has not changed. */
   unchangedForUs: number;
 }
 
 export interface SinkView extends SinkCounts {
-  /** Whether the configuration has it; null where that is not known. */
+  /** True if the configuration defines it; null if that is not known. */
   isSetUp: boolean | null;
   unread: UnreadLog | null;
 }
 
-/** A wait that raises the alert, and the wait below which it is resolved. */
+/** Waiting time that raises the alert, and waiting time below which it is resolved. */
 const waitingUs = 15 * minuteUs;
 
 const waitingResolveUs = 5 * minuteUs;
 
 const waitingCriticalUs = 6 * 60 * minuteUs;
 
-/** Checks a sink that is known. `fault` is why nothing can be delivered to it. */
+/** Checks a sink. `fault` is the reason why nothing can be delivered to it. */
 export function checkSink(view: SinkView, fault: string | null, situation: Active): CheckResult {
   const delivery =
     fault === null ? checkBacklog(view, situation) : notStarted(view.sink, fault, situation);
   return joinResults([delivery, checkDeadLetters(view)]);
 }
 
-/** Items of a replay do not count: they wait behind new ones. */
+/** Checks the backlog of a sink. Replayed items do not count, as they have lower priority than new ones. */
 export function checkBacklog(view: SinkView, situation: Active): CheckResult {
   const { sink, isSetUp, waiting, oldestQueuedAtUs, oldestLiveQueuedAtUs, error, unread } = view;
   const { alert, fine, found } = checkOf('sink', sink, situation);
@@ -57,7 +57,7 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
       evidence: [
         'It was removed from earshot.config.ts, or renamed: another name is another sink.',
       ],
-      nextStep: `Add it to earshot.config.ts again, or drop what waits with \`earshot sinks drop ${sink} --waiting\`.`,
+      nextStep: `Add it to earshot.config.ts again, or drop the waiting notifications with \`earshot sinks drop ${sink} --waiting\`.`,
     });
   }
   const limitUs = alert === undefined ? waitingUs : waitingResolveUs;
@@ -68,27 +68,27 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
       severity: severityOf(waitsUs),
       cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
       evidence: [
-        `It was queued at ${momentText(situation.nowUs - waitsUs)}; ${countText(waiting)} wait.`,
+        `It was queued at ${momentText(situation.nowUs - waitsUs)}; ${countText(waiting)} are waiting.`,
         ...lastFailure(error),
       ],
-      nextStep: `Check the target of the sink: delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops what waits.`,
+      nextStep: `Check the target of the sink: delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops the waiting notifications.`,
     });
   }
   const unreadUs = ageUs(unread?.receivedAtUs ?? null);
-  // A sink that catches up moves its place in the log, whatever its backlog.
+  // The cursor of a sink that catches up moves, whatever its backlog.
   if (unread === null || unread.unchangedForUs <= limitUs || unreadUs <= limitUs) return fine;
   return found({
     severity: severityOf(unreadUs),
     cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for it.`,
     evidence: [
-      `It was received at ${momentText(unread.receivedAtUs)}; the sink's place in the log has not moved for ${lengthText(unread.unchangedForUs)}.`,
+      `It was received at ${momentText(unread.receivedAtUs)}; the cursor of the sink has not moved for ${lengthText(unread.unchangedForUs)}.`,
     ],
     nextStep:
-      'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows the place of each sink.',
+      'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows the position of each sink.',
   });
 }
 
-/** Resolved when there are no dead letters. More of them update the number of the same alert. */
+/** Checks for dead letters. Resolved when there are none. Further ones update the number of the active alert. */
 export function checkDeadLetters({ sink, isSetUp, waiting, dead, error }: SinkView): CheckResult {
   const { fine, found } = checkOf('sink-refused', sink);
   if (dead === 0) return fine;
@@ -98,7 +98,7 @@ export function checkDeadLetters({ sink, isSetUp, waiting, dead, error }: SinkVi
     severity: 'warning',
     cause: `The sink ${about} has refused ${letters} permanently.`,
     evidence: [
-      `Dead letters: ${countText(dead)}; ${countText(waiting)} wait.`,
+      `Dead letters: ${countText(dead)}; ${countText(waiting)} are waiting.`,
       ...lastFailure(error),
     ],
     nextStep:
@@ -114,16 +114,16 @@ const counted = (waiting: number) =>
   waiting === 1 ? '1 notification is' : `${countText(waiting)} notifications are`;
 
 const lastFailure = (error: string | null) =>
-  error === null ? [] : [`The last failure: ${quoted(error)}`];
+  error === null ? [] : [`Last failure: ${quoted(error)}`];
 
-/** Where each sink's cursor stands, and since when. */
+/** Position of each sink's cursor, and the time since which it has not changed. */
 export type CursorMemory = Map<string, { position: number; sinceUs: number }>;
 
 const kinds = ['sink', 'sink-refused'] as const;
 
 /**
- * Each sink has one alert for a backlog or a fault that prevents its start, and another one for dead letters. The
- * alert without a name is for all sinks.
+ * Checks all sinks. Each sink has one alert for a backlog or a fault that prevents its start, and another one for
+ * dead letters. The alert without a name applies to all sinks.
  */
 export async function checkSinks(
   deps: Pick<WatchDeps, 'sinks' | 'notifications' | 'deliveryState'>,
@@ -166,11 +166,11 @@ export function checkRejected(reason: string | null): CheckResult {
       'A running receiver continues with the last valid version, if it had one since its start.',
     ],
     nextStep:
-      'Fix earshot.config.ts: a running receiver reads it again. `earshot doctor` prints each fault.',
+      'Fix earshot.config.ts; a running receiver reloads it automatically. `earshot doctor` prints each fault.',
   });
 }
 
-/** The finding that a sink is not started; without a name, that none is. */
+/** Returns the finding that a sink is not started; without a name, that none is. */
 function notStarted(sink: string, fault: string, situation: Active): CheckResult {
   const { alert, found } = checkOf('sink', sink, situation);
   const raisedAtUs = alert?.raisedAtUs ?? situation.nowUs;
@@ -179,11 +179,11 @@ function notStarted(sink: string, fault: string, situation: Active): CheckResult
     cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
     nextStep:
-      'Fix it: a running receiver reads earshot.config.ts again. `earshot doctor` checks it.',
+      'Fix it; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks it.',
   });
 }
 
-/** What the sink has not looked at yet; null when it has looked at all. Rejects with `unavailable`. */
+/** Returns the unread part of the log; null when everything was read. Rejects with `unavailable`. */
 async function unreadLog(
   { notifications }: Pick<WatchDeps, 'notifications'>,
   sink: string,

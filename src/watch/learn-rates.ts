@@ -1,6 +1,6 @@
 /**
- * Learns how much a subscription usually brings at each hour of the week, and how unevenly, from what the
- * watchdog remembers of pushes and comparisons.
+ * Learns the usual rate and unevenness of the pushes of a subscription, by hour of the week, from the remembered
+ * pushes and comparisons.
  */
 import { type CompletenessReader, type HourCoverage, hourUs } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
@@ -9,42 +9,48 @@ const hoursOfDay = 24;
 
 const hoursOfWeek = 168;
 
-/** Pushes of one hour of receipt. */
+/** Pushes received within one hour. */
 export interface Arrivals {
   pushes: number;
   lastAtUs: number;
 }
 
-/** What is known of one subscription. */
+/** Known pushes of one subscription. */
 export interface PushHistory {
-  /** By the hour's beginning; hours without a push are left out. */
+  /** By start of the hour; hours without a push are omitted. */
   arrivals: ReadonlyMap<number, Arrivals>;
-  /** When pushes could have come: we were up, it ran, and it asked for what it asks for now. */
+  /**
+   * Spans in which pushes would have been received: the receiver was up, the subscription ran, and its definition was
+   * the current one.
+   */
   watched: readonly Span[];
-  /** Hours of events that no push told of. A silence that holds one was no natural one. */
+  /** Hours with events that were not pushed. A silence that contains one is not natural. */
   lostHours: readonly number[];
 }
 
 export interface LearnedRates {
-  /** Pushes an hour, by hour of the week; counted from 1970, so that it begins on a Thursday. */
+  /** Pushes per hour, by hour of the week. Counted from 1970, so the first hour is on a Thursday. */
   perHour: Float64Array;
-  /** Variance to mean of the pushes of an hour: 1 where they come one by one, hundreds in bursts. */
+  /** Ratio of variance to mean of the pushes per hour: 1 for single pushes, hundreds for bursts. */
   dispersion: number;
-  /** The longest natural silence, in pushes that were to be expected meanwhile. */
+  /** Longest natural silence, in expected pushes. */
   longestSilence: number;
-  /** Hours that it was learned from, and those of them that brought something. */
+  /** Hours used for learning, and those of them with pushes. */
   watchedHours: number;
   busyHours: number;
-  /** The last push; learning ends with it, so that a silence does not teach that silence is usual. */
+  /** Time of the last push. Learning ends there, so that the current silence does not become usual. */
   lastPushAtUs: number;
 }
 
-/** Hours of no particular time that a rate is mixed with: an hour of the week is seen but a few times. */
+/**
+ * Weights, in hours, of the overall and the daily rate in the rate of an hour of the week, which is observed only a
+ * few times.
+ */
 const overallHours = 12;
 
 const dayHours = 12;
 
-/** Null when there was no push at all while it was watched. */
+/** Learns the rates; returns null without any observed push. */
 export function learnRates(history: PushHistory): LearnedRates | null {
   const hours = watchedHoursOf(history);
   const last = hours.findLast(({ pushes }) => pushes > 0);
@@ -61,7 +67,7 @@ export function learnRates(history: PushHistory): LearnedRates | null {
   };
 }
 
-/** Pushes to be expected within [fromUs, toUs), as far as it was watched. */
+/** Returns the expected pushes in [fromUs, toUs), as far as it was observed. */
 export function expectedPushes(
   { perHour }: Pick<LearnedRates, 'perHour'>,
   watched: readonly Span[],
@@ -79,11 +85,11 @@ export function expectedPushes(
 
 interface WatchedHour extends Arrivals {
   startUs: number;
-  /** The part of it that was watched. */
+  /** Observed share. */
   share: number;
 }
 
-/** Hours with a push or a moment's watch, oldest first. */
+/** Returns the hours that were at least partly observed, oldest first. */
 function watchedHoursOf({ arrivals, watched }: PushHistory): WatchedHour[] {
   const shares = new Map<number, number>();
   for (const span of watched) {
@@ -100,7 +106,10 @@ function watchedHoursOf({ arrivals, watched }: PushHistory): WatchedHour[] {
   }));
 }
 
-/** By hour of the week, drawn towards that hour of all days, which is drawn towards all hours. */
+/**
+ * Returns the rates by hour of the week, weighted with the rate of that hour of all days, which is weighted with the
+ * overall rate.
+ */
 function ratesOf(hours: readonly WatchedHour[]): Float64Array {
   const overall = pooled(hours, 1, () => 0, 0);
   const ofDay = pooled(hours, hoursOfDay, () => overall[0] ?? 0, overallHours);
@@ -137,7 +146,7 @@ function dispersionOf(hours: readonly WatchedHour[], perHour: Float64Array): num
   return sum === 0 ? 1 : Math.max(1, squares / sum);
 }
 
-/** From the last push of an hour to the first of the next hour that has one. */
+/** Returns the longest silence, from the last push of an hour to the first push of the next hour with one. */
 function longestSilenceOf(
   hours: readonly WatchedHour[],
   perHour: Float64Array,
@@ -154,7 +163,7 @@ function longestSilenceOf(
       continue;
     }
     const lastPart = (lastAtUs - startUs) / hourUs;
-    // Of several only the last is known: the first stands where it would if they came evenly.
+    // Only the time of the last push is known: assume that they arrived evenly.
     if (silence !== null) longest = Math.max(longest, silence + (expected * lastPart) / pushes);
     silence = lost.has(startUs) ? null : expected * (1 - lastPart);
   }
@@ -166,13 +175,13 @@ const nextHour = (us: number) => hourOf(us) + hourUs;
 const rateAt = (perHour: Float64Array, us: number) =>
   perHour[Math.floor(us / hourUs) % hoursOfWeek] ?? 0;
 
-/** From `fromUs` (included) until `toUs` (excluded). */
+/** A time span from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface Span {
   fromUs: number;
   toUs: number;
 }
 
-/** The spans within [fromUs, toUs). */
+/** Returns the parts of the spans within [fromUs, toUs). */
 export function clipped(spans: readonly Span[], fromUs: number, toUs: number): Span[] {
   return spans
     .map((span) => ({
@@ -182,22 +191,22 @@ export function clipped(spans: readonly Span[], fromUs: number, toUs: number): S
     .filter((span) => span.fromUs < span.toUs);
 }
 
-/** The spans without what lies within any of the others, which may overlap and come in any order. */
+/** Returns the spans without their overlaps with others, which may come in any order and overlap each other. */
 export function without(spans: readonly Span[], others: readonly Span[]): Span[] {
   return others.reduce<Span[]>(
-    (left, other) =>
-      left.flatMap(({ fromUs, toUs }) =>
-        // What comes before the other, and what comes after it.
+    (rest, other) =>
+      rest.flatMap(({ fromUs, toUs }) =>
+        // The parts before and after the other span.
         [
           { fromUs, toUs: Math.min(toUs, other.fromUs) },
           { fromUs: Math.max(fromUs, other.toUs), toUs },
-        ].filter((rest) => rest.fromUs < rest.toUs),
+        ].filter((part) => part.fromUs < part.toUs),
       ),
     [...spans],
   );
 }
 
-/** The part of [fromUs, toUs) that the spans cover, 0 to 1. */
+/** Returns the share of [fromUs, toUs) covered by the spans, 0 to 1. */
 export function shareOf(spans: readonly Span[], fromUs: number, toUs: number): number {
   const coveredUs = clipped(spans, fromUs, toUs).reduce(
     (sum, span) => sum + span.toUs - span.fromUs,
@@ -207,21 +216,27 @@ export function shareOf(spans: readonly Span[], fromUs: number, toUs: number): n
 }
 
 const dayUs = hoursOfDay * hourUs;
-/** A cycle of satellites takes up to 12 days: with less, few of its rounds are seen (test/simulation/false-alarms.ts). */
+/**
+ * Length of the history. An orbit cycle takes up to 12 days; a shorter history has too few of them
+ * (test/simulation/false-alarms.ts).
+ */
 export const historyUs = 13 * 7 * dayUs;
-/** Hours are compared again until they are about a day old, and later only after an outage. */
+/**
+ * Age of hours that are read in each round: they are compared again until about a day old, later only after an
+ * outage.
+ */
 const newestUs = 2 * dayUs;
-/** Older days that are looked at again in each round: all of them within the hour. */
+/** Older days that are read in each round, so that all are read within an hour. */
 const olderDaysPerRound = 2;
 
 export interface PushMemory {
   /** By subscription, then by hour of receipt. */
   arrivals: Map<string, Map<number, Arrivals>>;
-  /** By subscription and hour and event. */
+  /** By subscription, then by hour and event. */
   coverage: Map<string, Map<string, HourCoverage>>;
-  /** Up to where arrivals are complete; null before the first round. */
+  /** Time up to which arrivals are complete; null before the first round. */
   arrivedUpToUs: number | null;
-  /** The older day of coverage that is next. */
+  /** Next older day of coverage to read. */
   nextDayUs: number;
 }
 
@@ -230,8 +245,8 @@ export function createPushMemory(): PushMemory {
 }
 
 /**
- * Brings the memory up to date; the first time with all of it. Subscriptions that are not `names` are
- * forgotten. Rejects with `unavailable`.
+ * Updates the memory; the first call reads the whole history. Removes subscriptions that are not in `names`. Rejects
+ * with `unavailable`.
  */
 export async function refreshPushMemory(
   memory: PushMemory,
@@ -240,13 +255,13 @@ export async function refreshPushMemory(
 ): Promise<void> {
   const oldestUs = hourOf(nowUs - historyUs);
   const isFirst = memory.arrivedUpToUs === null;
-  // A clock that was set back: what is remembered of the future is asked for again.
+  // After the clock was set back, remembered future hours are read again.
   const fromUs = Math.min(Math.max(memory.arrivedUpToUs ?? oldestUs, oldestUs), hourOf(nowUs));
   for (let us = fromUs; us <= nowUs; us += dayUs) {
     const untilUs = Math.min(us + dayUs, hourOf(nowUs) + hourUs);
     recordArrivals(memory, await completeness.arrivals({ sinceUs: us, untilUs }), names);
   }
-  // The hour that has just begun gets more, and so may the one before, from what was under way.
+  // The current hour is not complete, and the previous one may get pushes in flight.
   memory.arrivedUpToUs = hourOf(nowUs) - hourUs;
   const days = isFirst ? Math.ceil(historyUs / dayUs) : olderDaysPerRound;
   for (let i = 0; i < days; i += 1) {

@@ -1,4 +1,4 @@
-/** Tells what is to be told through one channel: at least once, each alert before its end. */
+/** Sends alerts through a channel: at least once, and each as raised before as resolved. */
 import {
   type AlertChannel,
   type AlertDelivery,
@@ -15,13 +15,13 @@ import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
 import { minuteUs, type SendAlert, type WatchDeps } from './situation.ts';
 
-/** After a failure, doubling. */
+/** Delay after the first failure; doubled by each further one. */
 const retryMinUs = minuteUs;
 
-/** Six waits that double, then one an hour: about 24 hours of trying. */
+/** Six doubling delays, then one attempt per hour: about 24 hours in total. */
 const attemptsMax = 30;
 
-/** Deliveries of one call. */
+/** Maximum deliveries per call. */
 const deliveriesMax = 1_000;
 
 type DeliveryDeps = Pick<
@@ -30,10 +30,9 @@ type DeliveryDeps = Pick<
 >;
 
 /**
- * Tells what is due through the channel, oldest first, and stops at the first failure: the channel is most likely
- * down, and what comes after it is tried in the next call. What is due through a channel that is set up no longer is
- * given up. Resolves with how many were told. Rejects with `unavailable` where the store cannot be used; then
- * something may be told a second time.
+ * Sends due deliveries of a channel, oldest first, and stops at the first failure: the channel is probably down, so
+ * the rest waits for the next call. Gives up deliveries of a channel that is no longer configured. Resolves with the
+ * number sent. Rejects with `unavailable` when the store cannot be used; then an alert may be sent twice.
  */
 export async function deliverDue(
   deps: DeliveryDeps,
@@ -52,7 +51,7 @@ export async function deliverDue(
       sentCount += 1;
       continue;
     }
-    // The program ends: that is not the channel's failure.
+    // An abort is not a failure of the channel.
     if (!signal.aborted) await settleFailure(delivery, error, deps);
     break;
   }
@@ -64,7 +63,7 @@ async function giveUp(
   channel: AlertChannel,
   { alerts, nowUs, log }: DeliveryDeps,
 ): Promise<number> {
-  const error = `No ${channel} is set up for alerts any more.`;
+  const error = `The channel ${channel} is no longer configured for alerts.`;
   for (const { id } of due) {
     await alerts.settleDelivery({ id, atUs: nowUs(), outcome: 'given-up', error });
   }
@@ -81,19 +80,22 @@ async function settleFailure(
   const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
   const atUs = nowUs();
   if (attempts + 1 >= attemptsMax) {
-    log.error(fields, 'an alert could not be told for a day; it is given up');
+    log.error(fields, 'gave up an alert delivery after a day of retries');
     return alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
   }
   const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
-  log.warn(fields, 'an alert could not be told; it is tried again');
+  log.warn(fields, 'failed to send an alert; retry scheduled');
   const nextAttemptAtUs = atUs + Math.round(waitUs);
   return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
 }
 
-/** A channel that does not even end after its own timeout is left behind. */
+/** Grace period for a channel that exceeds its own timeout. */
 const graceMs = 5_000;
 
-/** Null when it was taken, else why not, without secrets. Never rejects, nor waits much longer than the timeout. */
+/**
+ * Returns null when the message was accepted, otherwise why not, without secrets. Never rejects, and never waits much
+ * longer than the timeout.
+ */
 async function attemptDelivery(
   { channel, message }: { channel: AlertChannel; message: AlertMessage },
   { sendAlert, pause, log }: Pick<WatchDeps, 'sendAlert' | 'pause' | 'log'>,
@@ -105,45 +107,48 @@ async function attemptDelivery(
     () => null,
     (error: unknown) => {
       if (error instanceof AppError && error.code !== 'internal') return errorText(error);
-      if (!either.aborted) log.error({ err: error, channel }, 'an alert could not be told');
-      return 'It failed in a way it should not; the log has more.';
+      if (!either.aborted) log.error({ err: error, channel }, 'failed to send an alert');
+      return 'Internal error; see the log.';
     },
   );
-  const late = pause(sendTimeoutMs + graceMs, either).then(() => 'It did not end in time.');
-  const outcome = await Promise.race([sending, late]);
+  const timeout = pause(sendTimeoutMs + graceMs, either).then(() => 'Timed out.');
+  const outcome = await Promise.race([sending, timeout]);
   enough.abort();
   return outcome;
 }
 
-/** For one attempt. */
+/** Timeout of one attempt. */
 const sendTimeoutMs = 30_000;
 
-/** Tells one message. Rejects, with words that hold no secret, when it was not taken. */
+/** Sends a message. Rejects with a message without secrets when it was not accepted. */
 type AlertSender = (message: AlertMessage, signal: AbortSignal) => Promise<void>;
 
-/** A channel that has no send refuses. */
+/** Returns a function that sends through the configured channels; others are refused. */
 export function sendThrough(
   senders: Readonly<Partial<Record<AlertChannel, AlertSender>>>,
 ): SendAlert {
   return async (channel, message, signal) => {
     const send = senders[channel];
     if (send === undefined) {
-      throw new AppError('configuration', `No ${channel} is set up for alerts any more.`);
+      throw new AppError(
+        'configuration',
+        `The channel ${channel} is no longer configured for alerts.`,
+      );
     }
     await send(message, signal);
   };
 }
 
-/** The number of an alert that is not in the store. */
+/** Id of an alert that is not in the store. */
 const unstoredId = 0;
 
-/** Nothing is remembered of it, and so its end is not told; while it lasts, it is told again. */
+/** An unstored alert is repeated at this interval while active; its resolution is not sent. */
 const repeatIntervalUs = 60 * minuteUs;
 
 /**
- * Tells critical findings through every channel at once, each finding at most once an hour where it was taken, and
- * again in the next round where it was not. `sentAtUs` remembers what was taken, by channel, kind and subject, for as
- * long as the program isRunning. Never rejects; waits for one attempt of each, and ends early with the signal.
+ * Sends critical findings through every channel when they cannot be stored: each at most once an hour if accepted,
+ * otherwise again in the next round. `sentAtUs` records accepted ones by channel, kind and subject while the process
+ * runs. Never rejects; waits for one attempt each, and ends early with the signal.
  */
 export async function sendUnstored(
   findings: readonly AlertFinding[],
@@ -155,7 +160,7 @@ export async function sendUnstored(
   const now = nowUs();
   const wasSent = (key: string) => {
     const sentUs = sentAtUs.get(key);
-    // One that is ahead was dated by a clock that was.
+    // A future time was dated by a clock that ran ahead.
     return sentUs !== undefined && sentUs <= now && now - sentUs < repeatIntervalUs;
   };
   const critical = findings.filter(({ severity }) => severity === 'critical');
@@ -172,7 +177,7 @@ export async function sendUnstored(
       );
       if (error === null) sentAtUs.set(key, now);
       else if (!signal.aborted) {
-        log.error({ channel, reason: error }, 'an alert could not be told');
+        log.error({ channel, reason: error }, 'failed to send an alert');
       }
     });
   });
@@ -180,9 +185,8 @@ export async function sendUnstored(
 }
 
 /**
- * POSTs the message as JSON; any status of 200 to 299 means that it was taken, whatever its
- * body. The URL is a secret, as whoever
- * has it can post: errors name its host alone. `variable` holds the URL, for the words of errors.
+ * Sends messages as JSON with POST. Any status of 200 to 299 means accepted, whatever the body. The URL is a secret,
+ * as it allows posting: errors name only its host. `variable` holds the URL, for error messages.
  */
 export function createUrlSender(options: {
   url: string;
@@ -194,7 +198,7 @@ export function createUrlSender(options: {
   const { url, variable, random, timeoutMs = sendTimeoutMs } = options;
   return async (message, signal) => {
     const client = createOutboundClient({
-      service: 'the service that alerts are told to',
+      service: 'the alert service',
       variable,
       fetch: (input, init) => {
         const request = new Request(input, init);
@@ -204,35 +208,38 @@ export function createUrlSender(options: {
       bodies: 'of-failures',
       timing: { attemptTimeoutMs: timeoutMs, totalTimeoutMs: timeoutMs },
     });
-    const purpose = 'tell an alert';
+    const purpose = 'send an alert';
     const answer = await client({ method: 'POST', url, headers: {}, body: message, purpose });
     if (answer.status >= 200 && answer.status <= 299) return;
     const said = saying(hintOf(answer.text), secretsIn(url));
     throw new AppError(
       'unavailable',
-      `The service that alerts are told to (${new URL(url).host}) answered ${answer.status}${said}.`,
+      `The alert service (${new URL(url).host}) answered ${answer.status}${said}.`,
       { advice: `Check ${variable}.` },
     );
   };
 }
 
-/** What a channel said to a refusal, as the end of a sentence. */
+/** Returns the answer of a channel, as the end of a sentence. */
 function saying(text: string, secrets: readonly string[]): string {
-  const words = foreignText(text, { secrets, charactersMax: hintCharactersMax });
-  return words === '' ? '' : `, saying: ${words}`;
+  const shown = foreignText(text, { secrets, charactersMax: hintCharactersMax });
+  return shown === '' ? '' : `: ${shown}`;
 }
 
-/** Shorter parts of a path, such as `hooks`, are no secrets, and would garble the words. */
+/**
+ * Minimum length of secrets. Shorter parts of a path, such as `hooks`, are not secret, and hiding them would garble
+ * the text.
+ */
 const secretCharactersMin = 8;
 
-/** An answer may quote the URL, or the part of it that lets one post. */
+/** Returns the URL and the parts of it that allow posting, as an answer may quote them. */
 function secretsIn(url: string): string[] {
   const { pathname, search, searchParams, username, password } = new URL(url);
   const parts = [...pathname.split('/'), ...searchParams.values(), username, password];
   return [url, pathname, search, ...parts].filter(({ length }) => length >= secretCharactersMin);
 }
 
-/** Exit code 0 means that it was taken. `variable` holds the command, for the words of errors. */
+/** Sends messages to a command. Exit code 0 means accepted. `variable` holds the command, for error messages. */
 export function createCommandSender(options: {
   command: readonly string[];
   run: RunProgram;
@@ -247,33 +254,33 @@ export function createCommandSender(options: {
     });
     if (exitCode === 0) return;
     const said = saying(stderr, []);
-    const end = exitCode === null ? 'did not end in time' : `ended with ${exitCode}`;
-    throw new AppError('unavailable', `The command that alerts are told to ${end}${said}.`, {
+    const end = exitCode === null ? 'timed out' : `exited with ${exitCode}`;
+    throw new AppError('unavailable', `The alert command ${end}${said}.`, {
       advice: `Check ${variable}.`,
     });
   };
 }
 
-/** Of Node's error the code alone is told, such as ENOENT. */
+/** Reports only the code of Node's error, such as ENOENT. */
 function cannotStart(error: unknown, variable: string): AppError {
-  const message = `The command that alerts are told to cannot be started (${errorCodeOf(error)}).`;
-  const advice = `Check ${variable}: the program must be there, and executable.`;
+  const message = `The alert command cannot be started (${errorCodeOf(error)}).`;
+  const advice = `Check ${variable}: the program must exist and be executable.`;
   return new AppError('unavailable', message, { advice, cause: error });
 }
 
 const check = 'alerts';
 
 interface AlertCheckOptions {
-  /** A secret: findings name its host alone. Null where there is none. */
+  /** A secret: findings name only its host. Null if not set. */
   alertUrl: string | null;
-  /** A program and its arguments; null where there is none. */
+  /** Program and arguments; null if not set. */
   alertCommand: readonly string[] | null;
-  /** Null when the program can be started, else why not. */
+  /** Returns null when the program can be started, otherwise why not. */
   findProgram: (program: string) => string | null;
   signal: AbortSignal;
 }
 
-/** One finding for each channel, or that there is none; never rejects. */
+/** Returns one finding per channel, or one if there is none. Never rejects. */
 export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]> {
   const { alertUrl, alertCommand } = options;
   const findings = [
@@ -286,19 +293,20 @@ export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]
 const noChannel: Finding = {
   check,
   state: 'warn',
-  message: 'Nobody is told of alerts: they stand in the log and in `earshot alerts` alone.',
+  message:
+    'No notification channel is configured: alerts only appear in the log and in `earshot alerts`.',
   advice:
-    'Set EARSHOT_ALERT_URL, such as the incoming webhook of a chat, or EARSHOT_ALERT_COMMAND.',
+    'Set EARSHOT_ALERT_URL (for example the incoming webhook of a chat) or EARSHOT_ALERT_COMMAND.',
 };
 
 async function checkUrl(url: string, signal: AbortSignal): Promise<Finding> {
   const { host } = new URL(url);
   const fault = await reachHost(url, { ca: null, signal });
   return fault === null
-    ? passed(`${host} can be reached; \`earshot alerts --test\` sends it one.`)
+    ? passed(`${host} is reachable; \`earshot alerts --test\` sends a test message.`)
     : {
         ...{ check, state: 'fail', message: `${host} cannot be reached: ${fault}.` },
-        advice: 'Correct EARSHOT_ALERT_URL, or let this machine through to it.',
+        advice: 'Correct EARSHOT_ALERT_URL, or allow this machine to connect to it.',
       };
 }
 
@@ -308,11 +316,11 @@ function checkCommand(
 ): Finding {
   const fault = findProgram(program);
   return fault === null
-    ? passed(`${program} is there, and may be run; \`earshot alerts --test\` isRunning it.`)
+    ? passed(`${program} is executable; \`earshot alerts --test\` runs it.`)
     : {
         ...{ check, state: 'fail', message: `${program} cannot be run: ${fault}.` },
         advice:
-          'Correct EARSHOT_ALERT_COMMAND, best with the whole path, or make the program executable.',
+          'Correct EARSHOT_ALERT_COMMAND, preferably with an absolute path, or make the program executable.',
       };
 }
 

@@ -1,4 +1,4 @@
-/** The facts that the checks of subscriptions rest on, read once in each round. */
+/** Data on which the checks of subscriptions are based, read once per round. */
 import type { AdministrationReader, Gap, Registration } from '../domain/account.ts';
 import type { Alert, AlertChannel, AlertFinding, AlertKind, Alerts } from '../domain/alerts.ts';
 import {
@@ -30,18 +30,18 @@ export interface Situation {
   definitions: readonly Definition[];
   gaps: readonly Gap[];
   uptimes: readonly Uptime[];
-  /** Of what came before, nothing can be said, as it was pruned; 0 where nothing ever was. */
+  /** Time before which nothing is known, because it was pruned; 0 when nothing was pruned. */
   unprunedSinceUs: number;
   active: readonly Alert[];
   memory: PushMemory;
-  /** Last delivery by a subscription's name. */
+  /** Time of the last delivery, by subscription name. */
   deliveredAtUs: ReadonlyMap<string, number>;
 }
 
-/** More alerts than these do not last at a time: subscriptions and sinks are few. */
+/** Maximum number of active alerts; subscriptions and sinks are few. */
 const activeMax = 1_000;
 
-/** Rejects with `unavailable`. */
+/** Reads the situation. Rejects with `unavailable`. */
 export async function readSituation(
   { administration, completeness, alerts, nowUs }: WatchDeps,
   memory: PushMemory,
@@ -52,7 +52,7 @@ export async function readSituation(
   await refreshPushMemory(memory, completeness, { names, nowUs: now });
   const deliveredAtUs = new Map<string, number>();
   for (const { subscription, lastAtUs } of await administration.deliveryMarks()) {
-    // A mark of a clock that was ahead says nothing.
+    // A mark dated by a clock that ran ahead has no meaning.
     if (subscription === null || lastAtUs > now) continue;
     deliveredAtUs.set(subscription, Math.max(lastAtUs, deliveredAtUs.get(subscription) ?? 0));
   }
@@ -69,19 +69,22 @@ export async function readSituation(
   };
 }
 
-/** Since this program started; without a sign of its life, for long. */
+/** Returns the time since the receiver started; infinite without a heartbeat. */
 export function upForUs({ uptimes, nowUs }: Pick<Situation, 'uptimes' | 'nowUs'>): number {
   const up = uptimes.at(-1);
   return up === undefined ? Number.POSITIVE_INFINITY : nowUs - up.fromUs;
 }
 
-/** Whether pushes of it are to be expected now. */
+/** Returns true when pushes of the subscription are expected now. */
 export function isRunning(registration: Registration): boolean {
   const { status, subscriptionId, pausedSeenAtUs, unfinished } = registration;
   return status === 'running' && subscriptionId !== null && pausedSeenAtUs === null && !unfinished;
 }
 
-/** When its pushes could have come and would be here: we were up, it ran, and it asked for what it asks for now. */
+/**
+ * Returns the spans in which its pushes would have been received: the receiver was up, the subscription ran, and its
+ * definition was the current one.
+ */
 export function watchedSpans(
   { definitions, gaps, uptimes, unprunedSinceUs, nowUs }: Situation,
   subscription: string,
@@ -99,7 +102,7 @@ export function arrivalsOf({ memory }: Situation, subscription: string): Map<num
   return memory.arrivals.get(subscription) ?? new Map();
 }
 
-/** Compared hours since the subscription began, those of all events, in no order. */
+/** Returns the compared hours since the start of the subscription, for all events, in no order. */
 export function coverageOf(
   { memory, unprunedSinceUs, definitions }: Situation,
   subscription: string,
@@ -110,7 +113,10 @@ export function coverageOf(
   return hours.filter((hour) => hour.hourUs >= sinceUs);
 }
 
-/** An active alert that is checked and no longer found is resolved; one that is not checked is left as it is. */
+/**
+ * Result of checks. An active alert that is checked and no longer found is resolved; one that is not checked does not
+ * change.
+ */
 export interface CheckResult {
   checked: readonly Pick<AlertFinding, 'kind' | 'subject'>[];
   findings: readonly AlertFinding[];
@@ -118,7 +124,7 @@ export interface CheckResult {
 
 export const notChecked: CheckResult = { checked: [], findings: [] };
 
-/** The results of a check with one kind of alert and subject, and its alert where one is active. */
+/** Returns the possible results of a check for one kind and subject, and the active alert, if any. */
 export function checkOf(
   kind: AlertKind,
   subject: string,
@@ -144,37 +150,42 @@ export function joinResults(results: readonly CheckResult[]): CheckResult {
 
 export type Certificate = Pick<CertificateStatus, 'notAfterUs' | 'lifetimeUs' | 'lastFailure'>;
 
-/** What is measured outside the store. A probe that rejects could not look; the others still do. */
+/** Measurements outside the store. A probe rejects when it cannot measure; the others are still used. */
 export interface Probes {
-  /** The certificate that the public listener shows; null where there is none to check, its times before the first. */
+  /**
+   * Returns the certificate of the public listener; null when there is none to check. Its times are null before the
+   * first one.
+   */
   certificate(): Promise<Certificate | null>;
-  /** The file system of the data directory; null when the system does not say. */
+  /** Returns the space of the file system of the data directory; null when not known. */
   disk(): Promise<DiskSpace | null>;
-  /** Why notifications cannot be stored; null when they can. */
+  /** Returns why notifications cannot be stored; null when they can. */
   intake(): Promise<string | null>;
 }
 
-/** How this program hands over to sinks. */
+/** State of the delivery to sinks in this process. */
 export interface DeliveryState {
-  /** Those that are set up; null where that cannot be known. */
+  /** Names of the configured sinks; null when not known. */
   names: readonly string[] | null;
-  /** Why nothing can be handed over to some of these, by name and in words that hold no secret. */
+  /** Reasons why nothing can be delivered to single sinks, by name, without secrets. */
   faults?: ReadonlyMap<string, string>;
-  /** Why nothing can be handed over to any of them, in words that hold no secret; null when it can. */
+  /** Reason why nothing can be delivered to any sink, without secrets; null when deliveries are possible. */
   fault: string | null;
-  /** Why the current `earshot.config.ts` is rejected, so that the version before stays in effect; without secrets. */
+  /**
+   * Reason why the current `earshot.config.ts` is rejected and the previous version stays in effect, without secrets.
+   */
   rejected?: string | null;
 }
 
-/** When the catalogue will act on a subscription by itself (specification, Limits). */
+/** Times at which the catalogue will pause or delete a subscription (specification, Limits). */
 interface Lifetimes {
   pausesAtUs: number;
   cancelsAtUs: number;
 }
 
 /**
- * Tells one message through one channel. Rejects, with words that hold no secret, when it was not taken;
- * ends early when the signal is aborted.
+ * Sends a message through a channel. Rejects with a message without secrets when it was not accepted; ends early when
+ * the signal is aborted.
  */
 export type SendAlert = (
   channel: AlertChannel,
@@ -188,34 +199,34 @@ export interface WatchDeps {
   administration: AdministrationReader;
   sinks: SinkReader;
   backups: BackupReader;
-  /** The log that sinks read, and where each has got to. */
+  /** Log that sinks read, and their cursors. */
   notifications: Pick<NotificationLog, 'find'> & Pick<Cursors, 'cursor'>;
   deliveryState: () => DeliveryState;
   probes: Probes;
-  /** Null when it is not known. `lastDeliveryAtUs` is the last delivery to its path; null for none. */
+  /** Returns null when not known. `lastDeliveryAtUs` is the last delivery to its path; null for none. */
   lifetimes: (known: {
     registration: Registration;
     lastDeliveryAtUs: number | null;
     nowUs: number;
   }) => Lifetimes | null;
-  /** The channels that are set up; none is fine. */
+  /** Configured channels, possibly none. */
   channels: readonly AlertChannel[];
   sendAlert: SendAlert;
   nowUs: () => number;
-  /** A number in [0, 1), for jitter. */
+  /** Returns a number in [0, 1), for jitter. */
   random: () => number;
   /** Resolves after a time, or at once when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   log: Logger;
-  /** Whether maintenance resumes and recreates subscriptions by itself. */
+  /** True if maintenance resumes and recreates subscriptions automatically. */
   maintenance: boolean;
-  /** Whether hours are compared with the catalogue by themselves. */
+  /** True if hours are compared with the catalogue automatically. */
   reconcile: boolean;
-  /** How often a backup is made by itself; null where none is. */
+  /** Interval of automatic backups; null when they are off. */
   backupEveryHours: number | null;
 }
 
-/** Marks of markup, and what looks like them and means nothing. */
+/** Markup characters, and similar characters without a function. */
 const harmless: ReadonlyMap<string, string> = new Map([
   ['[', '('],
   [']', ')'],
@@ -226,24 +237,24 @@ const harmless: ReadonlyMap<string, string> = new Map([
   ['|', '∣'],
 ]);
 
-/** Within a word, `_` marks nothing, and stands in many names. */
+/** Within a word, `_` has no function and is common in names. */
 const marks = /[[\]`*~|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
 
-/** For answers of services, errors of programs and the like. Control characters are left as they are. */
-export function quoted(words: string): string {
-  return words.replaceAll(marks, (mark) => harmless.get(mark) ?? '').replaceAll('://', ' : //');
+/** Removes markup from text of services and programs. Control characters stay. */
+export function quoted(text: string): string {
+  return text.replaceAll(marks, (mark) => harmless.get(mark) ?? '').replaceAll('://', ' : //');
 }
 
 export const minuteUs = 60_000_000;
 
 export const dayUs = 24 * hourUs;
 
-/** Such as `2026-05-01 14:20 UTC`. */
+/** Formats a time: `2026-05-01 14:20 UTC`. */
 export function momentText(us: number): string {
   return `${shortDateUs(us)} UTC`;
 }
 
-/** Such as `40 s`, `40 min`, `9.5 h` or `12 days`. Days are whole. */
+/** Formats a duration, with whole days: `40 s`, `40 min`, `9.5 h` or `12 days`. */
 export function lengthText(us: number): string {
   if (us < minuteUs) return `${Math.max(0, Math.floor(us / 1_000_000))} s`;
   if (us < 2 * hourUs) return `${Math.round(us / minuteUs)} min`;
@@ -251,23 +262,23 @@ export function lengthText(us: number): string {
   return `${wholeDays(us)} days`;
 }
 
-/** Such as `just now` or `40 min ago`. */
+/** Formats an age: `just now` or `40 min ago`. */
 export function agoText(us: number): string {
   return us < minuteUs ? 'just now' : `${lengthText(us)} ago`;
 }
 
-/** Such as `5 %` or `0.1 %`. */
+/** Formats a share: `5 %` or `0.1 %`. */
 export function percentText(share: number): string {
   const percent = share * 100;
   return `${percent < 1 ? Number(percent.toPrecision(1)) : rounded(percent)} %`;
 }
 
-/** Such as `1,234`. */
+/** Formats a count: `1,234`. */
 export function countText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** A number of which only the size matters: `0.4`, `12`, `1300`. */
+/** Rounds a number for people: `0.4`, `12`, `1300`. */
 export function rounded(value: number): string {
   return String(value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 }

@@ -1,4 +1,7 @@
-/** The watchdog beside a receiver: looks each minute, tells what it finds, and is never in the way. */
+/**
+ * The watchdog: a background job of the receiver that checks every minute and sends alerts, without delaying other
+ * work.
+ */
 import { type AlertKind, alertChannels } from '../domain/alerts.ts';
 import { errorFields, type Job, startJob } from '../domain/job.ts';
 import {
@@ -23,12 +26,12 @@ import {
   type WatchDeps,
 } from './situation.ts';
 
-/** What tests make shorter. All times are jittered by a tenth. */
+/** Intervals, shorter in tests. All are jittered by a tenth. */
 interface WatchTiming {
-  /** After the start, so that what takes its time to begin is not checked for it. */
+  /** Delay after the start, so that parts that need time to start are not checked too early. */
   firstMs: number;
   intervalMs: number;
-  /** Between looks for what is to be told. */
+  /** Interval between checks for due deliveries. */
   deliveryIntervalMs: number;
 }
 
@@ -38,12 +41,12 @@ const defaultTiming: WatchTiming = {
   deliveryIntervalMs: 10_000,
 };
 
-/** What is under way when the program ends can be cut anywhere: it is done again, or told again. */
+/** Work in progress when the process ends may be interrupted at any time: it is repeated after the next start. */
 const stopGraceMs = 3_000;
 
 /**
- * Starts looking, and sending: each channel by itself, so that one that hangs holds up noChannel. Whatever fails
- * is logged, and tried again in the next round.
+ * Starts checking and sending. Each channel has its own job, so that a blocked one delays no other. Failures are
+ * logged and retried in the next round.
  */
 export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}): Job {
   const { firstMs, intervalMs, deliveryIntervalMs } = { ...defaultTiming, ...timing };
@@ -58,13 +61,13 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}
       },
       deps,
     ),
-    // Every channel there is: deliveries through one that was removed from the settings are given up.
+    // Includes channels that are no longer configured: their deliveries are given up.
     ...alertChannels.map((channel) =>
       startJob(
         {
           every: { firstMs: deliveryIntervalMs, intervalMs: deliveryIntervalMs },
           run: (signal) => deliverDue(deps, channel, signal),
-          failed: 'alerts cannot be told now',
+          failed: 'failed to process alert deliveries',
           fields: { channel },
           stopGraceMs,
         },
@@ -79,16 +82,16 @@ export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}
   };
 }
 
-const roundFailed = 'the watchdog could not check; it checks again';
+const roundFailed = 'watchdog round failed';
 
-/** What is known from one round to the next. Whatever must outlast the program is in the store. */
+/** State kept between rounds. State that must survive a restart is in the store. */
 interface WatchMemory {
   pushes: PushMemory;
-  /** Since when something has been so. */
+  /** Time since which a condition has been true. */
   since: Map<string, number>;
-  /** Where sinks stand in the log, and since when. */
+  /** Positions of the sinks in the log. */
   cursors: CursorMemory;
-  /** When what could not be kept was told, by channel, kind and subject. */
+  /** Times at which unstored alerts were sent, by channel, kind and subject. */
   sentAtUs: Map<string, number>;
 }
 
@@ -101,7 +104,7 @@ export function createWatchMemory(): WatchMemory {
   };
 }
 
-/** A probe that takes longer could not look. */
+/** Timeout of a probe. */
 const checkTimeoutMs = 20_000;
 
 const subscriptionKinds: readonly AlertKind[] = [
@@ -110,9 +113,9 @@ const subscriptionKinds: readonly AlertKind[] = [
 ];
 
 /**
- * Looks once, and keeps what is found. Never rejects: what fails is logged, and what could not be checked is
- * left as it is. With a memory of its own, it reads 13 weeks; give it the same one each time. The signal ends a
- * sending that is under way.
+ * Runs one round and stores the findings. Never rejects: failures are logged, and alerts that could not be checked do
+ * not change. Reads 13 weeks with a new `memory`; pass the same one each time. The signal ends a delivery in
+ * progress.
  */
 export async function watchOnce(
   deps: WatchDeps,
@@ -123,7 +126,7 @@ export async function watchOnce(
   try {
     const result = await checkAll(deps, memory);
     await settle(result, deps).catch(async (error: unknown) => {
-      log.error(errorFields(error), 'alerts cannot be kept now');
+      log.error(errorFields(error), 'failed to store alerts');
       await sendUnstored(result.findings, deps, memory.sentAtUs, signal);
     });
   } catch (error) {
@@ -145,7 +148,7 @@ async function settle({ checked, findings }: CheckResult, deps: WatchDeps): Prom
 async function checkAll(deps: WatchDeps, memory: WatchMemory): Promise<CheckResult> {
   const { probes, backups, backupEveryHours: everyHours, nowUs, log } = deps;
   const situation = await readSituation(deps, memory.pushes).catch((error: unknown) => {
-    log.error(errorFields(error), 'the watchdog cannot read the store; it looks at the rest');
+    log.error(errorFields(error), 'watchdog failed to read the store; checking the rest');
     return null;
   });
   const { active, nowUs: now } = situation ?? { active: [], nowUs: nowUs() };
@@ -160,7 +163,7 @@ async function checkAll(deps: WatchDeps, memory: WatchMemory): Promise<CheckResu
       checkBackup({ ...(await backups.lastBackups()), everyHours }, about),
     ),
   ]);
-  // What lasts is not known: what is wrong may be raised, and nothing resolved.
+  // Active alerts are not known: findings may be raised, but nothing is resolved.
   if (situation === null) return { checked: [], findings: joinResults(machine).findings };
   return joinResults([...checkSubscriptions(deps, situation, conditionAgeUs), ...machine]);
 }
@@ -196,27 +199,27 @@ async function attempt(
   check: () => Promise<CheckResult>,
 ): Promise<CheckResult> {
   const enough = new AbortController();
-  const late = pause(checkTimeoutMs, enough.signal).then(() => {
-    if (!enough.signal.aborted) log.warn({ kind }, 'the watchdog waited too long for a probe');
+  const timeout = pause(checkTimeoutMs, enough.signal).then(() => {
+    if (!enough.signal.aborted) log.warn({ kind }, 'watchdog probe timed out');
     return notChecked;
   });
   const checked = check().catch((error: unknown) => {
-    log.warn({ kind, ...errorFields(error) }, 'the watchdog could not look at this');
+    log.warn({ kind, ...errorFields(error) }, 'watchdog probe failed');
     return notChecked;
   });
-  const result = await Promise.race([checked, late]);
+  const result = await Promise.race([checked, timeout]);
   enough.abort();
   return result;
 }
 
 function conditionAges({ since }: WatchMemory, nowUs: number): ConditionAge {
-  return (what, isSo) => {
-    if (!isSo) {
-      since.delete(what);
+  return (condition, isTrue) => {
+    if (!isTrue) {
+      since.delete(condition);
       return 0;
     }
-    const startUs = Math.min(since.get(what) ?? nowUs, nowUs);
-    since.set(what, startUs);
+    const startUs = Math.min(since.get(condition) ?? nowUs, nowUs);
+    since.set(condition, startUs);
     return nowUs - startUs;
   };
 }

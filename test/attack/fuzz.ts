@@ -6,8 +6,8 @@ import {
   type BenchContext,
   type Benchmark,
   dirOption,
+  integer,
   optional,
-  whole,
   word,
 } from '../../bench/harness.ts';
 import { basicLogin } from './case.ts';
@@ -29,19 +29,19 @@ const listenerNames = ['https', 'plain', 'private', 'private-password'] as const
 const many = { min: 0, max: 100_000_000 };
 
 const options = {
-  requests: whole('N', 'to the public listener, a fifth of them over plain HTTP', {
+  requests: integer('N', 'to the public listener, a fifth of them over plain HTTP', {
     ...{ usual: 100_000, ...many },
   }),
-  private: whole('N', 'to the private listener, half of them with a password', {
+  private: integer('N', 'to the private listener, half of them with a password', {
     ...{ usual: 20_000, ...many },
   }),
   seed: optional(
-    whole('N', 'the same seed sends the same bytes (a new one each time)', {
+    integer('N', 'the same seed sends the same bytes (a new one each time)', {
       ...{ min: 0, max: 2 ** 32 - 1 },
     }),
   ),
-  connections: whole('N', 'at a time', { usual: 24, min: 1, max: 200 }),
-  only: optional(whole('N', 'plays case N alone; wants --seed and --listener', many)),
+  connections: integer('N', 'at a time', { usual: 24, min: 1, max: 200 }),
+  only: optional(integer('N', 'plays case N alone; wants --seed and --listener', many)),
   listener: word('NAME', listenerNames.join(', '), listenerNames),
   dir: dirOption,
 };

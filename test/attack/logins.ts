@@ -1,13 +1,13 @@
 /** `npm run attack -- logins`: failed logins of thousands of addresses, spellings of one, and lies about them. */
 import { alignTable, figure, megabytes } from '../../bench/figures.ts';
-import { type Benchmark, dirOption, whole } from '../../bench/harness.ts';
+import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
 import { basicLogin, request, stranger } from './case.ts';
 import { openWire, playCase, type Wire } from './play-case.ts';
 import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 import { judgePublicAnswer } from './verdicts.ts';
 
 const options = {
-  addresses: whole('N', 'different ones', { usual: 20_000, min: 1, max: 10_000_000 }),
+  addresses: integer('N', 'different ones', { usual: 20_000, min: 1, max: 10_000_000 }),
   dir: dirOption,
 };
 

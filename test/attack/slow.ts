@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { alignTable, figure, megabytes, quantile } from '../../bench/figures.ts';
-import { type Benchmark, type Cleanup, dirOption, whole } from '../../bench/harness.ts';
+import { type Benchmark, type Cleanup, dirOption, integer } from '../../bench/harness.ts';
 import type { CrowdState, SlowCrowd } from './slow-crowd.ts';
 import { type SteadyPushes, startSteadyPushes } from './steady-pushes.ts';
 import { type MemoryUse, startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 
 const options = {
-  connections: whole('N', 'of strangers at a time', { usual: 5_000, min: 1, max: 60_000 }),
-  seconds: whole('N', 'of each crowd, when it has gathered', { usual: 60, min: 1, max: 3_600 }),
+  connections: integer('N', 'of strangers at a time', { usual: 5_000, min: 1, max: 60_000 }),
+  seconds: integer('N', 'of each crowd, when it has gathered', { usual: 60, min: 1, max: 3_600 }),
   dir: dirOption,
 };
 

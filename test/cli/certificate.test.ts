@@ -43,7 +43,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
   it('tests, gets, shows and leaves alone', { timeout: 60_000 }, async () => {
     const { certificate, pebble } = await openContext({ validitySeconds: 90 * 86_400 });
     const tested = await expectEnd(certificate('test'), 0);
-    expect(tested.out).toMatch(/has seen by http-01 that earshot\.example\.org is ours\. No cert/);
+    expect(tested.out).toMatch(/validated earshot\.example\.org with http-01\. No cert/);
     await expectEnd(certificate('show'), 1, /There is no certificate yet.*certificate renew/);
     expect(await certificate('renew')).toMatchObject({ code: 0 });
     const shown = await printedJson(certificate('show --json'));
@@ -60,7 +60,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
       issuedLastDay: 1,
     });
     const again = await certificate('renew');
-    expect(again.err).toMatch(/good until .*renewed by itself on .*--force/);
+    expect(again.err).toMatch(/valid until .*automatic renewal on .*--force/);
     const pem = (await certificate('show --pem')).out;
     expect(new X509Certificate(pem).serialNumber).toBe(shown.serialNumber);
     expect(pem).not.toContain('PRIVATE KEY');
@@ -76,7 +76,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
     const { out, err } = await expectEnd(certificate('show', moved), 0);
     expect(out).not.toMatch(/^renews at/m);
-    expect(err).toMatch(/not the certificate that the settings ask for: for new\.example\.org/);
+    expect(err).toMatch(/does not match the settings: new\.example\.org/);
   });
 
   it('ends the wait for another program when asked to', { timeout: 30_000 }, async () => {
@@ -86,7 +86,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const waiting = startCommand('certificate renew', { env, nowUs });
     await expect.poll(waiting.err).toMatch(/another program is getting a certificate; waiting/);
     waiting.stop();
-    await expectEnd(waiting.ended, 1, /Ended\./);
+    await expectEnd(waiting.ended, 1, /Interrupted\./);
     expect(await certificate('show')).toMatchObject({ code: 1 });
   });
 

@@ -264,7 +264,7 @@ describe('a part that is not well', () => {
     ['certificate', 'critical', { certificate: null }, /no certificate yet/, /certificate show/],
     [
       ...(['certificate', 'warning', certificate({ notAfterUs: nowUs + 14 * dayUs })] as const),
-      ...([/ends in 14 days/, /certificate show/] as const),
+      ...([/expires in 14 days/, /certificate show/] as const),
     ],
     [
       ...(['certificate', 'critical'] as const),
@@ -273,7 +273,7 @@ describe('a part that is not well', () => {
     ],
     [
       ...(['certificate', 'critical', certificate({ notAfterUs: nowUs - 1 })] as const),
-      ...([/has ended/, /certificate show/] as const),
+      ...([/has expired/, /certificate show/] as const),
     ],
     [
       ...(['coverage', 'warning'] as const),
@@ -306,7 +306,7 @@ describe('a part that is not well', () => {
     [
       ...(['disk', 'warning'] as const),
       { disk: { freeBytes: 4 * gibibyte, totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 } },
-      ...([/has 4 GiB left/, /Free some room/] as const),
+      ...([/has only 4 GiB of free space/, /Free space/] as const),
     ],
     [
       ...(['backup', 'warning'] as const),
@@ -316,7 +316,7 @@ describe('a part that is not well', () => {
           made: changed(well.backups?.made, { startedAtUs: nowUs - 49 * hourUs }),
         },
       },
-      ...([/last backup is 2 days old, though one/, /earshot backup/] as const),
+      ...([/last backup is 2 days old, although one/, /earshot backup/] as const),
     ],
   ])('%s is %s, and says what to do (%#)', async (part, level, changes, text, nextStep) => {
     const judged = await of(part, changes);

@@ -40,7 +40,7 @@ describe('a question', () => {
   it('with no terminal to ask on is wrong usage, and says what to add', async () => {
     const { error } = await confirmWith(null);
     expect(error?.code).toBe('usage');
-    expect(errorText(error)).toMatch(/no terminal.*nothing was changed.*--yes/);
+    expect(errorText(error)).toMatch(/needs a terminal.*Nothing was changed.*--yes/);
     expect(exitCodeOf[error?.code ?? 'internal']).toBe(2);
   });
 

@@ -143,9 +143,9 @@ describe('before anything was compared', () => {
     expect(own.expected).toBeGreaterThan(0);
     expect(own.expected).toBeLessThan(10);
     expect(err).toMatch(
-      /The catalogue has \d{3} events from before the subscription began, which are not expected: \d{3} were not in the log and are fetched now\./,
+      /Before the subscription began \(not expected\): \d{3} events, \d{3} fetched\./,
     );
-    expect(err).toContain('`earshot coverage` counts this hour when it has ended.');
+    expect(err).toContain('`earshot coverage` includes this hour after its end.');
     const seen = await views(context);
     expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
     for (const { out: text } of [seen.text, seen.status]) {
@@ -163,10 +163,10 @@ describe('before anything was compared', () => {
     const env = { [variable]: 'off' };
     const text = await context.run('coverage', { env });
     expect(text.out).toContain(
-      `\nalps: not compared: ${reason} \`earshot reconcile\` compares now.\n`,
+      `\nalps: not compared: ${reason} To compare now: \`earshot reconcile\`.\n`,
     );
     const byNpx = await context.run('coverage', { env: { ...env, npm_command: 'exec' } });
-    expect(byNpx.out).toContain('`npx --no -- earshot reconcile` compares now.');
+    expect(byNpx.out).toContain('To compare now: `npx --no -- earshot reconcile`.');
     const document = await printedJson(context.run('coverage --json', { env }));
     expect(document.comparison).toEqual({ automatic: false, reason });
     expect(document.subscriptions[0]).toMatchObject({ nextComparison: null });
@@ -222,10 +222,8 @@ describe('the first hours', () => {
       ...{ expected: own.length, late: 0, missing: 0 },
       ...{ pushed, recovered: 1 },
     });
-    expect(err).toContain(`1 of ${own.length} events was missing and is recovered now.`);
-    expect(err).toMatch(
-      / (\d+) events from before the subscription began, .* \1 were not in the log/,
-    );
+    expect(err).toContain(`Recovered 1 of ${own.length} events.`);
+    expect(err).toMatch(/Before the subscription began \(not expected\): (\d+) events, \1 fetched/);
   });
 
   it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {
@@ -247,7 +245,7 @@ describe('the first hours', () => {
     expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
     const now = before.missing - recovered;
     expect(after.err).toContain(
-      `${now} of ${before.expected} events were missing and are recovered now. ${recovered} had been recovered before.`,
+      `Recovered ${now} of ${before.expected} events. ${recovered} recovered earlier.`,
     );
     expect(after.err).not.toMatch(/are missing/);
     const document = await printedJson(context.run(['reconcile', ...window, '--json']));

@@ -56,13 +56,13 @@ describe('earshot coverage', () => {
     expect(out).toContain('  2026-04-30  ░░░░░░░░░░░░█████!██!███\n');
     expect(out).toContain('\n  2026-04-30 17:00  1 missing\n');
     expect(out.match(/ missing\n/g)).toHaveLength(12);
-    expect(out).toContain('\n  … and in 13 more hours (--json has all)\n');
+    expect(out).toContain('\n  … and 13 more hours (all with --json)\n');
     expect(err).toBe(
-      'earshot: 48 events are missing. `earshot reconcile --since 2026-04-30T17:00Z` fetches them.\n',
+      'earshot: 48 events are missing. To fetch them: `earshot reconcile --since 2026-04-30T17:00Z`.\n',
     );
     // What it says does it.
     const fetched = await run('reconcile --since 2026-04-30T17:00Z');
-    expect(fetched.err).toMatch(/^52 of \d+ events were missing and are recovered now/);
+    expect(fetched.err).toMatch(/^Recovered 52 of \d+ events\./);
     expect(await run('coverage --since 3d')).toMatchObject({ code: 0 });
   });
 
@@ -146,22 +146,22 @@ describe('earshot coverage', () => {
   });
 
   it.each([
-    [['--since', '2027-01-01'], 'There is no hour to show'],
-    [['--since', '2026-05-02', '--until', '2026-05-01'], 'There is no hour to show'],
+    [['--since', '2027-01-01'], 'The time range is empty'],
+    [['--since', '2026-05-02', '--until', '2026-05-01'], 'The time range is empty'],
     [['--since', 'monday'], 'Use 90m, 24h, 7d'],
     [
       ['--subscription', 'alps'],
-      'There never was a subscription alps in this data directory. Known are: sea-ice.',
+      'Unknown subscription in this data directory: alps. Known subscriptions: sea-ice.',
     ],
     [
       ['--subscription', 'sea-ice', '--until', '2026-04-26'],
-      'There was no subscription sea-ice in this data directory at that time',
+      'Subscription sea-ice was not registered in this data directory at that time',
     ],
     [
       ['--until', '2026-04-26'],
       'No subscription was registered in this data directory at that time',
     ],
-    [['--since', '0h'], 'There is no hour to show'],
+    [['--since', '0h'], 'The time range is empty'],
   ])('refuses %j', async (flags, words) => {
     const context = await openReconcileContext({ past: undefined });
     await context.register('sea-ice', { atUs: nowUs - 1_000_000 });

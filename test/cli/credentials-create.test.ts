@@ -29,7 +29,7 @@ describe('earshot credentials create', () => {
     const { dataDir, path } = newDataDir();
     const { code, out, err } = await createIn(dataDir);
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toContain(`kept in ${path}.`);
+    expect(err).toContain(`stored in ${path}.`);
     expect(err).toContain('`earshot register`');
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
@@ -73,7 +73,7 @@ describe('earshot credentials create', () => {
     ] as const) {
       const { code, out, err } = await createIn(dataDir, [...words], env);
       expect({ code, out }).toEqual({ code: 1, out: '' });
-      expect(err).toMatch(/There is an endpoint-credentials\.json in .* already.*rotate/);
+      expect(err).toMatch(/endpoint-credentials\.json already exists.*rotate/);
     }
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
@@ -105,7 +105,7 @@ describe('the variables', () => {
     const { dataDir, path } = newDataDir();
     const { code, out, err } = await createIn(dataDir, ['--from-variables'], variables);
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toContain('remove the two variables, and restart the receiver');
+    expect(err).toContain('Remove the two variables and restart the receiver');
     expect(err).not.toContain(given.password);
     expect(readCredentialsFile(dataDir)).toEqual([given]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -114,7 +114,7 @@ describe('the variables', () => {
   const own = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: given.password };
 
   it.each<[string, string[], Record<string, string>, string]>([
-    ['that set the credentials', [], variables, 'Add --from-variables'],
+    ['that set the credentials', [], variables, 'add --from-variables'],
     ['that are not set', ['--from-variables'], {}, 'are not set'],
     [
       'with half a pair',

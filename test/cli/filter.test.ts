@@ -120,9 +120,9 @@ describe('--subscription', () => {
   });
 
   it.each<[string[], RegExp]>([
-    [[], /Write the expression in quotes/],
+    [[], /Give an expression in quotes/],
     [[collection, '--subscription', 'good'], /either an expression or --subscription/],
-    [['--subscription', 'god'], /no subscription "god"\. It names: .*good/],
+    [['--subscription', 'god'], /no subscription "god"\. Known subscriptions: .*good/],
     [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
   ])('%j is wrong usage', async (words, message) => {
     const { code, out, err } = await runCommand(['filter', 'check', ...words], {
@@ -149,7 +149,7 @@ describe('filter explain', () => {
     expect(out).not.toMatch(/index|narrowed|by columns|by records|^plan|SEARCH|SCAN/m);
     const withPlan = await context.earshot(['filter', 'explain', filter, '--plan']);
     expect(withPlan.out.startsWith(out.trimEnd())).toBe(true);
-    expect(withPlan.out).toMatch(/With the product index:\nnarrowed by +\S/);
+    expect(withPlan.out).toMatch(/Product index:\nnarrowed by +\S/);
     expect(withPlan.out).toMatch(/by records {2}.*timeliness/);
     expect(withPlan.out).toMatch(/^plan {8}(?:SEARCH|SCAN) /m);
     const { out: json } = await context.earshot(['filter', 'explain', filter, '--plan', '--json']);
@@ -170,7 +170,7 @@ describe('filter explain', () => {
     expect(code).toBe(0);
     expect(out).toContain('timeliness');
     expect(out).not.toContain('product index');
-    expect(err).toMatch(/not shown: there is no database in \/nonexistent\/earshot/);
+    expect(err).toMatch(/No query plan: there is no database in \/nonexistent\/earshot/);
   });
 });
 
@@ -250,9 +250,7 @@ describe('filter test', () => {
     const none = await context.earshot(['filter', 'test', "Name eq 'x'"]);
     expect(none).toMatchObject({ code: 0, out: '0 of 4 products match (0 %)\n' });
     const since = await context.earshot(['filter', 'test', 'Online eq true', '--since', '0m']);
-    expect(since.out).toBe(
-      'None of the products here are of that time: check --since and --until.\n',
-    );
+    expect(since.out).toBe('No products in this time range. Check --since and --until.\n');
   });
 
   it.each<[string[], RegExp]>([

@@ -14,7 +14,7 @@ import { expectEnd, runCommand } from './fake-io.ts';
 
 const takes = (url: string) => ({
   code: 0,
-  out: `The receiver takes notifications (${url}).\n`,
+  out: `The receiver accepts notifications (${url}).\n`,
   err: '',
 });
 
@@ -38,7 +38,9 @@ async function portOf(server: Server, host = '127.0.0.1'): Promise<number> {
 
 function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegExp): void {
   expect(ended).toMatchObject({ code: 1, out: '' });
-  expect(ended.err).toMatch(/^earshot: The receiver takes no notifications \(https?:\/\/[^ ]+\): /);
+  expect(ended.err).toMatch(
+    /^earshot: The receiver does not accept notifications \(https?:\/\/[^ ]+\): /,
+  );
   expect(ended.err).toMatch(reason);
   expect(ended.err.trim().split('\n')).toHaveLength(1);
   expect(ended.err).not.toContain(goodPair.password);
@@ -82,13 +84,13 @@ describe('earshot health ends with 1 and the reason', () => {
     const server = createTcpServer();
     const port = await portOf(server);
     server.close();
-    expectUnhealthy(await health(port), /: nothing listens there\. Start it/);
+    expectUnhealthy(await health(port), /: nothing listens there\. Start the receiver/);
   });
 
   it('when the receiver has other credentials', async () => {
     const { port } = await startReceiver();
     const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another' });
-    expectUnhealthy(ended, /: it accepts other credentials/);
+    expectUnhealthy(ended, /: it has different credentials/);
   });
 
   it('when nothing can be stored', async () => {
@@ -97,7 +99,7 @@ describe('earshot health ends with 1 and the reason', () => {
       checkWritable: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
     };
     const { port } = await startReceiverWith(intake);
-    expectUnhealthy(await health(port), /: it cannot store anything\. Its log tells why/);
+    expectUnhealthy(await health(port), /: it cannot store notifications\. Check its log/);
   });
 
   it('when there is no answer within five seconds', async () => {
@@ -123,7 +125,7 @@ describe('earshot health ends with 1 and the reason', () => {
     );
     expectUnhealthy(
       await health(port, { EARSHOT_TLS: 'off' }),
-      /HTTP status 302\) is not the receiver/,
+      /another program answers there \(HTTP status 302/,
     );
   });
 });

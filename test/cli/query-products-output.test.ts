@@ -136,7 +136,7 @@ describe('the products for programs', () => {
     await own.fill(many.map(told));
     const table = await own.earshot('query products');
     expect(table.out.trimEnd().split('\n')).toHaveLength(51);
-    expect(table.err).toMatch(/^50 shown\. For what may follow: the same with --after \S+\n$/);
+    expect(table.err).toMatch(/^50 rows\. Next page: --after \S+\n$/);
     const { out, err } = await own.earshot('query products --output ids');
     expect(out.trimEnd().split('\n')).toHaveLength(64);
     expect(err).toBe('');
@@ -176,7 +176,7 @@ describe('--columns', () => {
     ],
     ['summary', 'unknown column "summary"'],
     ['', 'unknown column ""'],
-    ['tile --output geojson', 'geojson has none. Use --output csv'],
+    ['tile --output geojson', 'not with geojson. Use --output csv'],
   ])('%s is refused, with advice', async (line, advice) => {
     const [names = '', ...more] = line.split(' ');
     await expectRefusal(context.earshot([...oldest, '--columns', names, ...more]), advice);

@@ -83,7 +83,7 @@ describe('the text beside a product', () => {
     );
     expect(out).toMatch(/\n {2}This Sentinel-1A product holds /);
     expect(out).toContain(' (not verified)\n');
-    expect(err).toMatch(/^3 shown\. For what may follow: the same with --after \S+\n$/);
+    expect(err).toMatch(/^3 rows\. Next page: --after \S+\n$/);
     expect((await gone()).out).toBe(
       `2026-05-02 06:00  ${samples[4]?.name}  Duplicated product\n  It was deleted.\n\n`,
     );

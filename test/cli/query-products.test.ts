@@ -184,13 +184,12 @@ describe('query products', () => {
     const page = (form: string, ...words: string[]) =>
       context.earshot(['query', 'products', '--orderby', orderby, '--output', form, ...words]);
     const first = await page('ids', '--limit', '1');
-    const keyOf = ({ err }: { err: string }) =>
-      /the same with --after (\S+)\n$/.exec(err)?.[1] ?? '';
+    const keyOf = ({ err }: { err: string }) => /Next page: --after (\S+)\n$/.exec(err)?.[1] ?? '';
     const rest = await page('ids', '--limit', '3', '--after', keyOf(first));
     const ids = (first.out + rest.out).trimEnd().split('\n');
     expect(ids.map((id) => id.slice(-1)).join('')).toBe(digits);
     const beyond = await page('table', '--after', keyOf(rest));
-    expect(beyond).toMatchObject({ code: 0, out: '', err: 'Nothing follows.\n' });
+    expect(beyond).toMatchObject({ code: 0, out: '', err: 'No more rows.\n' });
   });
 
   it.each([['--count'], ['--name', 'none']])('ends when the user says so: %s', async (...words) => {
@@ -289,31 +288,31 @@ describe('wrong words', () => {
       /: nowhere\.geojson cannot be read as GeoJSON: there is no such file/,
     ],
     ['--name S2?_*', /no "\?"\. Use \* for any text: 'S2\*_\*'/],
-    ['--name *', /leave --name out/],
+    ['--name *', /omit --name/],
     ['--sensed yesterday', /24h or 7d .*2026-11/],
     ['--sensed 2026-13', /24h or 7d/],
     ['--sensed ..', /24h or 7d/],
-    ['--sensed 2026-05-02..2026-05-01', /It ends before it begins: put 2026-05-01 first/],
-    ['--sensed 2026-05-01T10:00:00Z', /A moment is no span of time: use 2026-05-01T10:00:00Z\.\./],
-    ['--tile 31U', /tiles such as 31UFR/],
-    ['--tile 99ZZZ', /99ZZZ is no tile: zones go from 1 to 60, .* C to X .*31UFR/],
-    ['--tile 31UFR,61UFR', /61UFR is no tile: zones go from 1 to 60/],
-    ['--tile 31UFI', /31UFI is no tile: .*without I and O/],
-    ['--collection ,', /several with commas/],
+    ['--sensed 2026-05-02..2026-05-01', /The range ends before it starts\. Put 2026-05-01 first/],
     [
-      '--cloud-below many',
-      /'many' is invalid\. Cloud cover is a number from 0 to 100 \(percent\)\. .*such as 20/,
+      '--sensed 2026-05-01T10:00:00Z',
+      /A single time is not a range\. Use 2026-05-01T10:00:00Z\.\./,
     ],
-    ['--cloud-below 200', /'200' is invalid\. Cloud cover is a number from 0 to 100/],
-    ['--cloud-below -5', /Cloud cover .*from 0 to 100/],
-    ['--cloud-below 0', /None has less than 0 percent/],
-    ['--deleted --published 7d', /no publication date of deleted products: use --deleted 7d/],
-    ['--orderby Name', /no order of products: use one of received, ContentDate\/Start/],
-    ['--orderby DeletionDate', /no order of products/],
-    ['--deleted --orderby PublicationDate', /no order of deleted products: .*DeletionDate/],
-    ['--orderby received,down', /no order of products/],
-    ['--after nonsense', /--after nonsense is no key/],
-    ['--limit 0', /whole number from 1/],
+    ['--tile 31U', /tiles such as 31UFR/],
+    ['--tile 99ZZZ', /99ZZZ is not a tile\. A tile is a zone from 1 to 60, .* C to X .*31UFR/],
+    ['--tile 31UFR,61UFR', /61UFR is not a tile\. A tile is a zone from 1 to 60/],
+    ['--tile 31UFI', /31UFI is not a tile\. .*without I and O/],
+    ['--collection ,', /one or more, comma-separated/],
+    ['--cloud-below many', /'many' is invalid\. Cloud cover is a percentage\. .*such as 20/],
+    ['--cloud-below 200', /'200' is invalid\. Cloud cover is a percentage/],
+    ['--cloud-below -5', /Cloud cover .*up to 100/],
+    ['--cloud-below 0', /No product is below 0 percent/],
+    ['--deleted --published 7d', /no publication date for deleted products\. Use --deleted 7d/],
+    ['--orderby Name', /not an order of products\. Use one of received, ContentDate\/Start/],
+    ['--orderby DeletionDate', /not an order of products/],
+    ['--deleted --orderby PublicationDate', /not an order of deleted products\. .*DeletionDate/],
+    ['--orderby received,down', /not an order of products/],
+    ['--after nonsense', /--after nonsense is not a valid key/],
+    ['--limit 0', /whole number of 1 or more/],
     ['--output xml', /Allowed choices are table, json, ndjson, csv, geojson, ids/],
     ['--count --limit 3', /cannot be used with/],
     ['--count --output csv', /cannot be used with/],
@@ -333,7 +332,7 @@ describe('wrong words', () => {
     const argv = ['query', 'products', '--filter', filter, ...words];
     const { code, out, err } = await context.earshot(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/^earshot: The filter cannot be used for (Deleted)?Products\.\n {2}- /);
+    expect(err).toMatch(/^earshot: The filter is not valid for (Deleted)?Products\.\n {2}- /);
     expect(err).toMatch(message);
   });
 
@@ -341,7 +340,11 @@ describe('wrong words', () => {
     const first = await context.earshot('query products --limit 1');
     const key = /--after (\S+)/.exec(first.err)?.[1] ?? '';
     const argv = ['query', 'products', '--orderby', 'received asc', '--after', key];
-    await expectEnd(context.earshot(argv), 2, 'belongs to --orderby "received desc"');
+    await expectEnd(
+      context.earshot(argv),
+      2,
+      'belongs to another query. Add --orderby "received desc"',
+    );
   });
 
   it.each<[string, string, RegExp]>([

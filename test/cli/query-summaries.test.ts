@@ -37,16 +37,16 @@ describe('the summaries for people', () => {
   it('stand below what they are about, with what is wrong with them', async () => {
     const out = await printed(query());
     expect(out.split('\n')).toEqual([
-      'name of 6  #6 waiting for its turn',
+      'name of 6  #6 queued',
       '',
       'digest of alps, 2026-05-02 00:00 to 2026-05-02 12:00 UTC, SENTINEL-2  #5 done',
       '  Sixth.',
       '',
-      'name of 4  #4 failed, from the facts alone',
+      'name of 4  #4 failed, without a model',
       '  From the facts.',
       '  The answer is empty.',
       '',
-      'name of 3  #3 done, from the facts alone',
+      'name of 3  #3 done, without a model',
       '  Third.',
       '',
       'name of 2  #2 done, not verified',
@@ -86,7 +86,7 @@ describe('the summaries for people', () => {
       '  over parts of Italy and Slovenia.',
     ]);
     expect(Math.max(...texts.map((line) => line.length))).toBeLessThanOrEqual(50);
-    expect(out).toContain(styleText('red', 'failed, from the facts alone', unchecked));
+    expect(out).toContain(styleText('red', 'failed, without a model', unchecked));
     expect(out).toContain(styleText('yellow', 'done, not verified', unchecked));
     expect(plain).toContain(
       "digest of all subscriptions, 2026-05-02 00:00 to 2026-05-02 12:00 UTC, products that match startswith(Name,'S2')  #4 ",
@@ -95,17 +95,17 @@ describe('the summaries for people', () => {
   });
 
   it.each([
-    ['--state asking', 'None is being asked for.\n'],
-    ['--state dropped', 'None was dropped.\n'],
-    ['--state failed --kind digest', 'None has failed.\n'],
-    ['--unverified --kind digest', 'None that matches states what the facts do not have.\n'],
+    ['--state asking', 'No requests in progress.\n'],
+    ['--state dropped', 'No dropped summaries.\n'],
+    ['--state failed --kind digest', 'No failed summaries.\n'],
+    ['--unverified --kind digest', 'No unverified summary matches.\n'],
   ])('with %s are said to be none, which is well', async (line, err) => {
     expect(await query(...line.split(' '))).toMatchObject({ code: 0, out: '', err });
   });
 
   it('come page by page', async () => {
     const first = await query('--limit', '4');
-    expect(first.err).toBe('4 shown. For what may follow: the same with --before 3\n');
+    expect(first.err).toBe('4 rows. Next page: --before 3\n');
     const rest = await query('--limit', '4', '--before', '3');
     expect(rest.out.match(/^\S.*$/gm)).toEqual([
       'name of 2  #2 done, not verified',

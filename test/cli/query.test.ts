@@ -120,25 +120,23 @@ describe('query', () => {
     const argv = ['query', '--event', 'created,updated', '--json'];
     const { out, err } = await expectEnd(context.earshot(argv), 0);
     expect(JSON.parse(out)).toHaveLength(3);
-    expect(err).toBe(
-      `No event "updated" is documented; the catalogue's are created, modified, deleted.\n`,
-    );
+    expect(err).toBe(`Unknown event "updated". Documented events: created, modified, deleted.\n`);
     expect((await context.earshot('query --event Deleted')).err).toBe('');
   });
 
   it('says on stderr that nothing matches, and is done', async () => {
     const { code, out, err } = await context.earshot('query --product-id none');
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toBe('No notification matches. Without flags, `earshot query` shows the newest.\n');
+    expect(err).toBe('No notification matches. `earshot query` without flags shows the newest.\n');
     const named = await context.earshot('query --name S2A');
-    expect(named.err).toMatch(/^No notification matches\. A --name must match as a whole/);
+    expect(named.err).toMatch(/^No notification matches\. --name is case-sensitive and must match/);
   });
 
   it('says of an empty log that nothing has been received', async () => {
     const own = await filledContext();
     expect(await own.earshot('query')).toMatchObject({
       code: 0,
-      err: 'Nothing has been received yet.\n',
+      err: 'No notifications received yet.\n',
     });
   });
 
@@ -146,7 +144,7 @@ describe('query', () => {
     const large = await filledContext(numbered(1, 60));
     const { out, err } = await large.earshot('query');
     expect(out.trimEnd().split('\n')).toHaveLength(51);
-    expect(err).toMatch(/^50 shown\..*--before 11\n$/);
+    expect(err).toMatch(/^50 rows\..*--before 11\n$/);
     expect(await large.positions('query')).toHaveLength(60);
   });
 
@@ -175,7 +173,7 @@ describe('paging', () => {
         const argv = ['query', '--order', order, '--limit', '2', ...bound];
         const { out, err } = await context.earshot(argv);
         seen.push(...[...out.matchAll(/^ *(\d+) /gm)].map(([, position]) => Number(position)));
-        const hint = err.match(/the same with (--\w+) (\d+)/);
+        const hint = err.match(/Next page: (--\w+) (\d+)/);
         expect(hint?.[1]).toBe(flag);
         bound = [flag, hint?.[2] ?? ''];
         for (const each of numbered(100 + page * 3, 102 + page * 3)) await store.accept(each);
@@ -217,6 +215,6 @@ describe('query --body', () => {
     const context = await filledContext([delivery()]);
     const { code, out, err } = await context.earshot('query --ack-id none --body');
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toBe('earshot: No notification matches, so there is no body.\n');
+    expect(err).toBe('earshot: No notification matches.\n');
   });
 });

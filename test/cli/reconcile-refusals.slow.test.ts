@@ -41,7 +41,7 @@ describe('earshot reconcile', () => {
   it('refuses a subscription that never was, and says which were', async ({ context }) => {
     expect(await context.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
       code: 2,
-      err: 'earshot: There never was a subscription alps in this data directory. Known are: sea-ice.\n',
+      err: 'earshot: Unknown subscription in this data directory: alps. Known subscriptions: sea-ice.\n',
     });
   });
 
@@ -63,9 +63,9 @@ describe('earshot reconcile', () => {
       return clockUs;
     };
     for (const [flags, reason] of [
-      ['--since 1d --until 2d', 'The window is empty'],
-      ['--since 0h', 'The window is empty'],
-      ['--since 2026-06-01', 'The window is empty'],
+      ['--since 1d --until 2d', 'The time range is empty'],
+      ['--since 0h', 'The time range is empty'],
+      ['--since 2026-06-01', 'The time range is empty'],
       ['--since yesterday', 'Use 90m, 24h, 7d'],
     ] as const) {
       await expectEnd(
@@ -94,7 +94,7 @@ describe('earshot reconcile', () => {
     const { code, out, err } = await context.run('reconcile --since 2h');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(
-      /^No event is expected: there was no subscription in that time\. 0 requests/,
+      /^No expected events: no subscription existed in this time range\. 0 requests/,
     );
   });
 
@@ -113,7 +113,7 @@ describe('earshot reconcile', () => {
     context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
     const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
-      /^The catalogue's response is unusable; trying again for about 2 min …\n112 of 112 events were missing and are recovered now\. 4 requests/,
+      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 112 of 112 events\. 4 requests/,
     );
   });
 
@@ -128,7 +128,7 @@ describe('earshot reconcile', () => {
     });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /1 request *\r +\rThe catalogue responds with an error \(500\); trying again for about 2 min …\n\rsea-ice/,
+      /1 request *\r +\rThe catalogue responds with an error \(500\); retrying for about 2 min …\n\rsea-ice/,
     );
   });
 
@@ -157,12 +157,12 @@ describe('earshot reconcile', () => {
     const down = context.start(reconcile, { fetch: fetchDown });
     // The second try comes a second later; the cause is told once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
-    const line = 'The catalogue does not respond (ECONNREFUSED); trying again for about 2 min …\n';
+    const line = 'The catalogue does not respond (ECONNREFUSED); retrying for about 2 min …\n';
     expect(down.err()).toBe(line);
     down.stop();
     expect(await down.ended).toMatchObject({
       code: 1,
-      err: `${line}earshot: Stopped. What was compared is kept; the same command goes on from there.\n`,
+      err: `${line}earshot: Interrupted. Completed hours are kept; run the command again to continue.\n`,
     });
   });
 
@@ -174,7 +174,7 @@ describe('earshot reconcile', () => {
     expect(await cutThird(context, clock)).toMatchObject({ code: 1 });
     nowMs += 12 * 60_000;
     const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
-    expect(err).toMatch(/^Going on with what began 12 min ago\.\n9 of 112 events were missing/);
+    expect(err).toMatch(/^Continuing the run started 12 min ago\.\nRecovered 9 of 112 events/);
     expect(await rowsOf(context)).toHaveLength(112);
     // That one is finished: the same words begin anew.
     const again = await context.run(reconcile, { nowUs: clock });
@@ -185,7 +185,7 @@ describe('earshot reconcile', () => {
     const context = await openRegistered();
     const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
     const running = context.start(reconcile);
-    await expect.poll(running.err).toContain('Waiting for the receiver');
+    await expect.poll(running.err).toContain('Waiting for another comparison');
     expect(context.asked()).toBe(0);
     release();
     expect(await running.ended).toMatchObject({ code: 0 });
@@ -223,13 +223,13 @@ it('goes on with a run within two hours, and begins anew after that', async ({ c
     return (await cutThird(context, clock)).err;
   };
   expect(await cut(0)).not.toContain('Going on');
-  expect(await cut(2 * hourUs)).toContain('Going on with what began 120 min ago.');
+  expect(await cut(2 * hourUs)).toContain('Continuing the run started 120 min ago.');
   expect(await cut(1)).not.toContain('Going on');
 });
 
 it.each([
-  [-3, "about 3 h behind the catalogue's: a window such as --since 12h ends that much too early"],
-  [3, "about 3 h ahead of the catalogue's: a window such as --since 12h begins that much too late"],
+  [-3, "about 3 h behind the catalogue's, so a range such as --since 12h ends too early"],
+  [3, "about 3 h ahead of the catalogue's, so a range such as --since 12h starts too late"],
 ])(
   'dates what it fetches by our clock, as pushes are, and tells of %d h once',
   async (hours, told) => {
@@ -238,7 +238,7 @@ it.each([
     const { err } = await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0);
     const lines = err.split('\n');
     expect(lines).toHaveLength(3);
-    expect(lines[1]).toBe(`This machine's clock is ${told}. Set it by NTP.`);
+    expect(lines[1]).toBe(`The clock of this machine is ${told}. Synchronize it with NTP.`);
     expect(await receivedAt(context)).toEqual(new Set([ownUs]));
   },
 );
@@ -246,7 +246,7 @@ it.each([
 it('takes a clock that is a minute off for right', async ({ context }) => {
   const ownUs = nowUs + 60_000_000;
   const { err } = await context.run(reconcile, { nowUs: () => ownUs });
-  expect(err).toMatch(/^112 of 112 events were missing .*\n$/);
+  expect(err).toMatch(/^Recovered 112 of 112 events\. .*\n$/);
 });
 
 it('dates what the receiver fetches by our clock', async ({ context }) => {
@@ -259,8 +259,8 @@ it('dates what the receiver fetches by our clock', async ({ context }) => {
 it('promises no more than it can after a cut when our clock is ahead', async ({ context }) => {
   const clock = () => nowUs + 3 * hourUs;
   expect((await cutThird(context, clock)).err).toMatch(
-    /ahead of the catalogue's: .*\nearshot: Stopped\. What was compared is kept; the same command may compare it again, /,
+    /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again: /,
   );
   const { err } = await context.run(reconcile, { nowUs: () => clock() + 60_000_000 });
-  expect(err).toMatch(/^9 of 112 events were missing and are recovered now\./);
+  expect(err).toMatch(/^Recovered 9 of 112 events\./);
 });

@@ -35,9 +35,7 @@ describe('earshot reconcile', () => {
   it('writes all that the catalogue shows and no push told of, and finds nothing the second time', async () => {
     const context = await openPartlyTold();
     const first = await expectEnd(context.run('reconcile --since 3d'), 0);
-    expect(first.err).toMatch(
-      /^52 of 112 events were missing and are recovered now\. 3 requests, /,
-    );
+    expect(first.err).toMatch(/^Recovered 52 of 112 events\. 3 requests, /);
     const rows = await rowsOf(context);
     expect(eventsOf(rows)).toEqual(shown(context));
     expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(52);
@@ -83,7 +81,7 @@ describe('earshot reconcile', () => {
     const [newest] = (await context.held()).toReversed();
     const date = newest?.PublicationDate.slice(0, 19).replace('T', ' ');
     expect(lines).toContain(`${date}  created   sea-ice  ${newest?.Name}`);
-    expect(err).toMatch(/^52 of 112 events are missing\. Without --dry-run they are fetched\. /);
+    expect(err).toMatch(/^52 of 112 events are missing\. To fetch them, omit --dry-run\. /);
     expect(await rowsOf(context)).toEqual(before);
     // Nor what is known of hours.
     const coverage = await context.run('coverage --since 3d --json');
@@ -115,11 +113,11 @@ describe('earshot reconcile', () => {
     const first = await expectEnd(context.run(check), 3);
     expect(first.out).toContain('created         87      60     0          0       27\n');
     expect(first.err.split('\n').slice(1)).toEqual([
-      'earshot: 52 events are missing. The same command without --check fetches them.',
+      'earshot: 52 events are missing. To fetch them, omit --check.',
       '',
     ]);
     const preview = await expectEnd(context.run([...check, '--dry-run']), 3);
-    expect(preview.err).toContain('The same command without --check and --dry-run fetches them.');
+    expect(preview.err).toContain('To fetch them, omit --check and --dry-run.');
     expect(await rowsOf(context)).toEqual(before);
     await context.run('reconcile --since 3d');
     expect(await context.run(check)).toMatchObject({ code: 0 });
@@ -166,7 +164,7 @@ describe('earshot reconcile', () => {
     expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
     const { deletedProducts } = context.sandbox.holdings();
     expect(err).toContain(
-      ` recovered now. ${deletedProducts} records lack what the filter asks for, so it is not known whether they are expected; not counted. `,
+      ` events. Not counted: ${deletedProducts} records that lack a property of the filter. `,
     );
     const { out: json } = await context.run('reconcile --since 3d --check --json');
     const [, , deleted] = JSON.parse(json).counts;
@@ -198,7 +196,7 @@ async function openPruned() {
   await context.push('sea-ice', await context.held());
   await context.run('reconcile --since 3d');
   const { err } = await context.run('prune --older-than 1d --yes');
-  expect(err).toContain('Removed: 47 notifications.');
+  expect(err).toContain('Deleted 47 notifications.');
   return context;
 }
 
@@ -206,7 +204,7 @@ it('compares from where the log is whole, and fetches nothing of what was pruned
   const { run, withStore } = await openPruned();
   const { err } = await expectEnd(run('reconcile --since 3d'), 0);
   expect(err).toContain(
-    'Compared from 2026-05-01 12:00 (UTC) on. What was received before was pruned, and is not fetched again (`earshot prune`).',
+    'Notifications before 2026-05-01 12:00 (UTC) were pruned and are not fetched again: the comparison starts there.',
   );
   expect(await withStore((store) => store.counts())).toMatchObject({ notifications: 49 });
 });
@@ -215,7 +213,9 @@ it('refuses a window of which nothing is left', async () => {
   const { run, asked } = await openPruned();
   const before = asked();
   const { err } = await expectEnd(run('reconcile --since 3d --until 2d'), 2);
-  expect(err).toContain('The log is whole since 2026-05-01 12:00 (UTC), after --until.');
+  expect(err).toContain(
+    'Notifications before 2026-05-01 12:00 (UTC) were pruned and are not fetched again. Use a later --until.',
+  );
   expect(asked()).toBe(before);
 });
 

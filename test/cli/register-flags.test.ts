@@ -74,9 +74,7 @@ describe('register with product flags', () => {
     });
     const shown = await expectEnd(context.run('register --collection S2 --dry-run'), 0);
     const [, count] =
-      /It matches ([\d,]+) products? that the catalogue published in the last 7 days/.exec(
-        shown.err,
-      ) ?? [];
+      /Matches ([\d,]+) products? published in the last 7 days/.exec(shown.err) ?? [];
     const since = new Date(context.sandbox.clock.now() - 7 * 86_400_000).toISOString();
     const url = `${context.sandbox.catalogueUrl}/odata/v1/Products?$count=true&$top=1&$filter=${encodeURIComponent(`Collection/Name eq 'SENTINEL-2' and PublicationDate ge ${since}`)}`;
     const answer = (await (await fetch(url)).json()) as Record<string, number>;
@@ -96,7 +94,7 @@ describe('register with product flags', () => {
       return Promise.resolve(new Response('{}', { status: 429, headers: { 'retry-after': '1' } }));
     };
     const done = await context.run('register --collection S1 --yes', { fetch: busy });
-    expect(done.err).toMatch(/It matches [\d,]+ products? that the catalogue published/);
+    expect(done.err).toMatch(/Matches [\d,]+ products? published/);
     expect({ code: done.code, refusals }).toEqual({ code: 0, refusals: 0 });
   });
 
@@ -106,7 +104,7 @@ describe('register with product flags', () => {
         ? Promise.resolve(new Response('busy', { status: 503 }))
         : fetch(input, init);
     const done = await context.run('register --collection S1 --yes', { fetch: failing });
-    expect(done.err).toContain('Matching products were not counted: ');
+    expect(done.err).toContain('Failed to count matching products: ');
     expect(done.code).toBe(0);
     expect(rows(context)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
   });
@@ -127,14 +125,14 @@ describe('register with product flags', () => {
     expect(refused.err).toContain('filter of DeletedProducts: error: ');
     expect(rows(context)).toEqual([]);
     const done = await context.run([...deleted, '--yes']);
-    expect(done.err).toMatch(/It matches 0 products that the catalogue deleted in the last 7 days/);
+    expect(done.err).toMatch(/Matches 0 products deleted in the last 7 days/);
     expect(done.code).toBe(0);
   });
 
   it.each<[string[], RegExp]>([
     [['--area', 'nowhere.geojson'], /--area: nowhere\.geojson cannot be read as GeoJSON/],
     [['--area', 'a.geojson', '--intersects', 'b.geojson'], /cannot be used with option '--area/],
-    [['--cloud-below', 'much'], /number from 0 to 100/],
+    [['--cloud-below', 'much'], /number above 0, up to 100/],
     [['--sensed', '7d'], /unknown option '--sensed'/],
     [['--subscription', 'My Alps'], /lower-case letters, digits and dashes/],
   ])('refuses %j with the reason', async (flags, reason) => {
@@ -162,7 +160,7 @@ describe('a filter that the catalogue would refuse', () => {
     for (const flags of [['--yes'], ['--dry-run'], ['--check']]) {
       const refused = await context.run(['register', '--filter', wrong, ...flags]);
       expect(refused).toMatchObject({ code: 2, out: '' });
-      expect(refused.err).toContain('nothing was changed');
+      expect(refused.err).toContain('Nothing was changed');
       expect(refused.err).toMatch(
         /\n {2}- "default", filter of Products: error: .*foo.*\n {6}foo eq 'bar'\n {6}\^\^\^/,
       );

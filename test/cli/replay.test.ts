@@ -108,7 +108,7 @@ describe('earshot replay', () => {
   });
 
   it.each([
-    ['a sink that is not there', ['--sink', 'nope'], /There is no sink nope\. Known are: bus\./],
+    ['a sink that is not there', ['--sink', 'nope'], /There is no sink nope\. Known sinks: bus\./],
     [
       'an empty window',
       ['--sink', 'bus', '--since', '1h', '--until', '2h'],
@@ -117,9 +117,9 @@ describe('earshot replay', () => {
     [
       'a window that has not begun',
       ['--sink', 'bus', '--since', '2026-05-03'],
-      /The window is empty: .* before now/,
+      /The time range is empty: .* before now/,
     ],
-    ['a window of no time', ['--sink', 'bus', '--since', '0h'], /The window is empty/],
+    ['a window of no time', ['--sink', 'bus', '--since', '0h'], /The time range is empty/],
     [
       'a faulty filter, with its place',
       ['--sink', 'bus', '--filter', "Naem eq 'x'"],
@@ -147,7 +147,7 @@ describe('earshot replay', () => {
     expect(faulty.err).not.toContain('odder');
     const unknown = await earshot('replay --sink ood --yes');
     expect(unknown.err).toContain(
-      'There is no sink ood. Did you mean odd? Known are: bus, odd, odder.',
+      'There is no sink ood. Did you mean odd? Known sinks: bus, odd, odder.',
     );
   });
 

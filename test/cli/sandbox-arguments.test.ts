@@ -42,7 +42,7 @@ describe('the sandbox', () => {
     ['--endpoint nonsense', /endpoint/i],
     ['--endpoint http://127.0.0.1:1/notifications', /https/],
     ['--endpoint https://earshot.example.org/notifications', /--allow-remote|allow/i],
-    ['--trust /nonexistent/ca.pem', /--trust names \/nonexistent\/ca\.pem/],
+    ['--trust /nonexistent/ca.pem', /--trust: \/nonexistent\/ca\.pem/],
     ['--control 8090', /host:port/],
     ['--control 0.0.0.0:0', /control port must not listen on 0\.0\.0\.0/],
     ['--service 8091', /host:port/],

@@ -142,7 +142,7 @@ describe('setup without a terminal', () => {
     ['a port that is none', ['--listen', '443'], 2, /--listen <host:port>: .*must be host:port/],
     ['an unknown kind of TLS', ['--tls', 'letsencrypt'], 2, /acme, files, off/],
     ['an e-mail that is none', ['--email', 'me'], 2, /--email <address>: .*e-mail address/],
-    ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /cannot be used for Products/],
+    ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /not valid for Products/],
     ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
     ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a name/],
   ])('explains %s', async (_what, flags, exit, reason) => {
@@ -181,7 +181,7 @@ describe('setup on a terminal', () => {
     expect(err).toContain('Without your agreement there is no certificate.');
     expect(err).toContain('South (48) is greater than north (45)');
     expect(err).toContain('nowhere.geojson cannot be read');
-    expect(err).toContain('Use one above 0, such as 20.');
+    expect(err).toContain('Use a number above 0, up to 100, such as 20.');
     expect(err).toContain('lower-case letters, digits and dashes');
     expect(code).toBe(0);
     expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:443\n');

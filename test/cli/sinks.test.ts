@@ -116,7 +116,7 @@ describe('earshot sinks list', () => {
 
   it('says that no receiver hands over, until one does', async () => {
     const { dataDir, earshot } = await openRefusedContext();
-    const note = 'No receiver delivers to sinks: nothing moves until `earshot start`.';
+    const note = 'No receiver is delivering to sinks. Start it with `earshot start`.';
     expect((await earshot('sinks list')).err).toContain(note);
     const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
     onTestFinished(release);
@@ -255,7 +255,7 @@ describe('a name that no sink has', () => {
       });
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toBe(
-        'earshot: There is no sink bsu. Did you mean bus? Known are: act, bus, old.\n',
+        'earshot: There is no sink bsu. Did you mean bus? Known sinks: act, bus, old.\n',
       );
       expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
     },
@@ -280,9 +280,7 @@ describe('a name that no sink has', () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
-    expect(err).toBe(
-      'earshot: There is no sink bus, and no other. docs/sinks.md shows how one is written.\n',
-    );
+    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add one.\n');
   });
 });
 

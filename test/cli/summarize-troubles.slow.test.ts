@@ -18,7 +18,7 @@ describe('a slip on the command line', () => {
     ['--drop all --each', /cannot be used with/],
     ['--drop all --retry all', /cannot be used with/],
     ['--drop all', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
-    ['--limit 0', /Use a whole number from 1 on/],
+    ['--limit 0', /Use a whole number of 1 or more/],
     ['each', /too many arguments/],
     [
       '--since 24h --filter x',
@@ -41,7 +41,7 @@ describe('a slip on the command line', () => {
     const argv = ['summarize', '--each', '--filter', 'Naem'];
     const { code, out, err } = await runCommand(argv, { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/The filter cannot be used for Products[\s\S]*Naem\n\s*\^/);
+    expect(err).toMatch(/The filter is not valid for Products[\s\S]*Naem\n\s*\^/);
   });
 });
 
@@ -170,10 +170,10 @@ describe('the budget', () => {
       /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
     );
     const shown = await context.earshot(['query', 'summaries', '--state', 'waiting'], { env });
-    expect(shown.out.match(/ {2}#\d+ waiting for its turn\n/g)?.length).toBeGreaterThan(0);
+    expect(shown.out.match(/ {2}#\d+ queued\n/g)?.length).toBeGreaterThan(0);
     expect(shown.out).toContain('waiting, next retry 2026-05-02 13:00 UTC\n');
     expect(shown.err).toMatch(
-      /^What waits for its turn .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next try: 2026-05-02 13:00 UTC\.\n$/,
+      /^Queued summaries wait for the budget: .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next attempt: 2026-05-02 13:00 UTC\.\n$/,
     );
     expect(context.sent).toHaveLength(2);
     const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;

@@ -145,7 +145,7 @@ describe('a sink with faults', () => {
       { nats: { ...nats, server: 'x' } },
       '.nats: "server" is not known here. Did you mean servers? Known are: servers, …',
     ],
-    [{ command: [] }, '.command: name a program'],
+    [{ command: [] }, '.command: must name a program'],
     [{ command: 'act.py' }, ".command: must be a list, such as ['node', 'act.js']"],
     [
       { webhook: 'http://hooks.example.org' },
@@ -155,7 +155,10 @@ describe('a sink with faults', () => {
       { webhook: 'https://me:hunter2@hooks.example.org' },
       '.webhook: must hold no user name, password or #',
     ],
-    [{ nats: { ...nats, subject: 'earshot.>' } }, '.nats.subject: must be words with dots…'],
+    [
+      { nats: { ...nats, subject: 'earshot.>' } },
+      '.nats.subject: must be tokens separated by dots…',
+    ],
     [{ nats: { ...nats, servers: ['http://a'] } }, '.nats.servers.0: must be nats:// or tls://…'],
     [
       { nats: { ...nats, servers: ['nats://me:hunter2@a'] } },
@@ -163,10 +166,10 @@ describe('a sink with faults', () => {
     ],
     [
       { nats: { ...nats, servers: ['nats://a', 'tls://b'] } },
-      '.nats.servers: must be all nats:// or all tls://',
+      '.nats.servers: must all be nats://, or all be tls://',
     ],
-    [{ nats: { ...nats, user: 'x' } }, '.nats: user and passwordFile belong together: set both'],
-    [{ command: ['a'], secretFile: 'x' }, ': secretFile goes with a webhook'],
+    [{ nats: { ...nats, user: 'x' } }, '.nats: user and passwordFile must be set together'],
+    [{ command: ['a'], secretFile: 'x' }, ': secretFile requires webhook'],
     [
       { command: ['a'], concurrency: 65, timeoutSeconds: 0, attempts: 1.5 },
       '.concurrency: must be a whole number from 1 to 64',
@@ -234,8 +237,8 @@ describe('a sink with faults', () => {
     expect(sinks).toMatchObject({
       details: [
         `sinks.a.secretFile: every user of this machine may read ${folder}/open. Run: chmod o= ${folder}/open`,
-        'sinks.a.ca: the file does not hold PEM certificates.',
-        expect.stringMatching(/^sinks\.b\.secretFile: the file must hold whsec_ and 24 to 64 /),
+        'sinks.a.ca: the file does not contain PEM certificates.',
+        expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
         expect.stringMatching(/^sinks\.b\.filter: error/),
         `sinks.c.secretFile: ${folder}/gone cannot be read (ENOENT).`,
         'sinks.d.secretFile: the file is empty.',

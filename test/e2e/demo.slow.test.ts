@@ -77,7 +77,7 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   );
   // Its receiver has a watchdog, and does not compare.
   const [alerts, coverage] = checked.split('COVERAGE');
-  expect(alerts).toBe('No alert is active. `earshot alerts --all` shows those that were.\n');
+  expect(alerts).toBe('No active alerts. `earshot alerts --all` shows resolved alerts.\n');
   expect(coverage).toContain('not compared automatically: EARSHOT_RECONCILE is off.');
   expect(coverage).toContain('"automatic": false');
   const exit = once(child, 'exit');
@@ -101,7 +101,7 @@ it('restores at Ctrl-C what was lost, and then ends', { timeout: 60_000 }, async
   child.kill('SIGINT');
   expect(await close).toEqual([0, null]);
   expect(printed.out).toMatch(/^\$ .*\breconcile {3}fetches what was lost:$/m);
-  expect(printed.err).toMatch(/^\d+ of \d+ events were missing and are recovered now\. /m);
+  expect(printed.err).toMatch(/^Recovered \d+ of \d+ events\. /m);
   expect(printed.err).toMatch(/^ {2}restored demo(-deletions)? (created|modified|deleted) /m);
   expect(printed.out).toMatch(/^\d+ notifications stored, /m);
   expect(readdirSync(TMPDIR)).toEqual([]);
@@ -171,7 +171,7 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(count.recovered).toBe(lost);
     const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
     expect(stdout).toMatch(row);
-    expect(stderr).toMatch(/^\d+ of \d+ events were missing and are recovered now\. `/m);
+    expect(stderr).toMatch(/^Recovered \d+ of \d+ events\. `/m);
     expect(stderr.match(/^ {2}restored demo created /gm)).toHaveLength(lost);
     const restored = stderr.match(/^ {2}restored demo-filtered created /gm) ?? [];
     expect(stderr.match(/^ {2}demo-filtered created /gm) ?? []).toHaveLength(restored.length);

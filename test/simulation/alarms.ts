@@ -1,6 +1,6 @@
 /** `npm run bench:alarms`: how often the watchdog cries wolf on simulated months, and how soon it notices what is real. */
 import { alignTable, figure } from '../../bench/figures.ts';
-import { type BenchIo, type Benchmark, flag, runBenchmark, whole } from '../../bench/harness.ts';
+import { type BenchIo, type Benchmark, flag, integer, runBenchmark } from '../../bench/harness.ts';
 import { type KindFigures, playKind } from './false-alarms.ts';
 import { fallShares, type LossFigures, playLosses, usualLosses } from './lost-pushes.ts';
 import { subscriptionKinds } from './subscription-kinds.ts';
@@ -12,10 +12,10 @@ const falseAlarmsPerMonthMax = 0.05;
 const lossCountShare = 0.2;
 
 const options = {
-  subscriptions: whole('N', 'of each kind; a fifth of them for each usual loss of pushes', {
+  subscriptions: integer('N', 'of each kind; a fifth of them for each usual loss of pushes', {
     ...{ usual: 100, min: 1, max: 10_000 },
   }),
-  months: whole('N', 'of each subscription, from its beginning', { usual: 6, min: 1, max: 60 }),
+  months: integer('N', 'of each subscription, from its beginning', { usual: 6, min: 1, max: 60 }),
   check: flag(
     `exit code 1 when there are more than ${falseAlarmsPerMonthMax} false alarms of silence a month`,
   ),

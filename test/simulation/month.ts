@@ -5,8 +5,8 @@ import {
   type Benchmark,
   dirOption,
   flag,
+  integer,
   runBenchmark,
-  whole,
 } from '../../bench/harness.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
 import { type MonthContext, openMonthContext } from './month-context.ts';
@@ -14,14 +14,14 @@ import { coverageFaults, type MonthCounts, readLog, resultOf, totalOf } from './
 import { type WalkedMonth, walkMonth } from './month-walk.ts';
 
 const options = {
-  days: whole('N', 'days of the month, 8 at least', { usual: 30, min: 8, max: 60 }),
-  'per-day': whole('N', 'products published in each of them', {
+  days: integer('N', 'days of the month, 8 at least', { usual: 30, min: 8, max: 60 }),
+  'per-day': integer('N', 'products published in each of them', {
     ...{ usual: 4_000, min: 21, max: 100_000 },
   }),
-  'round-hours': whole('N', 'simulated hours between two rounds of comparing', {
+  'round-hours': integer('N', 'simulated hours between two rounds of comparing', {
     ...{ usual: 4, min: 1, max: 24 },
   }),
-  seed: whole('N', 'of the products, the faults and the moments', {
+  seed: integer('N', 'of the products, the faults and the moments', {
     ...{ usual: 1, min: 0, max: 2 ** 31 - 1 },
   }),
   dir: dirOption,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { TargetAnswer } from '../../src/sinks/target.ts';
 import { simulate } from './simulated-sink.ts';
 
-const taken: TargetAnswer = { kind: 'taken' };
+const taken: TargetAnswer = { kind: 'acknowledged' };
 const failures: Record<string, TargetAnswer> = {
   'refused (400)': { kind: 'refused', reason: 'it answered 400' },
   'failed (500)': { kind: 'unavailable', reason: 'it answered 500', retryAfterMs: null },

@@ -45,7 +45,7 @@ describe('what waited for a sink when its rules changed', () => {
     await time.runUntil(() => isDone(), { stepMs: 1_000 });
     expect([...new Set(hook.positions())].toSorted()).toEqual(positions);
     expect(await items('dead')).toEqual([]);
-    const forgotten = lines.filter(({ message }) => message.includes('any more; forgotten'));
+    const forgotten = lines.filter(({ message }) => message.includes('no longer matches'));
     expect(forgotten).toHaveLength(4 - positions.length);
   });
 

@@ -208,7 +208,7 @@ describe('a replay', () => {
     await time.runUntil(() => isDone(), { stepMs: 1_000 });
     expect(hook.received.map(({ data }) => data.replay).toSorted()).toEqual([false, true]);
     expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { message: 'a replay has a filter that cannot be read' },
+      { message: 'invalid filter of a replay' },
     ]);
   });
 });

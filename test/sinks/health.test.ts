@@ -7,7 +7,7 @@ import type { TargetAnswer } from '../../src/sinks/target.ts';
 const secondUs = 1_000_000;
 const minuteUs = 60 * secondUs;
 const dayUs = 24 * 60 * minuteUs;
-const taken: TargetAnswer = { kind: 'taken' };
+const taken: TargetAnswer = { kind: 'acknowledged' };
 const refused: TargetAnswer = { kind: 'refused', reason: 'it said no' };
 const broken: TargetAnswer = { kind: 'unavailable', reason: 'it broke', retryAfterMs: null };
 

@@ -49,7 +49,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
     const warned = (words: string) => () =>
       lines.some((line) => `${line.fields.reason}`.includes(words));
-    await time.runUntil(warned('no stream listens to the subject earshot.products: make one'));
+    await time.runUntil(warned('no stream listens to the subject earshot.products: create one'));
     await server.addStream(['earshot.products']);
     await time.runUntil(() => isDone());
     await server.kill();
@@ -119,7 +119,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
     await time.runUntil(async () => (await items('dead')).length === 2);
     expect((await items('dead')).map(({ error }) => error).toSorted()).toEqual([
-      'it is larger than the server takes (max_payload)',
+      'the item exceeds the maximum size of the server (max_payload)',
       expect.stringMatching(/^the stream answered 10054: message size exceeds/),
     ]);
     expect((await server.messages()).map(({ data }) => data.position)).toEqual([3]);
@@ -145,6 +145,6 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     );
     await expect.poll(() => isDone('right')).toBe(true);
     const errors = async () => (await items('waiting', 'wrong')).map(({ error }) => error);
-    await expect.poll(errors).toEqual(['it does not accept the credentials']);
+    await expect.poll(errors).toEqual(['it rejected the credentials']);
   });
 });

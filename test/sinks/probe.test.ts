@@ -46,7 +46,7 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
       },
       close: async () => undefined,
     },
-    onRoom: () => undefined,
+    onFinished: () => undefined,
     signal: new AbortController().signal,
   });
   const round = async () => {

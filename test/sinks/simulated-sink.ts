@@ -53,12 +53,13 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
         tries += 1;
         await time.pause(answerMs, never);
         const given = answer({ isBad: bad.has(position), minute: minute() });
-        if (given.kind === 'taken') delaysUs.push(time.nowUs() - (bornUs.get(position) ?? 0));
+        if (given.kind === 'acknowledged')
+          delaysUs.push(time.nowUs() - (bornUs.get(position) ?? 0));
         return given;
       },
       close: async () => undefined,
     },
-    onRoom: wakeUp.wake,
+    onFinished: wakeUp.wake,
     signal: never,
   });
   let arrived = 0;

@@ -52,7 +52,7 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     ['without an end', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab', true],
   ])('that answers 2xx has taken it, with a body %s', async (_what, bytes, isKept) => {
     const { target, open } = await startRaw(kind, bytes, { isKept });
-    expect(await target.deliver(item, soon())).toEqual({ kind: 'taken' });
+    expect(await target.deliver(item, soon())).toEqual({ kind: 'acknowledged' });
     await target.close();
     await expect.poll(open).toBe(0);
   });
@@ -106,7 +106,7 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     const sink = { kind: 'webhook', url: hook.url, secret: null, ca } as const;
     const target = webhook.open(sink, context);
     for (let i = 0; i < 20; i += 1) {
-      expect(await target.deliver(item, soon())).toEqual({ kind: 'taken' });
+      expect(await target.deliver(item, soon())).toEqual({ kind: 'acknowledged' });
     }
     await target.close();
     expect(ports.size).toBeLessThan(10);

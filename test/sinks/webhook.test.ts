@@ -157,7 +157,7 @@ describe('a webhook', () => {
       ]);
       hook.change(() => undefined);
       await time.runUntil(async () => (await items('waiting')).length === 0, { stepMs: 400 });
-      expect(lines.at(-1)).toMatchObject({ level: 'info', message: 'a sink takes items again' });
+      expect(lines.at(-1)).toMatchObject({ level: 'info', message: 'sink is up again' });
     },
   );
 

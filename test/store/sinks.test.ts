@@ -98,7 +98,7 @@ describe('the store as keeper of replays', () => {
     const { sinks } = store;
     const asked = { ...replayOf(7), sinceUs: atUs - 5, untilUs: null };
     const { id } = await sinks.addReplay(asked);
-    const refused = { code: 'conflict', text: expect.stringContaining(`Replay ${id}, asked`) };
+    const refused = { code: 'conflict', text: expect.stringContaining(`Replay ${id} to `) };
     const less = [{}, { sinceUs: atUs }, { untilUs: atUs }, { lastPosition: 6 }];
     for (const fields of less) {
       await expect(sinks.addReplay({ ...asked, ...fields })).rejects.toMatchObject(refused);

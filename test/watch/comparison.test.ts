@@ -90,8 +90,8 @@ describe('lost pushes', () => {
     await store.completeness.saveCoverage(hours(48, 54).map((at) => covered(at, lossy)));
     const [alert] = await look();
     expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', severity: 'warning' });
-    expect(alert?.cause).toContain('18 of 240 events came by no push');
-    expect(alert?.evidence[0]).toContain('0.1 % is taken for usual');
+    expect(alert?.cause).toContain('18 of 240 events were not pushed');
+    expect(alert?.evidence[0]).toContain('0.1 % is usual');
     // Three lossy hours are left in the day: too few to raise it, too many to end it.
     await live(hour(77));
     await store.completeness.saveCoverage(hours(54, 75).map((at) => covered(at)));
@@ -137,7 +137,7 @@ describe('lost pushes', () => {
     const known = hours(0, 20 * 24 - 2).map((at) => covered(at, at % 72 === 0 ? one(at) : none));
     await store.completeness.saveCoverage(known);
     const [alert] = await look();
-    expect(alert?.cause).toContain('2 of 5 events came by no push');
+    expect(alert?.cause).toContain('2 of 5 events were not pushed');
   });
 });
 
@@ -162,7 +162,7 @@ describe('missing events', () => {
     await live(hour(32));
     await missing(hour(32), 1_234);
     await look();
-    const cause = expect.stringContaining('1,234 events of the subscription alps are not in');
+    const cause = expect.stringContaining('1,234 events of the subscription alps are missing from');
     expect(await lasting()).toMatchObject([{ kind: 'missing', cause }]);
   });
 

@@ -69,7 +69,7 @@ describe('a message', () => {
   it('has a text that chat systems show, in which nobody is called and no markup is', () => {
     expect(message).toMatchObject({ version: 1, id: 'alert_3_7', alert: 3, resolvedAt: null });
     expect(message.text.split('\n')).toEqual([
-      'earshot: warning: sink of bus',
+      'earshot: warning: sink (bus)',
       'The sink bus is behind.',
       'It waits for 20 min.',
       'The last failure: ‹!channel› (at)all https://x.example',
@@ -80,7 +80,7 @@ describe('a message', () => {
   it('says of an end what it was that ended', () => {
     const alert = { ...finding(), id: 3, raisedAtUs: beginUs, resolvedAtUs: beginUs + dayUs };
     const { text, resolvedAt } = alertMessage({ id: 8, alert, change: 'resolved' });
-    expect(text).toBe('earshot: resolved: sink of bus\nIt was: The sink bus is behind.');
+    expect(text).toBe('earshot: resolved: sink (bus)\nProblem: The sink bus is behind.');
     expect(resolvedAt).not.toBeNull();
   });
 });
@@ -102,7 +102,7 @@ describe('a URL', () => {
       const telling = urlTeller(`${server.url}/hooks/T0/secret-token`)(message, signal);
       const error = await telling.catch((reason: unknown) => reason);
       if (!(error instanceof AppError)) throw error;
-      expect(errorText(error)).toContain(`answered ${status}, saying: no team at …`);
+      expect(errorText(error)).toContain(`answered ${status}: no team at …`);
       expect(errorText(error)).toContain('EARSHOT_ALERT_URL');
       expect(errorText(error)).not.toContain('secret-token');
       expect(server.requests).toHaveLength(1);
@@ -131,7 +131,7 @@ describe('a URL', () => {
     ]);
     const telling = urlTeller(`${server.url}/x`, 10_000)(message, signal);
     await expect(telling).rejects.toMatchObject({
-      text: expect.stringContaining('answered 404, saying: no such team. Check'),
+      text: expect.stringContaining('answered 404: no such team. Check'),
     });
   });
 
@@ -169,10 +169,10 @@ describe('a command', () => {
   it('that ends otherwise has not taken it', async () => {
     await expect(ending(3, 'no \u001b[31mmail').sendAlert(message, signal)).rejects.toMatchObject({
       text: expect.stringContaining(
-        'ended with 3, saying: no \ufffd[31mmail. Check EARSHOT_ALERT_COMMAND.',
+        'exited with 3: no \ufffd[31mmail. Check EARSHOT_ALERT_COMMAND.',
       ),
     });
-    await expect(ending(null).sendAlert(message, signal)).rejects.toThrow('did not end in time');
+    await expect(ending(null).sendAlert(message, signal)).rejects.toThrow('timed out');
   });
 });
 
@@ -229,7 +229,7 @@ describe('what is due', () => {
     expect(await deliverDue(opened.context, 'url', signal)).toBe(0);
     expect(waits).toEqual([35_000]);
     const [first] = await opened.store.alerts.unsentDeliveries(beginUs);
-    expect(first).toMatchObject({ attempts: 1, error: 'It did not end in time.' });
+    expect(first).toMatchObject({ attempts: 1, error: 'Timed out.' });
   });
 
   it('stays as it was when the program ends meanwhile', async () => {
@@ -267,7 +267,11 @@ describe('what is due', () => {
     onTestFinished(() => watchdog.stop());
     await vi.waitFor(async () =>
       expect(await opened.store.alerts.unsentDeliveries(beginUs)).toMatchObject([
-        { channel: 'url', isGivenUp: true, error: 'No url is set up for alerts any more.' },
+        {
+          channel: 'url',
+          isGivenUp: true,
+          error: 'The channel url is no longer configured for alerts.',
+        },
       ]),
     );
     expect(opened.told).toHaveLength(1);
@@ -380,7 +384,7 @@ describe('an alert that cannot be kept', () => {
     await watchdog.stop();
     expect(begun.map(({ aborted }) => aborted)).toEqual([true]);
     await delay(0);
-    expect(logged.map(({ message }) => message)).not.toContain('an alert could not be told');
+    expect(logged.map(({ message }) => message)).not.toContain('failed to send an alert');
   });
 });
 

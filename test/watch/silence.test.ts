@@ -147,8 +147,8 @@ describe('an alert of silence', () => {
     const [alert, ...others] = await look();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: 'alps', severity: 'critical' });
-    expect(alert?.cause).toContain('has brought nothing for 13 h');
-    expect(alert?.evidence.join(' ')).toMatch(/Some 1[23] were to be expected/);
+    expect(alert?.cause).toContain('No push of the subscription alps has arrived for 13 h');
+    expect(alert?.evidence.join(' ')).toMatch(/About 1[23] pushes were expected/);
     expect(alert?.nextStep).toContain('`earshot doctor`');
     await live(hour(weeks + 13), [hour(weeks + 12) + minuteUs]);
     expect(await look()).toEqual([]);
@@ -213,7 +213,7 @@ describe('an alert of silence', () => {
     const [alert, ...others] = await look();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: '', severity: 'critical' });
-    expect(alert?.cause).toContain('4 of 4 subscriptions have fallen silent');
+    expect(alert?.cause).toContain('4 of 4 subscriptions are silent');
     expect(alert?.evidence[0]).toContain('alps, altai, andes, atlas');
     // Two of four are no longer most of them: each speaks for itself.
     await push('alps', [hour(weeks + 12)]);
@@ -252,7 +252,7 @@ it('is learned from no more, while what is left still is', async () => {
   await context.live(hour(weeks + 12));
   const [alert] = await context.look();
   expect(alert).toMatchObject({ kind: 'silence' });
-  expect(alert?.evidence.join(' ')).toContain('learned from 9 days of watching');
+  expect(alert?.evidence.join(' ')).toContain('based on 9 days of observation');
 });
 
 it('ends alerts of what is missing or unknown there', async () => {

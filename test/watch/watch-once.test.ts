@@ -39,7 +39,7 @@ describe('a certificate', () => {
     probe.said = certificate(14.9);
     const [alert] = await look();
     expect(alert).toMatchObject({ kind: 'certificate', subject: '', severity: 'warning' });
-    expect(alert?.cause).toContain('ends in 14 days');
+    expect(alert?.cause).toContain('expires in 14 days');
     expect(alert?.evidence[1]).toContain('The authority answered 500.');
     probe.said = certificate(15.1);
     expect(await look()).toHaveLength(1);
@@ -282,7 +282,7 @@ it('is raised when the last backup is older than two intervals, and over with th
     expect.objectContaining({
       kind: 'backup',
       severity: 'warning',
-      cause: 'The last backup is 2 days old, though one is to be made every 24 h.',
+      cause: 'The last backup is 2 days old, although one is due every 24 h.',
       evidence: [
         expect.stringContaining('/mnt/backups/earshot-20261119T000000Z.db'),
         expect.stringContaining('The disk of /mnt/backups is full (ENOSPC).'),
@@ -297,7 +297,7 @@ it('is raised for none at all, once there was time for the first', async () => {
   const context = await openContext({ backupEveryHours: 24 }, []);
   expect(await lastingAt(context, 0.9)).toEqual([]);
   const [alert] = await lastingAt(context, 1.1);
-  expect(alert).toMatchObject({ kind: 'backup', evidence: ['None was ever made.'] });
+  expect(alert).toMatchObject({ kind: 'backup', evidence: ['No backup was ever made.'] });
 });
 
 it('is none where nobody wants backups, or the wish is taken back', async () => {

@@ -1,4 +1,4 @@
-/** `earshot certificate`: what the endpoint's certificate is, and getting a new one. */
+/** `earshot certificate`: shows, renews and tests the certificate of the endpoint. */
 
 import { Option } from 'commander';
 import { type Config, loadConfig } from '../../config/config.ts';
@@ -11,68 +11,80 @@ import type { Renewal } from '../../tls/acme/renew.ts';
 import { lastFailureText, openAcmeFolder } from '../../tls/acme/state.ts';
 import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import { defineCommand, defineGroup } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
 
 const showCommand = defineCommand('show', {
-  description: 'Show names, issuer and dates, when it is renewed, and what the last tries came to.',
+  description: 'Show the certificate, its next renewal, and the result of the last attempts.',
   flags: (command) =>
     command
-      .option('--json', 'as one JSON object')
+      .addOption(jsonOption())
       .addOption(
-        new Option('--pem', 'the chain itself, PEM, without its key').conflicts(['json', 'output']),
+        new Option('--pem', 'certificate chain as PEM, without the key').conflicts([
+          'json',
+          'output',
+        ]),
       ),
-  help: `Fields of --json: source (acme or files), names, issuer, serialNumber, fingerprint (SHA-256),
-keyType, validFrom, validTo, daysLeft, chainLength (certificates sent), authority, renewsAt and
-renewsBecause (share: by its lifetime; authority: as the authority advises; expiry: later would be
-too late), failures (since the last success), lastAttemptAt, lastSuccessAt, lastFailure, nextTryAt,
-issuedLastDay. Absent values are null. Exit code 1 when there is no certificate yet.
+  help: `Fields of --json: source (acme or files) names issuer serialNumber fingerprint (SHA-256) keyType
+validFrom validTo daysLeft chainLength authority renewsAt renewsBecause failures (since the last
+success) lastAttemptAt lastSuccessAt lastFailure nextTryAt issuedLastDay. Absent values are null.
+renewsBecause: share (part of the lifetime is over), authority (recommended by the authority) or
+expiry (last possible time).
+
+Exit codes: 0 done, 1 no certificate yet or failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate show
-  $ earshot certificate show --json | jq .daysLeft
-  $ earshot certificate show --pem | openssl x509 -noout -text`,
+  $ earshot certificate show                                        certificate and next renewal
+  $ earshot certificate show --json | jq .daysLeft                  days until it expires
+  $ earshot certificate show --pem | openssl x509 -noout -text      all fields of the certificate`,
   run: showCertificate,
 });
 
 const renewCommand = defineCommand('renew', {
-  description: 'Get a certificate now, if one is due: after failures, without waiting longer.',
-  flags: (command) => command.option('--force', 'also when the one that is there is still good'),
-  help: `Works beside a running receiver, which answers the authority and takes the new certificate up within
-ten seconds; without one, the command answers itself. No more than five certificates are ordered
-within 24 hours.
+  description: 'Renew the certificate now if it is due, without the delay after failures.',
+  flags: (command) => command.option('--force', 'renewal even if the certificate is not due'),
+  help: `Also works while the receiver runs: it answers the challenge, and loads the new certificate within
+ten seconds. Without a receiver, the command answers the challenge. Maximum five certificates in 24
+hours.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate renew
-  $ earshot certificate renew --force`,
+  $ earshot certificate renew             order a certificate if one is due
+  $ earshot certificate renew --force     order a certificate in any case`,
   run: renewCertificate,
 });
 
 const testCommand = defineCommand('test', {
-  description: 'Try whether a certificate can be had, without using one up.',
-  help: `Shows where the authority's terms stand. Then the whole order is tried at the authority's staging
-directory, where one is known; elsewhere the name is proved to the authority itself, and no
-certificate is made.
+  description: 'Test if a certificate can be issued, without using the limits of the authority.',
+  help: `Prints the URL of the authority's terms of service. Then runs a complete order at the authority's
+staging directory, if there is one. Otherwise only completes the challenge, and no certificate is
+issued.
 
-Example:
-  $ earshot certificate test`,
+Exit codes: 0 passed, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot certificate test                              with the configured challenge
+  $ EARSHOT_ACME_AGREE=yes earshot certificate test       after you have read the terms`,
   run: testCertificate,
 });
 
 export const certificateCommand = defineGroup('certificate', {
-  description: 'Show the certificate of the endpoint, renew it, or try whether one can be had.',
-  help: `With EARSHOT_TLS=acme the receiver gets and renews its certificate by itself; these commands are for
-looking, and for those who do not want to wait.
+  description: 'Show, renew or test the certificate of the endpoint.',
+  help: `With EARSHOT_TLS=acme the receiver orders and renews the certificate automatically.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate
-  $ earshot certificate test
-  $ earshot certificate renew`,
+  $ earshot certificate            show the certificate (same as show)
+  $ earshot certificate test       test if a certificate can be issued
+  $ earshot certificate renew      renew it now`,
   usual: showCommand,
   commands: [renewCommand, testCommand],
 });
 
-/** The ACME client and its formats are large: they are loaded when they are needed, not for `--help`. */
+/** Loads the ACME client on demand: it is large, and `--help` does not need it. */
 const loadAcme = async () => ({
   ...(await import('../../tls/acme/authority.ts')),
   ...(await import('../../tls/acme/challenge.ts')),
@@ -83,10 +95,10 @@ const loadAcme = async () => ({
 });
 type Acme = Awaited<ReturnType<typeof loadAcme>>;
 
-/** For another program that is getting the same certificate at this moment. */
+/** Time for another program to finish its order of the same certificate. */
 const lockWaitMs = 300_000;
 
-/** Runs `work`, and closes what it has opened. */
+/** Runs `work` with an ACME context, and closes the listener afterwards. */
 async function withAcmeContext<Value>(
   { acme, dataDir, listen }: Pick<Config, 'acme' | 'dataDir' | 'listen'>,
   io: Io,
@@ -101,14 +113,16 @@ async function withAcmeContext<Value>(
     acme.challenge === 'http-01'
       ? parts.createChallengeListener(acme.httpListen, io)
       : parts.createHandshakeListener(listen);
-  const tell = (line: string) => void io.stderr.write(`${line}\n`);
+  const print = (line: string) => void io.stderr.write(`${line}\n`);
   const { nowUs, random, signal } = io;
   const context = parts.openAcmeContext({
     settings: acme,
     dataDir,
     openListener: (challenges) => listener.open(challenges),
-    log: { error: (fields, message) => tell(`${message}: ${'reason' in fields && fields.reason}`) },
-    report: (step) => tell(`… ${step}`),
+    log: {
+      error: (fields, message) => print(`${message}: ${'reason' in fields && fields.reason}`),
+    },
+    report: (step) => print(`… ${step}`),
     nowUs,
     random,
     signal,
@@ -117,13 +131,13 @@ async function withAcmeContext<Value>(
     return await work(context, createAcquireLock(dataDir), parts);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new AppError('cancelled', 'Ended. The next try takes up the order where it stands.');
+    throw new AppError('cancelled', 'Interrupted. The next attempt continues the order.');
   } finally {
     await listener.close();
   }
 }
 
-/** Rejects as `renew` does, and with `cancelled` when the user ends it. */
+/** Rejects with the errors of `renew`, and with `cancelled` on interruption. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
   const renewal = await withAcmeContext(config, io, (context, acquireLock, { renew }) =>
@@ -140,20 +154,20 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
 function sentenceOf(renewal: Renewal): string {
   const day = (date: Date) => date.toISOString().slice(0, 10);
   if (renewal.outcome === 'waiting') {
-    return `Another program has just tried. The next try is after ${new Date(renewal.untilUs / 1000).toISOString()}.`;
+    return `Another program has just attempted a renewal. Next attempt after ${new Date(renewal.untilUs / 1000).toISOString()}.`;
   }
   const { notAfter } = renewal.certificate;
   if (renewal.outcome === 'renewed') {
-    return `There is a new certificate, good until ${day(notAfter)}. A receiver that runs takes it up within ten seconds.`;
+    return `New certificate, valid until ${day(notAfter)}. A running receiver loads it within ten seconds.`;
   }
   const due = new Date(renewal.due.atUs / 1000);
-  return `The certificate is good until ${day(notAfter)}, and is renewed by itself on ${day(due)}. To get another one all the same: --force.`;
+  return `The certificate is valid until ${day(notAfter)}; automatic renewal on ${day(due)}. To renew it now, add --force.`;
 }
 
-/** Every field is always there; times are ISO 8601 UTC. */
+/** All fields are always present; times are ISO 8601 UTC. */
 type Shown = Record<string, string | number | readonly string[] | null>;
 
-/** Rejects with `not_found` when there is no certificate, after having shown what is known. */
+/** Shows the known fields; then rejects with `not_found` if there is no certificate. */
 async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true }): Promise<void> {
   const { servedTls: tls, dataDir } = loadConfig(io, ['servedTls', 'dataDir']);
   const folder = openAcmeFolder(dataDir);
@@ -170,14 +184,15 @@ async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true 
   else if (certificate !== null) await writeOut(io.stdout, linesOf(shown, io));
   if (certificate !== null && tls.kind === 'acme' && shown.renewsAt === null) {
     io.stderr.write(
-      `This is not the certificate that the settings ask for: for ${tls.host}, of ${new URL(tls.directoryUrl).host}. A running receiver gets that one.\n`,
+      `The certificate does not match the settings: ${tls.host}, issued by ${new URL(tls.directoryUrl).host}. A running receiver orders a new one.\n`,
     );
   }
   if (certificate !== null) return;
   const { lastFailure = null } = shown;
   throw new AppError('not_found', 'There is no certificate yet.', {
-    advice: 'A running receiver gets one by itself; `earshot certificate renew` does it now.',
-    details: lastFailure === null ? [] : [`The last try failed: ${lastFailure}`],
+    advice:
+      'A running receiver orders one automatically. To order it now: `earshot certificate renew`.',
+    details: lastFailure === null ? [] : [`The last attempt failed: ${lastFailure}`],
   });
 }
 
@@ -214,31 +229,31 @@ async function renewalOf(
   };
 }
 
-/** The fields in their order, and what people read. */
+/** Fields in output order, with their labels. */
 const labels: Record<string, string> = {
   names: 'for',
   issuer: 'issued by',
   serialNumber: 'serial number',
   fingerprint: 'SHA-256',
   keyType: 'key',
-  validFrom: 'good from',
-  validTo: 'good until',
+  validFrom: 'valid from',
+  validTo: 'valid until',
   daysLeft: 'days left',
   chainLength: 'certificates sent',
   authority: 'authority',
-  renewsAt: 'renews at',
-  renewsBecause: 'renews by',
+  renewsAt: 'renewal at',
+  renewsBecause: 'renewal reason',
   failures: 'failures in a row',
-  lastAttemptAt: 'last try',
+  lastAttemptAt: 'last attempt',
   lastSuccessAt: 'last success',
   lastFailure: 'last failure',
-  nextTryAt: 'next try',
+  nextTryAt: 'next attempt',
   issuedLastDay: 'issued in 24 hours',
 };
 
 const unknown: Shown = Object.fromEntries(Object.keys(labels).map((field) => [field, null]));
 
-/** Aligned; what is not known is left out. */
+/** Aligned lines of the known fields. */
 function linesOf(shown: Shown, io: Io): string {
   const paint = painter(io, io.stdout);
   const width = Math.max(...Object.values(labels).map((label) => label.length));
@@ -252,7 +267,7 @@ function linesOf(shown: Shown, io: Io): string {
     .join('');
 }
 
-/** Rejects with what explains the failure; `configuration` before the user agrees to the terms. */
+/** Rejects with an explained failure, and with `configuration` until the user agrees to the terms. */
 async function testCertificate(io: Io): Promise<void> {
   const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
@@ -265,26 +280,25 @@ async function testCertificate(io: Io): Promise<void> {
         throw parts.explainFailure(error, acme);
       };
       const terms = await readTerms(context, parts).catch(explained);
-      io.stderr.write(`Terms of service: ${terms ?? 'the authority names none'}\n`);
+      io.stderr.write(`Terms of service: ${terms ?? 'none'}\n`);
       if (!acmeAgreed) {
-        throw new AppError('configuration', 'Nothing was tried yet.', {
-          advice:
-            'Read the terms; when you agree to them, set EARSHOT_ACME_AGREE=yes and run this again.',
+        throw new AppError('configuration', 'The test needs your agreement to the terms.', {
+          advice: 'Read the terms, set EARSHOT_ACME_AGREE=yes, and run the command again.',
         });
       }
-      const release = await parts.takeTurn(context, { acquireLock, lockWaitMs });
-      return parts.rehearse(context).catch(explained).finally(release);
+      const release = await parts.acquireCertificateLock(context, { acquireLock, lockWaitMs });
+      return parts.testOrder(context).catch(explained).finally(release);
     },
   );
   const authority = new URL(directoryUrl).host;
   io.stdout.write(
     shown === 'issued'
-      ? `A whole order for ${host} by ${challenge} succeeded at the staging directory of ${authority}. The real one should, too.\n`
-      : `${authority} has seen by ${challenge} that ${host} is ours. No certificate was made.\n`,
+      ? `Passed: complete order for ${host} with ${challenge} at the staging directory of ${authority}.\n`
+      : `Passed: ${authority} validated ${host} with ${challenge}. No certificate was issued.\n`,
   );
 }
 
-async function readTerms(context: AcmeContext, { visitAuthority }: Acme): Promise<string | null> {
-  const { meta } = await (await visitAuthority(context)).readDirectory();
+async function readTerms(context: AcmeContext, { openAuthority }: Acme): Promise<string | null> {
+  const { meta } = await (await openAuthority(context)).readDirectory();
   return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
 }

@@ -1,4 +1,4 @@
-/** `earshot compact`: makes the log take up as little room as it can. */
+/** `earshot compact`: compresses the log. */
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
@@ -6,37 +6,37 @@ import { type Compacted, compactLog } from '../../store/bodies/compact-log.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { counted, createProgressLine, printJson } from '../output.ts';
 
 export const compactCommand = defineCommand('compact', {
-  description: 'Compress the bodies of the log as far as it goes, and give their space back.',
-  flags: (command) =>
-    command.option('--json', 'as JSON: bodies unreadable bytesBefore bytesAfter givenBackBytes'),
-  help: `Notifications are kept byte by byte. The receiver compresses them in haste, and compacts them every
-hour while it has time (EARSHOT_COMPACT); this does the same at once. What an older earshot stored
-as it came is converted, too. Each pack is compared with what it replaces before that goes.
+  description: 'Compress the bodies of the log and free their disk space.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Bodies are stored without loss. The receiver compresses them quickly on receipt, and compacts them
+every hour when it is idle (EARSHOT_COMPACT); this command does it now. It also compresses bodies
+of older versions of earshot. Each pack is compared with its source before the source is deleted.
+The receiver can run meanwhile. You can interrupt the command; run it again to continue.
 
-It may run while the receiver serves, in short steps, and be ended at any time: the same command
-goes on where it was.
+Fields of --json: bodies (moved into packs), unreadable (damaged rows, not changed), bytesBefore and
+bytesAfter (of earshot.db), givenBackBytes (difference).
 
-Fields of --json: bodies (that were moved into full packs), unreadable (rows that are damaged and
-stay as they are), bytesBefore and bytesAfter (of earshot.db), givenBackBytes (by which it shrank).
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot compact
-  $ earshot compact --json`,
+  $ earshot compact            compress now, with progress
+  $ earshot compact --json     the same for programs`,
   needs: ['store'],
   run: compact,
 });
 
-/** A receiver that compacts gives way after each step. */
+/** Longer than one step of a compacting receiver, which releases the lock after each step. */
 const lockWaitMs = 30_000;
 
-/** Between two steps: others that wait for the lock get it. */
+/** Pause between two steps, in which others can acquire the lock. */
 const restMs = 20;
 
-/** Rejects with `cancelled` when the user ends it, and with `conflict` while another program compacts. */
+/** Rejects with `cancelled` on interruption, and with `conflict` while another program compacts. */
 async function compact(io: Io & Pick<Parts, 'store'>, { json }: { json?: true }): Promise<void> {
   const { store, signal } = io;
   const place = loadConfig(io, dataSections);
@@ -46,7 +46,7 @@ async function compact(io: Io & Pick<Parts, 'store'>, { json }: { json?: true })
     const bytesBefore = await fileBytes(store);
     const compacted = await compactLog({
       ...place,
-      // It frees more than it takes: a disk that is nearly full is what it is good for.
+      // No reserve: compaction frees more space than it uses, so it must run on a nearly full disk.
       diskReserveBytes: 0,
       freeShare: 0,
       signal,
@@ -58,10 +58,10 @@ async function compact(io: Io & Pick<Parts, 'store'>, { json }: { json?: true })
     if (signal.aborted) {
       throw new AppError(
         'cancelled',
-        'Stopped. What was compacted by then stays so; the same command goes on from there.',
+        'Interrupted. Completed steps are kept; run the command again to continue.',
       );
     }
-    await tell(io, { compacted, bytesBefore, bytesAfter: await fileBytes(store), json });
+    await print(io, { compacted, bytesBefore, bytesAfter: await fileBytes(store), json });
   } finally {
     progress.done();
     release();
@@ -73,7 +73,7 @@ async function fileBytes({ pruning }: Pick<Store, 'pruning'>): Promise<number> {
   return usedBytes + freeBytes;
 }
 
-async function tell(
+async function print(
   { stdout, stderr }: Io,
   done: { compacted: Compacted; bytesBefore: number; bytesAfter: number; json: true | undefined },
 ): Promise<void> {
@@ -87,8 +87,8 @@ async function tell(
   const damaged =
     unreadable === 0
       ? ''
-      : `${counted(unreadable, 'row')} cannot be read and stayed: restore a backup, or live without.\n`;
+      : `${counted(unreadable, 'damaged row')} not changed. To recover ${unreadable === 1 ? 'it' : 'them'}, restore a backup.\n`;
   stderr.write(
-    `Compacted: ${counted(bodies, 'body', 'bodies')}. The log's file has ${sizeText(bytesAfter)} now, ${sizeText(givenBackBytes)} less.\n${damaged}`,
+    `Compacted ${counted(bodies, 'body', 'bodies')}. earshot.db: ${sizeText(bytesAfter)}, ${sizeText(givenBackBytes)} less.\n${damaged}`,
   );
 }

@@ -1,4 +1,4 @@
-/** `earshot coverage`: shows, hour by hour, whether all that the catalogue published is here. */
+/** `earshot coverage`: compares the log with the catalogue, by hour. */
 import { comparisonOff, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
@@ -18,7 +18,7 @@ import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
-import { addSpan, readTimeArgument, readWindow, type TimeArgument } from '../flags.ts';
+import { addSpan, jsonOption, readTimeArgument, readWindow, type TimeArgument } from '../flags.ts';
 import type { Io } from '../io.ts';
 import {
   type Column,
@@ -32,37 +32,32 @@ import {
 import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
 
 export const coverageCommand = defineCommand('coverage', {
-  description: 'Show whether all that the catalogue published is here, hour by hour.',
+  description: 'Show by hour which events of the catalogue are in the log, and which are missing.',
   flags: (command, io) =>
-    addSpan(command, readTimeArgument(io), 'hours', '7d')
-      .option('--subscription <name>', 'only this one')
-      .option('--json', 'as JSON: see below'),
-  help: `Hours are those of the events: when a product was published, modified or deleted. An hour is
-compared with the catalogue by the receiver, half an hour after its end and once more a day later,
-or by \`earshot reconcile\`. Before that, its counts are not known. Columns:
-  expected   events that the catalogue shows since the subscription began, with its filter
+    addSpan(command, readTimeArgument(io), 'event', '7d')
+      .option('--subscription <name>', 'only this subscription')
+      .addOption(jsonOption()),
+  help: `The receiver compares each hour of events with the catalogue half an hour after its end and again
+a day later; \`earshot reconcile\` compares now. Columns:
+  expected   events at the catalogue since the subscription began, with its filter
   pushed     pushed within half an hour of the event
   late       pushed later, or after the event had been recovered
-  recovered  never pushed; fetched and written into the log
-  missing    not in the log: expected without pushed, late and recovered
-  compared   hours that were compared, of those that ended half an hour ago or earlier
-  complete   the share of expected events that is in the log
-Of hours that are shown as pruned, notifications were removed (\`earshot prune\`).
+  recovered  never pushed; fetched from the catalogue
+  missing    not in the log
+  compared   hours compared, of those that ended at least half an hour ago
+  complete   share of expected events that are in the log
+In hours shown as pruned, \`earshot prune\` deleted notifications. p50 of the delays is the median.
 
-Delays: from the end of sensing to the publication, from there to the notification, and from there
-to its receipt; half of all took no longer than p50.
+--json: since until comparison missing subscriptions; of each subscription the counts, state
+(not-compared, partly-compared, compared), comparedHours, unknownHours (due), pendingHours (not due
+yet), nextComparison, complete and told (shares of expected events in the log, and pushed), hours
+(hour, state, counts), delays in seconds. The same on /api/coverage of the private listener.
 
---json: since until comparison (automatic, and the reason when not) missing subscriptions; of each
-subscription the counts, state (not-compared, partly-compared, compared), comparedHours,
-unknownHours (due, and not compared), pendingHours (not due yet), nextComparison, complete and told
-(the shares of expected events that are in the log, and that were pushed), hours (hour, state and
-counts), delays in seconds. The same on /api/coverage of the private listener.
-
-Exit codes: 0 nothing is missing, 1 failed, 2 wrong usage or configuration, 3 something is missing.
+Exit codes: 0 nothing missing, 1 failed, 2 wrong usage or configuration, 3 events missing.
 
 Examples:
-  $ earshot coverage
-  $ earshot coverage --since 24h --subscription alps
+  $ earshot coverage                                     the last seven days
+  $ earshot coverage --since 24h --subscription alps     one subscription since yesterday
   $ earshot coverage --since 2026-11-01 --until 2026-12-01 --json`,
   run: showCoverage,
 });
@@ -76,9 +71,9 @@ interface CoverageFlags {
 
 const weekUs = 7 * 86_400_000_000;
 
-const noHour = 'There is no hour to show: --since must lie before --until and now (UTC).';
+const noHour = 'The time range is empty: --since must be before --until and before now (UTC).';
 
-/** Rejects with `differences` when something is missing. */
+/** Rejects with `differences` if events are missing. */
 async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
   const whyOff = comparisonOff(loadConfig(io, ['dataDir', 'reconcile', 'index']));
   const { subscription } = flags;
@@ -88,7 +83,7 @@ async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
     nowUs,
   } = readWindow(flags, io, { backUs: weekUs, message: noHour });
   const window = { sinceUs, untilUs, subscription, nowUs };
-  // The settings and the window are checked before anything is opened.
+  // Settings and flags are checked before anything is opened.
   await withParts(io, ['reader', 'products'], async ({ reader: { completeness }, products }) => {
     const report = await readCoverage({ completeness, products }, window, io.signal);
     if (report.subscriptions.length === 0) throw await nothingToShow(completeness, subscription);
@@ -105,16 +100,16 @@ async function nothingToShow(
 ): Promise<AppError> {
   const definitions = await completeness.definitions();
   const known = [...new Set(definitions.map((one) => one.subscription))];
-  if (known.length === 0) return neverRegistered('then `earshot coverage` shows what came of it');
+  if (known.length === 0) return neverRegistered();
   if (subscription !== undefined && !known.includes(subscription)) {
     return unknownSubscription([subscription], known);
   }
-  const what =
+  const message =
     subscription === undefined
       ? 'No subscription was registered in this data directory at that time.'
-      : `There was no subscription ${subscription} in this data directory at that time.`;
-  const advice = '`earshot subscriptions history` shows what was when.';
-  return new AppError('usage', what, { advice });
+      : `Subscription ${subscription} was not registered in this data directory at that time.`;
+  const advice = 'See `earshot subscriptions history`.';
+  return new AppError('usage', message, { advice });
 }
 
 function refuseMissing({ subscriptions }: CoverageReport): void {
@@ -124,7 +119,7 @@ function refuseMissing({ subscriptions }: CoverageReport): void {
   const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
   const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
   throw new AppError('differences', `${events} missing.`, {
-    advice: `\`earshot reconcile --since ${first}Z\` fetches ${missing === 1 ? 'it' : 'them'}.`,
+    advice: `To fetch ${missing === 1 ? 'it' : 'them'}: \`earshot reconcile --since ${first}Z\`.`,
   });
 }
 
@@ -132,7 +127,7 @@ type CountRow = Omit<CoverageSummary, 'subscription'> & { name: string };
 
 const counts = ['expected', 'pushed', 'late', 'recovered', 'missing'] as const;
 
-/** Nothing is claimed where nothing was compared. */
+/** Count column; `-` if no hour was compared. */
 const count = (title: (typeof counts)[number]): Column<CountRow> => ({
   title,
   value: (row) => (row.state === 'not-compared' ? '-' : whole(row[title])),
@@ -169,30 +164,30 @@ async function printCoverage(
   const open = rows.filter(({ state }) => state === 'not-compared');
   for (const row of open) {
     const text = notComparedText(row, comparison);
-    const next = isDue(row, comparison) ? ' `earshot reconcile` compares now.' : '';
+    const next = isDue(row, comparison) ? ' To compare now: `earshot reconcile`.' : '';
     await writeOut(io.stdout, asCalled(`\n${printable(row.name)}: ${text}.${next}\n`, io));
   }
   const paint = painter(io, io.stdout);
   for (const { subscription, hours } of subscriptions) {
     const lines = stripLines(hours, paint);
     await writeOut(io.stdout, `\n${printable(subscription)}\n${lines.join('\n')}\n`);
-    const gone = hours.filter(({ missing }) => missing > 0);
-    for (const { hourUs, missing } of gone.slice(0, shownMax)) {
+    const gaps = hours.filter(({ missing }) => missing > 0);
+    for (const { hourUs, missing } of gaps.slice(0, shownMax)) {
       const count = paint('red', `${whole(missing)} missing`);
       await writeOut(io.stdout, `  ${shortDateUs(hourUs)}  ${count}\n`);
     }
-    const more = gone.length - shownMax;
-    if (more > 0) await writeOut(io.stdout, `  … and in ${more} more hours (--json has all)\n`);
+    const more = gaps.length - shownMax;
+    if (more > 0) await writeOut(io.stdout, `  … and ${more} more hours (all with --json)\n`);
   }
   const all = subscriptions.flatMap(({ hours }) => hours);
   await writeOut(io.stdout, `\n${stripLegend(all, paint)}\n`);
   if (delays !== null) await printDelays(io, delays);
 }
 
-/** Hours with missing events that are named one by one. */
+/** Maximum number of listed hours with missing events. */
 const shownMax = 12;
 
-/** Never rounded up to 100 %. */
+/** Rounds down, so that an incomplete share is never shown as 100 %. */
 function percent(share: number | null): string {
   if (share === null) return '-';
   if (share === 1) return '100 %';
@@ -235,7 +230,7 @@ async function printDelays(
   await printTable(stdout, delayColumns, rows);
 }
 
-/** `0.3 s`, `47 s`, `35 min`, `14 h`, `3 d`; with a minus where clocks disagree. */
+/** `0.3 s`, `47 s`, `35 min`, `14 h`, `3 d`; negative if clocks disagree. */
 function shortDuration(ms: number): string {
   const sign = ms < 0 ? '-' : '';
   const seconds = Math.abs(ms) / 1_000;
@@ -252,29 +247,29 @@ type Paint = ReturnType<typeof painter>;
 
 const dayUs = 86_400_000_000;
 
-/** Days that are shown hour by hour. */
+/** Maximum number of days shown by hour. */
 const hourlyDaysMax = 14;
 
 const cellsPerLine = 61;
 
-/** Readable without colour, too; the worst first. */
-const cells: Record<HourState, { sign: string; colour: Parameters<Paint>[0]; words: string }> = {
-  missing: { sign: '!', colour: 'red', words: 'missing' },
-  unknown: { sign: '·', colour: 'dim', words: 'unknown' },
-  pending: { sign: '·', colour: 'dim', words: 'unknown' },
-  recovered: { sign: '▒', colour: 'yellow', words: 'recovered' },
-  late: { sign: '▓', colour: 'cyan', words: 'late' },
-  pushed: { sign: '█', colour: 'green', words: 'pushed' },
-  quiet: { sign: '░', colour: 'green', words: 'no event' },
-  pruned: { sign: '-', colour: 'dim', words: 'pruned' },
-  outside: { sign: ' ', colour: 'dim', words: '' },
+/** Characters and labels of the hour states, worst first. Readable without colours. */
+const cells: Record<HourState, { sign: string; colour: Parameters<Paint>[0]; label: string }> = {
+  missing: { sign: '!', colour: 'red', label: 'missing' },
+  unknown: { sign: '·', colour: 'dim', label: 'unknown' },
+  pending: { sign: '·', colour: 'dim', label: 'unknown' },
+  recovered: { sign: '▒', colour: 'yellow', label: 'recovered' },
+  late: { sign: '▓', colour: 'cyan', label: 'late' },
+  pushed: { sign: '█', colour: 'green', label: 'pushed' },
+  quiet: { sign: '░', colour: 'green', label: 'no event' },
+  pruned: { sign: '-', colour: 'dim', label: 'pruned' },
+  outside: { sign: ' ', colour: 'dim', label: '' },
 };
 
 const worstFirst = Object.keys(cells) as HourState[];
 
 /**
- * Lines such as `  2026-11-14  ██▒█…`, 24 hours each; of more than two weeks one character a day. They begin with the
- * first day on which anything was asked for.
+ * Lines such as `  2026-11-14  ██▒█…` with 24 hours each; for more than two weeks, one character per day. They begin
+ * with the first day that has any state.
  */
 function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
   const days = byDay(hours);
@@ -293,18 +288,18 @@ function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
   return lines;
 }
 
-/** What the characters mean; that of pruned hours only where there are some. */
+/** Legend of the characters; includes pruned hours only if there are any. */
 function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
   const isPruned = hours.some(({ state }) => state === 'pruned');
-  const told = worstFirst
+  const shown = worstFirst
     .filter((state) => state !== 'outside' && state !== 'pending')
     .filter((state) => state !== 'pruned' || isPruned)
     .toReversed();
-  const parts = told.map((state) => `${painted([state], paint)} ${cells[state].words}`);
+  const parts = shown.map((state) => `${painted([state], paint)} ${cells[state].label}`);
   return `${parts.join('   ')}   (UTC)`;
 }
 
-/** The states of each day's 24 hours; what lies before the first or after the last is outside. */
+/** Groups the states by day, 24 hours each; hours before the first or after the last are outside. */
 function byDay(hours: readonly ReportedHour[]): Map<number, HourState[]> {
   const days = new Map<number, HourState[]>();
   for (const { hourUs, state } of hours) {
@@ -320,7 +315,7 @@ function worstOf(states: readonly HourState[]): HourState {
   return worstFirst.find((state) => states.includes(state)) ?? 'outside';
 }
 
-/** Neighbours of one colour are painted together. */
+/** Colours neighbours of the same state together. */
 function painted(states: readonly HourState[], paint: Paint): string {
   let text = '';
   for (let at = 0; at < states.length; ) {

@@ -1,4 +1,4 @@
-/** `earshot credentials`: the user name and password with which the catalogue logs in here. */
+/** `earshot credentials`: creates and rotates the endpoint credentials. */
 import {
   type AccountConfig,
   accountSections,
@@ -20,18 +20,21 @@ const waitSecondsDefault = 600;
 const lockWaitMs = 10_000;
 
 const createCommand = defineCommand('create', {
-  description:
-    'Make endpoint credentials and keep them, for the owner only, in the data directory.',
+  description: 'Create endpoint credentials and store them in the data directory.',
   flags: (command) =>
-    command.option('--from-variables', 'keep those of the variables, so that the variables can go'),
-  help: `Nobody has to know them: the receiver reads them, and \`register\` tells the catalogue.
+    command.option('--from-variables', 'credentials of the variables instead of new ones'),
+  help: `Only the owner of the data directory can read them. The receiver loads them, and \`earshot register\`
+sends them to the catalogue.
 
-Example:
-  $ earshot credentials create`,
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot credentials create                      create random credentials
+  $ earshot credentials create --from-variables     store EARSHOT_ENDPOINT_USERNAME and …_PASSWORD`,
   run: async (io: Io, flags: { fromVariables?: true }) => {
     const config = loadConfig(io, accountSections);
     const { createAcquireLock } = await import('../../store/engine/locks.ts');
-    // Two first runs at the same moment must not overwrite each other's pair.
+    // The lock prevents two simultaneous runs from overwriting each other's credentials.
     const release = await createAcquireLock(config.dataDir)('subscriptions', {
       waitMs: lockWaitMs,
     });
@@ -49,17 +52,17 @@ async function create(
   io: Io,
 ): Promise<void> {
   if (readCredentialsFile(dataDir) !== null) {
-    throw new AppError('conflict', `There is an ${credentialsFileName} in ${dataDir} already.`, {
-      advice: '`earshot credentials rotate` changes it.',
+    throw new AppError('conflict', `${dataDir}/${credentialsFileName} already exists.`, {
+      advice: 'To replace the credentials: `earshot credentials rotate`.',
     });
   }
   if (endpoint.source === 'variables' && !fromVariables) {
     throw new AppError(
       'usage',
-      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD set the credentials, so others would not be used.',
+      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD already set the credentials.',
       {
         advice:
-          'Add --from-variables to keep these in the data directory, then remove the variables.',
+          'To store them in the data directory, add --from-variables. Then remove the variables.',
       },
     );
   }
@@ -71,35 +74,38 @@ async function create(
   }
   await writeCredentialsFile(dataDir, fromVariables ? endpoint.pairs : [newCredentials(io)]);
   const next = fromVariables
-    ? 'Now remove the two variables, and restart the receiver.'
+    ? 'Remove the two variables and restart the receiver.'
     : 'Start the receiver, then run `earshot register`.';
-  io.stderr.write(`The credentials are kept in ${dataDir}/${credentialsFileName}. ${next}\n`);
+  io.stderr.write(`Credentials stored in ${dataDir}/${credentialsFileName}. ${next}\n`);
 }
 
 const rotateCommand = defineCommand('rotate', {
-  description: 'Give the catalogue new credentials while the receiver accepts both.',
+  description: 'Replace the endpoint credentials without losing notifications.',
   flags: (command) =>
     command
       .option(
         '--wait <seconds>',
-        'how long to wait for deliveries with the new ones',
+        'maximum wait for pushes with the new credentials, in seconds',
         positiveNumber,
         waitSecondsDefault,
       )
-      .option('--skip-probe', 'do not look whether the receiver accepts them'),
-  help: `The receiver must be running; it notices by itself. The old credentials stop working when each
-running subscription has delivered with the new ones, or the wait is over, and the old ones have
-been out of use for half a minute (or half of a wait that is shorter). Interrupted anywhere, run it
-again: it goes on.
+      .option('--skip-probe', 'no check of the endpoint before'),
+  help: `The receiver must run; it accepts the old and the new credentials during the rotation. The old ones
+become invalid when every running subscription has pushed with the new ones, or after --wait, and
+the old ones were unused for 30 seconds (or half of a shorter --wait). If interrupted, run it again
+to continue.
 
-Example:
-  $ earshot credentials rotate --wait 120`,
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot credentials rotate                rotate, and wait up to 10 minutes
+  $ earshot credentials rotate --wait 120     wait up to 2 minutes`,
   check: (_, io) => {
     const { endpoint } = loadAccountConfig(io);
     if (endpoint.source === 'variables') throw setByVariables();
     if (endpoint.source === 'none') {
       throw new AppError('configuration', 'There are no credentials to rotate.', {
-        advice: '`earshot credentials create` makes some.',
+        advice: 'To create credentials: `earshot credentials create`.',
       });
     }
   },
@@ -118,9 +124,9 @@ async function rotate(
     { waitMs: wait * 1000, skipProbe },
     {
       ...account,
-      // Deliveries are marked by this machine's clock.
+      // Pushes have timestamps of the local clock.
       nowUs: io.nowUs,
-      // Read under the lock: another rotation may have just ended.
+      // Read under the lock, because another rotation may have just ended.
       readPairs: () => readCredentialsFile(dataDir) ?? [],
       writePairs: (pairs) => writeCredentialsFile(dataDir, pairs),
       newPair: () => newCredentials(io),
@@ -128,10 +134,11 @@ async function rotate(
       pause: async (ms) => {
         await pause(ms, io.signal);
         if (!io.signal.aborted) return;
-        throw new AppError('cancelled', 'Stopped.', {
-          advice:
-            'The receiver accepts the old and the new credentials; `earshot credentials rotate` goes on from here.',
-        });
+        throw new AppError(
+          'cancelled',
+          'Interrupted. The receiver accepts the old and the new credentials.',
+          { advice: 'To continue: `earshot credentials rotate`.' },
+        );
       },
     },
   );
@@ -140,18 +147,24 @@ async function rotate(
 function setByVariables(): AppError {
   return new AppError(
     'usage',
-    'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD set the credentials, so earshot cannot change them for you.',
+    'The credentials are set by EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, so earshot cannot rotate them.',
     {
       details: [
-        'To let it: run `earshot credentials create --from-variables`, remove the two variables, restart the receiver, and rotate.',
-        'By hand: change the variables, restart the receiver, and run `earshot register` at once. What the catalogue sends in between with the old ones is refused, and tried three times only.',
+        'To enable rotation: run `earshot credentials create --from-variables`, remove the two variables, restart the receiver, and rotate.',
+        'Manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
       ],
     },
   );
 }
 
 export const credentialsCommand = defineGroup('credentials', {
-  description: 'Make the endpoint credentials, or change them without losing a notification.',
-  help: 'Examples:\n  $ earshot credentials create\n  $ earshot credentials rotate',
+  description: 'Create or rotate the endpoint credentials.',
+  help: `The catalogue sends these credentials with every push, and the receiver checks them.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot credentials create     create random credentials
+  $ earshot credentials rotate     replace them while the receiver runs`,
   commands: [createCommand, rotateCommand],
 });

@@ -1,40 +1,38 @@
-/** `earshot demo`: the whole thing on one machine, over real HTTPS, leaving nothing behind. */
+/** `earshot demo`: runs a sandbox catalogue and a receiver on one machine. */
 import { defineCommand } from '../command.ts';
 import type { DemoFlags } from '../demo/run-demo.ts';
 import { wholeNumber } from '../flags.ts';
 
 export const demoCommand = defineCommand('demo', {
-  description: 'Watch it work: a sandbox catalogue pushes notifications to a receiver over HTTPS.',
+  description:
+    'Run a demo: a sandbox catalogue that pushes notifications to a receiver over HTTPS.',
   flags: (command) =>
     command
-      .option('--once', 'publish quickly, count, print one JSON line, and end')
-      .option('--products <number>', 'how many products (with --once: 200)', wholeNumber(1))
-      .option('--records <file>', 'publish these product records (JSONL) instead of made-up ones')
-      .option('--faults', 'with duplicates, lost answers, odd shapes and lost notifications')
+      .option('--once', 'publish all products at once, print one JSON line, and exit')
       .option(
-        '--seed <number>',
-        'the same seed brings the same products and faults',
-        wholeNumber(),
-        1,
-      ),
-  help: `Everything runs on this machine, in a temporary folder that is removed at the end. No account is
-needed. The subscription has a filter, a collection and a place: only what matches arrives, and a
-query by place finds it. With --once, one about everything runs beside it. While the demo runs,
-every command works on its data: paste the line that it prints into another terminal. With --faults,
-\`reconcile\` restores at the end what was lost (without --once: when --products are published, or at
-Ctrl-C).
+        '--products <number>',
+        'number of products (default: 200 with --once, otherwise unlimited)',
+        wholeNumber(1),
+      )
+      .option('--records <file>', 'JSONL file with product records instead of generated ones')
+      .option('--faults', 'injected faults: duplicates, lost answers, drift, lost notifications')
+      .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
+  help: `Runs on this machine without an account, in a temporary folder that is deleted at the end. The
+subscription has a filter with a collection and an area. Use any command on the data of the demo:
+paste the printed line into another terminal. With --faults, \`earshot reconcile\` recovers the lost
+notifications at the end (after --products, or Ctrl-C).
 
-Last line of --once: {"published","delivered","stored","duplicates","quarantined","summaries"} of
-the subscription about everything (with --faults also "recovered": those that were lost on the way
-and that reconcile restored), counted from the sandbox's and the store's own records; summaries
-are texts about what arrived by either of them, 250 at most. Exit code 1 when the records do not
-agree, or when what the filtered one was owed is not what its filter and its place find.
+--once also registers a subscription without a filter, and prints its counts as the last line:
+{"published","delivered","stored","duplicates","quarantined","summaries"}; with --faults also
+"recovered". summaries counts both subscriptions, maximum 250.
+
+Exit codes: 0 done, 1 the counts of sandbox and store differ, or failed, 2 wrong usage.
 
 Examples:
-  $ earshot demo
-  $ earshot demo --once --products 200
+  $ earshot demo                               until Ctrl-C
+  $ earshot demo --once                        200 products, then the counts
   $ earshot demo --once --products 500 --faults
   $ earshot demo --once --records products.jsonl`,
-  // It loads nearly everything: not for `--help`.
+  // Loaded on demand: the demo imports most modules, and `--help` does not need them.
   run: async (io, flags: DemoFlags) => (await import('../demo/run-demo.ts')).runDemo(io, flags),
 });

@@ -1,4 +1,4 @@
-/** `earshot doctor`: finds out what is wrong, from the configuration to the delivery. */
+/** `earshot doctor`: checks the installation from the configuration to the delivery. */
 
 import { AppError } from '../../domain/app-error.ts';
 import { type Finding, findingStates } from '../../domain/finding.ts';
@@ -6,27 +6,29 @@ import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand } from '../command.ts';
 import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
-import { dataDirOf } from '../flags.ts';
+import { dataDirOf, jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { counted, painter, wrapText, writeJson, writeOut } from '../output.ts';
 
 export const doctorCommand = defineCommand('doctor', {
-  description: 'Check everything from configuration to delivery, and say what to do.',
-  flags: (command) => command.option('--json', 'as JSON: check state message advice'),
-  help: `Changes neither the account nor what is stored; may be run at any time, before anything else is set
-up and beside a running receiver.
-Each check passes, warns, fails, or is skipped when an earlier one makes it impossible.
-What others see of the endpoint is seen from this machine: a firewall on the way does not show.
+  description:
+    'Check the installation from configuration to delivery, with advice for each problem.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Changes nothing. You can run it at any time: before the setup, and while the receiver runs. A check
+is skipped if it depends on one that failed. The endpoint is checked from this machine, so a
+firewall between the catalogue and the endpoint is not detected.
 
-Fields of --json, one object for each finding: check (what was looked at), state (pass, warn, fail
-or skipped), message (what was found), advice (what to do; null where there is nothing to do). Exit
-code 1 when anything fails; warnings do not count.
+Fields of --json, one object for each finding: check, state (pass, warn, fail or skipped), message,
+advice (null for none).
+
+Exit codes: 0 no check failed (warnings are possible), 1 a check failed, 2 wrong usage or
+configuration.
 
 Examples:
-  $ earshot doctor
-  $ earshot doctor --json | jq '.[] | select(.state == "fail")'`,
+  $ earshot doctor                                                  run all checks
+  $ earshot doctor --json | jq '.[] | select(.state == "fail")'     failed checks only`,
   run: async ({ command, ...io }, flags: { json?: true }) => {
-    // Only a folder that was named: before the first start there is none.
+    // Only for an explicit folder: before the first start there is no database.
     const dataDir = dataDirOf(command);
     if (dataDir !== undefined) {
       const { requireDatabase } = await import('../../store/engine/database.ts');
@@ -36,14 +38,14 @@ Examples:
   },
 });
 
-/** Every field is always there, so that programs need not ask. */
+/** All fields are always present. */
 type ShownFinding = Omit<Finding, 'advice'> & { advice: string | null };
 
 const styles = { pass: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;
 
 const stateWidth = Math.max(...findingStates.map((state) => state.length));
 
-/** As long as the longest name of a check; a subscription's may be longer. */
+/** Length of the longest check name, except subscription names. */
 const checkWidth = 'certificate validity'.length;
 
 /** Checks that need a running receiver or a registered subscription. */
@@ -56,14 +58,14 @@ const checksOfRunning = [
 ];
 
 /**
- * Prints each finding as soon as it is known. `beforeStart` leaves out what needs a running receiver. Rejects with
- * `unavailable` when one is a failure.
+ * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver. Rejects with
+ * `unavailable` if a check failed.
  */
 export async function runDoctor(
   io: Io,
   { json, beforeStart = false }: { json?: true; beforeStart?: boolean },
 ): Promise<void> {
-  // The checks load nearly every part: not for `--help`.
+  // Loaded on demand: the checks import most modules, and `--help` does not need them.
   const account = await import('../doctor/account-steps.ts');
   const endpoint = await import('../doctor/endpoint-steps.ts');
   const settings = await readDoctorSettings(io);
@@ -100,7 +102,7 @@ function textOf({ check, state, message, advice }: ShownFinding, io: Io): string
   const paint = painter(io, io.stdout);
   const mark = paint(styles[state], state.padEnd(stateWidth));
   const indent = ' '.repeat(stateWidth + 2 + checkWidth + 2);
-  // A finding about a filter shows the place in it, in lines of its own.
+  // A finding about a filter has further lines that mark the position.
   const [first = '', ...places] = asCalled(message, io).split('\n').map(printable);
   const wrapped = (text: string) => wrapText(text, indent, io.stdout);
   const lines = [

@@ -1,4 +1,4 @@
-/** `earshot filter`: checks, explains and tries a $filter expression before it is registered. */
+/** `earshot filter`: checks, explains and tests a $filter expression. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { printFilter } from '../../filter/print.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
-import { addSpan, readTime } from '../flags.ts';
+import { addSpan, jsonOption, readTime } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, createProgressLine, printJson, printTable, writeOut } from '../output.ts';
 import { allOf, during, type TimeRange } from '../product-flags.ts';
@@ -32,39 +32,44 @@ interface FilterFlags {
 type Expression = string | undefined;
 
 const checkCommand = defineCommand('check', {
-  description: 'Check a filter: errors with their place, and warnings.',
-  flags: (command) =>
-    withFilter(command).option('--json', 'as JSON: valid entity canonical findings'),
-  help: `Exits 0 for a filter without errors, 2 for one with errors. Warnings are no errors: the filter can
-be used, but it may not mean what it seems to, or the catalogue's answer is not known.
+  description: 'Check a filter for errors and possible mistakes.',
+  flags: (command) => withFilter(command).addOption(jsonOption()),
+  help: `Prints each finding with its position. An error prevents the use of the filter. A warning does not:
+the filter may not mean what you expect, or the result at the catalogue is not known.
 
-Fields of --json: valid, entity, canonical (the filter in one spelling; null for an invalid one),
-findings. Each finding: severity (error or warning), code, message, expected, hint (null where there
-is none), start and end: the place in UTF-16 units, end excluded.
+Fields of --json: valid, entity, canonical (the filter in a normalized form; null if invalid),
+findings. Each finding: severity (error or warning), code, message, expected, hint (null for none),
+start and end (position in UTF-16 units, end exclusive).
+
+Exit codes: 0 no errors (warnings are possible), 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
-  $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"
+  $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"     a filter for products
   $ earshot filter check "DeletionDate gt 2026-11-01" --entity DeletedProducts
-  $ earshot filter check --subscription alps-s2 --json`,
+  $ earshot filter check --subscription alps-s2                          a configured subscription`,
   run: async (io, flags: FilterFlags, expression: Expression) =>
     printCheck(await readFilterArgument(expression, flags, io), flags, io),
 });
 
 const explainCommand = defineCommand('explain', {
-  description: 'Say a filter in plain words.',
+  description: 'Explain a filter in plain English.',
   flags: (command) =>
     withFilter(command)
-      .option('--plan', 'add which parts the product index answers, and how SQLite finds them')
-      .option('--json', 'as JSON: entity canonical words index (null without --plan)'),
-  help: `Fields of index in --json: narrowedBy byColumns byRecords plan. It is null without a data
-directory, too.
+      .option('--plan', 'query plan of the product index in addition')
+      .addOption(jsonOption()),
+  help: `Fields of --json: entity canonical words index. index is null without --plan and without a data
+directory; its fields: narrowedBy byColumns byRecords plan.
 
-Example:
-  $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"`,
+Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
+
+Examples:
+  $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"
+  $ earshot filter explain --subscription alps-s2            a configured subscription
+  $ earshot filter explain "Online eq true" --plan           with the query plan`,
   run: async (io, flags: FilterFlags & { plan?: true }, expression: Expression) => {
     const { text, entity } = await readFilterArgument(expression, flags, io);
     const filter = readFilter(text, entity, io);
-    const words = filter === null ? ['Everything matches.'] : describeFilter(filter);
+    const words = filter === null ? ['All products match.'] : describeFilter(filter);
     const index = flags.plan ? await indexPart({ entity, filter }, io) : null;
     if (flags.json) {
       const canonical = filter === null ? '' : printFilter(filter);
@@ -72,7 +77,7 @@ Example:
       return printJson(io.stdout, shown);
     }
     const lines = words.map(printable);
-    if (index !== null) lines.push('', 'With the product index:', ...explanationLines(index));
+    if (index !== null) lines.push('', 'Product index:', ...explanationLines(index));
     await writeOut(io.stdout, `${lines.join('\n')}\n`);
   },
 });
@@ -83,44 +88,46 @@ interface TestFlags extends FilterFlags {
 }
 
 const testCommand = defineCommand('test', {
-  description: 'Count the products received that match, by the day of their publication.',
+  description: 'Count the received products that match a filter, by day of publication.',
   flags: (command, io) =>
-    addSpan(withFilter(command), readTime(io), 'published (or deleted)').option(
-      '--json',
-      'as JSON: entity matching total share days',
-    ),
-  help: `A product without a date of publication counts on the day on which it was first received, and not at
-all with --since or --until. Deleted products count on the day of their deletion. What your
-subscriptions kept out was never received, so it cannot be counted.
+    addSpan(withFilter(command), readTime(io), 'published, or deleted').addOption(jsonOption()),
+  help: `Counts deleted products by day of deletion, and products without a publication date by day of first
+receipt (not with --since or --until). Products that your subscriptions exclude were never received,
+so they cannot be counted.
 
-Fields of --json: entity, matching, total (all products of that time), share (matching / total),
-days (each: day, matching).
+Fields of --json: entity, matching, total (all products of the time range), share (matching /
+total), days (each with day and matching).
 
-Example:
-  $ earshot filter test "Online eq true and contains(Name,'MSIL2A')" --since 30d`,
+Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
+
+Examples:
+  $ earshot filter test "contains(Name,'MSIL2A')" --since 30d     matches of the last 30 days
+  $ earshot filter test --subscription alps-s2 --json             a configured subscription`,
   run: async (io, flags: TestFlags, expression: Expression) =>
     testFilter(await readFilterArgument(expression, flags, io), flags, io),
 });
 
 export const filterCommand = defineGroup('filter', {
-  description: 'Check a $filter expression, explain it, try it on what has been received.',
-  help: `Examples:
-  $ earshot filter check "Collection/Name eq 'SENTINEL-2' and contains(Name,'_T31UFR_')"
-  $ earshot filter explain --subscription alps-s2
-  $ earshot filter test --subscription alps-s2 --since 30d`,
+  description: 'Check, explain or test a $filter expression.',
+  help: `Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
+
+Examples:
+  $ earshot filter check "Collection/Name eq 'SENTINEL-2'"      find errors
+  $ earshot filter explain --subscription alps-s2               explain in plain English
+  $ earshot filter test --subscription alps-s2 --since 30d      count matching products`,
   commands: [checkCommand, explainCommand, testCommand],
 });
 
 function withFilter(command: Command): Command {
   return command
-    .argument('[expression]', 'a $filter expression, in quotes')
+    .argument('[expression]', '$filter expression, in quotes')
     .addOption(
-      new Option('--entity <entity>', 'what it is about (default: Products)').choices(entities),
+      new Option('--entity <entity>', 'entity of the filter (default: Products)').choices(entities),
     )
-    .option('--subscription <name>', 'the filter of this subscription in earshot.config.ts');
+    .option('--subscription <name>', 'subscription of earshot.config.ts whose filter is used');
 }
 
-/** Rejects with `usage` for a filter with an error. */
+/** Prints the findings. Rejects with `usage` for a filter with an error. */
 async function printCheck(
   { text, entity }: FilterArgument,
   { json }: FilterFlags,
@@ -130,9 +137,9 @@ async function printCheck(
   const errors = findings.filter(({ severity }) => severity === 'error');
   const valid = errors.length === 0;
   if (json) {
-    // A blank one is what a subscription to everything has.
-    const spelled = tree === null ? '' : printFilter(tree);
-    const canonical = valid ? spelled : null;
+    // A blank filter is valid: the subscription has all products.
+    const normalized = tree === null ? '' : printFilter(tree);
+    const canonical = valid ? normalized : null;
     const shown = { valid, entity, canonical, findings: findings.map(toShown) };
     await printJson(io.stdout, shown);
   } else {
@@ -150,19 +157,18 @@ async function printCheck(
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
 }
 
-/** Every field is always there, so that programs need not ask. */
+/** All fields are always present. */
 function toShown({ severity, code, message, expected, hint, start, end }: FilterFinding) {
   return { severity, code, message, expected: expected ?? null, hint: hint ?? null, start, end };
 }
 
-/** Null, with the reason on stderr, where there is no index. */
+/** Returns null without an index, with the reason on stderr. */
 async function indexPart(
   query: { entity: FilterArgument['entity']; filter: FilterTree | null },
   io: Io,
 ): Promise<QueryExplanation | null> {
   const { dataDir } = loadConfig(io, dataSections);
-  const warn = (reason: string) =>
-    void io.stderr.write(`The product index is not shown: ${reason}\n`);
+  const warn = (reason: string) => void io.stderr.write(`No query plan: ${reason}\n`);
   if (!existsSync(join(dataDir, databaseFileName))) {
     warn(`there is no database in ${printable(dataDir)} (EARSHOT_DATA_DIR).`);
     return null;
@@ -178,7 +184,7 @@ async function indexPart(
 
 type Day = Matches['days'][number];
 
-/** As long as the longest day's. */
+/** Maximum width of a bar, in characters. */
 const barWidth = 30;
 
 async function testFilter(
@@ -208,32 +214,31 @@ function columnsOf(days: readonly Day[], { stdout }: Pick<Io, 'stdout'>): Column
 
 function summary({ entity, matching, total, share }: Matches, isBounded: boolean): string {
   const what = entity === 'Products' ? 'products' : 'deleted products';
-  if (total === 0 && isBounded)
-    return `None of the ${what} here are of that time: check --since and --until.`;
-  if (total === 0) return `There are no ${what} here yet to try it on.`;
+  if (total === 0 && isBounded) return `No ${what} in this time range. Check --since and --until.`;
+  if (total === 0) return `No ${what} received yet.`;
   const percent = (share * 100).toFixed(share === 1 || share === 0 ? 0 : 1);
   const verb = matching === 1 ? 'matches' : 'match';
   return `${matching} of ${total} ${what} ${verb} (${percent} %)`;
 }
 
-/** Counted so often between two signs of life. */
-const rowsPerSign = 1_000;
+/** Rows between two updates of the progress line. */
+const rowsPerUpdate = 1_000;
 
 interface Matches {
   entity: Entity;
-  /** Products that match. */
+  /** Number of matching products. */
   matching: number;
-  /** All products, of the same time. */
+  /** Number of all products in the same time range. */
   total: number;
-  /** `matching / total`; 0 where there are none. */
+  /** `matching / total`; 0 without products. */
   share: number;
   /** Days with at least one, oldest first, UTC. */
   days: { day: string; matching: number }[];
 }
 
 /**
- * A product without a date of publication counts on the day on which it was first received; a tombstone
- * on that of its deletion. With a bound in `published`, only those count whose date lies within.
+ * Counts products by day of publication, or of first receipt without a publication date; tombstones by day of
+ * deletion. With a bound in `published`, counts only products with a date in the range.
  */
 async function matchesByDay(
   products: Products,
@@ -249,12 +254,13 @@ async function matchesByDay(
   const progress = createProgressLine(io.stderr);
   let matching = 0;
   for await (const { row } of products.find({ entity, filter: matched, records: false })) {
-    if (io.signal.aborted) throw new AppError('cancelled', 'Ended before all were counted.');
+    if (io.signal.aborted)
+      throw new AppError('cancelled', 'Interrupted before the count was complete.');
     const dayUs = row.deletionUs ?? row.publicationUs ?? row.receivedAtUs;
     const day = formatDateUs(dayUs).slice(0, 10);
     counts.set(day, (counts.get(day) ?? 0) + 1);
     matching += 1;
-    if (matching % rowsPerSign === 0) progress.show(`${matching} products match so far`);
+    if (matching % rowsPerUpdate === 0) progress.show(`${matching} products match so far`);
   }
   progress.done();
   const days = [...counts]
@@ -268,19 +274,19 @@ interface FilterArgument {
   entity: Entity;
 }
 
-/** Throws `usage` for neither or both of them, and for a name that is none. */
+/** Returns the filter of the expression or the subscription. Throws `usage` for neither, both, or an unknown name. */
 async function readFilterArgument(
   expression: Expression,
   { subscription, entity }: FilterFlags,
   io: Pick<Io, 'workingDir'>,
 ): Promise<FilterArgument> {
   if (expression !== undefined && subscription !== undefined) {
-    throw new AppError('usage', 'Give either an expression or --subscription, not both.');
+    throw new AppError('usage', 'Use either an expression or --subscription, not both.');
   }
   if (expression === undefined && subscription === undefined) {
     throw new AppError(
       'usage',
-      `Write the expression in quotes, or name a subscription of ${subscriptionsFileName}: \`earshot filter check "Collection/Name eq 'SENTINEL-2'"\``,
+      `The filter is missing. Give an expression in quotes, or --subscription: \`earshot filter check "Collection/Name eq 'SENTINEL-2'"\``,
     );
   }
   if (subscription === undefined) return { text: expression ?? '', entity: entity ?? 'Products' };
@@ -301,14 +307,14 @@ async function ofSubscription(
     const names = all.map((one) => one.name).join(', ') || 'none';
     throw new AppError(
       'usage',
-      `${subscriptionsFileName} names no subscription "${name}". It names: ${names}.`,
+      `${subscriptionsFileName} has no subscription "${name}". Known subscriptions: ${names}.`,
     );
   }
   const [own = 'Products', other] = entitiesOf(found.events);
   if (other !== undefined && entity === undefined) {
     throw new AppError(
       'usage',
-      `"${name}" wants deletions and other events: say which ones with --entity ${own} or --entity ${other}.`,
+      `"${name}" has deletions and other events. Add --entity ${own} or --entity ${other}.`,
     );
   }
   return { text: found.filter, entity: entity ?? own };

@@ -1,4 +1,4 @@
-/** `earshot maintain`: one round of maintenance, as `start` does it automatically every few hours. */
+/** `earshot maintain`: runs the maintenance of the subscriptions once. */
 import type { MaintenanceResult } from '../../admin/maintain.ts';
 import { noteText } from '../../admin/review.ts';
 import { loadAccountConfig } from '../../config/config.ts';
@@ -7,10 +7,11 @@ import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
 
-const done = { resume: 'resumed', recreate: 'made anew', finish: 'finished' } as const;
+const actions = { resume: 'resumed', recreate: 'recreated', finish: 'finished' } as const;
 
 interface MaintainFlags {
   json?: true;
@@ -18,19 +19,21 @@ interface MaintainFlags {
 }
 
 export const maintainCommand = defineCommand('maintain', {
-  description: 'Keep what was registered: resume and recreate what the catalogue stopped.',
+  description: 'Resume and recreate registered subscriptions that the catalogue stopped.',
   flags: (command) =>
-    command
-      .option('--skip-probe', 'recreate without looking at the endpoint first')
-      .option('--json', 'as JSON: name status did notes failure'),
+    command.option('--skip-probe', 'no check of the endpoint before').addOption(jsonOption()),
   help: `The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
-its last notification: these two are undone. What a person paused, deleted or changed is told, and
-left. \`earshot start\` does the same automatically every six hours. What was done:
-\`earshot subscriptions history\`.
+its last notification. This command resumes the one and recreates the other. It reports
+subscriptions that were paused, deleted or changed by a user, but does not change them. The receiver
+does the same automatically every six hours. Actions: \`earshot subscriptions history\`.
+
+Fields of --json: name status did notes failure.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot maintain
-  $ earshot maintain --json`,
+  $ earshot maintain            check and repair all subscriptions
+  $ earshot maintain --json     the same for programs`,
   run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
     loadAccountConfig(io);
     const inFile = await loadSubscriptionsFile(io.workingDir);
@@ -46,17 +49,20 @@ Examples:
 });
 
 async function report(results: MaintenanceResult[], json: true | undefined, io: Io) {
-  const shown = results.map(({ news: _, notes, ...rest }) => ({
+  const shown = results.map(({ hasNewNotes: _, notes, ...rest }) => ({
     ...rest,
     notes: notes.map(noteText),
   }));
   if (json) await printJson(io.stdout, shown);
   else
     for (const result of results) await writeOut(io.stdout, asCalled(resultText(result, io), io));
-  if (results.length === 0) io.stderr.write('Nothing is registered, so nothing was asked.\n');
+  if (results.length === 0) io.stderr.write('No registered subscriptions.\n');
   const failed = results.filter(({ failure }) => failure !== null);
   if (failed.length === 0) return;
-  throw new AppError('unavailable', `${failed.length} of ${results.length} need another try.`);
+  throw new AppError(
+    'unavailable',
+    `Failed for ${failed.length} of ${results.length} subscriptions. Run \`earshot maintain\` again.`,
+  );
 }
 
 function resultText({ name, status, did, notes, failure }: MaintenanceResult, io: Io): string {
@@ -67,7 +73,7 @@ function resultText({ name, status, did, notes, failure }: MaintenanceResult, io
       : notes.length > 0
         ? paint('yellow', 'note')
         : paint('green', 'ok  ');
-  const what = did === null ? printable(status) : `${printable(status)}, ${done[did]}`;
+  const what = did === null ? printable(status) : `${printable(status)}, ${actions[did]}`;
   const details = [...notes.map(noteText), ...(failure === null ? [] : [failure])];
   const lines = details.map((detail) => `      ${printable(detail)}\n`).join('');
   return `${mark}  ${paint('bold', name)}  ${what}\n${lines}`;

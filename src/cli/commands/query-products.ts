@@ -1,4 +1,4 @@
-/** `earshot query products`: the products that notifications told of, in the catalogue's own terms. */
+/** `earshot query products`: searches the product index with the catalogue's filter terms. */
 import { Option } from 'commander';
 import { z } from 'zod';
 import { dataSections, loadConfig } from '../../config/config.ts';
@@ -34,7 +34,7 @@ import { type ProductForm, productForms, readColumns, reportNextPage } from '../
 
 interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
   orderby?: string;
-  /** When the first notification about a product was received. */
+  /** Time of receipt of the first notification about a product. */
   since?: number;
   until?: number;
   limit?: number;
@@ -46,23 +46,23 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
   wide?: true;
 }
 
-/** Rows of a table without `--limit`; the other forms print all. */
+/** Default limit of tables; the other formats are unlimited. */
 const tableRowsDefault = 50;
 
 export const queryProductsCommand = defineCommand('products', {
-  description: 'Show products in their newest known state, or those that have been deleted.',
+  description: 'Search the products in their newest known state, or the deleted products.',
   flags: (command, io) => {
     addProductFlags(command, io).option(
       '--orderby <order>',
-      'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate; then asc or desc (default: newest first)',
+      'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate, followed by asc or desc (default: newest first)',
     );
     addSpan(command, readTime(io), 'first received')
-      .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
-      .option('--after <key>', 'go on after a page; it tells the key');
+      .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
+      .option('--after <key>', 'only rows after this key (printed after each page)');
     return addTableFlags(addOutputForms(command, productForms))
-      .option('--summaries', 'with a text about each, in every form')
+      .option('--summaries', 'a summary of each product, in every output format')
       .addOption(
-        new Option('--count', 'print how many there are').conflicts([
+        new Option('--count', 'only the number of products').conflicts([
           'after',
           'limit',
           'output',
@@ -70,42 +70,30 @@ export const queryProductsCommand = defineCommand('products', {
         ]),
       )
       .addOption(
-        new Option('--explain', 'print what the flags mean and how it is found').conflicts([
+        new Option('--explain', 'only the resulting filter and query plan').conflicts([
           'count',
           'summaries',
         ]),
       );
   },
-  help: `All flags together must match. Text is compared exactly, and case counts. In --name, * at the end
-means "starts with", at the beginning "ends with", and parts between two of them may come in any
-order. Of A..B, B is part of the span when it is a day, a month or a year. --deleted shows
-tombstones, with the date and cause of deletion.
+  help: `A product must match all flags. Text is case-sensitive. The end of a range A..B is included if it is
+a day, month or year. --deleted lists tombstones, with date and cause of the deletion.
 
-The table shows what it is sorted by, when it was sensed, satellite, product type, tile or orbit.
-Cloud cover, place, name and size follow where the terminal has the width.
+json, ndjson: the record of the catalogue. geojson: a FeatureCollection (RFC 7946). Columns of csv
+and properties of geojson: position productId productName collection platform productType
+processingLevel sensingStart sensingEnd publicationDate modificationDate sizeBytes online
+cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile processingBaseline receivedAt
+deletionDate deletionCause s3Path downloadUrl. Times are ISO 8601 UTC. A download needs an access
+token. With --explain, --json has: entity filter orderby narrowedBy byColumns byRecords plan.
+--summaries adds summary {text model verified createdAt} to json, ndjson and geojson; summary
+summaryModel summaryVerified to csv; the text, after a tab, to ids. docs/queries.md has the details.
 
-json and ndjson: the record as the catalogue sent it. geojson: a FeatureCollection (RFC 7946). ids:
-one a line. Columns of csv, and properties of geojson: position productId productName collection
-platform productType processingLevel sensingStart sensingEnd publicationDate modificationDate
-sizeBytes online cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile
-processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl. Times are ISO 8601 UTC.
-downloadUrl is EARSHOT_CATALOGUE_URL/odata/v1/Products(<productId>)/$value, empty for deleted
-products; a download needs an access token. A record without attributes has the platform, type,
-level, orbit and tile of its name. With --explain, --json gives entity filter orderby narrowedBy
-byColumns byRecords plan.
-
---summaries: the text that \`summarize\` or a rule had written, else one made of the facts alone. In
-json, ndjson and geojson it is summary {text model verified createdAt}, in csv the columns summary
-summaryModel summaryVerified; ids get it after a tab.
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d
   $ earshot query products --bbox 5.5,45,11,48 --published 2026-11 --output geojson > alps.geojson
-  $ earshot query products --area area.geojson --type S2MSI2A --count
-  $ earshot query products --name 'S2A_MSIL2A_*T32TQM*' --output ids
-  $ earshot query products --deleted 7d --output csv
-  $ earshot query products --sensed 24h --output csv --columns productName,downloadUrl
-  $ earshot query products --published 24h --summaries
+  $ earshot query products --area area.geojson --type S2MSI2A --count     number of matches
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
   run: queryProducts,
 });
@@ -116,7 +104,7 @@ async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
   const { output: form, summaries: texts = false, wide = false } = flags;
   if (flags.explain && form !== 'table' && form !== 'json') {
     throw new AppError('usage', '--explain prints table or json.', {
-      advice: 'Leave out --output, or use --json.',
+      advice: 'Omit --output, or use --json.',
     });
   }
   const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
@@ -146,12 +134,12 @@ async function* untilAborted<Row>(
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
   for await (const row of rows) {
-    if (signal.aborted) throw new AppError('cancelled', 'Ended before the last product.');
+    if (signal.aborted) throw new AppError('cancelled', 'Interrupted: the output is incomplete.');
     yield row;
   }
 }
 
-/** Reports every fault of the flags before anything is opened. */
+/** Compiles the flags to a query. Throws `usage` for invalid flags before anything is opened. */
 function readQuestion(
   io: Io,
   flags: QueryProductsFlags,
@@ -161,7 +149,7 @@ function readQuestion(
   const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
   const { entity, filter } = compileFlags(known, io);
   const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
-  // What needs no record is written from the columns of the index alone, which is faster.
+  // Output from the index columns alone is faster than with records.
   const needsRecords =
     columns === undefined
       ? form !== 'ids'
@@ -177,7 +165,7 @@ function readQuestion(
   };
 }
 
-/** A record without attributes has no tile for the filter language, but its name has one (decision 45). */
+/** Also matches the tile in the name: a record without attributes has no tile attribute (decision 45). */
 function orByName(tile: FilterTree): FilterTree {
   if (tile.node === 'or') return { node: 'or', terms: tile.terms.map(orByName).flatMap(termsOf) };
   if (tile.node !== 'attribute' || tile.literal.type !== 'text') return tile;
@@ -193,10 +181,10 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
 }
 
 function nothingMatches({ entity, after }: Question): string {
-  if (after !== undefined) return 'Nothing follows.\n';
+  if (after !== undefined) return 'No more rows.\n';
   return entity === 'Products'
-    ? 'No product matches. Texts must match as a whole, and case counts. How it was understood: --explain\n'
-    : 'No deleted product matches. How it was understood: --explain\n';
+    ? 'No product matches. Text is case-sensitive and must match as a whole. Details: --explain\n'
+    : 'No deleted product matches. Details: --explain\n';
 }
 
 async function explain(
@@ -215,8 +203,8 @@ async function explain(
     ...(untilUs === undefined ? [] : [`before ${formatDateUs(untilUs)}`]),
   ];
   const lines = [
-    `asked of    ${entity}`,
-    `filter      ${filter === '' ? '(none: every one)' : filter}`,
+    `entity      ${entity}`,
+    `filter      ${filter === '' ? '(none)' : filter}`,
     ...(times.length === 0 ? [] : [`received    ${times.join(', ')}`]),
     `order       ${orderby}`,
     ...explanationLines(explanation),
@@ -225,22 +213,22 @@ async function explain(
   await writeOut(stdout, `${json ? JSON.stringify(shown, null, 2) : lines.join('\n')}\n`);
 }
 
-/** Entity, field and direction of the order, value, position. */
+/** Entity, order field, order direction, value, position. */
 const keySchema = z.tuple([z.string(), z.string(), z.string(), z.int().nullable(), z.int().min(0)]);
 
-/** A word of letters, digits, `-` and `_`. It says the order, too, as it means nothing in another one. */
+/** Encodes a page key with letters, digits, `-` and `_`. Includes the order, because a key is valid for one order only. */
 function writePageKey({ value, position }: ProductKey, entity: Entity, order: Order): string {
   const parts = [entity, order.by, order.direction, value, position];
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
-/** Throws `usage` for what is no key, or one of another order. */
+/** Decodes a page key. Throws `usage` if it is invalid or belongs to another order. */
 function readPageKey(text: string, entity: Entity, order: Order): ProductKey {
   const parts = keySchema.safeParse(jsonOf(Buffer.from(text, 'base64url').toString())).data;
   if (parts === undefined) {
     throw new AppError(
       'usage',
-      `--after ${text} is no key: use the one that the page before printed.`,
+      `--after ${text} is not a valid key. Use the key printed after the previous page.`,
     );
   }
   const [ofEntity, by, direction, value, position] = parts;
@@ -250,24 +238,24 @@ function readPageKey(text: string, entity: Entity, order: Order): ProductKey {
   const deleted = ofEntity === 'DeletedProducts' ? ' --deleted' : '';
   throw new AppError(
     'usage',
-    `The key after --after belongs to --orderby "${by} ${direction}"${deleted}: use the same with it.`,
+    `The key of --after belongs to another query. Add --orderby "${by} ${direction}"${deleted}.`,
   );
 }
 
 type Order = NonNullable<ProductQuery['order']>;
 
-/** Reads a field in any case and a direction, ascending unless told. Throws `usage`. */
+/** Parses a field (case-insensitive) and a direction (default: ascending). Throws `usage`. */
 function parseOrder(text: string, entity: Entity): Order {
   const [field = '', direction = 'asc', ...more] = text.trim().split(/\s+/);
   const choices: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
   const by = choices.find((one) => one.toLowerCase() === field.toLowerCase());
-  const wanted = direction.toLowerCase();
-  if (by !== undefined && more.length === 0 && (wanted === 'asc' || wanted === 'desc')) {
-    return { by, direction: wanted };
+  const lower = direction.toLowerCase();
+  if (by !== undefined && more.length === 0 && (lower === 'asc' || lower === 'desc')) {
+    return { by, direction: lower };
   }
   const of = entity === 'Products' ? 'products' : 'deleted products';
   throw new AppError(
     'usage',
-    `--orderby "${text}" is no order of ${of}: use one of ${choices.join(', ')}, with asc or desc after it.`,
+    `--orderby "${text}" is not an order of ${of}. Use one of ${choices.join(', ')}, followed by asc or desc.`,
   );
 }

@@ -1,4 +1,4 @@
-/** `earshot query summaries`: what was written about what arrived. */
+/** `earshot query summaries`: lists summaries and their state. */
 import { Option } from 'commander';
 import { checkConfig } from '../../config/config.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -33,7 +33,7 @@ import {
 } from '../row-forms.ts';
 import { textLines } from '../summaries/rows.ts';
 
-/** A person's first look; programs get everything unless they set a limit. */
+/** Default limit of tables; the other formats are unlimited. */
 const summaryRowsDefault = 20;
 
 interface QuerySummariesFlags extends OutputFlags<OutputForm> {
@@ -49,32 +49,34 @@ interface QuerySummariesFlags extends OutputFlags<OutputForm> {
 }
 
 export const querySummariesCommand = defineCommand('summaries', {
-  description: 'Show the texts about what arrived, and why one is missing or put off.',
+  description: 'List the summaries, and the reason why one is missing or waiting.',
   flags: (command, io) => {
     command
-      .addOption(new Option('--kind <kind>', 'product or digest').choices(summaryKinds))
-      .addOption(new Option('--state <state>', 'how far it is').choices(summaryStates))
-      .option('--product-id <id>', 'the text about this product')
-      .option('--subscription <name>', 'called for by this subscription')
-      .option('--unverified', 'only texts that state something the facts do not have');
+      .addOption(new Option('--kind <kind>', 'kind of summary').choices(summaryKinds))
+      .addOption(new Option('--state <state>', 'state of the summary').choices(summaryStates))
+      .option('--product-id <id>', 'only this product')
+      .option('--subscription <name>', 'only this subscription')
+      .option('--unverified', 'only summaries with a claim that is not in the fact sheet');
     addSpan(command, readTime(io), 'requested')
-      .option('--before <id>', 'only earlier ones than this id', wholeNumber(1))
-      .addOption(limitOption({ note: `table: ${summaryRowsDefault}, else all` }));
+      .option('--before <id>', 'only rows before this id', wholeNumber(1))
+      .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);
   },
-  help: `Newest first; #12 is the id. Fields of the JSON and CSV rows: kind productId productName text model
-verified createdAt error id state subscription doubts attempts requestedAt nextTryAt receivedFrom
-receivedUntil collection area filter. Times are ISO 8601 UTC. text is plain; model is null where it
-was made of the facts alone. doubts: what the text has, but the facts do not. error: why there is no
-text of the model, or not yet. receivedFrom, receivedUntil, collection, area and filter tell what a
-digest is about. In CSV, a text that a spreadsheet would take for a formula begins with an
-apostrophe.
+  help: `Newest first; #12 is the id. Fields of JSON and CSV: kind productId productName text model verified
+createdAt error id state subscription doubts attempts requestedAt nextTryAt receivedFrom
+receivedUntil collection area filter. Times are ISO 8601 UTC.
+  model    null if the summary was written without a language model
+  doubts   claims of the text that are not in the fact sheet
+  error    reason why there is no text of the model (yet)
+A digest has its range and filter in receivedFrom, receivedUntil, collection, area and filter. In
+CSV, an apostrophe before a text prevents a spreadsheet from reading it as a formula.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot query summaries
-  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text
-  $ earshot query summaries --state failed     and then: earshot summarize --retry all
-  $ earshot query summaries --unverified --json`,
+  $ earshot query summaries                      the newest summaries
+  $ earshot query summaries --state failed       retry them with: earshot summarize --retry all
+  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text`,
   needs: ['reader'],
   run: querySummaries,
 });
@@ -106,11 +108,11 @@ async function querySummaries(
   const { count, last } = await writeRows(io.stdout, form, summaries.find(query), forms);
   if (form !== 'table') return;
   if (hasQueue) io.stderr.write(await queueNote(summaries, budgetOf(io), nowUs));
-  if (last === undefined) return void io.stderr.write(nothingThere(flags));
+  if (last === undefined) return void io.stderr.write(noneFound(flags));
   reportNextPage(io, { count, limit }, `--before ${last.id}`);
 }
 
-/** The limits that are set; one that cannot be read keeps nothing waiting. */
+/** Configured limits. An invalid one counts as unlimited. */
 function budgetOf(io: Io): SummaryBudget {
   const unlimited = Number.POSITIVE_INFINITY;
   return (
@@ -123,20 +125,20 @@ function budgetOf(io: Io): SummaryBudget {
 }
 
 const noneOf = {
-  failed: 'None has failed.',
-  dropped: 'None was dropped.',
-  waiting: 'None waits.',
-  asking: 'None is being asked for.',
+  failed: 'No failed summaries.',
+  dropped: 'No dropped summaries.',
+  waiting: 'No waiting summaries.',
+  asking: 'No requests in progress.',
 } as const;
 
-/** Of some there are none where all is well. */
-function nothingThere({ state, unverified }: QuerySummariesFlags): string {
-  if (unverified) return 'None that matches states what the facts do not have.\n';
+/** Message for an empty result. */
+function noneFound({ state, unverified }: QuerySummariesFlags): string {
+  if (unverified) return 'No unverified summary matches.\n';
   if (state !== undefined && state !== 'done') return `${noneOf[state]}\n`;
-  return 'No summary matches. Rules ask for them (EARSHOT_SUMMARY), or: `earshot summarize --each --since 24h`\n';
+  return 'No summary matches. Set EARSHOT_SUMMARY, or run `earshot summarize --each --since 24h`.\n';
 }
 
-/** Texts are for reading: below each other, not in columns. Returns true when one waits for its turn. */
+/** Prints summaries as paragraphs. Returns true if at least one is queued. */
 async function writeTexts(
   io: Pick<Io, 'stdout' | 'env'>,
   rows: AsyncIterable<SummaryRow>,
@@ -145,7 +147,7 @@ async function writeTexts(
   const paint = painter(io, io.stdout);
   let hasQueue = false;
   for await (const row of rows) {
-    hasQueue ||= waitsForItsTurn(row, nowUs);
+    hasQueue ||= isQueued(row, nowUs);
     const mark = `${paint('dim', `#${row.id}`)} ${paint(colourOf(row), stateOf(row, nowUs))}`;
     await writeOut(io.stdout, textLines(row, { mark, reason: row.error }, paint, io.stdout));
   }
@@ -159,24 +161,24 @@ function colourOf({ state, text }: SummaryRow): 'red' | 'yellow' | 'dim' {
 
 function stateOf(row: SummaryRow, nowUs: number): string {
   const { state, text, nextAttemptAtUs } = row;
-  if (waitsForItsTurn(row, nowUs)) return 'waiting for its turn';
+  if (isQueued(row, nowUs)) return 'queued';
   if (state === 'waiting' && nextAttemptAtUs !== null) {
     return `waiting, next retry ${shortDateUs(nextAttemptAtUs)} UTC`;
   }
   if (text === null || state === 'asking') return state;
-  if (text.model === null) return `${state}, from the facts alone`;
+  if (text.model === null) return `${state}, without a model`;
   return text.verified ? state : `${state}, not verified`;
 }
 
-/** Whether it could be written now, but for those before it. */
-function waitsForItsTurn(
+/** Returns true if the summary is due and only waits for others before it. */
+function isQueued(
   { state, nextAttemptAtUs }: Pick<SummaryRow, 'state' | 'nextAttemptAtUs'>,
   nowUs: number,
 ): boolean {
   return state === 'waiting' && nextAttemptAtUs !== null && nextAttemptAtUs <= nowUs;
 }
 
-/** Which limit is spent and until when, as the summary that met it says; empty where none is. */
+/** Reports the exhausted limit and its end, from the summary that reached it; empty without one. */
 async function queueNote(
   summaries: Pick<SummaryReader, 'find' | 'spending'>,
   budget: SummaryBudget,
@@ -184,15 +186,15 @@ async function queueNote(
 ): Promise<string> {
   if (!(await isSpent(summaries, budget, nowUs))) return '';
   for await (const { error, attempts, nextAttemptAtUs } of summaries.find({ state: 'waiting' })) {
-    // What waits for the budget has had no failure of its own.
+    // A summary that waits for the budget has no failed attempt.
     if (error === null || attempts > 0 || nextAttemptAtUs === null || nextAttemptAtUs <= nowUs)
       continue;
-    return `What waits for its turn waits for the same as another one: ${error} Next try: ${shortDateUs(nextAttemptAtUs)} UTC.\n`;
+    return `Queued summaries wait for the budget: ${error} Next attempt: ${shortDateUs(nextAttemptAtUs)} UTC.\n`;
   }
   return '';
 }
 
-/** True where another request, of as many tokens as the others, would exceed a limit. */
+/** Returns true if another request with the average number of tokens would exceed a limit. */
 async function isSpent(
   summaries: Pick<SummaryReader, 'spending'>,
   { requestsPerHour, requestsPerDay, tokensPerDay }: SummaryBudget,

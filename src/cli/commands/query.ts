@@ -1,4 +1,4 @@
-/** `earshot query`: what has been received. */
+/** `earshot query`: lists received notifications. */
 import { Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
@@ -9,6 +9,7 @@ import { defineCommand, type Parts } from '../command.ts';
 import {
   addOutputForms,
   addTableFlags,
+  jsonOption,
   limitOption,
   type OutputFlags,
   wholeNumber,
@@ -26,7 +27,7 @@ import { type OutputForm, outputForms, readColumns, reportNextPage } from '../ro
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
 
-/** A person's first look; programs get everything unless they set a limit. */
+/** Default limit of tables; the other formats are unlimited. */
 const tableRowsDefault = 50;
 
 interface QueryFlags extends FilterFlags, OutputFlags<OutputForm> {
@@ -40,40 +41,38 @@ interface QueryFlags extends FilterFlags, OutputFlags<OutputForm> {
 }
 
 export const queryCommand = defineCommand('query', {
-  description: 'Show notifications that have been received. Works while the receiver runs.',
+  description: 'Search the received notifications.',
   flags: (command, io) => {
     addFilterOptions(command, io)
       .addOption(
-        new Option('--order <order>', 'newest or oldest first')
-          .choices(['newest', 'oldest'])
-          .default('newest'),
+        new Option('--order <order>', 'sort order').choices(['newest', 'oldest']).default('newest'),
       )
-      .addOption(limitOption({ note: `table: ${tableRowsDefault}, else all` }))
-      .option('--after <position>', 'only later ones than this position', wholeNumber())
-      .option('--before <position>', 'only earlier ones than this position', wholeNumber());
+      .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
+      .option('--after <position>', 'only rows after this position', wholeNumber())
+      .option('--before <position>', 'only rows before this position', wholeNumber());
     return addTableFlags(addOutputForms(command, outputForms))
       .addOption(
         new Option(
           '--body',
-          'print the request bodies instead, once each, byte by byte as they came (also compressed ones)',
+          'the original request bodies, byte for byte (compressed if they were)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
       .addCommand(queryProductsCommand(io))
       .addCommand(querySummariesCommand(io))
       .addCommand(driftCommand(io));
   },
-  help: `Fields of the JSON and CSV rows: position ackId productId productName event subscription
-subscriptionId notificationDate receivedAt source timesSeen. The table shows what identifies the
-product, and its name where the terminal has the width; a narrow one gets shorter times and places,
-all in UTC and degrees. Times are ISO 8601 UTC. In CSV, a text that a spreadsheet would take for a
-formula begins with an apostrophe.
+  help: `Fields of JSON and CSV: position ackId productId productName event subscription subscriptionId
+notificationDate receivedAt source timesSeen. Times are ISO 8601 UTC. In CSV, an apostrophe before a
+text prevents a spreadsheet from reading it as a formula. The table adapts its columns to the width
+of the terminal. The command also works while the receiver runs.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot query --since 24h --event created
-  $ earshot query --name 'S2?_MSIL2A_*T32TQM*' --output csv > tiles.csv
-  $ earshot query --ack-id MTcy… --body | jq .value.Footprint
-  $ earshot query --since 2026-11-01 --until 2026-11-02 --time notification --json
-  $ earshot query --before 1201 --limit 50             the page before position 1201`,
+  $ earshot query --since 24h --event created                     products created since yesterday
+  $ earshot query --name '*T32TQM*' --output csv > tiles.csv      all of one tile, as CSV
+  $ earshot query --ack-id MTcy… --body | jq .value.Footprint     one original body
+  $ earshot query --before 1201 --limit 50                        the page before position 1201`,
   needs: ['reader'],
   check: (flags: QueryFlags, io) => {
     warnOfUnknownEvents(flags, io);
@@ -103,17 +102,17 @@ async function query(io: Io & Pick<Parts, 'reader'>, flags: QueryFlags): Promise
 }
 
 async function nothingMatches({ name }: QueryFlags, reader: StoreReader): Promise<string> {
-  if ((await reader.lastPosition()) === 0) return 'Nothing has been received yet.\n';
+  if ((await reader.lastPosition()) === 0) return 'No notifications received yet.\n';
   const advice =
     name === undefined
-      ? 'Without flags, `earshot query` shows the newest.'
-      : "A --name must match as a whole, and case counts: '*T32TQM*'.";
+      ? '`earshot query` without flags shows the newest.'
+      : "--name is case-sensitive and must match the whole name. Example: '*T32TQM*'.";
   return `No notification matches. ${advice}\n`;
 }
 
 /**
- * Prints one body exactly as it came, still encoded where it had a Content-Encoding; several are separated by a line
- * break. A body with several notifications is printed once.
+ * Prints bodies byte for byte, still compressed if they had a Content-Encoding, with a line break between two. A body
+ * with several notifications is printed once.
  */
 async function writeBodies(
   { reader, stdout }: Io & Pick<Parts, 'reader'>,
@@ -127,8 +126,7 @@ async function writeBodies(
     await writeForeign(stdout, bytes);
     printed.add(bodyId);
   }
-  if (printed.size === 0)
-    throw new AppError('not_found', 'No notification matches, so there is no body.');
+  if (printed.size === 0) throw new AppError('not_found', 'No notification matches.');
   if (stdout.isTTY) await writeOut(stdout, '\n');
 }
 
@@ -140,10 +138,15 @@ const driftColumns: readonly Column<DriftCount>[] = [
 ];
 
 const driftCommand = defineCommand('drift', {
-  description: 'Show in which ways notifications differed from the documented form, and how often.',
-  flags: (command) => command.option('--json', 'as JSON: shape count firstSeenAt lastSeenAt'),
-  help: `Example:
-  $ earshot query drift`,
+  description: 'Count notifications that differ from the documented format, by kind of difference.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Fields of --json: shape count firstSeenAt lastSeenAt.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot query drift            table of differences
+  $ earshot query drift --json     the same for programs`,
   needs: ['reader'],
   run: async ({ reader, stdout }, { json }: { json?: true }) => {
     const rows = await reader.drift();

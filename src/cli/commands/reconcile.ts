@@ -1,4 +1,4 @@
-/** `earshot reconcile`: compares the log with the catalogue, and writes what is missing into it. */
+/** `earshot reconcile`: compares the log with the catalogue and recovers missing notifications. */
 import { loadConfig, type ReconcileConfig, reconcileSections } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
@@ -19,6 +19,8 @@ import { defineCommand, withParts } from '../command.ts';
 import {
   addHiddenAlias,
   addSpan,
+  dryRunOption,
+  jsonOption,
   readTimeArgument,
   readWindow,
   type TimeArgument,
@@ -31,62 +33,51 @@ import {
   aheadOf,
   clockNote,
   createReconcileOutput,
-  createTellTrouble,
+  createTroubleReporter,
   progressText,
   type ReconcileOutput,
 } from '../reconcile-output.ts';
 
 export const reconcileCommand = defineCommand('reconcile', {
-  description: 'Compare the log with the catalogue, and fetch what is missing.',
+  description: 'Compare the log with the catalogue and fetch missing notifications.',
   flags: (command, io) => {
     const time = readTimeArgument(io);
-    addSpan(command, time, 'events', '24h')
-      .option('--subscription <name>', 'only this one; may be given more than once', collect, [])
-      .option('--dry-run', 'list what is missing, and write nothing')
-      .option('--check', 'only count, and exit with 3 when something is missing')
-      .option('--json', 'as JSON: see below');
+    addSpan(command, time, 'event', '24h')
+      .option('--subscription <name>', 'only this subscription (repeatable)', collect)
+      .addOption(dryRunOption())
+      .option('--check', 'exit code 3 if events are missing; nothing is fetched')
+      .addOption(jsonOption());
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
     return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
   },
-  help: `For each subscription that was registered here, asks the catalogue for what was published, modified
-and deleted, with the filter and the events that held at that time, and looks each event up in the
-log. What is missing is written into the log with the source "reconcile"; a push that comes late is
-recognised as the same. Doing it twice adds nothing. The receiver does the same by itself
-(EARSHOT_RECONCILE); this is for a look at once, a time before the subscription, or a machine where
-no receiver runs.
+  help: `Queries the catalogue with the filter and events of each registered subscription, and adds missing
+events to the log with the source "reconcile". Duplicates are recognised, so it is safe to repeat. A
+receiver does the same automatically (EARSHOT_RECONCILE). Events from before the subscription began
+are fetched too, and counted as earlier. Two kinds cannot be fetched, because the catalogue has only
+the newest state of a product: replaced modifications, and publications of deleted products.
+Run an interrupted command again within two hours to continue.
 
-Asks at most EARSHOT_RECONCILE_REQUESTS_PER_MINUTE times a minute, one after the other. After a
-crash or Ctrl-C, the same command goes on from the last whole hour, within two hours of its start.
-
-Expected are events since a subscription began, as in \`earshot coverage\`. With --from before that,
-events of the earlier time are fetched, too, with the first filter, and counted apart.
-
-The catalogue shows each product in its newest state only: a modification that was followed by
-another one, and the publication of a product that has been deleted since, cannot be fetched.
-
---json: an object with from, to, requests, seconds (of these answersSeconds for the catalogue's
-answers, waitedSeconds for its turn), fetched (events that were missing until now), and counts: one
-row for each subscription and event (subscription event expected pushed late recovered missing
-unreadable undecided; the last two are records that are not counted, as they have no proper Id or
-date, or lack what the filter asks for); and earlier: fetched and counts (events in place of
-expected) from before the subscription began. With --dry-run, JSON lines instead, one for each
+--json: from to requests seconds answersSeconds waitedSeconds fetched counts earlier. Each row of
+counts: subscription event expected pushed late recovered missing unreadable (record without a valid
+Id or date) undecided (record without a property of the filter). earlier has fetched, and counts
+with events instead of expected. With --dry-run, one JSON line for each
 missing event: subscription event productId productName date.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 something is missing (--check).
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 events missing (--check).
 
 Examples:
-  $ earshot reconcile --since 10d                         after ten days without a receiver
-  $ earshot reconcile --since 2026-11-01 --until 2026-11-02 --check
-  $ earshot reconcile --since 3d --subscription alps --dry-run`,
+  $ earshot reconcile --since 10d                 fetch after ten days without a receiver
+  $ earshot reconcile --since 24h --check         check only, for a monitor
+  $ earshot reconcile --since 3d --subscription alps --dry-run       list missing events`,
   run: runReconcile,
 });
 
-const collect = (text: string, before: readonly string[]) => [...before, text];
+const collect = (text: string, previous?: readonly string[]) => [...(previous ?? []), text];
 
 interface ReconcileFlags {
   since?: TimeArgument;
   until?: TimeArgument;
-  subscription: readonly string[];
+  subscription?: readonly string[];
   dryRun?: true;
   check?: true;
   json?: true;
@@ -94,20 +85,20 @@ interface ReconcileFlags {
 
 const dayUs = 86_400_000_000;
 
-/** An unfinished run that is older is none to go on with: the catalogue has moved on. */
+/** Maximum age of an interrupted run that is continued: the catalogue changes meanwhile. */
 const resumableUs = 7_200_000_000;
 
-/** Rejects with `differences` when `--check` finds something missing. */
+/** Rejects with `differences` if `--check` finds missing events. */
 export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void> {
   const config = loadConfig(io, reconcileSections);
   const window = readWindow(flags, io, { backUs: dayUs });
   const closers = createClosers();
-  // That of the catalogue, once it is known.
+  // Replaced by the catalogue's clock as soon as it is known.
   const clock = { nowUs: io.nowUs };
   try {
     await withParts(io, ['store'], async ({ store }) => {
       const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
-      const waiting = 'Waiting for the receiver, or another command, that is comparing now …';
+      const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
       closers.add(await waitForLock(createAcquireLock(config.dataDir), 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
@@ -123,7 +114,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
   }
 }
 
-/** Throws `differences` when something is missing. */
+/** Throws `differences` if events are missing. */
 function refuseMissing(reports: readonly TaskReport[], { dryRun }: ReconcileFlags): void {
   const missing = reports
     .filter(({ task }) => !task.isEarlier)
@@ -131,22 +122,21 @@ function refuseMissing(reports: readonly TaskReport[], { dryRun }: ReconcileFlag
   if (missing === 0) return;
   const options = dryRun ? '--check and --dry-run' : '--check';
   throw new AppError('differences', `${counted(missing, 'event is', 'events are')} missing.`, {
-    advice: `The same command without ${options} fetches ${missing === 1 ? 'it' : 'them'}.`,
+    advice: `To fetch ${missing === 1 ? 'it' : 'them'}, omit ${options}.`,
   });
 }
 
-/** The user has asked for it, whatever that made fail. */
+/** Error after an interruption; replaces any error caused by it. */
 function stopped({ dryRun }: ReconcileFlags, aheadUs: number): AppError {
-  // Hours are dated by the catalogue: those of this run seem to be older than it.
+  // Hours have the catalogue's time: with a local clock ahead of it, they seem to be older than the run.
   const next =
     aheadUs > 0
-      ? "the same command may compare it again, as this machine's clock is ahead of the catalogue's."
-      : 'the same command goes on from there.';
-  const kept = `What was compared is kept; ${next}`;
-  return new AppError('cancelled', `Stopped. ${dryRun ? 'Nothing was written.' : kept}`);
+      ? 'Completed hours are kept, but may be compared again: the clock of this machine is ahead.'
+      : 'Completed hours are kept; run the command again to continue.';
+  return new AppError('cancelled', `Interrupted. ${dryRun ? 'Nothing was written.' : next}`);
 }
 
-/** Without what lies before the horizon of pruning. Rejects with `usage` where nothing else is left. */
+/** Limits the range to the unpruned part of the log. Rejects with `usage` if nothing remains. */
 async function wholeWindow(
   { completeness }: Pick<Store, 'completeness'>,
   { fromUs, toUs }: TimeWindow,
@@ -154,25 +144,23 @@ async function wholeWindow(
 ): Promise<TimeWindow> {
   const unprunedSinceUs = await completeness.unprunedSinceUs();
   if (fromUs >= unprunedSinceUs) return { fromUs, toUs };
-  const pruned = `What was received before was pruned, and is not fetched again (\`earshot prune\`).`;
   const since = `${shortDateUs(unprunedSinceUs)} (UTC)`;
-  if (toUs <= unprunedSinceUs) {
-    throw new AppError('usage', `The log is whole since ${since}, after --until. ${pruned}`);
-  }
-  stderr.write(`Compared from ${since} on. ${pruned}\n`);
+  const pruned = `Notifications before ${since} were pruned and are not fetched again`;
+  if (toUs <= unprunedSinceUs) throw new AppError('usage', `${pruned}. Use a later --until.`);
+  stderr.write(`${pruned}: the comparison starts there.\n`);
   return { fromUs: unprunedSinceUs, toUs };
 }
 
-/** Rejects with `configuration` where there is nothing to compare with. */
+/** Plans the comparison. Rejects with `configuration` if no subscription was ever registered. */
 async function plannedTasks(
   { administration, completeness }: Pick<Store, 'administration' | 'completeness'>,
-  { subscription: named }: ReconcileFlags,
+  { subscription: named = [] }: ReconcileFlags,
   window: TimeWindow,
 ): Promise<ReconcileTask[]> {
   const definitions = await completeness.definitions();
   const registrations = await administration.registrations();
   const known = [...new Set(definitions.map(({ subscription }) => subscription))];
-  if (known.length === 0) throw neverRegistered('then --since may reach back as far as you like');
+  if (known.length === 0) throw neverRegistered();
   const unknown = named.filter((name) => !known.includes(name));
   if (unknown.length > 0) throw unknownSubscription(unknown, known);
   const subscriptions = named.length === 0 ? known : named;
@@ -194,7 +182,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   const { dataDir, diskReserveBytes } = config;
   const { nowUs: ownNowUs, signal, stderr } = io;
   const place = { dataDir, diskReserveBytes };
-  // What is found is looked up in the index, which must be there, and follow: next to a receiver two do.
+  // Events are looked up in the product index, so it must be current; a receiver may be indexing too.
   await catchUpIndex({ ...place, signal });
   signal.throwIfAborted();
   const log = createLogger(io, 'error');
@@ -203,18 +191,18 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   const products = openProducts(dataDir);
   closers.add(() => products.close());
   const progress = createProgressLine(stderr);
-  const tellTrouble = createTellTrouble(io);
+  const reportTrouble = createTroubleReporter(io);
   const { listing, nowUs } = openListing(config, io, (trouble) => {
-    tellTrouble(trouble, progress.clear);
+    reportTrouble(trouble, progress.clear);
   });
   clock.nowUs = nowUs;
   const { completeness } = store;
-  // `--dry-run --check` looks, counts, writes nothing, and exits with 3.
+  // `--dry-run --check` lists missing events, writes nothing, and exits with 3.
   const mode = flags.dryRun ? 'preview' : flags.check ? 'check' : 'write';
   const run = mode === 'preview' ? null : await begunRun(completeness, flags, ownNowUs());
   try {
     const reports = await reconcile(
-      // By the catalogue's time: an hour that lasts yet there is not complete, whatever our clock says.
+      // Uses the catalogue's clock: it decides when an hour is complete.
       { listing, completeness, products, log: store, pause, nowUs, ownNowUs },
       {
         tasks,
@@ -224,7 +212,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
         coverage: mode !== 'preview',
         onSkipped: (hours) => {
           if (run === null || hours === 0) return;
-          stderr.write(`Going on with what began ${sinceThen(run, ownNowUs())} ago.\n`);
+          stderr.write(`Continuing the run started ${ageOf(run, ownNowUs())} ago.\n`);
         },
         onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
         onMissing: (event) => {
@@ -242,27 +230,27 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   }
 }
 
-/** The run of these words that did not end, or a new one. */
+/** Returns the unfinished run with the same flags, or a new one. */
 async function begunRun(
   completeness: Store['completeness'],
-  { since, until, subscription, check }: ReconcileFlags,
+  { since, until, subscription = [], check }: ReconcileFlags,
   atUs: number,
 ): Promise<ReconcileRun & { isResumed: boolean }> {
-  const words = {
-    // Named as the flags were before: a run that was begun then is still found.
-    from: since?.words,
-    to: until?.words,
+  const key = {
+    // Earlier names of the flags, so that runs of earlier versions are found.
+    from: since?.text,
+    to: until?.text,
     subscription: subscription.toSorted(),
     check: check === true,
   };
-  const request = JSON.stringify(words);
+  const request = JSON.stringify(key);
   const run = await completeness.beginRun({ request, atUs });
   if (atUs - run.startedAtUs <= resumableUs) return { ...run, isResumed: run.startedAtUs < atUs };
   await completeness.endRun({ id: run.id, atUs });
   return { ...(await completeness.beginRun({ request, atUs })), isResumed: false };
 }
 
-function sinceThen({ startedAtUs }: ReconcileRun, nowUs: number): string {
+function ageOf({ startedAtUs }: ReconcileRun, nowUs: number): string {
   const minutes = Math.round((nowUs - startedAtUs) / 60_000_000);
   return minutes < 1 ? 'less than a minute' : `${minutes} min`;
 }

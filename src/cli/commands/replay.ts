@@ -4,7 +4,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { unfinishedReplay } from '../../domain/sinks.ts';
-import { compileWants, type Wants } from '../../sinks/document.ts';
+import { compileMatcher, type Matcher } from '../../sinks/document.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { Store } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
@@ -18,7 +18,7 @@ import {
 } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { counted, createProgressLine, printJson, whole } from '../output.ts';
-import { definedSink, receiverNote, unknownWanted } from '../sink-names.ts';
+import { definedSink, receiverNote, unknownSinkSubscriptions } from '../sink-names.ts';
 
 export const replayCommand = defineCommand('replay', {
   description: 'Hand what was received before over to a sink once more.',
@@ -60,7 +60,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
     // A subscription that nobody knows may still come: it is no fault.
-    for (const { message, hint } of await unknownWanted([definition], store, io)) {
+    for (const { message, hint } of await unknownSinkSubscriptions([definition], store, io)) {
       io.stderr.write(`Warning: ${message} ${hint}\n`);
     }
     const { sink, dryRun, json } = flags;
@@ -129,9 +129,9 @@ async function countWanted(
 }
 
 /** The sink's own filter has been looked at: what is wrong is in the flag. */
-function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Wants {
+function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Matcher {
   try {
-    return compileWants(definition, store, filter);
+    return compileMatcher(definition, store, filter);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     throw error.with({ code: 'usage', message: `--filter cannot be used. ${error.message}` });

@@ -24,7 +24,7 @@ import {
   writeJson,
   writeOut,
 } from '../output.ts';
-import { noFileNote, receiverNote, unknownWanted } from '../sink-names.ts';
+import { noFileNote, receiverNote, unknownSinkSubscriptions } from '../sink-names.ts';
 import { testCommand } from './test-sink.ts';
 
 const listCommand = defineCommand('list', {
@@ -97,7 +97,7 @@ async function printSinks(
     return;
   }
   await printSinkNotes(io, rows, { hasFile: noFile === null && rejected === null });
-  const unknown = await unknownWanted(loaded.definitions, io.reader, io);
+  const unknown = await unknownSinkSubscriptions(loaded.definitions, io.reader, io);
   const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
   const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
   const { dataDir } = loadConfig(io, dataSections);

@@ -4,7 +4,7 @@ import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import { attemptOnce, testDocument } from '../../sinks/delivery.ts';
-import { compileWants } from '../../sinks/document.ts';
+import { compileMatcher } from '../../sinks/document.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import { openTarget } from '../../sinks/registry.ts';
 import { defineCommand, withParts } from '../command.ts';
@@ -41,7 +41,7 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
   io.stderr.write(`Sending ${sample.what} to ${name} as ${document.id}.\n`);
   try {
     const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
-    if (answer.kind !== 'taken') {
+    if (answer.kind !== 'acknowledged') {
       throw new AppError(
         'unavailable',
         `${name} did not acknowledge the test delivery: ${answer.reason}.`,
@@ -76,7 +76,7 @@ interface Sample {
 async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample | null> {
   try {
     return await withParts(io, ['reader'], async ({ reader }) => {
-      const wants = compileWants(definition, reader);
+      const wants = compileMatcher(definition, reader);
       for await (const row of reader.find({ limit: recentMax })) {
         if (!(await wants(row))) continue;
         return { what: `notification ${row.position}`, row, body: await reader.body(row.position) };

@@ -7,7 +7,7 @@ import type { RunningSinks } from '../../sinks/run-sinks.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
 import { type Io, pause } from '../io.ts';
-import { unknownWanted } from '../sink-names.ts';
+import { unknownSinkSubscriptions } from '../sink-names.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface ServedSinks {
@@ -61,7 +61,7 @@ async function warnOfSubscriptions(
   { log, io }: { log: Logger; io: Pick<Io, 'workingDir'> },
 ): Promise<void> {
   try {
-    for (const { message, hint } of await unknownWanted(definitions, store, io)) {
+    for (const { message, hint } of await unknownSinkSubscriptions(definitions, store, io)) {
       log.warn({ reason: `${message} ${hint}` }, 'a sink names an unknown subscription');
     }
   } catch (err) {

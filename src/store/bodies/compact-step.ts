@@ -22,7 +22,7 @@ const rawBytesMax = 2 ** 20;
 /** Measured: level 9 takes 10 % of the time for 10 % more bytes; 19 takes three times as long for 1 % less. */
 const level = 15;
 
-/** The result of one step. */
+/** Result of a step. */
 export interface CompactStep {
   /** Bodies moved into full packs. */
   bodies: number;
@@ -46,12 +46,11 @@ interface Range {
 const emptyStep = { bodies: 0, unreadable: 0, isDone: false };
 
 /**
- * Returns a function that does one step, which is on disk on return. Reads need no lock, because
- * bodies never change. When rows were removed or replaced since they were read, nothing is written, and the next step
- * repeats the work.
+ * Returns a function that does one step, which is on disk on return. Only its writes hold the lock: bodies never change.
+ * When rows were removed or replaced since they were read, nothing is written, and the next step repeats the work.
  */
 export function createCompactStep(connection: WriterConnection): () => CompactStep {
-  const packFull = createPackFull(level);
+  const packRow = createRowPacker(level);
   return () => {
     const { rows, isEnd, ...ids } = connection.read(readRows);
     const [first] = rows;
@@ -63,7 +62,7 @@ export function createCompactStep(connection: WriterConnection): () => CompactSt
       connection.transact((database) => saveProgress(database, nextId));
       return { ...emptyStep, ...ids, nextId, unreadable: 1 };
     }
-    const packs = repack(range.bodies, packFull);
+    const packs = repack(range.bodies, packRow);
     const nextId = nextIdOf(range.next, last, packs);
     const isNew = !hasSameShape(range.rows, packs);
     const isDone = range.next === 'nothing';
@@ -129,10 +128,10 @@ function readable(row: StoredRow): Buffer[] | null {
 }
 
 /** Packs all bodies and compares each pack with the original bodies. All packs except the last are full. */
-function repack(bodies: readonly Buffer[], packFull: PackFull): BodyRow[] {
+function repack(bodies: readonly Buffer[], packRow: RowPacker): BodyRow[] {
   const packs: BodyRow[] = [];
   for (let start = 0; start < bodies.length; ) {
-    for (const row of packFull(bodies.slice(start))) {
+    for (const row of packRow(bodies.slice(start))) {
       const [before, after] = [bodies.slice(start, start + row.bodies), unpackBodies(row)];
       if (before.length !== after.length || !before.every((body, i) => after[i]?.equals(body))) {
         throw new Error('A new pack differs from its bodies. Nothing was changed.');
@@ -193,22 +192,22 @@ const rowBytesMax = 8_160;
 /** Minimum size of a full row. */
 const rowBytesMin = 0.9 * rowBytesMax;
 /** Target size: the compressed size of equal packs varies by a few percent. */
-const rowBytesAim = 0.96 * rowBytesMax;
-const triesMax = 4;
+const rowBytesTarget = 0.96 * rowBytesMax;
+const attemptsMax = 4;
 
-/** Packs the first of the consecutive bodies, as many as fill a row. */
-export type PackFull = (bodies: readonly Uint8Array[]) => BodyRow[];
+/** Packs as many of the first bodies as fill a row. */
+export type RowPacker = (bodies: readonly Uint8Array[]) => BodyRow[];
 
 /** Creates a packer. Bodies that cannot be compressed become rows with one body each. */
-export function createPackFull(level: number): PackFull {
+export function createRowPacker(level: number): RowPacker {
   // Ratio of the previous pack: the next one is usually similar.
   let bytesPerRaw = 0.1;
   return (bodies) => {
-    const most = countWithin(bodies.slice(0, packBodiesMax), packRawBytesMax);
-    let count = Math.min(most, countWithin(bodies, rowBytesAim / bytesPerRaw));
+    const countMax = countWithin(bodies.slice(0, packBodiesMax), packRawBytesMax);
+    let count = Math.min(countMax, countWithin(bodies, rowBytesTarget / bytesPerRaw));
     let best: BodyRow[] = [];
     // Until a pack fits, each attempt has fewer bodies.
-    for (let tries = 0; tries < triesMax || best.length === 0; tries += 1) {
+    for (let attempts = 0; attempts < attemptsMax || best.length === 0; attempts += 1) {
       const some = bodies.slice(0, count);
       const rows = packBodies(some, level);
       const bytes = rows[0]?.bytes.length ?? 0;
@@ -216,11 +215,11 @@ export function createPackFull(level: number): PackFull {
       bytesPerRaw = bytes / bytesOf(some);
       const fits = bytes <= rowBytesMax;
       if (fits) best = rows;
-      if (fits ? bytes >= rowBytesMin || count === most : best.length > 0) break;
-      const aim = Math.round((count * rowBytesAim) / bytes);
+      if (fits ? bytes >= rowBytesMin || count === countMax : best.length > 0) break;
+      const target = Math.round((count * rowBytesTarget) / bytes);
       count = fits
-        ? Math.min(most, Math.max(aim, count + 1))
-        : Math.max(1, Math.min(aim, count - 1));
+        ? Math.min(countMax, Math.max(target, count + 1))
+        : Math.max(1, Math.min(target, count - 1));
     }
     return best;
   };

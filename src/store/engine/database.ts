@@ -1,4 +1,4 @@
-/** Opens the database file. Nothing else opens it. */
+/** The only module that opens the database file. */
 
 import { existsSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export function openForWriting(dataDir: string): Database {
   return openFile(join(dataDir, databaseFileName), options, (database) => {
     refuseForeignFile(database);
     if (fileVersion(database) === 0) {
-      // Three bodies of about 5 kB fit a page, and a commit needs a quarter of the system calls.
+      // A page has space for three bodies of about 5 kB, and a commit needs 75 % fewer system calls.
       database.pragma('page_size = 16384');
       // Lets pruning shrink the file without rewriting it. Can only be set on an empty file.
       database.pragma('auto_vacuum = INCREMENTAL');

@@ -1,11 +1,11 @@
-/** Enforces the disk reserve: refuses writes that grow the store, so that space is left for those that finish or free something. */
+/** Enforces the disk reserve: refuses writes that grow the store while free space is short. */
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import type { DiskSpace } from '../../domain/ports.ts';
 import { sizeText } from '../../domain/text.ts';
 
-/** The default disk reserve is the smaller of the two. */
+/** The default disk reserve: the smaller of 256 MiB and 5 % of the disk. */
 const reserveBytesMax = 256 * 2 ** 20;
 const reserveShareMax = 1 / 20;
 
@@ -66,7 +66,7 @@ function walBytes(dataDir: string): number {
     .reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Returns a check that throws `unavailable` while less than the reserve is free. Runs before each transaction that adds data. */
+/** Returns a check for each transaction that adds data: it throws `unavailable` while less than the reserve is free. */
 export function createDiskLimit(place: DataPlace): () => void {
   let nextCheckAtMs = 0;
   return () => {

@@ -1,6 +1,6 @@
 /**
  * Typed calls between the main thread and the store's threads. A thread runs *operations*: plain functions whose first
- * parameter is the thread's context, such as a database. `Remote` is what the main thread calls.
+ * parameter is the thread's context, such as a database. The main thread calls them through `Remote`.
  */
 import { AppError, type ErrorCode } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';

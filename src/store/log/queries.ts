@@ -76,7 +76,7 @@ export function narrowByTime(database: Database, query: NotificationQuery): Noti
 
 function body(database: Database, position: number): Uint8Array {
   const { bodyId, bytes, encoding } = original(database, position);
-  // A copy that another thread can be sent.
+  // A copy that can be sent to another thread.
   return encoding === null ? bytes : new Uint8Array(bodyReader(database).content(bodyId) ?? bytes);
 }
 

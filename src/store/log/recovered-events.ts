@@ -30,7 +30,7 @@ const tailMax = 5_000;
 const recoveredRows = `notification INDEXED BY notification_recovered
   WHERE source = 'reconcile' AND product_id COLLATE NOCASE = ? AND event = ? AND subscription = ?`;
 
-/** Condition for the coverage row of an event's hour; false for events before the start of the subscription, which are not expected. */
+/** Condition for the coverage row of an event's hour. No row matches an event from before the subscription. */
 const hourOfEvent = `subscription = @subscription AND event = @event AND hour_us = @hourUs
   AND @eventUs >= (SELECT coalesce(min(from_us), 0) FROM subscription_definition
     WHERE subscription = @subscription)`;
@@ -247,7 +247,7 @@ function notificationIn({ body, event, productId }: MissingEvent): Notification 
     notification?.event === event &&
     notification.productId.toLowerCase() === productId.toLowerCase();
   if (isMatch && second === undefined && faults.length === 0) return notification;
-  throw new Error(`The body created for "${event}" of ${productId} is not such a notification.`);
+  throw new Error(`The body created for "${event}" of ${productId} contains something else.`);
 }
 
 const dateOf = {

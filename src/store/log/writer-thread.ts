@@ -145,7 +145,7 @@ function createOperations(): Operations<Writer> {
 function answerSome(writer: Writer, requests: readonly ThreadRequest[]): readonly ThreadRequest[] {
   const arrived = requests.flatMap(arrivedIn);
   if (arrived.length === 0) return requests;
-  let failure = lackOfSpace(writer);
+  let failure = spaceError(writer);
   const shared =
     failure === undefined
       ? requests.filter(({ op }) => sharedGroups.some((group) => op.startsWith(group)))
@@ -158,9 +158,9 @@ function answerSome(writer: Writer, requests: readonly ThreadRequest[]): readonl
     const settled = failure === undefined ? commit(writer, group, sharing) : refuse(group, failure);
     for (const { id } of settled) answered.add(id);
     failure = settled.slice(0, group.length).find((one) => 'error' in one)?.error;
-    const facts = failure === undefined ? factsOf(group, settled, beganMs) : undefined;
+    const facts = failure === undefined ? commitFactsOf(group, settled, beganMs) : undefined;
     writer.post({ kind: 'settled', settled, commit: facts });
-    failure ??= lackOfSpace(writer);
+    failure ??= spaceError(writer);
   }
   return requests.filter(({ op, id }) => op !== 'deliveries' && !answered.has(id));
 }
@@ -234,7 +234,7 @@ function quarantine({ connection }: Writer, { id, delivery }: Arrived, failure: 
   }
 }
 
-function factsOf(
+function commitFactsOf(
   group: readonly Arrived[],
   settled: readonly Settled[],
   beganMs: number,
@@ -249,7 +249,7 @@ function isStored(one: Settled | undefined): boolean {
   return one !== undefined && 'value' in one && (one.value as Receipt).outcome === 'stored';
 }
 
-function lackOfSpace({ requireSpace }: Writer): SerializedError | undefined {
+function spaceError({ requireSpace }: Writer): SerializedError | undefined {
   try {
     requireSpace();
     return undefined;
@@ -260,7 +260,7 @@ function lackOfSpace({ requireSpace }: Writer): SerializedError | undefined {
 
 /** Skips the write probe when the disk is full: the probe would fail and prevent startup. */
 function begin(writer: Writer): void {
-  const hasSpace = lackOfSpace(writer) === undefined;
+  const hasSpace = spaceError(writer) === undefined;
   try {
     if (hasSpace) proveWritable(writer);
     else writer.connection.transact(() => undefined);

@@ -1,7 +1,7 @@
 /**
- * Whether an answer may be kept, and whether what it states was found in the facts.
+ * Checks whether an answer is safe, and whether its claims are in the facts.
  *
- * What this proves and what it cannot: docs/decisions/0021-what-a-text-may-say.md.
+ * Guarantees and limits: docs/decisions/0021-what-a-text-may-say.md.
  */
 import type { FactSheet } from '../facts/phrases.ts';
 import { type Claim, type Doubt, matchingText, type PlacedDoubt } from './claim.ts';
@@ -19,21 +19,20 @@ import { readClaims } from './read-claims.ts';
 import { unsafeReason } from './unsafe-answer.ts';
 
 type AnswerCheck =
-  /** Not to be shown to anyone; `reason` says why in words that end a sentence. */
+  /** Must not be shown; `reason` is a clause. */
   | { safe: false; reason: string }
   | {
       safe: true;
-      /** In one line, without blanks around it, in Unicode's form C. */
+      /** Single line, trimmed, in Unicode form C. */
       text: string;
       verified: boolean;
-      /** Empty when verified; in the order of the text. */
+      /** Empty if verified; in the order of the text. */
       doubts: Doubt[];
     };
 
 /**
- * Checks the answer of a model by the sheet that it was given. `isPlaceName` decides whether words in small
- * letters, parted by one blank, are the whole name of a place. Never throws; the time it takes grows with the
- * text alone.
+ * Checks the answer of a model against its fact sheet. `isPlaceName` decides whether words in lower case, separated
+ * by single spaces, are the full name of a place. Never throws; linear in the text.
  */
 export function checkAnswer(text: string, sheet: FactSheet, isPlaceName: IsPlaceName): AnswerCheck {
   const reason = unsafeReason(text, sheet.kind);
@@ -48,14 +47,14 @@ export function checkAnswer(text: string, sheet: FactSheet, isPlaceName: IsPlace
     ...tieDoubts(matching, claims, sheet),
     ...stateDoubts(matching, sheet),
     ...places,
-    // What is both counts as a place.
+    // A name that is also a place counts as a place.
     ...nameDoubts(matching, claims, known, places),
   ];
   const doubts = asDoubts(kept, placed);
   return { safe: true, text: kept, verified: doubts.length === 0, doubts };
 }
 
-/** A date, a number or a telling phrase that the facts do not have. */
+/** Returns a doubt for a date, number or phrase that is not in the facts. */
 function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoubt[] {
   const { start, end } = claim;
   switch (claim.kind) {
@@ -73,7 +72,7 @@ function statedDoubts(claim: Claim, text: string, known: KnownFacts): PlacedDoub
   }
 }
 
-/** Words that may stand between: nothing that could introduce another fact. */
+/** Words allowed between a name and its value: none that could introduce another fact. */
 const between =
   '(?: (?:was|were|is|are|has been|have been|followed|came|took place|happened|occurred|date|time|start|' +
   'in the catalogue|from the catalogue|to the catalogue|online|first|then|only|again)){0,3}';
@@ -96,11 +95,11 @@ const ties: readonly Tie[] = [
 
 interface Tie {
   kind: 'date' | 'number';
-  /** Stands right before the value. */
+  /** Matches the text right before the value. */
   said: RegExp;
-  /** Labels of the facts that have the value. */
+  /** Labels of the facts with the value. */
   labels: RegExp;
-  /** Behind what it matches other facts have the value, too. */
+  /** Captures the value in the text of other facts. */
   within?: RegExp | undefined;
 }
 
@@ -114,7 +113,7 @@ function numberTie(said: string, labels: RegExp): Tie {
 
 const reach = 100;
 
-/** Values that the facts have, but not under the name that the text gives them. */
+/** Returns doubts for values that the facts have under another name than the text. */
 function tieDoubts(text: string, claims: readonly Claim[], sheet: FactSheet): PlacedDoubt[] {
   return claims.flatMap((claim): PlacedDoubt[] => {
     if (claim.kind !== 'date' && claim.kind !== 'number') return [];
@@ -125,7 +124,7 @@ function tieDoubts(text: string, claims: readonly Claim[], sheet: FactSheet): Pl
   });
 }
 
-/** True as well where the facts have nothing of that name to compare with. */
+/** Returns true if the facts have the value under this name, or have nothing under this name. */
 function isFact(claim: Claim, { labels, kind, within }: Tie, sheet: FactSheet): boolean {
   const texts = sheet.facts.flatMap(({ label, text }) => {
     if (labels.test(label)) return [text];
@@ -152,7 +151,7 @@ function words(pattern: string): RegExp {
 
 const was = '(?:is|are|was|were|be|been|being|gets?|got) (?:\\p{Ll}+ly |since |later |then |now )?';
 
-/** `said` are words that mean the same; the facts, each as `label: text`, must hold `needs` and not `bars`. */
+/** `said` matches synonyms; the facts, each as `label: text`, must match `needs` and must not match `bars`. */
 const groups: readonly { said: RegExp; needs?: RegExp; bars?: RegExp }[] = [
   {
     said: words(
@@ -190,7 +189,7 @@ const groups: readonly { said: RegExp; needs?: RegExp; bars?: RegExp }[] = [
     ),
     bars: new RegExp(`${gone.source}|${offline.source}`),
   },
-  // No facts of ours say so.
+  // No fact states these.
   {
     said: words(
       'embargoed|confidential|quarantined|restricted|recalled|suspended|cancell?ed|rejected|' +
@@ -200,7 +199,7 @@ const groups: readonly { said: RegExp; needs?: RegExp; bars?: RegExp }[] = [
   },
 ];
 
-/** Besides cloud cover the facts have no percentages. */
+/** Measures that the facts never have; cloud cover is their only percentage. */
 const measured =
   'snow|ice|rain|fog|haze|water|land|sea|forest|vegetation|shadow|humidity|moisture|urban|' +
   'probability|confidence|accuracy|quality|completeness|success';
@@ -218,7 +217,7 @@ const afterPercent = words(
     `(?:clear|cloudless|cloud-free|free|sunny|${measured}|valid|complete|usable)`,
 );
 
-/** States and measures of a text that the facts do not bear out. */
+/** Returns doubts for states and measures that the facts do not support. */
 function stateDoubts(text: string, sheet: FactSheet): PlacedDoubt[] {
   const lines = sheet.facts.map((fact) => `${fact.label}: ${fact.text}`).join('\n');
   const unfounded = groups.filter(({ needs, bars }) => {

@@ -1,7 +1,7 @@
-/** What a text states that can be looked up: dates, numbers, telling phrases, and all other words. */
+/** Claims of a text that can be checked: dates, numbers, phrases, and all other words. */
 import type { Span } from '../../filter/finding.ts';
 
-/** What is said of a moment; months and days begin at 1. A part that is not said is absent. */
+/** Stated parts of a date and time; months and days begin at 1. */
 export interface DateParts {
   year?: number;
   month?: number;
@@ -11,30 +11,30 @@ export interface DateParts {
   hour?: number;
   minute?: number;
   second?: number;
-  /** In another time zone than UTC: true of no date of ours. */
+  /** A time zone other than UTC, which no fact has. */
   zone?: 'other';
 }
 
-/** One or two dates (`20 to 22 May 2024`), each with the ways it can be read (05/06/2024 has two). */
+/** A date or a span of two (`20 to 22 May 2024`), each with its possible readings (05/06/2024 has two). */
 export interface DateClaim extends Span {
   kind: 'date';
   dates: readonly (readonly DateParts[])[];
-  /** It may be a mere number instead (2024), under this key. */
+  /** Key of the number, if the text may be a plain number instead (2024). */
   orNumber?: string;
 }
 
 export interface NumberClaim extends Span {
   kind: 'number';
   value: number;
-  /** What it is measured in, `none` for a bare number; values are in the base of that measure. */
+  /** Measure, or `none` for a number without unit; values are in the base unit of the measure. */
   measure: string;
-  /** One of its unit in that base. */
+  /** Its unit in base units. */
   factor: number;
-  /** By which of these it is found in the facts: any will do. */
+  /** Keys for the lookup in the facts; any match suffices. */
   keys: readonly string[];
 }
 
-/** Words that state a number or a time without a digit: `half`, `yesterday`. Found by their key. */
+/** A number or time without digits: `half`, `yesterday`. Looked up by its key. */
 export interface PhraseClaim extends Span {
   kind: 'phrase';
   states: 'number' | 'date';
@@ -43,7 +43,7 @@ export interface PhraseClaim extends Span {
 
 export interface WordClaim extends Span {
   kind: 'word';
-  /** As in the text, without a possessive s. */
+  /** Without a possessive s. */
   word: string;
 }
 
@@ -55,15 +55,15 @@ export type DoubtKind = (typeof doubtKinds)[number];
 
 export interface Doubt {
   kind: DoubtKind;
-  /** As in the answer, cut when it is long. */
+  /** Quoted from the answer, truncated if long. */
   words: string;
 }
 
 export type PlacedDoubt = Span & Pick<Doubt, 'kind'>;
 
 /**
- * The text with one form of hyphen, dash and apostrophe. As long as before, place by place: some models
- * write `Sentinel‑2` with a hyphen that does not break.
+ * Unifies hyphens, dashes and apostrophes without changing positions: some models write `Sentinel‑2` with a
+ * non-breaking hyphen.
  */
 export function matchingText(text: string): string {
   return text
@@ -72,21 +72,21 @@ export function matchingText(text: string): string {
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'");
 }
 
-/** The match from a place on: of a sticky pattern, right there. */
+/** Matches a sticky pattern at a position, or a global one from there on. */
 export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at;
   return pattern.exec(text);
 }
 
-/** A name without its case, its accents and its article: `São Paulo` and `the Netherlands` are `sao paulo` and `netherlands`. */
+/** Removes case, accents and article: `São Paulo` becomes `sao paulo`, `the Netherlands` becomes `netherlands`. */
 export function foldedName(name: string): string {
   const folded = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
   return folded.replace(/^the /, '');
 }
 
 /**
- * A word by which it is found among the words of the facts. Short forms of missions and levels stand for
- * the long ones: `S2B` and `Sentinel 2B` are `sentinel-2b`, `L2A` is `level-2a`.
+ * Returns the key of a word for the lookup in the facts. Expands short forms of missions and levels: `S2B` and
+ * `Sentinel 2B` become `sentinel-2b`, `L2A` becomes `level-2a`.
  */
 export function wordKey(word: string): string {
   const key = foldedName(word);
@@ -98,13 +98,13 @@ export function wordKey(word: string): string {
 interface Unit {
   /** Numbers of different measures are never equal. */
   measure: string;
-  /** One of it in the base of the measure. */
+  /** The unit in base units of the measure. */
   factor: number;
 }
 
 const mile = 1609.344;
 
-/** Each: measure, factor, spellings; a plural s and British or American endings are understood. */
+/** Measure, factor and spellings, with plurals and British and American endings. */
 const table: readonly (readonly [string, number, string])[] = [
   ['percentage points', 1, 'percentage points?|% points?'],
   ['percent', 1, '%|percent|per cent|pct'],
@@ -162,12 +162,12 @@ const units = table.map(([measure, factor, spellings]) => ({
   pattern: new RegExp(`[ -]?(${spellings})(?![\\p{L}_²³])`, 'iuy'),
 }));
 
-/** Most numbers have no unit; this decides so at once. */
+/** Fast check: most numbers have no unit. */
 const mayBegin = /[ -]?[\p{L}%°€£¥]/uy;
 
 /**
- * The unit that begins here, after a blank or a hyphen or none; null for none. The longest counts; letters
- * that are units alone are small ones. A digit may follow in `4h37min` alone.
+ * Reads the unit that begins here, optionally after a space or hyphen; null if there is none. The longest match
+ * counts; units of a single letter must be in lower case. A digit may follow only a unit of time, as in `4h37min`.
  */
 export function readUnit(text: string, at: number): { unit: Unit; end: number } | null {
   if (matchAt(mayBegin, text, at) === null) return null;
@@ -183,7 +183,7 @@ export function readUnit(text: string, at: number): { unit: Unit; end: number } 
   return found;
 }
 
-/** By which a number is found: equal values of a measure have equal keys. */
+/** Returns the key of a number: equal values of a measure have equal keys. */
 export function numberKey(value: number, measure: string): string {
   return `${Number(value.toPrecision(12))} ${measure}`;
 }

@@ -1,4 +1,4 @@
-/** The facts of a sheet, read so that what a text states can be looked up in them. */
+/** Indexes the facts of a sheet, to look up claims of a text. */
 import type { Span } from '../../filter/finding.ts';
 import type { FactSheet } from '../facts/phrases.ts';
 import {
@@ -17,16 +17,16 @@ export type IsPlaceName = (lowerCaseWords: string) => boolean;
 
 export interface KnownFacts {
   dates: readonly DateParts[];
-  /** With the limits that the facts set them. */
+  /** Limits by number key: a fact may state `more than 5`. */
   numbers: ReadonlyMap<string, ReadonlySet<Limit>>;
   phrases: ReadonlySet<string>;
-  /** Whole words, and the parts of hyphened ones; by `wordKey`. */
+  /** Whole words and the parts of hyphenated ones, by `wordKey`. */
   words: ReadonlySet<string>;
-  /** Whole names of places, by `foldedName`: where the facts say Gulf of Mexico, they do not say Mexico. */
+  /** Full names of places, by `foldedName`: Gulf of Mexico does not include Mexico. */
   places: ReadonlySet<string>;
 }
 
-/** Reads labels and texts alike, each by itself. */
+/** Reads labels and texts, each separately. */
 export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFacts {
   const dates: DateParts[] = [];
   const numbers = new Map<string, Set<Limit>>();
@@ -52,22 +52,21 @@ export function knownFacts(sheet: FactSheet, isPlaceName: IsPlaceName): KnownFac
   return { dates, numbers, phrases, words, places };
 }
 
-/** The keys by which the number that a claim states, or may state, is found. */
+/** Returns the keys of the number that a claim states, or may state. */
 export function keysOf(claim: Claim): readonly string[] {
   if (claim.kind === 'number') return claim.keys;
   return claim.kind === 'date' && claim.orNumber !== undefined ? [claim.orNumber] : [];
 }
 
-/** Whether the facts have the number, under the same limit or none. */
+/** Returns true if the facts have the number with a compatible limit. */
 export function isKnownNumber(claim: NumberClaim, text: string, known: KnownFacts): boolean {
   const limits = limitsOf(claim, text);
   return claim.keys.some((key) => limits.some((limit) => known.numbers.get(key)?.has(limit)));
 }
 
 /**
- * A word, the parts of a hyphened one that are all letters, and what its last letter makes special: a product
- * of Sentinel-2B is one of Sentinel-2, Level-2A is Level-2. Underscores join, as hyphens do between capitals: no
- * part of a code is known.
+ * Returns the keys of a word, of the parts of a hyphenated word without digits, and of the general form: Sentinel-2B
+ * implies Sentinel-2, Level-2A implies Level-2. Parts of codes, joined by underscores or in capitals, have no keys.
  */
 function wordKeysOf(word: string): string[] {
   const key = wordKey(word);
@@ -79,7 +78,7 @@ function wordKeysOf(word: string): string[] {
   );
 }
 
-/** A time alone is one of the day before it: `20 May 2024 10:15 UTC to 10:20 UTC`. */
+/** Adds the preceding day to a time without a date: `20 May 2024 10:15 UTC to 10:20 UTC`. */
 export function datesOf(claims: readonly Claim[]): DateParts[] {
   const found: DateParts[] = [];
   let day: DateParts = {};
@@ -97,7 +96,7 @@ export function datesOf(claims: readonly Claim[]): DateParts[] {
   return found;
 }
 
-/** `same day` and `next day` are said rightly when two dates of the facts are so. */
+/** Returns `same day` and `next day` if two dates of the facts are on the same or on successive days. */
 function dayPhrases(dates: readonly DateParts[]): string[] {
   const days = dates
     .map(dayNumberOf)
@@ -107,18 +106,18 @@ function dayPhrases(dates: readonly DateParts[]): string[] {
   return [...(gaps.includes(0) ? ['same day'] : []), ...(gaps.includes(1) ? ['next day'] : [])];
 }
 
-/** Days since 1970; null for a date that lacks a part. */
+/** Returns days since 1970; null for an incomplete date. */
 function dayNumberOf({ year, month, day }: DateParts): number | null {
   if (year === undefined || month === undefined || day === undefined) return null;
   return Date.UTC(year, month - 1, day) / 86_400_000;
 }
 
-/** Whether each date of a claim is found among the dates of the facts, in one of its readings. */
+/** Returns true if each date of a claim is in the facts, in one of its readings. */
 export function areKnownDates({ dates }: DateClaim, known: readonly DateParts[]): boolean {
   return dates.every((readings) => readings.some((reading) => isKnownDate(reading, known)));
 }
 
-/** Whether some date of the facts has all parts that are said of this one. */
+/** Returns true if a date of the facts has all stated parts. */
 function isKnownDate(said: DateParts, known: readonly DateParts[]): boolean {
   return known.some((date) => {
     const days = dayNumberOf(date);
@@ -130,14 +129,14 @@ function isKnownDate(said: DateParts, known: readonly DateParts[]): boolean {
 }
 
 export interface FoundPlace extends Span {
-  /** In small letters, words parted by one blank. */
+  /** In lower case, words separated by single spaces. */
   name: string;
 }
 
-/** The longest names have six words. */
+/** Maximum number of words in a place name. */
 const wordsMax = 6;
 
-/** From left to right, the longest name first; names do not overlap. */
+/** Finds place names from left to right, the longest first; they do not overlap. */
 export function placesIn(
   claims: readonly Claim[],
   text: string,
@@ -156,7 +155,7 @@ export function placesIn(
   return found;
 }
 
-/** Words that are parted by a single blank each. */
+/** Returns the following words that are separated by single spaces. */
 function wordsFrom(claims: readonly Claim[], index: number, text: string): WordClaim[] {
   const words: WordClaim[] = [];
   for (const claim of claims.slice(index, index + wordsMax)) {
@@ -184,7 +183,7 @@ function longestPlace(
   return null;
 }
 
-/** In `Berlin-based` and `Poland/Czechia`. */
+/** Finds places within words such as `Berlin-based` and `Poland/Czechia`. */
 function placesWithin({ start, word }: WordClaim, isPlaceName: IsPlaceName): FoundPlace[] {
   const parts = [...word.matchAll(/[^-/]+/g)];
   if (parts.length < 2) return [];
@@ -197,7 +196,7 @@ function placesWithin({ start, word }: WordClaim, isPlaceName: IsPlaceName): Fou
     .filter(({ name }) => isPlaceName(name));
 }
 
-/** By the words of the facts that they stand for. */
+/** Abbreviations, by the text in the facts that permits them. */
 const shortForms: readonly (readonly [RegExp, string])[] = [
   [/ground range detected/, 'grd'],
   [/high-resolution ground range detected/, 'grdh'],
@@ -235,7 +234,7 @@ const adjectives = `
   ukrainian: ukraine; venezuelan: venezuela; vietnamese: vietnam; yemeni: yemen; zambian: zambia
 `;
 
-/** By the adjective, in small letters: the countries that it may be said of. */
+/** Countries by adjective, in lower case. */
 export const countriesByAdjective: ReadonlyMap<string, readonly string[]> = new Map(
   adjectives.split(';').flatMap((entry) => {
     const [said = '', countries = ''] = entry.split(':');
@@ -247,7 +246,7 @@ export const countriesByAdjective: ReadonlyMap<string, readonly string[]> = new 
   }),
 );
 
-/** `exact` also stands for numbers with words that set no limit, or a limit that the number itself keeps. */
+/** `exact` also covers limits that include the number itself. */
 type Limit = 'less' | 'more' | 'exact';
 
 const less = /(?:\b(?:less|fewer|lower|smaller|shorter) than|\bunder|\bbelow)(?: an?)? $/i;
@@ -257,7 +256,7 @@ const more =
 
 const atMost = /\b(?:no|not) more than $/i;
 
-/** `spread over 12 km²`, `recorded over 30 s`: no limit. */
+/** Not a limit in `spread over 12 km²` and `recorded over 30 s`. */
 const over = /(\p{L}*) ?\bover(?: an?)? $/iu;
 
 const extending =
@@ -266,7 +265,7 @@ const extending =
 const within = /\bwithin $/i;
 const reach = 40;
 
-/** What the words before a number may make of it. */
+/** Returns the limits that the text before a number may express. */
 function limitsOf({ start, measure }: NumberClaim, text: string): readonly Limit[] {
   const before = text.slice(Math.max(0, start - reach), start);
   if (atMost.test(before)) return ['exact', 'less'];

@@ -1,4 +1,4 @@
-/** Names in an answer that the facts do not have. */
+/** Finds names in an answer that are not in the facts. */
 import type { Span } from '../../filter/finding.ts';
 import {
   type Claim,
@@ -17,7 +17,7 @@ import {
   placesIn,
 } from './known-facts.ts';
 
-/** Names of places, in whatever case, that the facts do not have as whole names. */
+/** Returns doubts for place names, in any case, that the facts do not have as full names. */
 export function placeDoubts(
   text: string,
   claims: readonly Claim[],
@@ -29,13 +29,13 @@ export function placeDoubts(
     .map(({ start, end }) => ({ kind: 'place', start, end }));
 }
 
-/** Within a sentence an ordinary word is a place only when it is written large. */
+/** Within a sentence, an ordinary word is a place only if capitalized. */
 function isOrdinary(text: string, { start, name }: FoundPlace): boolean {
   if (!ordinaryPlaceWords.has(name)) return false;
   return !/\p{Lu}/u.test(text.charAt(start)) || beginsSentence(text, start);
 }
 
-/** Words that name something and are not in the facts; of another script, whatever they are. */
+/** Returns doubts for names that are not in the facts, and for all words in another script. */
 export function nameDoubts(
   text: string,
   claims: readonly Claim[],
@@ -70,25 +70,26 @@ function doubtOfPart(part: string, { places }: KnownFacts): DoubtKind | null {
     return countries.some((country) => places.has(country)) ? null : 'place';
   }
   if (isCode(part)) return key === 'id' || key === 'utc' ? null : 'name';
-  if (conditionText.has(key)) return 'state';
-  if (fieldText.has(key)) return 'name';
-  return /^\p{Lu}/u.test(part) && !capitalText.has(key) ? 'name' : null;
+  if (conditionWords.has(key)) return 'state';
+  if (fieldWords.has(key)) return 'name';
+  return /^\p{Lu}/u.test(part) && !capitalWords.has(key) ? 'name' : null;
 }
 
 function isOpening(word: string): boolean {
   const [part = ''] = word.split(/[-/]/);
-  return !isCode(part) && openingText.has(foldedName(part)) && !fieldText.has(foldedName(part));
+  const key = foldedName(part);
+  return !isCode(part) && openingWords.has(key) && !fieldWords.has(key);
 }
 
-/** `Tucked between`, `Named after`: names that end so are places, or are followed by a verb. */
+/** Returns true for `Tucked between` or `Named after`; names with these endings are places, or precede a verb. */
 function isParticiple(word: string, after: string): boolean {
   return /^\p{Lu}\p{Ll}{2,}(?:ed|ing)$/u.test(word) && beforeParticiple.test(after);
 }
 
-/** No name of the facts has more parts: a GUID has five. */
+/** Maximum number of parts in a name of the facts; a GUID has five. */
 const partsMax = 8;
 
-/** What is left of a hyphened word without the names of the facts: of `Sentinel-2-based`, `based`. */
+/** Returns the parts of a hyphenated word that are not in the facts: `based` for `Sentinel-2-based`. */
 function unknownParts(word: string, known: ReadonlySet<string>): string[] {
   const parts = word.split(/[-/]/);
   const rest: string[] = [];
@@ -102,12 +103,12 @@ function unknownParts(word: string, known: ReadonlySet<string>): string[] {
   return rest;
 }
 
-/** Digits, underscores, capitals within or throughout: such a word is a name wherever it stands. */
+/** Returns true for words with digits, underscores or inner capitals, which are names in any position. */
 function isCode(word: string): boolean {
   return /[\p{N}_]|\p{Ll}\p{Lu}|\p{Lu}{2}/u.test(word);
 }
 
-/** Letters that are not those of European languages in Latin script: look-alikes are among them. */
+/** Returns true for letters outside the Latin script of European languages, which include look-alikes. */
 function isForeignScript(word: string): boolean {
   return /[^\p{Script=Latin}\p{M}\p{N}_'/µμ -]|[\u0250-\u02af\u1d00-\u1dbf\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f\uff00-\uffef]/u.test(
     word,
@@ -118,7 +119,7 @@ function beginsSentence(text: string, start: number): boolean {
   return /(?:^|[.!?]["')]{0,2} )["'(]{0,2}$/.test(text.slice(Math.max(0, start - 6), start));
 }
 
-/** Unknown words beside each other are one name. */
+/** Joins adjacent unknown words to one name. */
 function joined(text: string, doubts: readonly PlacedDoubt[]): PlacedDoubt[] {
   const whole: PlacedDoubt[] = [];
   for (const doubt of doubts) {
@@ -130,10 +131,10 @@ function joined(text: string, doubts: readonly PlacedDoubt[]): PlacedDoubt[] {
   return whole;
 }
 
-/** Characters of a doubt. */
+/** Maximum number of characters quoted in a doubt. */
 const wordsMax = 60;
 
-/** Makes doubts of places in a text; of those that overlap, the first counts. */
+/** Converts positions in a text to doubts; of overlapping ones, the first counts. */
 export function asDoubts(text: string, placed: readonly PlacedDoubt[]): Doubt[] {
   const doubts: Doubt[] = [];
   let end = 0;
@@ -146,21 +147,21 @@ export function asDoubts(text: string, placed: readonly PlacedDoubt[]): Doubt[] 
   return doubts;
 }
 
-/** A list written as a text. */
+/** Splits a text into a set of words. */
 function wordSet(words: string): ReadonlySet<string> {
   return new Set(words.trim().split(/\s+/));
 }
 
-/** Written large anywhere without naming anything that the facts would have to name. */
-const capitalText = wordSet(`
+/** Words that may be capitalized anywhere without being in the facts. */
+const capitalWords = wordSet(`
   a an and as at by for from id in it its no of on the this to utc with copernicus earth level
 `);
 
 /**
- * What an English sentence about a product may begin with, besides the words of the facts. A closed list: a word
- * that begins a sentence is written large whether it is a name or not, and only a list can decide.
+ * Words that may begin a sentence about a product, in addition to those of the facts. A closed list, because every
+ * first word is capitalized, whether it is a name or not.
  */
-const openingText = wordSet(`
+const openingWords = wordSet(`
   a about above accordingly acquired acquisition acquisitions across additional additionally after all almost along
   already also although altogether among an and another any approximately archived are area areas around arrived arriving as
   at auxiliary availability available average averaging based because before began beginning being below besides between beyond both
@@ -193,8 +194,8 @@ const openingText = wordSet(`
 `);
 
 /**
- * Places that are ordinary words when they are written small: `reading the data`, `split over two tiles`. All
- * names of the place data that are English words in use; the others count as places in any case.
+ * Place names that are ordinary words in lower case: `reading the data`, `split over two tiles`. Contains all names
+ * of the place data that are common English words; other names count as places in any case.
  */
 const ordinaryPlaceWords = wordSet(`
   along archway aurora bath bender billings boulder buffalo concord cork corona delta derby enterprise garland gent
@@ -202,11 +203,8 @@ const ordinaryPlaceWords = wordSet(`
   pole queens reading riverside saga sale same shaping slough split surprise tours van victoria vista warren
 `);
 
-/**
- * Names and terms of the field that are names in small letters too: each says what a product is, and is found
- * in its facts where it is true.
- */
-const fieldText = wordSet(`
+/** Names and technical terms that count as names in lower case too; the facts contain them if they are true. */
+const fieldWords = wordSet(`
   sentinel landsat envisat modis viirs smos cryosat metop jason radarsat terrasar tandem worldview pleiades
   planetscope rapideye prisma enmap icesat grace swot aeolus proba
   msi olci slstr sral tropomi oli tirs aster meris etm avhrr
@@ -215,14 +213,14 @@ const fieldText = wordSet(`
   esa nasa airbus thales eumetsat ecmwf usgs noaa jaxa isro cnes dlr roscosmos spacex maxar esri cloudferro
 `);
 
-/** Weather, and what happens to land and sea: found in the facts where it is true, as no model has seen the image. */
-const conditionText = wordSet(`
+/** Weather and natural events: only true if in the facts, because no model has seen the image. */
+const conditionWords = wordSet(`
   snow snowy rain rains rainy rainfall fog foggy haze hazy mist misty ice icy hailstorm frost frozen drizzle lightning
   storm storms stormy thunderstorm thunderstorms hurricane typhoon cyclone tornado flood floods flooded flooding drought
   fire fires wildfire wildfires smoke dust dusty ash sandstorm earthquake eruption volcano volcanic landslide tsunami
   sunny sunshine overcast windy cloudless cloud-free
 `);
 
-/** What follows a participle that begins a sentence. */
+/** Matches the text after a participle that begins a sentence. */
 const beforeParticiple =
   /^,? (?:in|on|at|by|over|from|with|within|between|near|as|to|the|a|an|its|for|along|under|just|across|around|about|after|against|through|mainly|mostly|entirely|partly|largely|all|both|each|every|this|these) /;

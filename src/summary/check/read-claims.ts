@@ -1,4 +1,4 @@
-/** Reads a text from its beginning to its end: what it states, in the order in which it stands. */
+/** Reads the claims of a text, in order. */
 import {
   type Claim,
   type DateClaim,
@@ -20,7 +20,7 @@ const numbered = /(?:Sentinel|Landsat|Level) [0-9][\p{L}\p{N}]{0,2}(?![\p{L}\p{N
 const word = /[\p{L}\p{M}\p{N}_]+(?:[-/'][\p{L}\p{M}\p{N}_]+)*/uy;
 const joint = /^ ?(?:\u2013|-|to|until|and|or|,|\/|x|×) ?$/i;
 
-/** The text must have passed `matchingText`. Each character is looked at a fixed number of times. */
+/** Takes a text from `matchingText`. Reads each character a bounded number of times. */
 export function readClaims(text: string): Claim[] {
   const claims: Claim[] = [];
   let at = 0;
@@ -71,7 +71,7 @@ function yearOr(claim: NumberClaim | null): NumberClaim | DateClaim | null {
 
 const odd = /^(?![0-9])\p{N}/u;
 
-/** Numerals beyond the ten digits (`½`, `③`, `４`) state a number, and are found only as they stand. */
+/** Numerals other than the ten digits (`½`, `③`, `４`) state a number, and match only the same character. */
 function oddWord(text: string, start: number): Claim | null {
   return odd.test(text.slice(start, start + 2)) ? oddNumeral(text, start) : null;
 }
@@ -82,11 +82,11 @@ function oddNumeral(text: string, start: number): Claim {
   return { kind: 'phrase', start, end, states: 'number', key: character };
 }
 
-/** In `10 to 20 %` the first number is one of percent too. */
+/** In `10 to 20 %`, the first number is a percentage too. */
 function withSharedUnits(claims: Claim[], text: string): Claim[] {
   for (let index = claims.length - 2; index >= 0; index -= 1) {
     const claim = claims[index];
-    // `to`, `and` and `x` between the two are words of their own.
+    // `to`, `and` and `x` between the two are separate claims.
     const next = [claims[index + 1], claims[index + 2]].find((one) => one?.kind === 'number');
     if (claim?.kind !== 'number' || claim.measure !== 'none' || next?.kind !== 'number') continue;
     const between = text.slice(claim.end, next.start);
@@ -104,7 +104,7 @@ function isSpan(before: string, between: string): boolean {
   return /^ ?(?:\u2013|-|to|until) ?$/i.test(between) || /between $/i.test(before);
 }
 
-/** Thousands by comma or blank, then decimals; else decimals by point or comma. */
+/** Matches thousands separated by comma or space, or decimals after a point or comma. */
 const numeral =
   /([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?|[0-9]+,[0-9]{1,2}(?![0-9,])|[0-9]+(?:\.[0-9]+)?)(?![0-9])/y;
 
@@ -127,7 +127,7 @@ const shortMinutes = / ?m(?![\p{L}_])/uy;
 const ends = /(?![\p{L}\p{N}_])/uy;
 const andThen = /(?:,? and |, | )?(?=[0-9])/y;
 
-/** The number that begins here; null where what begins here is none, as in `2A` or `32TQM`. */
+/** Reads the number that begins here; null if there is none, as in `2A` or `32TQM`. */
 function readQuantity(text: string, start: number): NumberClaim | null {
   const versioned = matchAt(version, text, start);
   if (versioned !== null) {
@@ -147,7 +147,7 @@ function readQuantity(text: string, start: number): NumberClaim | null {
   return withUnit(text, { start, end, value });
 }
 
-/** Completes a number with the unit that follows it; null when letters follow that are no unit. */
+/** Adds the unit that follows a number; null if other letters follow. */
 function withUnit(
   text: string,
   { start, end, value }: { start: number; end: number; value: number },
@@ -174,7 +174,7 @@ function numberClaim(of: Omit<NumberClaim, 'kind' | 'keys'>): NumberClaim {
 /** The next smaller unit of a time, in seconds. */
 const smaller: Readonly<Record<number, number>> = { 604800: 86_400, 86400: 3600, 3600: 60, 60: 1 };
 
-/** `4 h 37 min` is one number. After hours, `m` is minutes. */
+/** Reads `4 h 37 min` as one number. After hours, `m` means minutes. */
 function addSmaller<Total extends { end: number; value: number }>(
   text: string,
   total: Total,
@@ -203,7 +203,7 @@ function valueIn(digits: string): number {
   return Number(digits.replace(',', '.'));
 }
 
-/** A hyphen before it is a minus unless it joins: `10-20`, `L-2`. */
+/** A hyphen before a number is a minus sign, except in `10-20` or `L-2`. */
 function isNegative(text: string, start: number): boolean {
   return text.charAt(start - 1) === '-' && /^[\s(]?$/.test(text.charAt(start - 2));
 }
@@ -231,7 +231,7 @@ const phrases = [
   /(?:half|halves|halved|twice|thrice|double|doubled|triple|tripled|a couple|dozens|hundreds|thousands|millions|billions|an (?:hour|minute))(?![\p{L}\p{N}_])/iuy,
 ];
 
-/** What states a number here. `one` alone states none: it is said of anything. */
+/** Reads a spelled number. `one` alone does not count as a number. */
 function readSpelled(text: string, start: number): NumberClaim | PhraseClaim | null {
   for (const pattern of phrases) {
     const match = matchAt(pattern, text, start)?.[0];
@@ -252,7 +252,7 @@ function phraseOf(words: string, start: number): NumberClaim | PhraseClaim {
   return { kind: 'phrase', start, end, states: 'number', key };
 }
 
-/** A cardinal number by the rules of English; words that do not continue it are left. */
+/** Reads a cardinal number by the rules of English, up to the first word that does not continue it. */
 function readCardinal(text: string, start: number): { value: number; end: number } | null {
   let total = 0;
   let group = 0;
@@ -279,7 +279,7 @@ function readCardinal(text: string, start: number): { value: number; end: number
     : { value: total + group, end };
 }
 
-/** Tens continue with units, scales with anything smaller; all may be followed by a scale. */
+/** Tens may be followed by units, scales by anything smaller; all may be followed by a scale. */
 function continues(step: { last: string; name: string; joint: string; first: boolean }): boolean {
   const { last, name, joint, first } = step;
   if (first) return joint === '';
@@ -296,7 +296,7 @@ const spans =
 
 const end = '(?![\\p{L}\\p{N}_])';
 
-/** Phrases, each with the key by which it is found; null: by its own words. */
+/** Phrases with their keys; null if the phrase itself is the key. */
 const relatives = (
   [
     ['same (?:calendar )?day', 'same day'],
@@ -310,10 +310,7 @@ const relatives = (
   ] as const
 ).map(([source, key]) => ({ pattern: new RegExp(`(?:${source})${end}`, 'iuy'), key }));
 
-/**
- * `same day` and `next day` can follow from the dates of the facts; all others are found only where the facts
- * have them word by word.
- */
+/** Reads a relative time. Facts can imply `same day` and `next day`; others must be in the facts literally. */
 function readRelative(text: string, start: number): PhraseClaim | null {
   for (const { pattern, key } of relatives) {
     const match = matchAt(pattern, text, start)?.[0];

@@ -1,4 +1,4 @@
-/** Reads dates and times in the forms that people write them in. */
+/** Reads dates and times in common written forms. */
 import { type DateClaim, type DateParts, matchAt } from './claim.ts';
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
@@ -17,7 +17,7 @@ const upTo = ' ?(?:\u2013|-|to|and|or|until|/) ?';
 const year = '([0-9]{4})(?![\\p{L}\\p{N}_])';
 const inYear = `(?:,? (?:of )?${year})?`;
 
-/** `monthFirst`: `may` and `march` are verbs where they are written small. */
+/** `monthFirst`: in lower case, `may` and `march` are verbs. */
 const forms = [
   form('([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9])', ([y, m, d]) => [[ymd(y, m, d)]]),
   form('([0-9]{4})[/.]([0-9]{2})[/.]([0-9]{2})(?![0-9])', ([y, m, d]) => [[ymd(y, m, d)]]),
@@ -57,8 +57,8 @@ function form(
 }
 
 /**
- * The date, time or both that begin here; null for none. No part is checked for sense: a 90th of May is a date
- * that no facts have.
+ * Reads the date, the time or both that begin here; null if there is none. Does not validate: no fact has an
+ * impossible date such as 90 May.
  */
 export function readDate(text: string, start: number): DateClaim | null {
   const named = readWeekday(text, start);
@@ -91,7 +91,7 @@ function claim(start: number, end: number, dates: DateClaim['dates']): DateClaim
   return { kind: 'date', start, end, dates };
 }
 
-/** Of a span of days the last one has the time; the weekday is the first one's. */
+/** For a span of days, the weekday belongs to the first day, and the time to the last. */
 function withParts(dates: DateParts[][], parts: DateParts): DateParts[][] {
   const { weekday, ...time } = parts;
   return dates.map((readings, index) =>
@@ -108,7 +108,7 @@ function readWeekday(
   at: number,
 ): { parts: DateParts; nameEnd: number; end: number } | null {
   const match = matchAt(weekday, text, at);
-  // Written small, `sat` and `sun` are words of another kind.
+  // In lower case, `sat` and `sun` are other words.
   if (match === null || (match[2] !== undefined && /^\p{Ll}/u.test(match[2]))) return null;
   const name = match[1] ?? match[2] ?? '';
   const parts = { weekday: weekdays.indexOf(name.slice(0, 3).toLowerCase()) };
@@ -124,7 +124,7 @@ function readDay(text: string, at: number): { dates: DateParts[][]; end: number 
   return null;
 }
 
-/** Where a match that begins here ends. */
+/** Returns the end of a match that begins here. */
 function matched(pattern: RegExp, text: string, at: number): number | null {
   const match = matchAt(pattern, text, at);
   return match === null ? null : at + match[0].length;
@@ -146,14 +146,14 @@ function named(year: Text, name: Text, day?: Text): DateParts {
 
 const zone = '(?: ?(UTC|GMT|Z)(?![\\p{L}\\p{N}_]))';
 
-// Not `-02:00` alone: `10:15-10:20` is a span.
+// Excludes `-02:00` without UTC, because `10:15-10:20` is a span.
 const other =
   '(?: ?(?:UTC|GMT) ?[+-][0-9]{1,2}(?::?[0-9]{2})?(?![0-9])|\\+[0-9]{2}:?[0-9]{2}(?![0-9])|' +
   ' (?:local|solar) time)';
 
 const half = '(?: ?([ap])\\.?m(?![\\p{L}\\p{N}_])\\.?)';
 
-/** Colons make a time; other signs only where a zone or a half of the day follows. */
+/** A colon forms a time; other separators only before a time zone, a.m. or p.m. */
 const timeForms = [
   `([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]{1,9})?)?(?![0-9:])${half}?(?:(${other})|${zone})?`,
   `([0-9]{1,2})[.h]([0-9]{2})()()(?:(${other})|${zone})`,
@@ -165,7 +165,7 @@ const timeForms = [
 
 const afterAt = /([0-9]{1,2})\.([0-9]{2})(?![\p{L}\p{N}_%]| ?[%\p{L}]|\.[0-9])/uy;
 
-/** The time that begins here; null for none. */
+/** Reads the time that begins here; null if there is none. */
 function readTime(text: string, start: number): { parts: DateParts; end: number } | null {
   for (const pattern of timeForms) {
     const match = matchAt(pattern, text, start);

@@ -1,4 +1,4 @@
-/** Counts what arrived in a window, notification by notification, into the facts of a digest. */
+/** Counts the notifications of a window for the facts of a digest. */
 
 import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
@@ -14,32 +14,32 @@ import { createTally, createValueSample, type Range, type Ranking } from './tall
 
 export interface DigestFacts extends ProductStatistics {
   /**
-   * In words that may be shown: a collection is such as `Sentinel-2`, '' for names of products of no known
-   * collection; the filter is there unless an area says it, '' where its text is not to be shown.
+   * Sanitized for display: a collection such as `Sentinel-2`, or '' for products of no known collection; the filter
+   * unless there is an area, or '' if its text must not be shown.
    */
   scope: DigestScope;
   notifications: number;
   /** Notifications by event. */
   events: { created: number; modified: number; deleted: number; other: number };
-  /** Products that the notifications are about, each once. */
+  /** Distinct products of the notifications. */
   products: number;
-  /** False for more products than can be distinguished: from there on each creation counts as a product. */
+  /** False above `distinctMax` products: from there on each creation counts as a product. */
   isExact: boolean;
 }
 
-/** Some 30 MB of ids: two days of everything the catalogue publishes (facts, catalogue 7). */
+/** About 30 MB of ids: two days of all products of the catalogue (facts, catalogue 7). */
 export const distinctMax = 200_000;
 
-/** Counts in bounded memory, however much is added. */
+/** Counts in bounded memory. */
 export function createDigestCount() {
-  /** The ids, and whether the product's deletion has been counted. */
+  /** Product ids; true if the deletion of the product was counted. */
   const seen = new Map<string, boolean>();
   const counted = new ProductCount();
   const events = { created: 0, modified: 0, deleted: 0, other: 0 };
   let notifications = 0;
   let beyond = 0;
   return {
-    /** Notifications in any order; those of a product always with the same state of it. */
+    /** Takes notifications in any order; those of one product must have the same state of it. */
     add: (event: DigestEvent) => {
       const { productId } = event;
       const kind = kindOf(event.event);
@@ -73,9 +73,9 @@ function kindOf(event: string): keyof DigestFacts['events'] {
 }
 
 export interface DigestEvent {
-  /** `created`, `modified`, `deleted`, or what else the catalogue may say. */
+  /** `created`, `modified`, `deleted`, or any other text of the catalogue. */
   event: string;
-  /** Null where only the name is known. */
+  /** Null if only the name is known. */
   product: FoundProduct | null;
   productId: string;
   productName: string | null;
@@ -85,46 +85,46 @@ export interface DigestEvent {
 }
 
 interface ProductStatistics {
-  /** Products whose records were looked at: all else but the collections is about these alone. */
+  /** Number of products whose records were read: all other facts except collections cover only these. */
   described: number;
-  /** In words: `Sentinel-2`. Products of no known collection are left out. */
+  /** Such as `Sentinel-2`. Excludes products of no known collection. */
   collections: Ranking;
   /** Known types: `IW_GRDH_1S-COG`. */
   productTypes: Ranking;
-  /** Those of the described that have no known type. */
+  /** Number of described products of no known type. */
   otherTypes: number;
-  /** Of products with a footprint: the dates of others are no times of sensing. */
+  /** Products with a footprint: the dates of others are not sensing times. */
   sensing: { fromUs: number; untilUs: number; products: number } | null;
   countries: Ranking;
   seas: Ranking;
   cloudCoverPercent: Range | null;
-  /** Of the products that are still there. */
+  /** Excludes deleted products. */
   size: { products: number; totalBytes: number } | null;
-  /** Without its name where that has no known form. */
+  /** `name` is null if it has no known form. */
   largest: { name: string | null; sizeBytes: number } | null;
-  /** From the start of sensing, as for a single product, of those with a footprint. */
+  /** Delay from sensing start, as for a single product; products with a footprint. */
   publicationDelayUs: Range | null;
-  /** From publication, of notifications of new products. */
+  /** Delay from publication; notifications of new products. */
   receiptDelayUs: Range | null;
-  /** In words: `duplicated`. */
+  /** Such as `duplicated`. */
   deletionCauses: Ranking;
-  /** Deletions for a cause that is not known. */
+  /** Number of deletions with an unknown cause. */
   otherDeletions: number;
   withoutFootprint: number;
 }
 
 const dayUs = 86_400_000_000;
 
-/** Larger ones are errors: products have some gigabytes. */
+/** Larger sizes are errors: products have a few gigabytes. */
 const sizeBytesMax = 1e13;
 
 const namesMax = 500;
 const valuesMax = 20_000;
 
-/** How many of each are named. */
+/** Maximum number of names of each kind. */
 const shown = { types: 6, places: 5 };
 
-/** Counts what is known of products. Every value may be missing or absurd; such ones are left out. */
+/** Counts values of products; skips missing and implausible ones. */
 class ProductCount {
   readonly #tallies = {
     collections: createTally(namesMax),
@@ -143,10 +143,10 @@ class ProductCount {
   #largest: ProductStatistics['largest'] = null;
   #sensing: ProductStatistics['sensing'] = null;
 
-  /** Once for each product. */
+  /** Call once for each product. */
   addProduct({ product, productName, receivedAtUs, place }: DigestEvent): void {
     const { collections, productTypes, countries, seas } = this.#tallies;
-    const collection = collectionInWords(
+    const collection = collectionPhrase(
       product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
     );
     if (collection !== null) collections.add(collection);
@@ -180,7 +180,7 @@ class ProductCount {
   #addSensing(row: ProductRow, receivedAtUs: number): void {
     const { sensingStartUs: fromUs, sensingEndUs: untilUs, publicationUs } = row;
     if (fromUs === null || untilUs === null || fromUs <= 0 || untilUs < fromUs) return;
-    // Nobody can have sensed what is still to come; a day is for clocks that are wrong.
+    // Sensing cannot end in the future; a day allows for wrong clocks.
     if (untilUs > receivedAtUs + dayUs) return;
     const sensing = this.#sensing ?? { fromUs, untilUs, products: 0 };
     this.#sensing = {
@@ -193,14 +193,14 @@ class ProductCount {
     }
   }
 
-  /** Once for each notification of a new product. */
+  /** Call once for each notification of a new product. */
   addReceipt({ product, receivedAtUs }: DigestEvent): void {
     const publicationUs = product?.row.publicationUs ?? 0;
     if (publicationUs <= 0 || publicationUs > receivedAtUs) return;
     this.#samples.receiptDelayUs.add(receivedAtUs - publicationUs);
   }
 
-  /** Once for each product that was deleted. */
+  /** Call once for each deleted product. */
   addDeletion({ product }: DigestEvent): void {
     const cause = deletedStatePhrase(product?.row.deletionCause ?? null);
     if (cause === null) this.#counts.otherDeletions += 1;
@@ -230,27 +230,27 @@ class ProductCount {
 const areaMax = 60;
 const filterMax = 120;
 
-/** Names are the user's own; they are bounded all the same, as a file may say anything. */
+/** Sanitizes the user's own names too, because a configuration file may contain any text. */
 function cleanScope(scope: DigestScope): DigestScope {
   const { subscription, collection, area, filter } = scope;
   const isName = subscription === null || subscriptionNamePattern.test(subscription);
   return {
     ...scope,
     subscription: isName ? subscription : '',
-    collection: collection === null ? null : (collectionInWords(collection) ?? ''),
+    collection: collection === null ? null : (collectionPhrase(collection) ?? ''),
     area: area === null ? null : cleanName(area),
     filter: filter === null || area !== null ? null : shownFilter(filter),
   };
 }
 
-/** As it is where it is short and plain, and an answer may repeat it; '' for any other. */
+/** Returns the filter if it is short, plain and allowed in an answer, else ''. */
 function shownFilter(filter: string): string {
   const text = filter.trim();
   const isPlain = text.length <= filterMax && /^[A-Za-z0-9 .,:;=+/()'_-]+$/.test(text);
   return isPlain && unsafeReason(text, 'digest') === null ? text : '';
 }
 
-/** One line of at most 60 characters, without marks that would end or dress a quotation. */
+/** Returns one line of at most 60 characters, without quotation marks and markup. */
 function cleanName(name: string): string {
   const oneLine = printable(name.slice(0, 10 * areaMax))
     .replaceAll(/[^\p{L}\p{M}\p{N} .,:;+&/()'_-]/gu, ' ')
@@ -259,16 +259,16 @@ function cleanName(name: string): string {
   return [...oneLine].slice(0, areaMax).join('').trim();
 }
 
-/** As people write it: `Sentinel-2` for SENTINEL-2; null for a name in no known form. */
-function collectionInWords(collection: string): string | null {
+/** Returns `Sentinel-2` for SENTINEL-2; null for an unknown collection. */
+function collectionPhrase(collection: string): string | null {
   if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
   if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
   return collection === 'CCM' || collection === 'CLMS' ? collection : missionPhrase(collection);
 }
 
 /**
- * A product type whose content is known, such as `IW_GRDH_1S-COG`: the record's, else that of a name in a known
- * form; null for any other text. Without the `_` that fill it up, which a text that is read as Markdown loses.
+ * Returns a product type with known content, such as `IW_GRDH_1S-COG`, of the record or else of a name in a known
+ * form; null otherwise. Removes trailing `_`, which Markdown would drop.
  */
 function typeCode(productType: string | null, productName: string | null): string | null {
   const named = productName === null ? null : (parseProductName(productName)?.type ?? null);
@@ -276,7 +276,7 @@ function typeCode(productType: string | null, productName: string | null): strin
   return type?.replace(/_+$/, '') ?? null;
 }
 
-/** Microseconds since 1970, UTC: from (included), until (excluded). */
+/** Microseconds since 1970, UTC: from (inclusive), until (exclusive). */
 export interface WindowSpan {
   fromUs: number;
   untilUs: number;
@@ -291,14 +291,14 @@ const lengthsUs: Readonly<Record<DigestWindow, number>> = {
 /** A Monday: 1 January 1970 was a Thursday. */
 const firstWindowUs = -3 * dayUs;
 
-/** The window that a moment lies in. */
+/** Returns the window that contains a time. */
 export function windowAt(window: DigestWindow, atUs: number): WindowSpan {
   const lengthUs = lengthsUs[window];
   const fromUs = Math.floor((atUs - firstWindowUs) / lengthUs) * lengthUs + firstWindowUs;
   return { fromUs, untilUs: fromUs + lengthUs };
 }
 
-/** The windows that a span touches, the earliest first, and cut to it; none for an empty span. */
+/** Returns the windows that overlap a span, clipped to it, earliest first; none for an empty span. */
 export function windowsIn(window: DigestWindow, fromUs: number, untilUs: number): WindowSpan[] {
   const windows: WindowSpan[] = [];
   let startUs = fromUs;

@@ -1,4 +1,4 @@
-/** The facts of a digest as labelled texts, which a model sees, and the words that its text shares with them. */
+/** Fact sheet of a digest, for a model, and phrases shared with the template text. */
 import {
   countPhrase,
   datePhrase,
@@ -28,7 +28,7 @@ function scopeLines(facts: DigestFacts): Line[] {
     ['subscription', named ?? 'all subscriptions'],
     ['only the area', area === null ? null : `"${area}"`],
     ['only the collection', collection === '' ? 'none known from the names' : collection],
-    ['only what matches', filterPhrase(facts)],
+    ['only products matching', filterPhrase(facts)],
   ];
 }
 
@@ -91,11 +91,11 @@ function productLines(facts: DigestFacts): Line[] {
       'products without a footprint',
       withoutFootprint === 0 ? null : amountPhrase(withoutFootprint, 'product'),
     ],
-    ['products whose records were looked at', isPartly ? amountPhrase(described, 'product') : null],
+    ['products whose records were read', isPartly ? amountPhrase(described, 'product') : null],
   ];
 }
 
-/** `2.2 GB (2 products)`. */
+/** Returns `2.2 GB (2 products)`. */
 function ofHowMany(text: string, count: number | undefined, noun: string): string {
   return `${text} (${amountPhrase(count ?? 0, noun)})`;
 }
@@ -110,44 +110,44 @@ function delayText({ median, max }: RangePhrase): string {
 
 const shortestUs = 1_000_000;
 
-/** `380 products`, `1 product`, `more than 200,000 products`. */
+/** Returns `380 products`, `1 product` or `more than 200,000 products`. */
 export function productsPhrase({ products, isExact }: DigestFacts): string {
   return isExact
     ? amountPhrase(products, 'product')
     : `more than ${amountPhrase(distinctMax, 'product')}`;
 }
 
-/** `1 product`, `12 products`. */
+/** Returns `1 product` or `12 products`. */
 export function amountPhrase(count: number, noun: string): string {
   return `${countPhrase(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** `Austria (40)`, the most frequent first; without their numbers where there is one product. */
+/** Returns names such as `Austria (40)`, the most frequent first; without counts for a single product. */
 function rankedNames(
   { top }: Ranking,
   { products }: DigestFacts,
   inSentence = (name: string) => name,
 ): string[] {
   return top.map(({ name, count }) => {
-    const words = inSentence(name);
-    return products === 1 ? words : `${words} (${countPhrase(count)})`;
+    const text = inSentence(name);
+    return products === 1 ? text : `${text} (${countPhrase(count)})`;
   });
 }
 
-/** `Sentinel-1 (40), Sentinel-2 (31) and others (2)`; null where no collection is known. */
+/** Returns `Sentinel-1 (40), Sentinel-2 (31) and others (2)`; null if no collection is known. */
 export function collectionsPhrase(facts: DigestFacts): string | null {
   const { collections, products } = facts;
   const total = collections.top.reduce((sum, { count }) => sum + count, 0);
   return countedText(collections, products - total, 'others', facts);
 }
 
-/** `S2MSI2A (40) and other types (7)`; null where no type is known. */
+/** Returns `S2MSI2A (40) and other types (7)`; null if no type is known. */
 export function typesPhrase(facts: DigestFacts): string | null {
   const { productTypes, otherTypes } = facts;
   return countedText(productTypes, productTypes.others.count + otherTypes, 'other types', facts);
 }
 
-/** Adds up to all products. */
+/** The counts sum up to all products. */
 function countedText(
   ranking: Ranking,
   others: number,
@@ -161,7 +161,7 @@ function countedText(
 
 const placeNouns = { countries: 'country', seas: 'sea' } as const;
 
-/** `Mexico (6)`, `Peru (2)`, `12 other countries (1 each)`: those that stand out; of one product all. */
+/** Returns `Mexico (6)`, `Peru (2)`, `12 other countries (1 each)`: the most frequent ones; all for one product. */
 export function placeNames(
   kinds: keyof typeof placeNouns,
   facts: DigestFacts,
@@ -177,13 +177,13 @@ export function placeNames(
   return [...named, `${countPhrase(names)} ${kind}${each}`];
 }
 
-/** `the filter "…"`; null where there is none. */
+/** Returns `the filter "…"`; null without a filter. */
 export function filterPhrase({ scope: { filter } }: DigestFacts): string | null {
   if (filter === null) return null;
   return filter === '' ? 'a filter' : `the filter "${filter}"`;
 }
 
-/** The two ends of a span, or one moment where both are the same; null where one has no words. */
+/** Formats the two ends of a span, or one date if they are equal; null if one is implausible. */
 export function spanPhrase(span: { fromUs: number; untilUs: number } | null): string[] | null {
   const from = datePhrase(span?.fromUs ?? null);
   const until = datePhrase(span?.untilUs ?? null);
@@ -191,13 +191,13 @@ export function spanPhrase(span: { fromUs: number; untilUs: number } | null): st
   return from === until ? [from] : [from, until];
 }
 
-/** A range in words. */
+/** Formatted range. */
 export interface RangePhrase {
   min: string;
-  /** Says so where it is that of a sample. */
+  /** Marked if computed from a sample. */
   median: string;
   max: string;
-  /** Whether both ends look alike. */
+  /** True if both ends are formatted alike. */
   isOne: boolean;
 }
 
@@ -205,17 +205,17 @@ export function percentRange(range: Range | null): RangePhrase | null {
   return rangeText(range, percentPhrase);
 }
 
-/** What is shorter than a second counts as one: clocks do not agree more closely. */
+/** Shows at least one second: clocks do not agree more closely. */
 export function durationRange(range: Range | null): RangePhrase | null {
   return rangeText(range, (us) => durationPhrase(Math.max(us, shortestUs)));
 }
 
 function rangeText(
   range: Range | null,
-  wordsOf: (value: number) => string | null,
+  format: (value: number) => string | null,
 ): RangePhrase | null {
   if (range === null) return null;
-  const [min, median, max] = [range.min, range.median, range.max].map(wordsOf);
+  const [min, median, max] = [range.min, range.median, range.max].map(format);
   if (min == null || median == null || max == null) return null;
   const isOne = min === max;
   return { min, median: range.isSampled ? `${median} (of a sample)` : median, max, isOne };

@@ -1,4 +1,4 @@
-/** The template of a digest: two to six plain sentences, made from the facts alone. */
+/** Template text of a digest: two to six sentences built from its facts. */
 import { countPhrase, listPhrase, present, sizePhrase } from '../facts/phrases.ts';
 import { withArticle } from '../facts/place-phrases.ts';
 import type { DigestFacts } from './digest-facts.ts';
@@ -16,9 +16,7 @@ import {
 } from './digest-sheet.ts';
 import type { Ranking } from './tally.ts';
 
-/**
- * All numbers, dates and names of the text stand in the sheet, too. One sentence where nothing arrived.
- */
+/** Returns a text whose numbers, dates and names are all in the sheet; one sentence if nothing arrived. */
 export function digestText(facts: DigestFacts): string {
   const first = arrivalSentence(facts);
   if (facts.notifications === 0) return first;
@@ -51,7 +49,7 @@ function arrivalSentence(facts: DigestFacts): string {
   return `${when} ${what}${about} ${arrived}${tail}.`;
 }
 
-/** `12 created Sentinel-2 products in the area "Alps"`; without their number where there are none. */
+/** Returns `12 created Sentinel-2 products in the area "Alps"`; without a number if there are none. */
 function productsClause(facts: DigestFacts, event?: string): string {
   const { scope, notifications, products } = facts;
   const { collection, area } = scope;
@@ -75,15 +73,14 @@ function recipient(subscription: string | null): string {
     : `the subscription "${subscription}"`;
 }
 
-/** `200 told of created, 180 of modified and 32 of deleted products`. */
+/** Returns `200 about created, 180 about modified and 32 about deleted products`. */
 function eventText({ created, modified, deleted, other }: DigestFacts['events']): string {
   const kinds = Object.entries({ created, modified, deleted }).filter(([, count]) => count > 0);
   const parts = kinds.map(([kind, count], index) => {
     const noun = index === kinds.length - 1 ? ' products' : '';
-    return `${countPhrase(count)} ${index === 0 ? 'told of' : 'of'} ${kind}${noun}`;
+    return `${countPhrase(count)} about ${kind}${noun}`;
   });
-  if (other > 0)
-    parts.push(`${countPhrase(other)} ${kinds.length === 0 ? 'told ' : ''}of something else`);
+  if (other > 0) parts.push(`${countPhrase(other)} about something else`);
   return listPhrase(parts);
 }
 
@@ -94,9 +91,9 @@ function kindSentence(facts: DigestFacts): string | null {
   const ofType = sameType === null ? '' : ` of the type ${sameType}`;
   const they = products === 1 ? 'It is' : 'All of them are';
   const others = types === null || sameType !== null ? '' : `the types are ${types}`;
-  // Where the name has no collection, the record may have one.
-  const isTold = scope.collection !== null && scope.collection !== '';
-  if (isTold || collections.top.length === 0) {
+  // If the name has no collection, the record may have one.
+  const isInScope = scope.collection !== null && scope.collection !== '';
+  if (isInScope || collections.top.length === 0) {
     if (sameType !== null) return `${they}${ofType}.`;
     return others === '' ? null : `${capitalized(others)}.`;
   }
@@ -111,7 +108,7 @@ function kindSentence(facts: DigestFacts): string | null {
   return `${whose}; all are${ofType}.`;
 }
 
-/** The one name that every product has; null where they differ, or where it is not known of all. */
+/** Returns the name that all products share; null if they differ, or if some are unknown. */
 function commonName({ top }: Ranking, { products, isExact }: DigestFacts): string | null {
   const [first] = top;
   return first !== undefined && first.count === products && isExact ? first.name : null;
@@ -126,7 +123,7 @@ function placeSentence(facts: DigestFacts): string | null {
     ...placeNames('countries', facts, withArticle),
     ...placeNames('seas', facts, withArticle),
   ];
-  // Over 12 countries would be more than 12.
+  // "over 12 countries" would mean more than 12.
   const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listPhrase(names)}`;
   if (span === null) {
     return names.length === 0 ? null : `${sensedOnes(products, products)} sensed ${where}.`;
@@ -135,7 +132,7 @@ function placeSentence(facts: DigestFacts): string | null {
   return `${they} sensed ${when}${names.length === 0 ? '' : `, ${where}`}.`;
 }
 
-/** Whom the times of sensing are of: auxiliary files have none. */
+/** Returns the subject of a sentence about sensing; auxiliary files have no sensing times. */
 function sensedOnes(sensed: number, products: number): string {
   if (sensed === products) return products === 1 ? 'It was' : 'They were';
   return sensed === 1
@@ -143,7 +140,7 @@ function sensedOnes(sensed: number, products: number): string {
     : `The ${countPhrase(sensed)} with a sensing time were`;
 }
 
-/** Parts with a semicolon between; null where there is none. */
+/** Joins parts with semicolons; null if there are none. */
 function sentenceOf(...parts: (string | null)[]): string | null {
   const text = present(...parts).join('; ');
   return text === '' ? null : `${capitalized(text)}.`;
@@ -208,14 +205,14 @@ function remainderSentence(facts: DigestFacts): string | null {
     withoutFootprint === 0
       ? null
       : `${amountPhrase(withoutFootprint, 'product')} ${have} no footprint`,
-    described === 0 ? 'nothing else is known, as no record was there to be looked at' : null,
+    described === 0 ? 'nothing else is known, because no record was read' : null,
     described > 0 && described < products
-      ? `types, places, times and sizes are those of the ${amountPhrase(described, 'product')} whose records were looked at`
+      ? `types, places, times and sizes are those of the ${amountPhrase(described, 'product')} whose records were read`
       : null,
   );
 }
 
-/** `the deleted products were duplicated (20), obsolete (12) or deleted for other or unknown causes (2)`. */
+/** Returns `the deleted products were duplicated (20), obsolete (12) and deleted for other or unknown causes (2)`. */
 function causeText({ deletionCauses, otherDeletions }: DigestFacts): string | null {
   const { top } = deletionCauses;
   if (top.length === 0) return null;

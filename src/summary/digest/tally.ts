@@ -6,13 +6,13 @@ interface Count {
 }
 
 export interface Ranking {
-  /** The most frequent names, the first one first; of equal ones by the alphabet. */
+  /** The most frequent names, by frequency, then alphabetically. */
   top: readonly Count[];
-  /** How many other names there are, and how often they occurred: together, and the most frequent one. */
+  /** Number of other names, their total count, and the count of the most frequent one. */
   others: { names: number; count: number; most: number };
 }
 
-/** Holds at most `namesMax` names: later ones count as one more name, whatever they are. */
+/** Keeps at most `namesMax` names; all later ones count together as one more name. */
 export function createTally(namesMax: number) {
   const counts = new Map<string, number>();
   let beyond = 0;
@@ -39,7 +39,7 @@ export function createTally(namesMax: number) {
   };
 }
 
-/** Without the names that occurred no more often than some that are not named: they are others, too. */
+/** Moves names that are no more frequent than an unnamed one to the others. */
 export function withoutTies({ top, others }: Ranking): Ranking {
   const named = top.filter(({ count }) => count > others.most);
   const tied = top.length - named.length;
@@ -47,19 +47,18 @@ export function withoutTies({ top, others }: Ranking): Ranking {
   return { top: named, others: { names: names + tied, count: count + tied * most, most } };
 }
 
-/** Null smallest, middle and largest do not exist: there is a range only where there is a number. */
 export interface Range {
-  /** How many numbers there were. */
+  /** Number of values, at least 1. */
   count: number;
   min: number;
-  /** Of an even number of values the lower middle one, so that it is a value that occurred. */
+  /** For an even number of values the lower of the two middle ones, so that it is a real value. */
   median: number;
   max: number;
-  /** Whether the median is that of the first values alone. */
+  /** True if the median is computed from the first values only. */
   isSampled: boolean;
 }
 
-/** Keeps the first `keptMax` values, of which the median is; all of them count for the ends and the number. */
+/** Keeps the first `keptMax` values for the median; minimum, maximum and count include all values. */
 export function createValueSample(keptMax: number) {
   const kept: number[] = [];
   let count = 0;

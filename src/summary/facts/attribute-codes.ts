@@ -8,7 +8,7 @@ import {
 } from '../../domain/naming/conventions.ts';
 import { lookup, timelinesses as nameTimelinesses } from '../../domain/naming/product-name.ts';
 
-/** `Sentinel-2` for SENTINEL-2, as people write it; null for a mission in no known form. */
+/** Returns `Sentinel-2` for SENTINEL-2; null for an unknown mission. */
 export function missionPhrase(mission: string): string | null {
   if (mission === 'ENVISAT') return 'Envisat';
   if (mission === 'SMOS') return mission;
@@ -18,7 +18,7 @@ export function missionPhrase(mission: string): string | null {
 
 const platforms = /^(?:SENTINEL-(?:[1236]|5P)|LANDSAT-[45789]|ENVISAT|SMOS)$/;
 
-/** `Sentinel-2A` of platformShortName and platformSerialIdentifier; null for an unknown platform. */
+/** Returns `Sentinel-2A` from platformShortName and platformSerialIdentifier; null for an unknown platform. */
 export function satelliteOf(platform: string | null, serial: string | null): string | null {
   const name = platform?.toUpperCase() ?? '';
   const mission = platforms.test(name) ? missionPhrase(name) : null;
@@ -34,7 +34,7 @@ const productTypes: Readonly<Record<string, string>> = {
   'CARD-COH12': 'interferometric coherence over 12 days',
 };
 
-/** By what stands behind the mode: `IW_SLC__1S`. */
+/** By the part after the mode, as in `IW_SLC__1S`. */
 const radarTypes: readonly (readonly [RegExp, string])[] = [
   [/^SLC__1S$/, 'single look complex images'],
   [/^GRD[FHM]_1S$/, 'ground range detected images'],
@@ -43,7 +43,7 @@ const radarTypes: readonly (readonly [RegExp, string])[] = [
   [/^RAW__0S$/, 'raw radar signals'],
 ];
 
-/** What products of a type hold; null for an unknown type. */
+/** Describes the content of a product type; null for an unknown type. */
 export function contentOfType(type: string | null): string | null {
   if (type === null) return null;
   return (
@@ -61,13 +61,13 @@ function radarContent(type: string): string | null {
   return radarTypes.find(([pattern]) => pattern.test(type.slice(3)))?.[1] ?? null;
 }
 
-/** `Level-1` of `LEVEL1`, `1`, `L1C`, `S2MSI2A` and the like; null for other texts. */
+/** Returns the level for `LEVEL1`, `1`, `L1C`, `S2MSI2A` and similar texts, such as `Level-1`; null for others. */
 export function levelOf(level: string | null): string | null {
   const [, digit] = /^(?:LEVEL-?|L|S2MSI)?([0-3][A-C]?)$/i.exec(level ?? '') ?? [];
   return digit === undefined ? null : `Level-${digit.toUpperCase()}`;
 }
 
-/** `VV and VH` of `VV&VH`; null for anything but one or two channels. */
+/** Returns `VV and VH` for `VV&VH`; null unless there are one or two channels. */
 export function polarisationOf(channels: string | null): string | null {
   const [, first, second] = /^([HV]{2})(?:[&,/ ]([HV]{2}))?$/.exec(channels ?? '') ?? [];
   if (first === undefined) return null;

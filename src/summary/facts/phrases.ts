@@ -1,7 +1,6 @@
 /**
- * Values in words, in one form each, so that they can be repeated and found again word by word.
- *
- * A value that is absurd has no words: these functions answer null then.
+ * Formats values as text, each in one form, so that a copy can be found word by word. Returns null for
+ * implausible values.
  */
 import type { SummaryKind } from '../../domain/summaries.ts';
 
@@ -11,10 +10,10 @@ const hourUs = 60 * minuteUs;
 const dayUs = 24 * hourUs;
 const yearUs = 365.25 * dayUs;
 
-/** From before the first Landsat until a year that no plan reaches. */
+/** Plausible dates: from the first Landsat to beyond all plans. */
 const [firstUs, lastUs] = [Date.UTC(1972, 0, 1) * 1000, Date.UTC(2100, 0, 1) * 1000];
 
-/** `20 May 2024 10:15 UTC`; what follows the minute is cut off. Null outside of 1972 to 2099. */
+/** Formats a date as `20 May 2024 10:15 UTC`, without seconds. Null outside 1972 to 2099. */
 export function datePhrase(us: number | null): string | null {
   if (us === null || !(us >= firstUs && us < lastUs)) return null;
   const date = new Date(us / 1000);
@@ -26,8 +25,8 @@ export function datePhrase(us: number | null): string | null {
 const monthName = new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC' });
 
 /**
- * `29 s`, `3 min`, `4 h 37 min`, `12 days`, `more than 8 years`: rounded to its last unit, years cut off.
- * Null below half a second and above a hundred years.
+ * Formats a duration as `29 s`, `3 min`, `4 h 37 min`, `12 days` or `more than 8 years`: rounded to the last
+ * unit, years truncated. Null below half a second and from a hundred years on.
  */
 export function durationPhrase(us: number | null): string | null {
   if (us === null || !(us >= secondUs / 2 && us < 100 * yearUs)) return null;
@@ -43,8 +42,8 @@ export function durationPhrase(us: number | null): string | null {
 }
 
 /**
- * The time between two moments. From ten minutes on it is counted between their minutes, so that it agrees
- * with their words. Null when the second is not after the first, or one has no words.
+ * Formats the time between two dates. From ten minutes on it is the difference of their minutes, so that it
+ * agrees with the formatted dates. Null if the second is not after the first, or one is implausible.
  */
 export function delayPhrase(fromUs: number | null, toUs: number | null): string | null {
   if (
@@ -64,14 +63,14 @@ function minuteStart(us: number): number {
   return Math.floor(us / minuteUs) * minuteUs;
 }
 
-/** `553.4 kB`, `2.0 GB`: decimal units (1 kB is 1,000 bytes). Null for nothing, and above 1,000 TB. */
+/** Formats a size as `553.4 kB` or `2.0 GB` (1 kB is 1,000 bytes). Null for 0, and from 1,000 TB on. */
 export function sizePhrase(bytes: number | null): string | null {
   if (bytes === null || !(bytes >= 1 && bytes < 1e15)) return null;
   if (bytes < 1000) return bytes === 1 ? '1 byte' : `${Math.floor(bytes)} bytes`;
   const units = ['kB', 'MB', 'GB', 'TB'];
   let value = bytes / 1000;
   let unit = 0;
-  // What would be shown as 1000.0 is shown in the next unit.
+  // A value that rounds to 1000.0 uses the next unit.
   while (value >= 999.95 && unit < units.length - 1) {
     value /= 1000;
     unit += 1;
@@ -79,13 +78,13 @@ export function sizePhrase(bytes: number | null): string | null {
   return `${value.toFixed(1)} ${units[unit]}`;
 }
 
-/** `12,056 km²`; below 100 km² with one decimal. Null above the surface of the Earth. */
+/** Formats an area as `12,056 km²`; below 100 km² with one decimal. Null above the Earth's surface. */
 export function areaPhrase(squareKm: number | null): string | null {
   if (squareKm === null || !(squareKm >= 0.05 && squareKm <= 511e6)) return null;
   return `${squareKm < 99.95 ? squareKm.toFixed(1) : countPhrase(Math.round(squareKm))} km²`;
 }
 
-/** `27.7 %`, `0 %`, `less than 0.1 %`: one decimal, which only 0 and 100 lack. Null outside of 0 to 100. */
+/** Formats a percentage as `27.7 %`, `0 %` or `less than 0.1 %`: one decimal except for 0 and 100. Null outside 0 to 100. */
 export function percentPhrase(percent: number | null): string | null {
   if (percent === null || !(percent >= 0 && percent <= 100)) return null;
   if (percent === 0 || percent === 100) return `${percent} %`;
@@ -93,12 +92,12 @@ export function percentPhrase(percent: number | null): string | null {
   return percent > 99.9 ? 'more than 99.9 %' : `${percent.toFixed(1)} %`;
 }
 
-/** `1,234`: a whole number with its thousands marked. */
+/** Formats a whole number as `1,234`. */
 export function countPhrase(count: number): string {
   return String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** Those that are there, in their order. */
+/** Returns the parts that are not null, in order. */
 export function present<Text>(...parts: (Text | null)[]): Text[] {
   return parts.filter((part) => part !== null);
 }
@@ -110,22 +109,19 @@ export function listPhrase(items: readonly string[]): string {
 }
 
 export interface Fact {
-  /** In the words of people: `cloud cover`. */
+  /** Readable name: `cloud cover`. */
   label: string;
-  /** As it may be repeated word by word: `12.3 %`. */
+  /** Formatted value, to be copied unchanged: `12.3 %`. */
   text: string;
 }
 
-/**
- * In the order of importance. Every text is made by this program: of values that it computed, and of texts
- * from outside only those that have a narrow, known form.
- */
+/** Facts by importance. Texts contain computed values, and external texts only in a narrow, known form. */
 export interface FactSheet {
   kind: SummaryKind;
   facts: readonly Fact[];
 }
 
-/** What is not known has no line. */
+/** Omits unknown values. */
 export function factSheet(
   kind: SummaryKind,
   rows: readonly (readonly [label: string, text: string | null])[],

@@ -2,25 +2,25 @@
 import type { NearPlace, Place, PlaceShare } from '../places/globe.ts';
 import { countPhrase, listPhrase } from './phrases.ts';
 
-/** More names than these make no sentence: the rest are others. */
+/** Maximum number of names in a sentence; the rest become `others`. */
 const regionsMax = 4;
-/** Where the named ones have less of it together, there are others; a place leaves out the smallest. */
+/** Below this sum of the named shares, the sentence mentions others: a place omits the smallest shares. */
 const wholeShare = 0.95;
 
 /**
- * `Poland`; `mostly Poland, with small parts of Germany and the Baltic Sea`; `parts of Poland and Germany`.
- * Shares are words alone: mostly is 60 % and more, small is below 15 %. Null for a place without names.
+ * Returns `Poland`, `mostly Poland, with small parts of Germany and the Baltic Sea` or `parts of Poland and
+ * Germany`. `mostly` means 60 % or more, `small` below 15 %. Null for a place without names.
  */
 export function regionPhrase(place: Place): string | null {
-  return sharesInWords(place, '');
+  return sharesPhrase(place, '');
 }
 
-/** The same behind a verb: `over Poland`, `mostly over Poland, with …`, `over parts of …`. */
+/** Same as `regionPhrase`, after a verb: `over Poland`, `mostly over Poland, with …`, `over parts of …`. */
 export function overPhrase(place: Place): string | null {
-  return sharesInWords(place, 'over ');
+  return sharesPhrase(place, 'over ');
 }
 
-function sharesInWords(place: Place, over: string): string | null {
+function sharesPhrase(place: Place, over: string): string | null {
   const named = largestOf(place);
   const [first, ...rest] = named;
   if (first === undefined) return null;
@@ -45,30 +45,30 @@ function largestOf(place: Place): PlaceShare[] {
   return all.toSorted((a, b) => b.share - a.share).slice(0, regionsMax);
 }
 
-/** Names that are said without an article though they look otherwise: `Hudson Bay`, `Lake Victoria`. */
+/** Exceptions without an article: `Hudson Bay`, `Lake Victoria`. */
 const bare = /^(?:Lake |South Georgia|Heard Island)|(?: Bay| Sound)$/;
-/** Countries that are said with one: `the Faroe Islands`, `the United States`. */
+/** Countries with an article: `the Faroe Islands`, `the United States`. */
 const articled =
   /^(?:United |Democratic Republic|Republic of|Federated |Isle of|State of|French Southern)|(?:Islands|Republic|Emirates|Territory|Territories|Lands|Bank|Glacier)$|^(?:Netherlands|Philippines|Bahamas|Maldives|Comoros|Seychelles|Gambia|Vatican)$/;
 const waters = /\b(?:Sea|Ocean|Gulf|Strait|Straits|Channel|Bight|Passage|Basin|Estuary)\b|^Bay of /;
 const watersBare = /^(?:Skagerrak|Kattegat|Río de la Plata)$/;
 
-/** `the Netherlands`, `Austria`, `the Adriatic Sea`, `Hudson Bay`: countries and seas within a sentence. */
+/** Adds the article that a country or sea needs: `the Netherlands`, `Austria`, `the Adriatic Sea`. */
 export function withArticle(name: string): string {
   if (bare.test(name)) return name;
   const needed = articled.test(name) || waters.test(name) || watersBare.test(name);
   return needed ? `the ${name}` : name;
 }
 
-/** Large places that lie within, and the nearest one where none does. */
+/** Cities within a footprint, or else the nearest one. */
 interface NearPhrase {
-  /** `Bern (Switzerland) and Bergamo (Italy)`; null where none lies within. */
+  /** `Bern (Switzerland) and Bergamo (Italy)`; null if there is none. */
   within: string | null;
-  /** `about 260 km south-east of Ushuaia (Argentina)`: where the product lies. */
+  /** Location of the product: `about 260 km south-east of Ushuaia (Argentina)`. */
   nearest: string | null;
 }
 
-/** Null where no place is near. Countries that were `mentioned` already are not named again. */
+/** Null if no city is near. Does not repeat countries already `mentioned`. */
 export function nearPhrase({ near }: Place, mentioned: readonly string[] = []): NearPhrase | null {
   const inside = near.filter(({ distanceKm }) => distanceKm === 0);
   if (inside.length > 0) {
@@ -79,7 +79,7 @@ export function nearPhrase({ near }: Place, mentioned: readonly string[] = []): 
   return first === undefined ? null : { within: null, nearest: distanceText(first, mentioned) };
 }
 
-/** The countries that `regionPhrase` names. */
+/** Returns the countries that `regionPhrase` names. */
 export function countriesNamed(place: Place): string[] {
   const largest = largestOf(place);
   return place.countries.filter((one) => largest.includes(one)).map(({ name }) => name);

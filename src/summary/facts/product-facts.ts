@@ -1,4 +1,4 @@
-/** What is known of a product and may be said: typed values, each of a narrow, known form. */
+/** Facts of a product that a summary may state: typed values, each in a narrow, known form. */
 
 import { modePhrase, parseProductName } from '../../domain/naming/conventions.ts';
 import {
@@ -20,15 +20,15 @@ import {
 import { datePhrase, delayPhrase } from './phrases.ts';
 import { type OtherVersion, type Version, versionsOf } from './versions.ts';
 
-/** Null where it is not known, or what the record says is of no known form, or absurd. Times in µs. */
+/** Null if unknown, in no known form, or implausible. Times in µs. */
 export interface ProductFacts {
-  /** In the naming convention of its mission. */
+  /** Name that follows the naming convention of its mission. */
   name: string | null;
-  /** A name in no known form, cut and cleaned: for people, never for a model. */
+  /** Any other name, truncated and sanitized: for people, never for a model. */
   foreignName: string | null;
   /** A GUID. */
   id: string | null;
-  /** Whether more is known than an id and a name: a notification may come without its record. */
+  /** False if only id and name are known: a notification may come without its record. */
   hasRecord: boolean;
   deleted: boolean;
   deletionUs: number | null;
@@ -40,18 +40,18 @@ export interface ProductFacts {
   instrument: Instrument | null;
   /** `Level-2A`. */
   level: string | null;
-  /** What it holds: `surface reflectance`. */
+  /** `surface reflectance`. */
   content: string | null;
   mode: string | null;
   polarisation: string | null;
   timeliness: string | null;
-  /** Of the sensing; for an auxiliary file of its validity. */
+  /** Start and end of sensing; for an auxiliary file of its validity. */
   startUs: number | null;
   endUs: number | null;
-  /** Of the earlier scene, where the product compares two; those above are of the later one. */
+  /** Sensing start of the earlier scene if the product compares two; start and end are those of the later one. */
   earlierUs: number | null;
   place: Place | null;
-  /** Whether the record has one that could be read or not. */
+  /** True if the record has a footprint, readable or not. */
   footprint: boolean;
   cloudCoverPercent: number | null;
   tile: string | null;
@@ -61,7 +61,7 @@ export interface ProductFacts {
   processingBaseline: string | null;
   processorVersion: string | null;
   publicationUs: number | null;
-  /** When the first notification about it came. */
+  /** Time of the first notification about the product. */
   receivedUs: number | null;
   sizeBytes: number | null;
   online: boolean | null;
@@ -71,15 +71,15 @@ export interface ProductFacts {
 
 const dayUs = 86_400_000_000;
 
-/** A square of 100 km: zone, band, column, row (Military Grid Reference System). */
+/** A 100 km square: zone, band, column, row (Military Grid Reference System). */
 const tileForm = /^(?:0[1-9]|[1-5]\d|60)[C-HJ-NP-X][A-HJ-NP-Z][A-HJ-NP-V]$/;
 
 const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * The facts of a product in the state of the catalogue that its row and record show. What the name says
- * in a known form has precedence over the attributes. `others` are products of the same scene (`sceneOf`); those
- * that are not are left out. Never throws, whatever the record holds.
+ * Extracts the facts of a product from its row and record. A name in a known form has precedence over the
+ * attributes. `others` are possible versions; products of other scenes (`sceneOf`) are ignored. Never throws,
+ * whatever the record contains.
  */
 export function productFacts(
   found: FoundProduct,
@@ -123,7 +123,7 @@ function identityOf(named: NamedProduct, attributes: AttributeReader) {
   return {
     auxiliary,
     satellite: named.satellite === '' ? platform : named.satellite,
-    // The instrument that an auxiliary file helps has not made it.
+    // An auxiliary file is not made by the instrument that it supports.
     instrument: auxiliary ? null : (named.instrument ?? instrumentOf(instrument ?? '')),
     level: named.level ?? levelOf(attributes.code('processingLevel', /^[A-Za-z0-9-]+$/)),
     content: named.content ?? contentOfType(type),
@@ -150,13 +150,13 @@ function acquisitionOf(named: NamedProduct, attributes: AttributeReader, found: 
   };
 }
 
-/** The record's times are exact; where they are not those of the name, but days away, the name is right. */
+/** Uses the record's exact times; if they differ from the name's by more than a day, uses the name's. */
 function timesOf(named: NamedProduct, row: ProductRow): Pick<ProductFacts, 'startUs' | 'endUs'> {
   const [start, end] = [plausibleDate(row.sensingStartUs), plausibleDate(row.sensingEndUs)];
-  const astray =
+  const isWrong =
     start !== null && named.startUs !== null && Math.abs(start - named.startUs) > dayUs;
-  const startUs = astray ? named.startUs : (start ?? named.startUs);
-  const endUs = astray ? named.endUs : (end ?? named.endUs);
+  const startUs = isWrong ? named.startUs : (start ?? named.startUs);
+  const endUs = isWrong ? named.endUs : (end ?? named.endUs);
   return { startUs, endUs: startUs !== null && endUs !== null && endUs >= startUs ? endUs : null };
 }
 
@@ -165,7 +165,7 @@ function baselineOf(named: NamedProduct, { row }: FoundProduct): string | null {
   return /^\d\d\.\d\d$/.test(row.processingBaseline ?? '') ? row.processingBaseline : null;
 }
 
-/** A moment that has words; the others are no facts. */
+/** Returns null for a date that cannot be formatted. */
 function plausibleDate(us: number | null): number | null {
   return datePhrase(us) === null ? null : us;
 }
@@ -176,15 +176,15 @@ function isGiven(value: unknown): boolean {
 
 type AttributeReader = ReturnType<typeof attributeReader>;
 
-/** More than any record has; what comes after is not read. */
+/** Maximum number of attributes read; no real record has more. */
 const attributesMax = 500;
 
 const textMax = 24;
 
-// No two parts share a digit.
+// No backtracking: no two parts match the same digit.
 const numeral = /^[+-]?\d{1,12}(?:\.\d{1,20})?$/;
 
-/** Names are compared without regard to case: old records write them in small letters. */
+/** Reads attributes by name, ignoring case: old records have names in lower case. */
 function attributeReader({ Attributes: attributes }: ProductRecord) {
   const values = new Map<string, unknown>();
   for (const item of Array.isArray(attributes) ? attributes.slice(0, attributesMax) : []) {
@@ -201,15 +201,15 @@ function attributeReader({ Attributes: attributes }: ProductRecord) {
     return read >= least && read <= most ? read : null;
   };
   return {
-    /** A text that matches the whole pattern; anything else is null. Numbers are read as texts. */
+    /** Returns a text that matches the pattern, else null. Numbers are read as texts. */
     code: (name: string, pattern: RegExp): string | null => {
       const value = values.get(name.toLowerCase());
       const text = typeof value === 'number' ? String(value) : value;
       return typeof text === 'string' && text.length <= textMax && pattern.test(text) ? text : null;
     },
-    /** A finite number from `least` to `most`, or its text; anything else is null. */
+    /** Returns a number from `least` to `most`, given as number or text, else null. */
     number: numberOf,
-    /** As `number`, but whole. */
+    /** Same as `number`, for integers. */
     integer: (name: string, least: number, most: number): number | null => {
       const read = numberOf(name, least, most);
       return read !== null && Number.isInteger(read) ? read : null;
@@ -218,8 +218,8 @@ function attributeReader({ Attributes: attributes }: ProductRecord) {
 }
 
 /**
- * Whether a name follows the naming convention of its mission as a whole: every part has its place, its
- * length and its signs, codes are known ones, and dates exist. Linear in the length.
+ * Returns true if a name fully follows the naming convention of its mission: order, length and characters of
+ * all parts, known codes and valid dates. Linear in the length.
  */
 export function isKnownName(name: string): boolean {
   return parseProductName(name) !== null;
@@ -228,11 +228,12 @@ export function isKnownName(name: string): boolean {
 const lengthMax = 60;
 
 /**
- * At most 60 signs of the name, all printable ASCII; others become `\ufffd`, and white space is folded. Null
- * when nothing is left. It may still say anything: it is for people, in quotation marks, never for a model.
+ * Sanitizes a name in no known form: at most 60 characters, printable ASCII; others become `\ufffd`, and white space
+ * is collapsed. Null if nothing is left. The result may contain any statement: it is shown to people, in
+ * quotation marks, and never sent to a model.
  */
 export function foreignName(name: string): string | null {
-  // Cut first, so that a very long text costs nothing.
+  // Truncates first, so that a very long text costs nothing.
   const [start, cut] = [[...name.slice(0, 2 * lengthMax)], name.length > 2 * lengthMax];
   const clean = start
     .join('')
@@ -244,14 +245,14 @@ export function foreignName(name: string): string | null {
   return clean.length > lengthMax || cut ? `${clean.slice(0, lengthMax - 1)}…` : clean;
 }
 
-/** Measurements are of their time; orbits, parameters and forecasts are valid for theirs. */
+/** Returns true for measurements, which cover a period; orbits, parameters and forecasts are valid for one. */
 export function coversPeriod({ content }: Pick<ProductFacts, 'content'>): boolean {
   return content?.startsWith('raw data') ?? false;
 }
 
 /**
- * The causes of the specification (Subscriptions), and one seen in live answers (facts, filters): what follows
- * `deleted`, and what such products were; null where that says no more than an unknown cause.
+ * Causes of the specification (Subscriptions), and one seen in live responses (facts, filters): the text after
+ * `deleted`, and the state of such products; null if it says no more than an unknown cause.
  */
 const causes: Readonly<Record<string, readonly [why: string, state: string | null]>> = {
   'duplicated product': ['because it was a duplicate', 'duplicated'],
@@ -268,18 +269,17 @@ function causeText(cause: string | null) {
   return Object.hasOwn(causes, key) ? causes[key] : undefined;
 }
 
-/** Of many products: `duplicated`; null for a text that is no known cause, and for one that says no more. */
+/** Returns the state for a digest: `duplicated`; null for an unknown cause, and for one without a state. */
 export function deletedStatePhrase(cause: string | null): string | null {
   return causeText(cause)?.[1] ?? null;
 }
 
-/** What comes later than this was not notified when it was published, but when something else happened to it. */
-const newsUs = 30 * 86_400 * 1_000_000;
+/** Maximum delay from publication to receipt; a later notification was not caused by the publication. */
+const receiptDelayUsMax = 30 * 86_400 * 1_000_000;
 
-/** From publication to receipt, in words; null where the receipt does not follow from the publication. */
+/** Formats the delay from publication to receipt; null if the publication did not cause the notification. */
 export function receiptDelay({ publicationUs, receivedUs }: ProductFacts): string | null {
-  if (publicationUs === null || receivedUs === null || receivedUs - publicationUs > newsUs) {
-    return null;
-  }
+  if (publicationUs === null || receivedUs === null) return null;
+  if (receivedUs - publicationUs > receiptDelayUsMax) return null;
   return delayPhrase(publicationUs, receivedUs);
 }

@@ -1,4 +1,4 @@
-/** The facts of one product as labelled short texts, for a model. */
+/** Fact sheet of a product: labelled short texts, for a model. */
 
 import {
   areaPhrase,
@@ -14,7 +14,7 @@ import { nearPhrase, regionPhrase } from './place-phrases.ts';
 import { coversPeriod, type ProductFacts, receiptDelay } from './product-facts.ts';
 import { baselineLabel, versionNoun, versionPhrase } from './versions.ts';
 
-/** What is known of a product, the most important first; what is not known is left out. */
+/** Returns the known facts of a product, the most important first. */
 export function productSheet(facts: ProductFacts): FactSheet {
   return factSheet('product', [
     ...identityRows(facts),
@@ -42,7 +42,7 @@ function identityRows(facts: ProductFacts): Rows {
     ['acquisition mode', facts.mode],
     ['polarisation', facts.polarisation],
     ['name', facts.name ?? (facts.foreignName === null ? null : 'in no known form')],
-    ['record', facts.hasRecord ? null : 'has not come'],
+    ['record', facts.hasRecord ? null : 'has not arrived'],
   ];
 }
 
@@ -113,7 +113,7 @@ function onlineText(online: boolean): string {
   return online ? 'online' : 'offline: it must be ordered before it can be downloaded';
 }
 
-/** Numbers of orbits are names: they have no marks between their digits. */
+/** Orbit numbers are identifiers: no thousands separators. */
 function numberText(value: number | null): string | null {
   return value === null ? null : String(value);
 }

@@ -1,4 +1,4 @@
-/** The template: what is known of a product in a few plain sentences, made from the facts alone. */
+/** Template text of a product: a few sentences built from its facts. */
 
 import {
   areaPhrase,
@@ -15,12 +15,12 @@ import { coversPeriod, type ProductFacts, receiptDelay } from './product-facts.t
 import { baselineLabel, versionNoun, versionPhrase } from './versions.ts';
 
 const minuteUs = 60_000_000;
-/** Above it the scene is not described; what is left has parts of limited length. */
+/** Longer texts omit the scene; all other parts have a limited length. */
 const charactersMax = 600;
 
 /**
- * One to four sentences in one paragraph. All numbers, dates and names in them stand in the sheet in the same
- * words, but for a name in no known form, which is shown cut and in quotation marks.
+ * Returns one to four sentences in one paragraph. All numbers, dates and names are in the sheet in the same form,
+ * except a name in no known form, which is shown truncated and in quotation marks.
  */
 export function productText(facts: ProductFacts): string {
   const { deleted, auxiliary } = facts;
@@ -48,21 +48,21 @@ function identitySentence(facts: ProductFacts): string {
   if (level !== null) return `${subject} is of ${level}${how}.`;
   if (instrument !== null) return `${subject} comes${how}.`;
   if (satellite !== null || foreignName !== null) return `${subject} is of no known type.`;
-  if (!facts.hasRecord) return 'What this product holds is not known, as its record has not come.';
-  return 'What this product holds is not known.';
+  const unknown = 'The content of this product is not known';
+  return facts.hasRecord ? `${unknown}.` : `${unknown}, because its record has not arrived.`;
 }
 
-/** ` (Level-1, baseline collection 003, near real time)`. */
+/** Returns ` (Level-1, baseline collection 003, near real time)`. */
 function processingText({ level, processingBaseline: baseline, timeliness }: ProductFacts): string {
-  const words = present(
+  const parts = present(
     level,
     baseline && `${baselineLabel(baseline)} ${baseline}`,
     timelinessText(timeliness),
   );
-  return words.length === 0 ? '' : ` (${words.join(', ')})`;
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
 
-/** `near real time` without its code; the delay says what the hours of Sentinel-1 promise. */
+/** Returns `near real time` without its code; null for Sentinel-1, whose hours the delay already shows. */
 function timelinessText(timeliness: string | null): string | null {
   return /^([a-z -]+) \([A-Z]+\)$/.exec(timeliness ?? '')?.[1] ?? null;
 }
@@ -104,21 +104,22 @@ function sensingSentence(facts: ProductFacts): string | null {
   const earlier = datePhrase(earlierUs);
   const over = place === null ? null : overPhrase(place);
   if (start === null && over === null) return null;
-  const lastsUs = startUs === null || endUs === null ? 0 : endUs - startUs;
-  const duration = lastsUs < minuteUs ? null : durationPhrase(lastsUs);
-  const words = present(
+  const sensingUs = startUs === null || endUs === null ? 0 : endUs - startUs;
+  const duration = sensingUs < minuteUs ? null : durationPhrase(sensingUs);
+  const parts = present(
     earlier && `on ${earlier} and again`,
     start && (duration === null ? `on ${start}` : `for ${duration} from ${start}`),
     over,
   );
-  return `It was sensed ${words.join(' ')}${whereText(facts)}.`;
+  return `It was sensed ${parts.join(' ')}${whereText(facts)}.`;
 }
 
-/** What follows the region, or stands for it. */
+/** Returns the nearest city, or why the place is unknown. */
 function whereText({ place, footprint, content, hasRecord }: ProductFacts): string {
   if (place === null) {
-    if (!hasRecord) return '; where is not known, as its record has not come';
-    return footprint || content === null ? '' : '; where is not known, as it has no footprint';
+    if (!hasRecord) return '; the place is not known, because its record has not arrived';
+    const isMissing = !footprint && content !== null;
+    return isMissing ? '; the place is not known, because it has no footprint' : '';
   }
   const nearest = nearPhrase(place, countriesNamed(place))?.nearest ?? null;
   return nearest === null ? '' : `, ${nearest}`;
@@ -158,13 +159,13 @@ function catalogueSentence(facts: ProductFacts): string | null {
 }
 
 function receiptText(facts: ProductFacts): string | null {
-  const waited = receiptDelay(facts);
-  if (waited !== null) return `was received ${waited} later`;
+  const delay = receiptDelay(facts);
+  if (delay !== null) return `was received ${delay} later`;
   const received = datePhrase(facts.receivedUs);
-  return received && `was first heard of on ${received}`;
+  return received && `was first received on ${received}`;
 }
 
-/** Null where there is nothing to say. */
+/** Null without predicates. */
 function sentence(subject: string, ...parts: (string | null)[]): string | null {
   const predicates = present(...parts);
   return predicates.length === 0 ? null : `${subject} ${listPhrase(predicates)}.`;
@@ -174,9 +175,9 @@ function versionPredicates(facts: ProductFacts): (string | null)[] {
   const { replacedBy, replaces, deleted } = facts;
   const noun = versionNoun(facts);
   const [newer, older] = [versionPhrase(replacedBy), versionPhrase(replaces)];
-  const had = deleted ? 'replaced' : 'replaces';
+  const verb = deleted ? 'replaced' : 'replaces';
   return [
     newer && `was replaced by a newer ${noun} (${newer})`,
-    older && `${had} an older ${noun} (${older})`,
+    older && `${verb} an older ${noun} (${older})`,
   ];
 }

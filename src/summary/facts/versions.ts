@@ -1,24 +1,24 @@
-/** Which processings of a scene came before and after a product. */
+/** Finds older and newer processings of a scene. */
 import { parseProductName } from '../../domain/naming/conventions.ts';
 import { datePhrase, present } from './phrases.ts';
 
-/** Another product, perhaps of the same scene; what is not known is null. */
+/** Another product, possibly of the same scene; unknown values are null. */
 export interface OtherVersion {
   productName: string;
   processingBaseline: string | null;
   publicationUs: number | null;
-  /** Null while it is alive. */
+  /** Null unless deleted. */
   deletionUs: number | null;
 }
 
-/** Another processing of the same scene; all of a known form. */
+/** Another processing of the same scene, with values in known forms. */
 export interface Version {
   name: string;
   baseline: string | null;
   publicationUs: number | null;
 }
 
-/** How new a processing is: the first of these that two of them have and differ in decides. */
+/** Age of a processing: the first field that two processings have and that differs decides. */
 interface Age {
   baseline: string | null;
   producedUs: number | null;
@@ -26,8 +26,8 @@ interface Age {
 }
 
 /**
- * The newest of the newer versions that are still there, and the newest of the older ones, there or not.
- * Both null where the name is of no known form.
+ * Returns the newest of the newer versions that are not deleted, and the newest of the older versions. Both are
+ * null for a name in no known form.
  */
 export function versionsOf(
   name: string,
@@ -41,7 +41,7 @@ export function versionsOf(
   const same = others
     .filter((other) => scene.matches(other.productName))
     .map((other) => ({ other, age: ageOf(other) }))
-    // By name where nothing else decides, so that the order of arrival does not matter.
+    // Ties are sorted by name, so that the order of arrival does not matter.
     .toSorted(
       (a, b) => compareAges(b.age, a.age) || compareTexts(b.other.productName, a.other.productName),
     );
@@ -62,7 +62,7 @@ function ageOf({ productName, processingBaseline, publicationUs }: OtherVersion)
   };
 }
 
-/** Above 0 when `a` is newer. */
+/** Returns a positive number if `a` is newer. */
 function compareAges(a: Age, b: Age): number {
   return (
     compareTexts(a.baseline, b.baseline) ||
@@ -71,7 +71,7 @@ function compareAges(a: Age, b: Age): number {
   );
 }
 
-/** Baselines of one mission have one length, so that their order is that of texts. */
+/** Baselines of a mission have the same length, so they compare as texts. */
 function compareTexts(a: string | null, b: string | null): number {
   if (a === null || b === null || a === b) return 0;
   return a > b ? 1 : -1;
@@ -92,21 +92,21 @@ function versionOf(found: { other: OtherVersion; age: Age } | undefined): Versio
 }
 
 interface Scene {
-  /** All names of the scene begin with it, and others may: for `startswith(Name, …)`. */
+  /** Prefix of all names of the scene, and maybe others: for `startswith(Name, …)`. */
   prefix: string;
   /**
-   * What all of them also hold, for `contains(Name, …)`; null where the prefix is enough. Of Sentinel-2 hundreds
-   * of tiles begin alike.
+   * Part of all names of the scene, for `contains(Name, …)`; null if the prefix suffices. Hundreds of Sentinel-2
+   * tiles share a prefix.
    */
   contains: string | null;
-  /** Whether another product is of the same scene and kind. False for the name itself. */
+  /** Returns true for another product of the same scene and kind, false for the name itself. */
   matches(other: string): boolean;
 }
 
 /**
- * The scene of a product; null for names of no known form, and for those whose convention puts what
- * changes with the processing first (orbit files). Names of Sentinel-5P begin with the processing stream:
- * only versions in the same stream are found.
+ * Returns the scene of a product; null for names in no known form, and for those that begin with the parts that
+ * change with the processing (orbit files). Names of Sentinel-5P begin with the processing stream, so only
+ * versions in the same stream are found.
  */
 export function sceneOf(productName: string): Scene | null {
   const scene = parseProductName(productName)?.scene ?? null;
@@ -121,30 +121,30 @@ export function sceneOf(productName: string): Scene | null {
   };
 }
 
-/** Old records carry the same name without its ending. */
+/** Removes the ending, which old records lack. */
 function withoutEnding(name: string): string {
   return name.replace(/\.(?:SAFE|SEN3|SEN6|nc|tar)$/, '');
 }
 
-/** Missions count their processings in different ways; `05.11` is a processing baseline. */
+/** Returns the mission's term for a processing number; `05.11` is a processing baseline. */
 export function baselineLabel(baseline: string | null): string {
   if (baseline === null || /^(?:\d\d\.\d\d|F\d\d)$/.test(baseline)) return 'processing baseline';
   return /^\d{3}$/.test(baseline) ? 'baseline collection' : 'processor version';
 }
 
-/** Auxiliary files are not processed again, but written again. */
+/** Auxiliary files have versions, not processings. */
 export function versionNoun({ auxiliary }: { auxiliary: boolean }): string {
   return auxiliary ? 'version' : 'processing';
 }
 
-/** `processing baseline 05.11, published on 7 June 2024 00:28 UTC`; null where there is none. */
+/** Returns `processing baseline 05.11, published on 7 June 2024 00:28 UTC`; null without a version. */
 export function versionPhrase(version: Version | null): string | null {
   if (version === null) return null;
   const { baseline, publicationUs } = version;
   const date = datePhrase(publicationUs);
-  const words = present(
+  const parts = present(
     baseline && `${baselineLabel(baseline)} ${baseline}`,
     date && `published on ${date}`,
   );
-  return words.length === 0 ? 'of the same scene' : words.join(', ');
+  return parts.length === 0 ? 'of the same scene' : parts.join(', ');
 }

@@ -1,7 +1,7 @@
 /**
- * The large places within a footprint, or the nearest one. The data, cities.json, are those of
- * GeoNames (https://www.geonames.org, CC BY 4.0): places of 100,000 people and more, but for suburbs
- * of larger ones, written by scripts/generate-places.js.
+ * Finds the cities within a footprint, or the nearest one. The data, cities.json, are from GeoNames
+ * (https://www.geonames.org, CC BY 4.0): places of 100,000 or more people, without suburbs of larger ones. They are
+ * written by scripts/generate-places.js.
  */
 import type { Box, Position } from '../../domain/filter-tree.ts';
 import data from './cities.json' with { type: 'json' };
@@ -10,22 +10,22 @@ import { degreeKm, directionTo, distanceKm, type NearPlace, radiansOf, wrapped }
 
 export interface City {
   readonly name: string;
-  /** The English name of its country. */
+  /** English name of the country. */
   readonly country: string;
   readonly population: number;
   readonly position: Position;
 }
 
-/** Maximum number of places within a footprint. */
+/** Maximum number of cities within a footprint. */
 const withinMax = 3;
 
-/** How far the nearest place may be. */
+/** Maximum distance of the nearest city. */
 const nearestMaxKm = 500;
 
-/** Of a footprint with more edges the nearest place is looked for along a coarser outline. */
+/** A footprint with more edges is simplified to find the nearest city. */
 const edgesMax = 400;
 
-/** All, the largest first. */
+/** Returns all cities, the largest first. */
 export function openCities(): City[] {
   const countries = new Map(Object.entries(data.countries));
   return data.cities.map((line) => {
@@ -39,10 +39,10 @@ export function openCities(): City[] {
   });
 }
 
-/** Those that go by a larger one beside them, such as Newark by New York City: their names. */
+/** Names of suburbs of a larger city, such as Newark of New York City. */
 export const suburbs: readonly string[] = data.suburbs;
 
-/** See `Place`: its `near`. Empty where the nearest is more than 500 km away. */
+/** Returns `near` of a `Place`; empty if the nearest city is more than 500 km away. */
 export function nearPlaces(
   cities: readonly City[],
   footprint: Footprint,
@@ -58,7 +58,7 @@ export function nearPlaces(
   const nearest = nearestOf(cities, footprint);
   if (nearest === null) return [];
   const { city, km, edge } = nearest;
-  // Where it lies at the edge itself, the footprint lies to the side of its centre.
+  // From a city at the edge, the direction to the centre is used.
   const direction = directionTo(city.position, km < 1 ? centre : edge);
   return [{ ...withoutPosition(city), distanceKm: roundedKm(km), direction }];
 }
@@ -67,7 +67,7 @@ function withoutPosition({ name, country, population }: City) {
   return { name, country, population };
 }
 
-/** In steps of 1 km up to 20, of 5 up to 100, then of 10; never 0. */
+/** Rounds to 1 km below 20 km, 5 km below 100 km, else 10 km; at least 1 km. */
 function roundedKm(km: number): number {
   const step = km < 20 ? 1 : km < 100 ? 5 : 10;
   return Math.max(1, Math.round(km / step) * step);
@@ -76,11 +76,11 @@ function roundedKm(km: number): number {
 interface Nearest {
   city: City;
   km: number;
-  /** The nearest place of the footprint's edge. */
+  /** Nearest point of the footprint's edge. */
   edge: Position;
 }
 
-/** Of those that are equally near the largest. Null where none is near enough. */
+/** Returns the nearest city, the largest of equally near ones; null if none is near enough. */
 function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | null {
   const points = footprint.points.map(([x, y]): Box => ({ west: x, south: y, east: x, north: y }));
   const boxes = [...footprint.parts, ...points];
@@ -91,13 +91,13 @@ function nearestOf(cities: readonly City[], footprint: Footprint): Nearest | nul
     const { km, edge } = nearestOnLines(lines, city.position);
     if (km > nearestMaxKm || (nearest !== null && km >= nearest.km)) continue;
     nearest = { city, km, edge };
-    // A nearer one would have the same words.
+    // A nearer city would be described alike.
     if (km < 1) break;
   }
   return nearest;
 }
 
-/** Whether one of the boxes may be near enough. */
+/** Returns true if one of the boxes may be near enough. */
 function isNear(boxes: readonly Box[], [x, y]: Position): boolean {
   const reach = nearestMaxKm / degreeKm;
   const sideReach = reach / Math.max(0.01, Math.cos(radiansOf(Math.min(90, Math.abs(y) + reach))));
@@ -108,7 +108,7 @@ function isNear(boxes: readonly Box[], [x, y]: Position): boolean {
   });
 }
 
-/** The edges, each with x and y of its beginning, and how far it leads to the right and up. */
+/** Returns the edges, each as x and y of its start and its extent to the east and north. */
 function linesOf({ parts, points }: Footprint): Float64Array {
   const rings = parts.flatMap((part) => part.rings);
   const edges = rings.reduce((sum, ring) => sum + ring.length, 0);
@@ -129,7 +129,7 @@ function linesOf({ parts, points }: Footprint): Float64Array {
 
 const noPlace: Position = [0, 0];
 
-/** The nearest place of the lines: found in the plane round the place, measured on the globe. */
+/** Returns the nearest point of the lines: found in the plane around `from`, measured on the globe. */
 function nearestOnLines(lines: Float64Array, from: Position): Omit<Nearest, 'city'> {
   const [fromX, fromY] = from;
   const stretch = Math.cos(radiansOf(fromY));

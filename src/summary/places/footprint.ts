@@ -1,4 +1,4 @@
-/** A footprint in the plane: cut along the antimeridian, nothing beyond 180 and 90 degrees. */
+/** A footprint in the plane: cut along the antimeridian, within 180 and 90 degrees. */
 import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts';
@@ -6,24 +6,24 @@ import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts
 /** A polygon with its holes, and its extent. */
 export interface Part extends Box {
   readonly rings: Rings;
-  /** Of all rings, flat: x and y of the beginning, x and y of the end. */
+  /** Edges of all rings, flat: x and y of the start, x and y of the end. */
   readonly edges: Float64Array;
 }
 
 export interface Footprint {
   readonly parts: readonly Part[];
-  /** Those of a geometry of points. */
+  /** Points of a point geometry. */
   readonly points: readonly Position[];
 }
 
-/** Real ones have some hundreds; what more would cost is time in which nothing is answered. */
+/** Real footprints have a few hundred; more would block the process for too long. */
 const cornersMax = 600;
-/** Real ones have up to four, and hardly a hole. */
+/** Real footprints have up to four, and rarely a hole. */
 const ringsMax = 20;
-/** Real ones have none. */
+/** Real footprints have none. */
 const pointsMax = 100;
 
-/** Null where it has no place at all, values that are no numbers, or more parts than are looked at. */
+/** Null if the geometry is empty, has invalid numbers, or exceeds the limits. */
 export function footprintOf(geometry: Geometry): Footprint | null {
   const corners = positionsOf(geometry);
   if (corners.length > cornersMax || polygonsOf(geometry).flat().length > ringsMax) return null;
@@ -31,12 +31,12 @@ export function footprintOf(geometry: Geometry): Footprint | null {
   const clean = toGeoJson(geometry);
   const points = pointsOf(clean);
   const parts = polygonsOf(clean).filter(([outline]) => (outline?.length ?? 0) > 0);
-  // One that runs across the antimeridian again and again is cut into many.
+  // A footprint that crosses the antimeridian many times is cut into many parts.
   if (points.length > pointsMax || parts.length > ringsMax) return null;
   return points.length + parts.length === 0 ? null : { parts: parts.map(partOf), points };
 }
 
-/** Whether a place lies in one of the parts, and in none of its holes. */
+/** Returns true if a point lies in one of the parts, outside its holes. */
 export function contains({ parts }: Footprint, [x, y]: Position): boolean {
   return parts.some(({ edges, west, south, east, north }) => {
     if (x < west || x > east || y < south || y > north) return false;
@@ -44,7 +44,7 @@ export function contains({ parts }: Footprint, [x, y]: Position): boolean {
   });
 }
 
-/** An odd number of edges lies on the way to the east. */
+/** Ray casting: returns true if an odd number of edges lies to the east. */
 function isWithin(edges: Float64Array, x: number, y: number): boolean {
   let isInside = false;
   for (let i = 0; i < edges.length; i += 4) {
@@ -53,7 +53,7 @@ function isWithin(edges: Float64Array, x: number, y: number): boolean {
   return isInside;
 }
 
-/** Where edges cross a parallel. */
+/** Returns the longitudes at which edges cross a parallel. */
 export function crossingsAt({ edges }: Part, latitude: number): number[] {
   const crossings: number[] = [];
   for (let i = 0; i < edges.length; i += 4) {
@@ -62,7 +62,7 @@ export function crossingsAt({ edges }: Part, latitude: number): number[] {
   return crossings;
 }
 
-/** Each edge has its southern end and not its northern one. */
+/** Each edge includes its southern end and excludes its northern one. */
 function isCrossed(edges: Float64Array, i: number, latitude: number): boolean {
   return (edges[i + 1] ?? 0) <= latitude !== (edges[i + 3] ?? 0) <= latitude;
 }

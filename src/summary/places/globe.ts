@@ -1,16 +1,19 @@
-/** Distances and directions on the globe, taken as a sphere. */
+/** Distances and directions on the globe, as a sphere. */
 import type { Position } from '../../domain/filter-tree.ts';
 
 const radiusKm = 6371.0088;
 
-/** The length of one degree of latitude. */
+/** Length of one degree of latitude. */
 export const degreeKm = (Math.PI / 180) * radiusKm;
 
 export function radiansOf(degrees: number): number {
   return (degrees * Math.PI) / 180;
 }
 
-/** Area of a ring, closed or not, on the sphere: between each side and the equator, as far as the sine of latitude is linear on it. */
+/**
+ * Returns the area of a ring, closed or not, on the sphere: sums the areas between each side and the equator,
+ * assuming that the sine of latitude is linear along the side.
+ */
 export function ringAreaKm2(ring: readonly Position[]): number {
   let sum = 0;
   for (const [i, [x, y]] of ring.entries()) {
@@ -20,12 +23,12 @@ export function ringAreaKm2(ring: readonly Position[]): number {
   return Math.abs(sum / 2) * radiusKm ** 2;
 }
 
-/** Longitudes from -180 up to, not including, 180; for differences of longitudes: the short way. */
+/** Wraps a longitude to -180 (inclusive) to 180 (exclusive), or a difference of longitudes to the short way. */
 export function wrapped(longitude: number): number {
   return longitude - 360 * Math.floor((longitude + 180) / 360);
 }
 
-/** Along the great circle, by the haversine formula. */
+/** Returns the great-circle distance, by the haversine formula. */
 export function distanceKm([fromX, fromY]: Position, [toX, toY]: Position): number {
   const rise = Math.sin(radiansOf(toY - fromY) / 2) ** 2;
   const turn = Math.sin(radiansOf(toX - fromX) / 2) ** 2;
@@ -44,7 +47,7 @@ const directions = [
   'north-west',
 ] as const;
 
-/** Where one sets out for the other place along the great circle, in eight names. */
+/** Returns the initial direction of the great circle to another point, as one of eight names. */
 export function directionTo([fromX, fromY]: Position, [toX, toY]: Position): string {
   const [from, to, turn] = [radiansOf(fromY), radiansOf(toY), radiansOf(toX - fromX)];
   const east = Math.sin(turn) * Math.cos(to);
@@ -53,7 +56,7 @@ export function directionTo([fromX, fromY]: Position, [toX, toY]: Position): str
   return directions[(eighth + 8) % 8] ?? 'north';
 }
 
-/** The middle of weighted places; null where they lie evenly round the globe. */
+/** Returns the centre of weighted points; null if they are spread evenly round the globe. */
 export function middleOf(
   places: Iterable<{ position: Position; weight: number }>,
 ): Position | null {
@@ -71,30 +74,31 @@ export function middleOf(
 }
 
 export interface PlaceShare {
-  /** The English name. */
+  /** English name. */
   name: string;
-  /** The part of the footprint that lies in it, 0 to 1; roughly, and never 0. */
+  /** Approximate share of the footprint, above 0 and at most 1. */
   share: number;
 }
 
 export interface NearPlace {
   name: string;
-  /** The English name of its country. */
+  /** English name of the country. */
   country: string;
   population: number;
-  /** From the edge of the footprint, roughly; 0 for a place within it. */
+  /** Approximate distance from the edge of the footprint; 0 for a city within it. */
   distanceKm: number;
-  /** From the place to the footprint's nearest edge, such as `north-east`; null for a place within it. */
+  /** Direction from the city to the nearest edge, such as `north-east`; null for a city within the footprint. */
   direction: string | null;
 }
 
 export interface Place {
-  /** Countries and territories, and seas and oceans, each with the largest share first. */
+  /** Countries and territories, by share. */
   countries: readonly PlaceShare[];
+  /** Seas and oceans, by share. */
   seas: readonly PlaceShare[];
-  /** The largest places within the footprint, at most three; where there is none, the nearest one. */
+  /** The largest cities within the footprint, at most three; if there is none, the nearest one. */
   near: readonly NearPlace[];
-  /** Of the footprint on the globe. */
+  /** Area of the footprint. */
   areaSquareKm: number;
   centre: { longitude: number; latitude: number };
 }

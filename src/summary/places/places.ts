@@ -1,4 +1,4 @@
-/** Names where a footprint lies, from data that come along. */
+/** Finds the place names of a footprint, from bundled data. */
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { nearPlaces, openCities, suburbs } from './cities.ts';
 import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';
@@ -13,12 +13,11 @@ import {
 import { openCountries, openSeas, otherCountryNames } from './regions.ts';
 
 export interface Places {
-  /** Null for a geometry without any place. */
+  /** Null for an unusable geometry. */
   placeOf(geometry: Geometry): Place | null;
   /**
-   * Whether these words, in lower case, are the whole name of a country, a sea, an ocean or a large
-   * place: of any that placeOf can name, with or without accents, of suburbs of 100,000 people and
-   * more, and other names of countries that people use.
+   * Returns true if these words, in lower case, are the full name of a country, sea, ocean or city that placeOf
+   * can return, of a suburb of 100,000 or more people, or another common name of a country. Ignores accents.
    */
   isPlaceName(lowerCaseWords: string): boolean;
 }
@@ -26,10 +25,10 @@ export interface Places {
 const countriesMax = 6;
 const seasMax = 4;
 
-/** Less is as good as nothing, as a share is of some 60 places. */
+/** Smaller shares are ignored: a share is estimated from about 60 samples. */
 const leastShare = 0.02;
 
-/** Reads the data: some 100 ms, and 10 MB that stay. To be called once. */
+/** Reads the data, in about 100 ms; keeps 10 MB in memory. Call once. */
 export function openPlaces(): Places {
   const countries = openCountries();
   const seas = openSeas();
@@ -64,7 +63,7 @@ export function openPlaces(): Places {
   };
 }
 
-/** The map, opened with the first call. */
+/** Opens the data on the first call. */
 export function lazyPlaces(): () => Places {
   let places: Places | undefined;
   return () => {
@@ -73,14 +72,14 @@ export function lazyPlaces(): () => Places {
   };
 }
 
-/** Square kilometres of all parts, without their holes; 0 for points. */
+/** Returns the square kilometres of all parts without their holes; 0 for points. */
 function areaOf({ parts }: Footprint): number {
   return parts
     .flatMap(({ rings }) => rings.map((ring, i) => (i === 0 ? 1 : -1) * ringAreaKm2(ring)))
     .reduce((sum, part) => sum + part, 0);
 }
 
-/** The largest first. */
+/** Returns the shares, the largest first. */
 function sharesOf(samples: readonly Sample[], nameOf: (sample: Sample) => string): PlaceShare[] {
   const weights = new Map<string, number>();
   let sum = 0;
@@ -100,12 +99,12 @@ function ofKind(shares: readonly PlaceShare[], kind: string): PlaceShare[] {
     .map(({ name, share }) => ({ name: name.slice(kind.length), share: rounded(share) }));
 }
 
-/** Three decimals: some 100 metres, for a place. */
+/** Rounds to three decimals: about 100 metres in degrees. */
 function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-/** Without what people leave out or write in several ways: accents, apostrophes, hyphens. */
+/** Removes spelling variants: accents, apostrophes, hyphens. */
 function spelled(name: string): string {
   const letters = name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
   return letters
@@ -116,34 +115,34 @@ function spelled(name: string): string {
 
 export interface Sample {
   position: Position;
-  /** In units of its own; compare with the sum of all. */
+  /** Relative to the sum of all weights. */
   weight: number;
 }
 
-/** How many there are, roughly; a shape in many pieces has more. */
+/** Approximate number of samples; a shape in many pieces has more. */
 const target = 60;
 
 const rowsMin = 5;
 const rowsMax = 60;
 
-/** Rows are laid closer, up to these, where none has met the footprint. */
+/** Maximum number of rows if fewer rows miss the footprint. */
 const rowsAtLast = 300;
 
-/** A tenth of a millimetre: what is less comes from rounding. */
+/** A tenth of a millimetre; smaller widths are rounding errors. */
 const widthMin = 1e-9;
 
-/** Of what the rows cut out, the widest pieces. */
+/** Maximum number of pieces; the widest are kept. */
 const piecesMax = 300;
 
 interface Piece {
   latitude: number;
   west: number;
   east: number;
-  /** On the ground, in degrees of latitude. */
+  /** Width on the ground, in degrees of latitude. */
   width: number;
 }
 
-/** Never empty. What has no inside has samples at its corners, and places between them. */
+/** Returns at least one sample. A footprint without area is sampled along its edges. */
 function samplesOf(footprint: Footprint, areaSquareKm: number): Sample[] {
   const { points } = footprint;
   if (points.length > 0) return points.map((position) => ({ position, weight: 1 }));
@@ -163,8 +162,8 @@ function piecesOf(parts: readonly Part[], areaSquareKm: number): Piece[] {
   const south = Math.min(...parts.map((part) => part.south));
   const north = Math.max(...parts.map((part) => part.north));
   const stepKm = Math.sqrt(areaSquareKm / target);
-  const wanted = Math.ceil(((north - south) * degreeKm) / stepKm);
-  let rows = Math.min(rowsMax, Math.max(rowsMin, Number.isFinite(wanted) ? wanted : rowsMin));
+  const desired = Math.ceil(((north - south) * degreeKm) / stepKm);
+  let rows = Math.min(rowsMax, Math.max(rowsMin, Number.isFinite(desired) ? desired : rowsMin));
   for (; rows <= rowsAtLast; rows *= 4) {
     const step = (north - south) / rows;
     const pieces = Array.from({ length: rows }, (_, i) => south + (i + 0.5) * step)

@@ -1,8 +1,8 @@
 /**
- * Which country or territory, or which sea or ocean, a place lies in. The map of countries is Natural Earth at
- * 1:50 million (https://www.naturalearthdata.com, public domain), by the package `world-atlas`. The outlines of
- * seas, seas.json, are this program's own, after the usual geographic limits, and rough: they run over land, as
- * the countries decide what is land. Of several seas, the smallest one holds a place.
+ * Finds the country or territory, or the sea or ocean, of a point. The map of countries is Natural Earth at 1:50
+ * million (https://www.naturalearthdata.com, public domain), from the package `world-atlas`. The outlines of seas,
+ * seas.json, are earshot's own, after the usual geographic limits, and rough: they cross land, because the
+ * countries decide what is land. If several seas contain a point, the smallest one counts.
  */
 
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import data from './seas.json' with { type: 'json' };
 
 type Map = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 
-/** Reads the map. Lakes belong to their countries, but for the Caspian Sea. */
+/** Reads the map. Lakes belong to their countries, except the Caspian Sea. */
 export function openCountries() {
   const file = createRequire(import.meta.url).resolve('world-atlas/countries-50m.json');
   const map: Map = JSON.parse(readFileSync(file, 'utf8'));
@@ -30,9 +30,9 @@ export function openCountries() {
   });
   const nameOf = ({ name }: { name: string }) => countryNames.get(name) ?? name;
   return {
-    /** The English name; null at sea. The place lies within 180 degrees. */
+    /** Returns the English name; null at sea. Longitudes must be within 180 degrees. */
     countryAt: ([longitude, latitude]: Position): string | null => {
-      // The ends of the map are not on it, nor is the last kilometre to the South Pole.
+      // The map excludes its edges and the last kilometre to the South Pole.
       const found = query([Math.min(longitude, 179.9999), Math.max(latitude, -89.99)]);
       return found === null ? null : nameOf(found);
     },
@@ -40,7 +40,7 @@ export function openCountries() {
   };
 }
 
-/** The package has joined what lies on both sides of the antimeridian: it is cut again. */
+/** Cuts polygons along the antimeridian again, which the package has joined. */
 function withinTheMap(geometry: Shape): Shape {
   if (geometry.type !== 'MultiPolygon') return geometry;
   const isJump = ([x = 0]: number[], i: number, ring: number[][]) =>
@@ -56,7 +56,7 @@ function cutAgain(rings: number[][][]): number[][][][] {
   return polygonsOf(cut).map((part) => part.map((ring) => ring.map(([x, y]) => [x, y])));
 }
 
-/** Open, with longitudes that run on: no edge leads from one end of the map to the other. */
+/** Returns an open ring with continuous longitudes: no edge jumps from one end of the map to the other. */
 function withoutJumps(ring: number[][]): Ring {
   let x = ring[0]?.[0] ?? 0;
   return ring.slice(0, -1).map(([longitude = 0, latitude = 0]): Position => {
@@ -65,12 +65,12 @@ function withoutJumps(ring: number[][]): Ring {
   });
 }
 
-/** A list in a text, parted by semicolons. */
+/** Splits a text at semicolons. */
 function listOf(text: string): string[] {
   return text.split(';').map((item) => item.trim());
 }
 
-/** By their name in Natural Earth, as `world-atlas` 2.0.2 has them. */
+/** Full names by their name in Natural Earth, as in `world-atlas` 2.0.2. */
 const countryNames: ReadonlyMap<string, string> = new Map(
   listOf(`
   Antigua and Barb.: Antigua and Barbuda; Ashmore and Cartier Is.: Ashmore and Cartier Islands;
@@ -94,7 +94,7 @@ const countryNames: ReadonlyMap<string, string> = new Map(
   `).map((entry) => entry.split(': ') as [string, string]),
 );
 
-/** Other names that people use for them. A text that has one of these names a place, too. */
+/** Other common names of countries; they count as place names in a text. */
 export const otherCountryNames: readonly string[] = listOf(`
   America; Bosnia; Britain; Burma; Cape Verde; Congo; Czech Republic; DR Congo; East Timor; England;
   Great Britain; Holland; Ivory Coast; Macedonia; Northern Ireland; Republic of Ireland; Russian Federation;
@@ -103,17 +103,17 @@ export const otherCountryNames: readonly string[] = listOf(`
 
 interface Sea {
   name: string;
-  /** Longitudes may run on beyond 180 degrees. */
+  /** Longitudes may exceed 180 degrees. */
   outline: Position[];
 }
 
-/** The rest of the globe. */
+/** Seas outside all outlines. */
 const pacific = { north: 'North Pacific Ocean', south: 'South Pacific Ocean' };
 
-/** Half the width of the gaps that the rough outlines leave, and a little more. */
+/** A little more than half the width of the gaps between the rough outlines. */
 const gapDegrees = 0.5;
 
-/** Reads the outlines. */
+/** Reads the outlines of seas. */
 export function openSeas() {
   const seas = data.outlines.map(parseSea);
   const query = whichPolygon<{ name: string; size: number }>({
@@ -133,7 +133,7 @@ export function openSeas() {
     return smallest?.name ?? (latitude < 0 ? pacific.south : pacific.north);
   };
   return {
-    /** The English name. On land too, where it means nothing. The place lies within 180 degrees. */
+    /** Returns the English name, meaningless on land. Longitudes must be within 180 degrees. */
     seaAt: (place: Position): string => {
       const name = smallestAt(place);
       return name.endsWith(' Ocean') ? withoutGap(name, place, smallestAt) : name;
@@ -142,7 +142,7 @@ export function openSeas() {
   };
 }
 
-/** The ocean, but where it shows between the outlines of seas: what most places round about are. */
+/** Returns the ocean, or, in a gap between outlines of seas, the sea at most of the surrounding points. */
 function withoutGap(
   ocean: string,
   [longitude, latitude]: Position,
@@ -156,11 +156,11 @@ function withoutGap(
   }
   const named = [...counts].sort(([, a], [, b]) => b - a);
   const sum = named.reduce((total, [, count]) => total + count, 0);
-  // At the straight edge of a sea it is four at most.
+  // At the straight edge of a sea, at most four points are in it.
   return sum > 4 ? (named[0]?.[0] ?? ocean) : ocean;
 }
 
-/** Reads `Name: x y, x y, …`, without the corner that closes the outline. */
+/** Parses `Name: x y, x y, …`, an open outline. */
 function parseSea(text: string): Sea {
   const [name = '', corners = ''] = text.split(':');
   const outline = corners.split(',').map((corner): Position => {
@@ -170,7 +170,7 @@ function parseSea(text: string): Sea {
   return { name, outline };
 }
 
-/** The closed ring, and the same on the other side where it reaches beyond the antimeridian. */
+/** Returns the closed ring, and a copy moved by 360 degrees if it crosses the antimeridian. */
 function turnsOf(outline: readonly Position[]): [number, number][][] {
   const closed = [...outline, ...outline.slice(0, 1)];
   const moved = (turn: number) => closed.map(([x, y]): [number, number] => [x + turn, y]);

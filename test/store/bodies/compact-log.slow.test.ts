@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../../src/sandbox/clock.ts';
 import { unpackBodies } from '../../../src/store/bodies/bodies.ts';
 import { type Compacted, compactLog } from '../../../src/store/bodies/compact-log.ts';
-import { createCompactStep, createPackFull } from '../../../src/store/bodies/compact-step.ts';
+import { createCompactStep, createRowPacker } from '../../../src/store/bodies/compact-step.ts';
 import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { createWriterConnection } from '../../../src/store/engine/writer-connection.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';
@@ -174,10 +174,10 @@ it(`keeps every body as it came over ${kills} kills of a program that compacts, 
 
 /** All bodies in packs, one after the other. */
 function packAll(bodies: readonly Uint8Array[], level: number) {
-  const packFull = createPackFull(level);
+  const packRow = createRowPacker(level);
   const rows = [];
   for (let at = 0; at < bodies.length; ) {
-    const packed = packFull(bodies.slice(at));
+    const packed = packRow(bodies.slice(at));
     rows.push(...packed);
     at += packed.reduce((sum, row) => sum + row.bodies, 0);
   }

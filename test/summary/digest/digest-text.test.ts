@@ -67,7 +67,7 @@ describe('the text of a digest', () => {
     ];
     expect(textOf(events)).toBe(
       [
-        `${window}, 45 notifications about 43 products arrived for the subscription "alps": 40 told of created, 2 of modified and 3 of deleted products.`,
+        `${window}, 45 notifications about 43 products arrived for the subscription "alps": 40 about created, 2 about modified and 3 about deleted products.`,
         'By collection they are Sentinel-2 (40) and Sentinel-1 (3); the types are S2MSI2A (40) and IW_GRDH_1S (3).',
         'The 40 with a sensing time were sensed on 20 May 2024 10:15 UTC, over Austria (30), the Netherlands (10) and the North Sea (40).',
         'Cloud cover, known for 40 products, ranges from 0 % to 78.0 % with a median of 38.0 %; 40 products of known size are 44.0 GB in total, and the largest, S2B_MSIL2A_20240520T101559_N0510_R065_T32TPT_20240520T141500.SAFE, is 1.1 GB.',
@@ -138,7 +138,7 @@ describe('the text of a digest', () => {
     expect(textOf(many(1), { filter })).toContain(`, 1 product that matches ${words} arrived`);
     expect(textOf([], { filter })).toContain(`no notification about products that match ${words} `);
     expect(digestSheet(factsOf(many(2), { filter })).facts).toContainEqual({
-      label: 'only what matches',
+      label: 'only products matching',
       text: words,
     });
     expect(textOf(many(2), { filter, area: 'Tyrol' })).not.toContain('filter');
@@ -185,9 +185,9 @@ describe('the text of a digest', () => {
   it('says what it rests on when not every record was looked at, or none', () => {
     const unread = many(3, () => ({ event: { product: null, place: null } }), 'unread');
     expect(textOf([...unread, ...many(2)])).toMatch(
-      /All of them are Sentinel-2 products; the types are S2MSI2A \(2\)\. .* Types, places, times and sizes are those of the 2 products whose records were looked at\.$/,
+      /All of them are Sentinel-2 products; the types are S2MSI2A \(2\)\. .* Types, places, times and sizes are those of the 2 products whose records were read\.$/,
     );
-    expect(textOf(unread)).toMatch(/Nothing else is known, as no record was there to be looked at/);
+    expect(textOf(unread)).toMatch(/Nothing else is known, because no record was read/);
   });
 
   it('says when a median is that of a sample', () => {

@@ -80,7 +80,7 @@ describe('the template', () => {
       'This Sentinel-5P product holds nitrogen dioxide (NO2) columns (Level-2, processor version 02.08.00, near real time) ' +
         'from the ultraviolet to shortwave-infrared spectrometer (TROPOMI). It was sensed for 5 min from ' +
         '30 April 2026 21:39 UTC over the South Pacific Ocean. The scene covers 12,056 km². ' +
-        'It was first heard of on 10 February 2025 08:30 UTC.',
+        'It was first received on 10 February 2025 08:30 UTC.',
     );
   });
 
@@ -94,7 +94,7 @@ describe('the template', () => {
     };
     expect(textOf({ productName, sizeBytes: 30_100 }, {}, null, [other])).toBe(
       'This auxiliary file of Sentinel-1A holds parameters of the Level-1 processor. It is valid from ' +
-        '6 April 2014 13:30 UTC on. It was first heard of on 10 February 2025 08:30 UTC, has a size of 30.1 kB ' +
+        '6 April 2014 13:30 UTC on. It was first received on 10 February 2025 08:30 UTC, has a size of 30.1 kB ' +
         'and was replaced by a newer version (published on 15 May 2025 13:18 UTC).',
     );
   });
@@ -123,23 +123,23 @@ describe('the template', () => {
     const row = { productName: tile, ...published, online: false };
     const record = { Footprint: null };
     expect(textOf(row, record)).toContain(
-      'It was sensed on 29 January 2024 06:21 UTC; where is not known, as it has no footprint.',
+      'It was sensed on 29 January 2024 06:21 UTC; the place is not known, because it has no footprint.',
     );
     expect(textOf(row, record)).toMatch(/48 s later, has a size of 769\.4 MB and is offline\.$/);
   });
 
   it('describes a record that says nearly nothing', () => {
     expect(textOf({ productName: null })).toBe(
-      'What this product holds is not known, as its record has not come. It was first heard of on 10 February 2025 08:30 UTC.',
+      'The content of this product is not known, because its record has not arrived. It was first received on 10 February 2025 08:30 UTC.',
     );
     expect(textOf({ productName: null }, { Online: true })).toMatch(
-      /^What this product holds is not known\. /,
+      /^The content of this product is not known\. /,
     );
     expect(textOf({ productName: tile })).toContain(
-      '06:21 UTC; where is not known, as its record has not come.',
+      '06:21 UTC; the place is not known, because its record has not arrived.',
     );
     expect(textOf({ productName: 'a "new"\n\tproduct\u202e' })).toBe(
-      'This product named "a \'new\' product\ufffd" is of no known type. It was first heard of on 10 February 2025 08:30 UTC.',
+      'This product named "a \'new\' product\ufffd" is of no known type. It was first received on 10 February 2025 08:30 UTC.',
     );
     expect(textOf({}, { Attributes: attributes({ processingLevel: 'L2' }) })).toMatch(
       /^This product is of Level-2\. /,

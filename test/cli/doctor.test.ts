@@ -220,7 +220,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(stateOf(findings, 'login required')).toEqual(['pass']);
     expect(complaints()).toEqual([]);
     await doctor(otherCredentials);
-    expect(complaints().join()).toContain('wrong or no credentials');
+    expect(complaints().join()).toContain('login failed');
   });
 
   it('says that the receiver does not run', async () => {

@@ -1,6 +1,6 @@
 /**
- * The command of `npm run bench`, and with a name of `bench:query` and its like, `attack`, `train:dictionary` and
- * `check:dashboard`: checks Node, then runs it.
+ * `npm run bench`, and by name `bench:query` and similar, `attack`, `train:dictionary` and `check:dashboard`: checks
+ * the version of Node, then runs the program.
  */
 import './require-node.js';
 

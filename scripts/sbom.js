@@ -1,11 +1,11 @@
 /**
- * The command of `npm run sbom`: writes what earshot is installed with, as CycloneDX 1.5 (JSON), to the file named,
- * else to earshot.cdx.json. The same lock file gives the same bytes. Not by `npm sbom`: that of npm 10 and 11 leaves out
- * packages that tests need too, and tells the time.
+ * `npm run sbom`: writes a CycloneDX 1.5 (JSON) document of the runtime packages to the given file (default:
+ * earshot.cdx.json). Deterministic for a lock file. `npm sbom` of npm 10 and 11 omits packages that tests also use,
+ * and writes the time.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import './require-node.js';
-import { compare, lockedPackages, needsOf } from './lock-file.js';
+import { compare, dependenciesOf, lockedPackages } from './lock-file.js';
 
 const { default: Sqlite } = await import('better-sqlite3');
 
@@ -17,15 +17,18 @@ const lock = read('package-lock.json');
 const packages = lockedPackages(lock).filter(({ isDev }) => !isDev);
 const names = new Set(packages.map(referenceOf));
 const root = `${name}@${version}`;
-// The folder that brings Node along is no package: what it needs, earshot needs.
-const needed = [...needsOf('', lock.packages), ...needsOf('runtime', lock.packages)];
+// The runtime folder, which installs Node, is not a package: its dependencies are those of earshot.
+const dependencies = [
+  ...dependenciesOf('', lock.packages),
+  ...dependenciesOf('runtime', lock.packages),
+];
 const sbom = {
   $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
   bomFormat: 'CycloneDX',
   specVersion: '1.5',
   version: 1,
   metadata: {
-    // Without an address in the public registry: the package of this name there is another.
+    // No purl: the package of this name in the public registry is a different one.
     component: {
       'bom-ref': root,
       type: 'application',
@@ -37,10 +40,10 @@ const sbom = {
   },
   components: packages.map(componentOf),
   dependencies: [
-    { ref: root, dependsOn: needed.sort(compare) },
+    { ref: root, dependsOn: dependencies.sort(compare) },
     ...packages.map((one) => ({
       ref: referenceOf(one),
-      dependsOn: one.needs.filter((need) => names.has(need)),
+      dependsOn: one.dependencies.filter((name) => names.has(name)),
     })),
   ],
 };
@@ -70,7 +73,7 @@ function componentOf(one) {
       },
     ],
     ...licensed(licence),
-    // A weakness of Node, or of SQLite, is known under its own name (CPE), not under the package's.
+    // Vulnerabilities of Node and SQLite are listed under their CPE names, not the package names.
     ...(one.path.startsWith('runtime/') && { cpe: cpeOf('nodejs:node.js', version) }),
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
     ...(name === 'better-sqlite3' && { components: [sqlite()] }),

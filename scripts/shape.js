@@ -22,7 +22,7 @@ const git = (...words) =>
   });
 
 /**
- * Path to text of every TypeScript file, of a revision or of the working tree.
+ * Returns the text of every TypeScript file by path, of a revision or of the working tree.
  * @param {string | null} revisionOrNull
  */
 function readFiles(revisionOrNull) {
@@ -47,7 +47,7 @@ const linesOf = (text) => text.split('\n').length - 1;
 const imported = /(?:from|import)\s*\(?\s*'(\.[^']+)'|new URL\('(\.[^']+\.ts)'/g;
 
 /**
- * Path to the paths of the files in src that import it, types included.
+ * Returns the importers of each file by path, including imports of types.
  * @param {Map<string, string>} files
  */
 function importersOf(files) {

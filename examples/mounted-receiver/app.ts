@@ -1,4 +1,4 @@
-/** An app of one's own: it takes the catalogue's notifications, and shows the last ones. */
+/** An app with a mounted receiver: receives the catalogue's notifications and lists the last ones. */
 import { serve } from '@hono/node-server';
 import { createReceiver, type NotificationRow, openStore } from 'earshot';
 import { Hono } from 'hono';
@@ -7,7 +7,7 @@ const { ENDPOINT_USERNAME, ENDPOINT_PASSWORD, DATA_DIR = './data', PORT = '3000'
 
 const store = await openStore({ dataDir: DATA_DIR });
 
-// Throws, and says what is missing, when there are no credentials.
+// Throws an error that names the problem if credentials are missing.
 const receiver = createReceiver({
   store,
   credentials: [{ username: ENDPOINT_USERNAME ?? '', password: ENDPOINT_PASSWORD ?? '' }],
@@ -19,14 +19,14 @@ const receiver = createReceiver({
 const app = new Hono();
 
 app.get('/', async (c) => {
-  const last: ReturnType<typeof shown>[] = [];
-  for await (const row of store.find({ limit: 20 })) last.push(shown(row));
+  const last: ReturnType<typeof toJson>[] = [];
+  for await (const row of store.find({ limit: 20 })) last.push(toJson(row));
   return c.json(last);
 });
 
 app.route('/', receiver);
 
-function shown({ productName, productId, event, receivedAtUs }: NotificationRow) {
+function toJson({ productName, productId, event, receivedAtUs }: NotificationRow) {
   const receivedAt = new Date(receivedAtUs / 1000).toISOString();
   return { receivedAt, event, product: productName ?? productId };
 }
@@ -35,7 +35,7 @@ const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: Number(POR
   console.log(`http://127.0.0.1:${port}`),
 );
 
-// What has been answered is on disk already; this ends what is in hand, and then the store.
+// Answered notifications are already on disk. Finishes open requests, then closes the store.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => server.close(() => void store.close()));
 }

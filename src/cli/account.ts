@@ -1,4 +1,4 @@
-/** Opens what commands work with that look at or change the catalogue account. */
+/** Opens the store and the catalogue account for commands that read or change subscriptions. */
 
 import { createAccessTokens } from '../admin/access-tokens.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
@@ -17,20 +17,19 @@ import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
-  /** The same with credentials: made, and kept in the data directory, if there were none. */
+  /** Returns the same with credentials. If there are none, creates them in the data directory. */
   withCredentials(): Promise<AccountContext>;
-  /** Gives the lock back while `work` waits for something that may take minutes. */
+  /** Releases the lock while `work` waits, which may take minutes. */
   unlocked<Result>(work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
-/** What the account's side uses of the process. */
 export type AccountIo = Pick<
   Io,
   'nowUs' | 'random' | 'newSecret' | 'fetch' | 'readFile' | 'signal'
 >;
 
-/** For a store that is open already. Throws `configuration` for a roots file that cannot be read. */
+/** Creates the context on an open store. Throws `configuration` if EARSHOT_PROBE_CA cannot be read. */
 export function createAccountContext(
   config: CompleteAccountConfig,
   credentials: EndpointCredentials,
@@ -56,15 +55,15 @@ export function createAccountContext(
   };
 }
 
-/** What a command does with the account. */
+/** Access of a command to the account. */
 export interface AccountUse {
-  /** Only looks: then no other command is waited for. */
+  /** The command changes nothing, so it does not wait for the lock. */
   readOnly?: boolean;
-  /** Gives the catalogue credentials, so that there must be some. */
+  /** The command sends the endpoint credentials to the catalogue, so they must exist. */
   needsCredentials?: boolean;
 }
 
-/** Opens the store, and holds the lock on the account's subscriptions unless it only looks. */
+/** Opens the store; acquires the lock on the account's subscriptions unless `readOnly`. */
 export async function openAccount(
   config: CompleteAccountConfig,
   io: AccountIo & Pick<Io, 'stderr'>,
@@ -75,33 +74,32 @@ export async function openAccount(
   const lock = async () => {
     if (readOnly) return;
     const acquireLock = createAcquireLock(config.dataDir);
-    const waiting = 'Waiting for another earshot command that changes the account …';
+    const waiting = 'Waiting for another earshot command that is changing the account …';
     release = await waitForLock(acquireLock, 'subscriptions', { io, waiting });
   };
   try {
     await lock();
-    // Read under the lock: a rotation may have ended while it was waited for.
+    // Read while holding the lock: a rotation may have ended during the wait.
     const { dataDir, endpoint } = config;
     const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
     const credentials = pairs?.at(-1);
     if (credentials === undefined && needsCredentials) {
       throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
-        advice:
-          '`earshot credentials create` makes some; then start the receiver, and run `earshot register`.',
+        advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
       });
     }
     const context = createAccountContext(config, credentials ?? none, store, io);
-    const probe = config.probeCa === undefined ? context.probe : announced(context.probe, io);
+    const probe = config.probeCa === undefined ? context.probe : withNotice(context.probe, io);
     return {
       ...context,
       probe,
       store,
       withCredentials: async () => {
         if (credentials !== undefined) return { ...context, probe };
-        const made = newCredentials(io);
-        await writeCredentialsFile(config.dataDir, [made]);
-        io.stderr.write('Endpoint credentials were made, and are kept in the data directory.\n');
-        return { ...context, probe, credentials: made };
+        const created = newCredentials(io);
+        await writeCredentialsFile(config.dataDir, [created]);
+        io.stderr.write('Endpoint credentials created in the data directory.\n');
+        return { ...context, probe, credentials: created };
       },
       unlocked: async (work) => {
         release();
@@ -123,28 +121,28 @@ export async function openAccount(
   }
 }
 
-/** Says once, when it matters, that a trust was added which the catalogue does not share. */
-function announced(probe: ProbeEndpoint, { stderr }: Pick<Io, 'stderr'>): ProbeEndpoint {
-  let isTold = false;
+/** Prints once, before the first probe, that EARSHOT_PROBE_CA adds certificate authorities. */
+function withNotice(probe: ProbeEndpoint, { stderr }: Pick<Io, 'stderr'>): ProbeEndpoint {
+  let isPrinted = false;
   return (endpoint, credentials) => {
-    if (!isTold) stderr.write(`${extraRoots}\n`);
-    isTold = true;
+    if (!isPrinted) stderr.write(`${extraRoots}\n`);
+    isPrinted = true;
     return probe(endpoint, credentials);
   };
 }
 
 const extraRoots =
-  'EARSHOT_PROBE_CA: authorities besides the public ones are trusted here. The catalogue trusts the public ones only.';
+  'EARSHOT_PROBE_CA adds certificate authorities to the public ones. The catalogue trusts only the public ones.';
 
-/** Stands for credentials that are still to be made. */
+/** Placeholder until credentials are created. */
 const none: EndpointCredentials = { username: '', password: '' };
 
-/** A pair that nobody has guessed or used: 256 random bits, no colon. */
+/** Creates a random pair: 256 bits, no colon. */
 export function newCredentials({ newSecret }: Pick<Io, 'newSecret'>): EndpointCredentials {
   return { username: `earshot-${newSecret().slice(0, 8)}`, password: newSecret() };
 }
 
-/** Without a file, only the public authorities are trusted. Throws `configuration` for one that cannot be read. */
+/** Creates a probe that also trusts the authorities of a PEM file. Throws `configuration` if it cannot be read. */
 export function probeTrusting(
   file: string | undefined,
   { readFile }: Pick<Io, 'readFile'>,
@@ -154,8 +152,8 @@ export function probeTrusting(
   try {
     pem = readFile(file);
   } catch (cause) {
-    throw new AppError('configuration', `EARSHOT_PROBE_CA names ${file}, which cannot be read.`, {
-      advice: 'Name a PEM file, or unset it.',
+    throw new AppError('configuration', `The file of EARSHOT_PROBE_CA cannot be read: ${file}.`, {
+      advice: 'Set it to a PEM file, or unset it.',
       cause,
     });
   }

@@ -1,17 +1,17 @@
-/** Names commands in texts for people as the user calls them: `npx --no -- earshot status`, `earshot status`. */
+/** Rewrites commands in texts to the form in which the user called earshot, as `npx --no -- earshot status`. */
 import { join, relative, resolve } from 'node:path';
 import type { Io, Output } from './io.ts';
 
-/** A command stands in backticks, in the usage line, or in an example; the name alone is the program's. */
+/** Matches commands in backticks, in the usage line and in examples. The name alone is not a command. */
 const commands = /(?<=`|^Usage: |^ {0,2}\$ (?:.* )?)earshot(?= [a-z<[-])/gm;
 
-/** The text with the commands in it as they are called here. For people only: data keeps the plain name. */
+/** Rewrites the commands in a text. For texts for people only: data keeps the plain name. */
 export function asCalled(text: string, { env }: Pick<Io, 'env'>): string {
   const name = nameCalled(env);
   return name === 'earshot' ? text : text.replaceAll(commands, () => name);
 }
 
-/** A stream that prints commands as they are called here. */
+/** Wraps a stream so that the commands in its texts are rewritten. */
 export function namingCommands(output: Output, io: Pick<Io, 'env'>): Output {
   return {
     write: (chunk) => output.write(typeof chunk === 'string' ? asCalled(chunk, io) : chunk),
@@ -26,8 +26,8 @@ export function namingCommands(output: Output, io: Pick<Io, 'env'>): Output {
 }
 
 /**
- * The program's name for a shell in another folder. A script of a checkout would run in the checkout's own folder, and
- * a relative path lead elsewhere.
+ * Returns the program's name for a shell in another folder: npm would run a script of a checkout in the checkout's own
+ * folder, and a relative path would not match.
  */
 export function nameCalledIn(folder: string, { env, workingDir }: Pick<Io, 'env' | 'workingDir'>) {
   const name = nameCalled(env);
@@ -41,18 +41,18 @@ export function nameCalledIn(folder: string, { env, workingDir }: Pick<Io, 'env'
   return isInside ? name : join(root, 'node_modules/.bin/earshot');
 }
 
-/** Relative from the checkout or a folder in it, such as `../bin/earshot`. */
+/** Returns a relative path if it goes up one folder at most, such as `../bin/earshot`. */
 function pathFrom(folder: string, program: string): string {
   const path = relative(folder, program);
   return path.startsWith('../../') ? program : path;
 }
 
-/** npm says in the environment how it starts a program, and so does `bin/earshot`; else the program is on the path. */
+/** Returns how the program was called: npm and `bin/earshot` set variables, otherwise it is on the path. */
 function nameCalled(env: Io['env']): string {
   const { npm_command: npm, npm_package_name: project, earshot_called_as: path } = env;
   if (path !== undefined && path !== '') return path;
   if (npm === undefined) return 'earshot';
   if (npm !== 'exec' && project === 'earshot') return 'npm run -s earshot --';
-  // With --no, npx never runs a package of this name from a registry; without --, it takes --help for itself.
+  // --no: npx never downloads a package of this name. --: npx does not interpret --help itself.
   return 'npx --no -- earshot';
 }

@@ -1,14 +1,14 @@
-/** Opened parts, which are closed in reverse, and locks that are waited for. */
+/** Closes opened parts in reverse order; waits for locks. */
 import { AppError, isAppError } from '../domain/app-error.ts';
 import type { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 export interface Closers {
-  /** Registers how a part is closed. Throws `cancelled` once closing has begun; the next `closeAll` closes the part. */
+  /** Registers a part to close. Throws `cancelled` once closing has begun; the next `closeAll` closes the part. */
   add(close: () => Promise<void> | void, name?: string): void;
-  /** Closes everything, last opened first; continues after a failure and reports the first one. */
+  /** Closes all parts, last opened first. Continues after a failure, and rejects with the first one. */
   closeAll(): Promise<void>;
-  /** Names of the parts that are not closed yet, last opened first. */
+  /** Returns the names of the open parts, last opened first. */
   open(): string[];
 }
 
@@ -28,11 +28,11 @@ export function createClosers(): Closers {
     if (failures.length > 0) throw failures[0];
   };
   return {
-    add: (close, name = 'a part without a name') => {
+    add: (close, name = 'unnamed part') => {
       stack.push({ name, close });
       if (closing !== null) throw new AppError('cancelled', 'The program is shutting down.');
     },
-    // One call after the other: no part is closed twice.
+    // Calls run one after the other, so no part is closed twice.
     closeAll: () => {
       closing = closing === null ? closeStack() : closing.then(closeStack, closeStack);
       return closing;
@@ -43,12 +43,12 @@ export function createClosers(): Closers {
 
 type AcquireLock = ReturnType<typeof createAcquireLock>;
 
-/** Nothing is printed about a lock that another program holds for a shorter time. */
+/** Wait for a lock before a message is printed. */
 const patienceMs = 1_000;
 
 const waitMs = 60_000;
 
-/** Prints `waiting` before it waits for another program. Rejects with `conflict` after a minute. */
+/** Acquires a lock. Prints `waiting` if another program holds it, and rejects with `conflict` after a minute. */
 export async function waitForLock(
   acquireLock: AcquireLock,
   name: Parameters<AcquireLock>[0],

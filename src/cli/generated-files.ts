@@ -1,4 +1,4 @@
-/** The pages that are written from the program's own tables: path in the project -> text. */
+/** Files generated from the program's own tables: path in the project -> text. */
 import type { Command } from 'commander';
 import { variableRows } from '../config/variables.ts';
 import { metricsPage } from '../console/metrics/metric-table.ts';
@@ -16,7 +16,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
 
 const nowhere: Output = { write: () => true, once: () => undefined };
 
-/** For commands that are described and never run. */
+/** Io for commands that are only described, never run. */
 export const idleIo: Io = {
   stdout: nowhere,
   stderr: nowhere,
@@ -26,7 +26,7 @@ export const idleIo: Io = {
   newId: () => '',
   newSecret: () => '',
   random: () => 0,
-  fetch: () => Promise.reject(new Error('nothing is asked for')),
+  fetch: () => Promise.reject(new Error('fetch is not available')),
   localAddresses: () => [],
   pid: 0,
   workingDir: '',
@@ -35,7 +35,7 @@ export const idleIo: Io = {
   exit: () => undefined,
 };
 
-/** The text of `.env.example`: every variable, commented out, with its default or an example. */
+/** Returns the text of `.env.example`: every variable, commented out, with its default or an example. */
 function envExample(): string {
   const blocks = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
     const file = secret === true ? `\n# Or name a file that holds it: ${name}_FILE` : '';

@@ -1,4 +1,4 @@
-/** Input and output of a command. The only file that reads `process`. */
+/** Input and output of commands. The only file that reads `process`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -7,7 +7,7 @@ import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError, errorText } from '../domain/app-error.ts';
 
-/** A stream for people or programs. */
+/** Output stream. */
 export interface Output {
   write(chunk: string | Uint8Array): boolean;
   once(event: 'drain', listener: () => void): unknown;
@@ -15,15 +15,15 @@ export interface Output {
   readonly columns?: number | undefined;
 }
 
-/** Everything a command reads or does outside its own memory and the files it is told of. */
+/** Everything that a command uses of its process, except the files that its settings name. */
 export interface Io {
   stdout: Output;
   /** Messages for people. */
   stderr: Output;
-  /** Lines of the log, which keep the plain name of each command; absent: stderr. */
+  /** Log lines, in which commands keep their plain names; by default stderr. */
   logOutput?: Output;
   env: Readonly<Record<string, string | undefined>>;
-  /** The variables that come from the file `.env`; absent: none. */
+  /** Names of the variables set by the file `.env`; by default none. */
   envFileNames?: ReadonlySet<string>;
   readFile: (path: string) => string;
   /** Microseconds since 1970, UTC. */
@@ -34,47 +34,46 @@ export interface Io {
   /** A number in [0, 1), for jitter. */
   random: () => number;
   fetch: typeof fetch;
-  /** The addresses of this machine's network interfaces, those of its loopback too. */
+  /** Returns the addresses of all network interfaces, including loopback. */
   localAddresses: () => string[];
-  /** The id of this process. */
   pid: number;
-  /** Where `earshot.config.ts` is looked for. */
+  /** Folder of `earshot.config.ts`. */
   workingDir: string;
   /**
-   * Asks the user on the terminal; null when there is none to ask on. A hidden answer is not echoed. Rejects with
-   * `cancelled` at Ctrl-C and Ctrl-D.
+   * Asks the user; resolves with null without a terminal. A hidden answer is not echoed. Rejects with `cancelled` at
+   * Ctrl-C and Ctrl-D.
    */
   ask: (question: string, how?: { hidden: boolean }) => Promise<string | null>;
-  /** Aborted when the user, or the system, asks the program to end. */
+  /** Aborted when the user or the system asks the program to stop. */
   signal: AbortSignal;
-  /** Ends the process at once, whatever is still open. */
+  /** Ends the process at once, without closing anything. */
   exit: (code: number) => void;
 }
 
 /** Two signals within this time are one request to stop. */
 const sameSignalMs = 300;
 
-/** The input and output of the process. Reads `.env` when it exists; variables that are set already win. */
+/** Creates the Io of the process. Reads `.env` if it exists; variables that are already set win. */
 export function createProcessIo(): Io {
-  // Whatever is written is for the one who runs earshot.
+  // Files are readable by their owner only.
   process.umask(0o077);
   const envFileNames = loadEnvironmentFile();
   const stop = new AbortController();
   let stopAskedAtMs = 0;
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      // A second signal: somebody does not want to wait for open requests. npm forwards each Ctrl-C that the
-      // terminal sends to both: that is the same one.
+      // A second signal ends the process without waiting for open requests. A signal within 300 ms is the same
+      // Ctrl-C: the terminal sends it to npm and to this process, and npm forwards it.
       if (!stop.signal.aborted) stopAskedAtMs = performance.now();
       else if (performance.now() - stopAskedAtMs > sameSignalMs) process.exit(1);
       stop.abort(name);
     });
   }
-  // `earshot query | head`: the reader has gone, which is no failure.
+  // `earshot query | head`: a closed pipe is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
-  // A log that nobody reads any more must not end a receiver.
+  // A closed log stream must not end a receiver.
   process.stderr.on('error', () => undefined);
   return {
     stdout: process.stdout,
@@ -102,9 +101,9 @@ async function ask(question: string, hidden: boolean, signal: AbortSignal): Prom
   if (!stdin.isTTY || !stderr.isTTY) return null;
   const output = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : stderr;
   const terminal = createInterface({ input: stdin, output, terminal: true });
-  // Not before the terminal has stopped its own echo.
+  // Printed only after the interface has disabled the terminal's echo.
   if (hidden) stderr.write(question);
-  // Ctrl-D closes the terminal, and the question would stay open.
+  // Ctrl-D closes the interface without ending the question.
   const closed = new AbortController();
   terminal.on('close', () => closed.abort());
   try {
@@ -112,14 +111,14 @@ async function ask(question: string, hidden: boolean, signal: AbortSignal): Prom
       signal: AbortSignal.any([signal, closed.signal]),
     });
   } catch (cause) {
-    throw new AppError('cancelled', 'Ended at a question. Nothing was changed.', { cause });
+    throw new AppError('cancelled', 'Cancelled at a question. Nothing was changed.', { cause });
   } finally {
     terminal.close();
     if (hidden) stderr.write('\n');
   }
 }
 
-/** Returns the names that the file has set. */
+/** Loads `.env`, and returns the names of the variables that it set. */
 function loadEnvironmentFile(): ReadonlySet<string> {
   const before = new Set(Object.keys(process.env));
   if (!existsSync('.env')) return new Set();
@@ -148,11 +147,11 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await delay(ms, undefined, { signal });
   } catch {
-    // Aborted: the caller looks at the signal next.
+    // Aborted: the caller checks the signal.
   }
 }
 
-/** Rejects with `cancelled` once the signal is aborted, for requests in hand and for new ones. */
+/** Creates a `fetch` that rejects open and new requests with `cancelled` once the signal is aborted. */
 export function createStoppableFetch(io: Pick<Io, 'fetch' | 'signal'>): typeof fetch {
   const { fetch: send, signal } = io;
   return async (input, init) => {
@@ -170,18 +169,18 @@ export function createStoppableFetch(io: Pick<Io, 'fetch' | 'signal'>): typeof f
 function stopped(): AppError {
   return new AppError(
     'cancelled',
-    'Stopped. What was done is kept; the same command goes on from there.',
+    'Stopped. Completed work is kept. Run the same command again to continue.',
   );
 }
 
 interface ServiceClock {
-  /** Microseconds since 1970, UTC, as the service said last; our own time before it said anything. */
+  /** Time of the service in microseconds since 1970, UTC; the local time before its first answer. */
   nowUs: () => number;
-  /** A `fetch` that reads the time off each answer. */
+  /** A `fetch` that reads the time from each answer. */
   fetch: typeof fetch;
 }
 
-/** `Date` has whole seconds and an answer takes its time: a smaller difference is none. */
+/** Differences below this are ignored: `Date` has whole seconds, and an answer takes time. */
 const toleranceUs = 5_000_000;
 
 /** Follows the `Date` header of a service's answers (RFC 9110, 6.6.1). */

@@ -35,9 +35,9 @@ export function actionsOf(step: PlanStep): string[] {
 
 /** The whole plan, a block for each step, ending in a line on the limits. */
 export function planText(plan: Plan, limits: AccountLimits, paint: Paint): string {
-  const { steps, unchanged, unwanted, strangers, counts } = plan;
+  const { steps, unchanged, obsolete, unmanaged, counts } = plan;
   const pruned = new Set(steps.flatMap((step) => ('name' in step ? [step.name] : [])));
-  const kept = unwanted.filter((name) => !pruned.has(name)).map(printable);
+  const kept = obsolete.filter((name) => !pruned.has(name)).map(printable);
   const lines = steps.map((step) => stepText(step, paint));
   if (unchanged.length > 0) lines.push(`${paint('green', '=')} as wanted: ${unchanged.join(', ')}`);
   if (kept.length > 0) {
@@ -46,7 +46,7 @@ export function planText(plan: Plan, limits: AccountLimits, paint: Paint): strin
     );
   }
   const others =
-    strangers.length === 0 ? '' : `; ${strangers.length} of them not ours, which stay untouched`;
+    unmanaged.length === 0 ? '' : `; ${unmanaged.length} of them not ours, which stay untouched`;
   const { runningMax, totalMax } = limits;
   const total = `  The account has ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
   return [...lines, paint('dim', total), ''].join('\n');

@@ -1,4 +1,4 @@
-/** Opens the product index for one command, with what has arrived until now in it. */
+/** Opens the product index for a command, and updates it first. */
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { Products, QueryExplanation } from '../domain/products.ts';
 import { printable } from '../domain/text.ts';
@@ -9,8 +9,8 @@ import type { Io } from './io.ts';
 import { createProgressLine, painter } from './output.ts';
 
 /**
- * Brings the index up to date, and holds it open while `use` runs. Where it cannot be written, as by a
- * user who may only read, says how far it has got. Rejects with `cancelled` when the user ends it.
+ * Updates the index, and keeps it open while `use` runs. If it cannot be written, prints its lag instead.
+ * Rejects with `cancelled` if the user stops the update.
  */
 export async function withCurrentIndex(
   place: DataPlace,
@@ -20,13 +20,13 @@ export async function withCurrentIndex(
   await withParts(io, ['products'], async ({ products }) => {
     if (!(await isCurrent(products))) {
       const failure = await catchUp(place, io);
-      if (failure !== null) await tellLag(products, failure, io);
+      if (failure !== null) await printLag(products, failure, io);
     }
     await use(products);
   });
 }
 
-/** Shows how far the work has got, on a terminal. `done` ends the line. */
+/** Shows the progress on a terminal. `done` ends the line. */
 export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
   const { show, done } = createProgressLine(stderr);
   return {
@@ -38,13 +38,13 @@ export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string
   };
 }
 
-/** Most often it is, beside a running receiver; then there is no thread to start. */
+/** True if no update is needed, which is usual while a receiver runs; saves starting a thread. */
 async function isCurrent(products: Products): Promise<boolean> {
   try {
     const { indexedPosition, lastPosition } = await products.indexState();
     return indexedPosition === lastPosition;
   } catch (error) {
-    // There is none yet.
+    // There is no index yet.
     if (isAppError(error, 'unavailable')) return false;
     throw error;
   }
@@ -55,10 +55,10 @@ async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
   const progress = createIndexProgress(io, 'Indexing');
   try {
     await catchUpIndex({ ...place, signal, onProgress: progress.show });
-    if (signal.aborted) throw new AppError('cancelled', 'Ended. What was indexed by now is kept.');
+    if (signal.aborted) throw new AppError('cancelled', 'Stopped. Completed indexing is kept.');
     return null;
   } catch (error) {
-    // What was indexed before can still be asked.
+    // The existing index can still be queried.
     if (isAppError(error, 'unavailable') || isAppError(error, 'conflict')) return error;
     throw error;
   } finally {
@@ -66,19 +66,19 @@ async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
   }
 }
 
-async function tellLag(products: Products, failure: AppError, io: Io): Promise<void> {
+async function printLag(products: Products, failure: AppError, io: Io): Promise<void> {
   const { indexedPosition, lastPosition } = await products.indexState();
   const missing = lastPosition - indexedPosition;
   if (missing <= 0) return;
   const label = painter(io, io.stderr)('yellow', `${missing} notifications are not indexed yet`);
-  io.stderr.write(`${label}, so the answer lacks them: ${errorText(failure)}\n`);
+  io.stderr.write(`${label}, so the result may be incomplete: ${errorText(failure)}\n`);
 }
 
-/** One part after the other, each under its name. */
+/** Returns the lines of an explanation, with the names of its parts in the first column. */
 export function explanationLines(explanation: QueryExplanation): string[] {
   const { narrowedBy, byColumns, byRecords, plan } = explanation;
   const parts = {
-    'narrowed by': [narrowedBy ?? 'nothing: all are looked at in their order'],
+    'narrowed by': [narrowedBy ?? 'nothing: all products are read in their order'],
     'by columns': byColumns,
     'by records': byRecords,
     plan,

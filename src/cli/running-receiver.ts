@@ -1,4 +1,4 @@
-/** The receiver that serves a data directory: a lock that ends with its process, and a note that names it. */
+/** Finds the receiver that uses a data directory: by a lock that ends with its process, and by a file that describes it. */
 import { existsSync, rmSync } from 'node:fs';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -23,15 +23,15 @@ const noteSchema = z.object({
 
 export type RunningNote = z.infer<typeof noteSchema>;
 
-/** Longer than a command holds the lock that only checks who serves. */
+/** Longer than a command that only checks for a receiver holds the lock. */
 const checkMs = 300;
 
 /**
- * Finds the receiver that serves a data directory; null when there is none, `unknown` when it has left no note or this
- * user may not read it. Never rejects.
+ * Finds the receiver that uses a data directory. Null for none; `unknown` if its file is missing or not readable. Never
+ * rejects.
  */
 export async function findRunning(dataDir: string): Promise<RunningNote | 'unknown' | null> {
-  // The file is the receiver's: created by another user, it would keep the receiver out.
+  // Does not create the lock file: the receiver could not open a file of another user.
   if (!existsSync(join(dataDir, 'receiver.lock'))) return null;
   try {
     const release = await createAcquireLock(dataDir)('receiver', { waitMs: checkMs });
@@ -42,21 +42,21 @@ export async function findRunning(dataDir: string): Promise<RunningNote | 'unkno
   }
 }
 
-/** Names a running receiver: its process, its addresses, and its start. */
+/** Describes a running receiver: its process, its addresses, and its start. */
 export function runningText(running: RunningNote | 'unknown'): string {
-  if (running === 'unknown') return 'its process is not known';
+  if (running === 'unknown') return 'unknown process';
   const { pid, startedAtUs, publicUrl, listen, consoleListen } = running;
   const queries = consoleListen === null ? '' : `, queries on ${addressText(consoleListen)}`;
   const url = publicUrl === null ? '' : `${publicUrl}, `;
   return `process ${pid}, ${url}listening on ${addressText(listen)}${queries}, running since ${shortDateUs(startedAtUs)} UTC`;
 }
 
-/** How a running receiver is ended from elsewhere. */
+/** Returns how to stop a running receiver from another terminal. */
 export function stopText(running: RunningNote | 'unknown'): string {
   return running === 'unknown' ? 'Ctrl-C in its terminal' : `kill ${running.pid}`;
 }
 
-/** True where two receivers would listen on the same port of the same address. */
+/** True if both receivers would listen on the same port of the same address. */
 export function isSameListener(running: RunningNote | 'unknown', listen: ListenAddress): boolean {
   if (running === 'unknown' || running.listen.port !== listen.port || listen.port === 0)
     return false;
@@ -65,9 +65,9 @@ export function isSameListener(running: RunningNote | 'unknown', listen: ListenA
 }
 
 /**
- * Marks the data directory as served by this process. Rejects with `conflict` when the receiver that serves it already
- * has the same address; one with another address is logged, and followed when it ends. Nothing else keeps the receiver
- * from starting: on a full disk there is only no mark.
+ * Marks the data directory as used by this process. Rejects with `conflict` if another receiver uses it on the same
+ * address. A receiver on another address is logged; this process takes over the mark when that one ends. Other failures,
+ * such as a full disk, do not stop the start: there is only no mark.
  */
 export async function markServed(
   { dataDir, listen, publicUrl, console }: ServeConfig,
@@ -88,7 +88,7 @@ export async function markServed(
       rmSync(noteFile(dataDir), { force: true });
       await writeOwnerOnly(noteFile(dataDir), `${JSON.stringify(note)}\n`);
     } catch (err) {
-      log.debug({ err }, 'the note that names the running receiver was not written');
+      log.debug({ err }, 'failed to write receiver.json');
     }
     return () => {
       rmSync(noteFile(dataDir), { force: true });
@@ -96,7 +96,7 @@ export async function markServed(
     };
   };
   const unmarked = (err: unknown) => {
-    if (!stopping.signal.aborted) log.debug({ err }, 'the data directory is not marked as served');
+    if (!stopping.signal.aborted) log.debug({ err }, 'failed to mark the data directory as in use');
     return () => undefined;
   };
   const first = await serve(checkMs).catch((error: unknown) => {
@@ -105,7 +105,7 @@ export async function markServed(
   if (first === null) {
     const running = readNote(dataDir) ?? 'unknown';
     if (isSameListener(running, listen)) throw alreadyServed(dataDir, running);
-    log.warn({ running: runningText(running) }, 'another receiver serves this data directory');
+    log.warn({ running: runningText(running) }, 'another receiver uses this data directory');
   }
   const marked = first ?? serve(Number.POSITIVE_INFINITY).catch(unmarked);
   return {
@@ -116,13 +116,13 @@ export async function markServed(
   };
 }
 
-/** A second receiver is refused before it changes a file. */
+/** Creates the error for a second receiver, which is refused before it changes a file. */
 export function alreadyServed(dataDir: string, running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'conflict',
-    `A receiver serves ${dataDir} already: ${runningText(running)}. Nothing was changed.`,
+    `Another receiver already uses ${dataDir}: ${runningText(running)}. Nothing was changed.`,
     {
-      advice: `Use it (\`earshot status\`), or end it first: ${stopText(running)}. For a second receiver, name another EARSHOT_DATA_DIR.`,
+      advice: `Use that one (\`earshot status\`), or stop it first: ${stopText(running)}. For a second receiver, set another EARSHOT_DATA_DIR.`,
     },
   );
 }
@@ -131,7 +131,7 @@ const noteFile = (dataDir: string) => join(dataDir, 'receiver.json');
 
 const addressText = ({ host, port }: ListenAddress) => `${hostInUrl(host)}:${port}`;
 
-/** Null without a note that can be read. */
+/** Returns null if the file is missing or invalid. */
 function readNote(dataDir: string): RunningNote | null {
   try {
     return noteSchema.parse(JSON.parse(readOwnerOnly(noteFile(dataDir)) ?? ''));
@@ -140,38 +140,38 @@ function readNote(dataDir: string): RunningNote | null {
   }
 }
 
-/** More than a commit to a slow disk takes. */
+/** Longer than a commit to a slow disk. */
 const timeoutMs = 5_000;
 
-interface AskedReceiver {
-  /** `absent`: nothing listens there. `unclear`: something does that is not the receiver we know. */
+interface ReceiverHealth {
+  /** `absent`: nothing listens there. `unclear`: not identified as the receiver of these settings. */
   state: 'takes' | 'refuses' | 'absent' | 'unclear';
   origin: string;
-  /** Why it takes none, and what to do: the rest of a sentence, without its full stop. Blank when it takes them. */
+  /** Reason and advice, to complete a sentence, without a full stop. Empty for `takes`. */
   reason: string;
 }
 
-/** Resolves in any case. */
+/** Checks the receiver with an authenticated GET. Never rejects. */
 export async function askReceiver(
   config: Config['health'],
   signal: AbortSignal,
-): Promise<AskedReceiver> {
+): Promise<ReceiverHealth> {
   const url = urlOf(config);
   const { origin } = url;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const status = await statusOf(url, config, AbortSignal.any([signal, timeout]));
-    return { origin, ...meaningOf(status) };
+    return { origin, ...resultOf(status) };
   } catch (error) {
     if (timeout.aborted) {
-      const reason = `it did not answer within ${timeoutMs / 1000} s. Look into its log`;
+      const reason = `it did not answer within ${timeoutMs / 1000} s. Check its log`;
       return { state: 'refuses', origin, reason };
     }
     return { origin, ...faultIn(error) };
   }
 }
 
-/** Resolves with the status of a GET with the credentials. */
+/** Resolves with the HTTP status of a GET with the credentials. */
 function statusOf(
   url: URL,
   { secure, credentials }: Config['health'],
@@ -195,44 +195,44 @@ function statusOf(
   });
 }
 
-/** A listener on all addresses is asked on loopback. */
+/** Uses loopback for a listener on all addresses. */
 function urlOf({ listen: { host, port }, secure }: Config['health']): URL {
   const address = `${hostInUrl(loopbackOf(host))}:${port}`;
   return new URL(`${secure ? 'https' : 'http'}://${address}/notifications`);
 }
 
-type Answer = Omit<AskedReceiver, 'origin'>;
+type HealthResult = Omit<ReceiverHealth, 'origin'>;
 
-const otherCredentials: Answer = {
+const otherCredentials: HealthResult = {
   state: 'unclear',
-  reason: 'it accepts other credentials. Run this with the settings of the receiver',
+  reason: 'it has different credentials. Run this command with the settings of the receiver',
 };
 
-const meanings: Readonly<Record<number, Answer>> = {
+const results: Readonly<Record<number, HealthResult>> = {
   200: { state: 'takes', reason: '' },
   401: otherCredentials,
   429: otherCredentials,
   503: {
     state: 'refuses',
-    reason: 'it cannot store anything. Its log tells why; `earshot doctor` looks at the disk',
+    reason: 'it cannot store notifications. Check its log, and the disk with `earshot doctor`',
   },
 };
 
-function meaningOf(status: number): Answer {
-  const reason = `what answers there (HTTP status ${status}) is not the receiver. Check EARSHOT_LISTEN`;
-  return meanings[status] ?? { state: 'unclear', reason };
+function resultOf(status: number): HealthResult {
+  const reason = `another program answers there (HTTP status ${status}). Check EARSHOT_LISTEN`;
+  return results[status] ?? { state: 'unclear', reason };
 }
 
-function faultIn(error: unknown): Answer {
+function faultIn(error: unknown): HealthResult {
   const code = errorCodeOf(error);
   if (code === 'ECONNREFUSED') {
-    const reason = 'nothing listens there. Start it, or check EARSHOT_LISTEN';
+    const reason = 'nothing listens there. Start the receiver, or check EARSHOT_LISTEN';
     return { state: 'absent', reason };
   }
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {
-    const reason = `no HTTPS there (${code}): it has no certificate yet, or EARSHOT_TLS is another one here. Look into its log`;
+    const reason = `no HTTPS there (${code}): it has no certificate yet, or EARSHOT_TLS differs here. Check its log`;
     return { state: 'refuses', reason };
   }
-  const reason = `the connection failed (${code}). Check EARSHOT_LISTEN and EARSHOT_TLS, and look into its log`;
+  const reason = `the connection failed (${code}). Check EARSHOT_LISTEN, EARSHOT_TLS, and its log`;
   return { state: 'unclear', reason };
 }

@@ -1,12 +1,12 @@
-/** Tells systemd how the service is: ready, alive, stopping (sd_notify(3)), with its own tool. */
+/** Reports the state of the service to systemd: ready, alive, stopping (sd_notify(3)). */
 import { execFile } from 'node:child_process';
 import type { Intake, Logger } from '../domain/ports.ts';
 import { type Io, pause } from './io.ts';
 
-/** One run of `systemd-notify` may take this long: systemd itself may be busy at boot. */
+/** Timeout of `systemd-notify`; long, because systemd may be busy at boot. */
 const notifyTimeoutMs = 10_000;
 
-/** Less than the store's own 30 s, so that a call which nobody answers shows as what it is. */
+/** Below the store's own timeout of 30 s, so that an unanswered call is detected as such. */
 const storeTimeoutMsMax = 10_000;
 
 interface Watched {
@@ -15,23 +15,22 @@ interface Watched {
 }
 
 /**
- * Says that the receiver is up, and from then on gives a sign of life at half of the
- * watchdog's time (sd_watchdog_enabled(3)), as long as the event loop runs and the store answers.
- * Does nothing when no service manager has asked for it (NOTIFY_SOCKET). `stop` says that the service is stopping, and
- * ends the signs of life.
+ * Reports that the receiver is up, then sends heartbeats at half of the watchdog's interval (sd_watchdog_enabled(3)),
+ * as long as the event loop runs and the store answers. Does nothing without NOTIFY_SOCKET. `stop` reports that the
+ * service is stopping, and ends the heartbeats.
  */
 export function startSystemdNotices({ env, store, log }: Watched & Pick<Io, 'env'>): {
   stop(): void;
 } {
-  // Not set, or set to nothing: nobody listens.
+  // Not set, or empty: no service manager.
   if (!env.NOTIFY_SOCKET) return { stop: () => undefined };
   const notify = createNotify(env, log);
   const stopping = new AbortController();
   void notify('READY=1');
-  // WATCHDOG_PID is not looked at: the unit lets all of its processes speak (NotifyAccess=all).
+  // Ignores WATCHDOG_PID: the unit accepts messages of all its processes (NotifyAccess=all).
   const watchdogMs = Number(env.WATCHDOG_USEC) / 1000;
   const { signal } = stopping;
-  if (watchdogMs > 0) void giveSignsOfLife(watchdogMs / 2, { store, log, notify, signal });
+  if (watchdogMs > 0) void sendHeartbeats(watchdogMs / 2, { store, log, notify, signal });
   return {
     stop: () => {
       stopping.abort();
@@ -40,7 +39,7 @@ export function startSystemdNotices({ env, store, log }: Watched & Pick<Io, 'env
   };
 }
 
-async function giveSignsOfLife(
+async function sendHeartbeats(
   intervalMs: number,
   deps: Watched & { notify: ReturnType<typeof createNotify>; signal: AbortSignal },
 ): Promise<void> {
@@ -51,48 +50,47 @@ async function giveSignsOfLife(
     await pause(waitMs, signal);
     if (signal.aborted) return;
     const alive = await answers(store, timeoutMs);
-    // A store that was slow once is soon asked again: there is time for several tries.
+    // After a slow answer, checks again soon: there is time for several attempts.
     waitMs = alive ? intervalMs : intervalMs / 40;
     if (alive) await notify('WATCHDOG=1');
-    else log.error({ timeoutMs }, 'the store does not answer; systemd gets no sign of life');
+    else log.error({ timeoutMs }, 'store does not answer; heartbeat to systemd skipped');
   }
 }
 
 /**
- * True when the store says something in time, be it that it cannot write: a new start would not
- * make room on a disk. A refusal may be the end of a call that somebody else began long ago and that
- * was given up, so it counts only when a second call is answered, too.
+ * True if the store answers in time, even with a refusal: a restart does not free disk space. A refusal
+ * may end an older call that timed out, so it counts only if a second call is answered, too.
  */
 async function answers(store: Pick<Intake, 'checkWritable'>, timeoutMs: number): Promise<boolean> {
   const ask = async () => {
-    const { promise: late, resolve } = Promise.withResolvers<'late'>();
-    const timer = setTimeout(resolve, timeoutMs, 'late');
+    const { promise: timeout, resolve } = Promise.withResolvers<'timeout'>();
+    const timer = setTimeout(resolve, timeoutMs, 'timeout');
     timer.unref();
     const answer = store.checkWritable().then(
       () => 'writable' as const,
       () => 'refused' as const,
     );
-    return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+    return Promise.race([answer, timeout]).finally(() => clearTimeout(timer));
   };
   const first = await ask();
-  return (first === 'refused' ? await ask() : first) !== 'late';
+  return (first === 'refused' ? await ask() : first) !== 'timeout';
 }
 
 /**
- * Node cannot open the unix datagram socket that systemd listens on, so its own program does it. One
- * runs at a time, bounded in time; it gets no environment that it does not need, so no secrets.
+ * Runs `systemd-notify`, as Node cannot open unix datagram sockets: one at a time, with a timeout, and
+ * with the needed variables only, so without secrets.
  */
 function createNotify(env: Io['env'], log: Logger): (state: string) => Promise<void> {
   const childEnv = { PATH: env.PATH ?? '/usr/bin:/bin', NOTIFY_SOCKET: env.NOTIFY_SOCKET };
-  let toldOfFailure = false;
+  let hasLoggedFailure = false;
   const run = (state: string) =>
     new Promise<void>((resolve) => {
       const limits = { timeout: notifyTimeoutMs, killSignal: 'SIGKILL' } as const;
       execFile('systemd-notify', [state], { env: childEnv, ...limits }, (error) => {
-        if (error !== null && !toldOfFailure) {
-          toldOfFailure = true;
+        if (error !== null && !hasLoggedFailure) {
+          hasLoggedFailure = true;
           const reason = error.message.trim();
-          log.error({ reason, state }, 'systemd could not be told; it may restart the service');
+          log.error({ reason, state }, 'failed to notify systemd; it may restart the service');
         }
         resolve();
       });

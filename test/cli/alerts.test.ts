@@ -100,9 +100,9 @@ describe('earshot alerts', () => {
     await withStore(dataDir, ({ completeness }) => completeness.recordUptime(up));
     expect(await earshot('alerts')).toMatchObject({
       out: '',
-      err: 'No alert is active. `earshot alerts --all` shows those that were.\n',
+      err: 'No active alerts. `earshot alerts --all` shows resolved alerts.\n',
     });
-    expect((await earshot('alerts --all')).err).toBe('No alert was ever raised.\n');
+    expect((await earshot('alerts --all')).err).toBe('No alerts.\n');
     expect((await earshot('alerts --json')).out).toBe('[]\n');
     await withStore(dataDir, async ({ alerts }) => {
       const channels = ['url', 'command'] as const;
@@ -112,7 +112,7 @@ describe('earshot alerts', () => {
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
     });
     const { err } = await earshot('alerts');
-    expect(err).toBe('Alert 1 was not sent to EARSHOT_ALERT_URL, and is retried: no answer\n');
+    expect(err).toBe('Failed to send alert 1 to EARSHOT_ALERT_URL (will be retried): no answer\n');
   });
 });
 
@@ -123,7 +123,7 @@ describe('earshot alerts without a receiver that runs', () => {
     const { code, out, err } = await earshot('alerts');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
-      'No alert is active. `earshot alerts --all` shows those that were.\nNo receiver ever ran on this data directory, so nothing is checked. Start it with `earshot start`.\n',
+      'No active alerts. `earshot alerts --all` shows resolved alerts.\nNo receiver has ever run on this data directory, so nothing is checked. Start it with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
     await withStore(dataDir, ({ completeness }) => completeness.recordUptime(ended));

@@ -37,7 +37,7 @@ describe('earshot backup', () => {
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
     expect(ended.err).toMatch(
-      /^5 notifications, \d+ [KM]iB, checked against the log\. It holds secrets/,
+      /^5 notifications, \d+ [KM]iB, compared with the log\. The backup contains secrets/,
     );
     expect(readdirSync(out)).toEqual([byTime]);
   });
@@ -105,7 +105,7 @@ describe('earshot backup', () => {
   it('leaves secrets out when told to, and says so', async ({ context: { out, run } }) => {
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--without-secrets']);
-    expect(ended.err).toContain('It holds no secrets.');
+    expect(ended.err).toContain('The backup contains no secrets.');
     expect(readFileSync(file).includes('a:secret')).toBe(false);
     await run(['backup', '--to', file, '--force']);
     expect(readFileSync(file).includes('a:secret')).toBe(true);
@@ -182,11 +182,11 @@ describe('earshot backup list', () => {
     expect(await run(['backup', 'list', out])).toMatchObject({
       code: 0,
       out: '',
-      err: `There are no backups in ${out}.\n`,
+      err: `No backups in ${out}.\n`,
     });
     expect((await run(['backup', 'list', join(out, 'none')])).code).toBe(2);
     expect((await run('backup list')).err).toMatch(
-      /EARSHOT_BACKUP_DIR is not set\. Name one, such as `earshot backup list /,
+      /EARSHOT_BACKUP_DIR is not set\. Add it, such as `earshot backup list /,
     );
   });
 });

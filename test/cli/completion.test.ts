@@ -29,7 +29,7 @@ it('prints the script of $SHELL, and without one names the shells and an example
   for (const env of [{}, { SHELL: '/bin/dash' }]) {
     const { code, out, err } = await runCommand('completion', { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/bash, zsh and fish\. .*`earshot completion bash`/);
+    expect(err).toMatch(/bash, zsh or fish\. .*`earshot completion bash`/);
   }
 });
 

@@ -111,7 +111,7 @@ describe('the doctor before anything is set up', () => {
       /EARSHOT_LISTEN: must be host:port/,
       /EARSHOT_PUBLIC_URI is not a known variable.*EARSHOT_PUBLIC_URL/,
       /EARSHOT_SUBSCRIPTIONS_MAX: must be a whole number/,
-      /EARSHOT_PROBE_CA names .*missing\.pem/,
+      /file of EARSHOT_PROBE_CA .*missing\.pem/,
       /EARSHOT_ACCOUNT_TOTP: must be six digits/,
       /S2/,
       /s1\.events/,
@@ -220,7 +220,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(stateOf(findings, 'login required')).toEqual(['pass']);
     expect(complaints()).toEqual([]);
     await doctor(otherCredentials);
-    expect(complaints().join()).toContain('wrong or no credentials');
+    expect(complaints().join()).toContain('login failed');
   });
 
   it('says that the receiver does not run', async () => {
@@ -310,10 +310,8 @@ describe('the doctor on sinks and alerts', () => {
       'pass alerts',
     ]);
     const messages = findings.map(({ message }) => message);
-    expect(messages).toContain('gone cannot be run: there is none of this name on the PATH.');
-    expect(messages).toContain(
-      './text cannot be run: the user that runs earshot may not execute it.',
-    );
+    expect(messages).toContain('gone cannot be run: no program of this name on the PATH.');
+    expect(messages).toContain('./text cannot be run: no permission to execute it.');
   });
 
   it('tells faults of the file as a whole with the configuration, and looks no further', async () => {
@@ -340,7 +338,7 @@ describe('the doctor on sinks and alerts', () => {
       {
         state: 'warn',
         message: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/),
-        advice: expect.stringContaining('decides what is handed over'),
+        advice: expect.stringContaining('selects the notifications to deliver'),
       },
     ]);
   });
@@ -379,7 +377,7 @@ describe('the doctor on sinks and alerts', () => {
         state: 'warn',
         message: 'sinks.bus.subscriptions: unknown subscription alsp.',
         advice:
-          'Did you mean alps? Known subscriptions: alps, nile. Nothing is handed over for it until there is one.',
+          'Did you mean alps? Known subscriptions: alps, nile. Until it exists, nothing is delivered for it.',
       },
     ]);
   });
@@ -414,7 +412,7 @@ describe('the doctor, where no model is configured,', () => {
       {
         check: 'inference key',
         state: 'skipped',
-        message: 'No model is configured, and no rule asks for texts.',
+        message: 'No model is configured, and no rule requests summaries.',
         advice: null,
       },
     ]);
@@ -424,7 +422,7 @@ describe('the doctor, where no model is configured,', () => {
     const warned = {
       check: 'inference key',
       state: 'warn',
-      message: expect.stringContaining('made of the facts alone'),
+      message: expect.stringContaining('made from the fact sheets only'),
       advice: expect.stringMatching(/EARSHOT_INFERENCE_API_KEY.*EARSHOT_INFERENCE_MODEL/),
     };
     expect(await findingsOf(inference, { EARSHOT_SUMMARY: 'digest' })).toEqual([warned]);
@@ -437,7 +435,7 @@ describe('the doctor, where no model is configured,', () => {
     const endpoint = { EARSHOT_ENDPOINT_USERNAME: 'a', EARSHOT_ENDPOINT_PASSWORD: 'long-enough' };
     const indexless = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_INDEX: 'off' };
     expect(await findingsOf(['configuration'], indexless, folder)).toMatchObject([
-      { state: 'fail', message: expect.stringMatching(/asks for summaries.*EARSHOT_INDEX is off/) },
+      { state: 'fail', message: expect.stringMatching(/requests summaries.*EARSHOT_INDEX is off/) },
     ]);
   });
 });
@@ -493,7 +491,7 @@ describe('the doctor, where the settings of summaries have faults,', () => {
       /^fail EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not/,
       /^fail EARSHOT_SUMMARY_TOKENS_PER_DAY: must be a whole number/,
       /^fail subscriptions\.alps\.summary\.each\.filter: [\s\S]*Naem.*[\s\S]*Fix it in earshot\.config\.ts\.$/,
-      /^skipped Not checked, as "configuration" failed/,
+      /^skipped Not checked, because "configuration" failed/,
     ]) {
       expect(texts.filter((text) => words.test(text))).toHaveLength(1);
     }
@@ -518,7 +516,7 @@ describe('the doctor, where the settings of summaries have faults,', () => {
       {
         check: 'filters',
         message: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter: .*SENTINEL2/),
-        advice: expect.stringMatching(/SENTINEL-2.* It stands in earshot\.config\.ts/),
+        advice: expect.stringMatching(/SENTINEL-2.* The filter is in earshot\.config\.ts/),
       },
     ]);
     expect(found.filter(({ check }) => check === 'filters')).toHaveLength(1);
@@ -575,7 +573,7 @@ describe('a step', () => {
       step('three', ['two'], 'pass'),
       step('four', [], 'pass'),
     ];
-    const because = 'Not checked, as "one" failed.';
+    const because = 'Not checked, because "one" failed.';
     expect(await statesOf(steps)).toEqual([
       ['one', 'pass', 'pass'],
       ['one', 'fail', 'fail'],
@@ -588,7 +586,7 @@ describe('a step', () => {
   it('is skipped after one that skipped itself', async () => {
     expect(await statesOf([step('one', [], 'skipped'), step('two', ['one'], 'pass')])).toEqual([
       ['one', 'skipped', 'skipped'],
-      ['two', 'skipped', 'Not checked, as "one" was skipped.'],
+      ['two', 'skipped', 'Not checked, because "one" was skipped.'],
     ]);
   });
 

@@ -84,13 +84,13 @@ describe('earshot health ends with 1 and the reason', () => {
     const server = createTcpServer();
     const port = await portOf(server);
     server.close();
-    expectUnhealthy(await health(port), /: nothing listens there\. Start it/);
+    expectUnhealthy(await health(port), /: nothing listens there\. Start the receiver/);
   });
 
   it('when the receiver has other credentials', async () => {
     const { port } = await startReceiver();
     const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another' });
-    expectUnhealthy(ended, /: it accepts other credentials/);
+    expectUnhealthy(ended, /: it has different credentials/);
   });
 
   it('when nothing can be stored', async () => {
@@ -99,7 +99,7 @@ describe('earshot health ends with 1 and the reason', () => {
       checkWritable: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
     };
     const { port } = await startReceiverWith(intake);
-    expectUnhealthy(await health(port), /: it cannot store anything\. Its log tells why/);
+    expectUnhealthy(await health(port), /: it cannot store notifications\. Check its log/);
   });
 
   it('when there is no answer within five seconds', async () => {
@@ -125,7 +125,7 @@ describe('earshot health ends with 1 and the reason', () => {
     );
     expectUnhealthy(
       await health(port, { EARSHOT_TLS: 'off' }),
-      /HTTP status 302\) is not the receiver/,
+      /another program answers there \(HTTP status 302/,
     );
   });
 });

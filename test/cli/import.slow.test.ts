@@ -65,7 +65,7 @@ describe('earshot import', () => {
     await takeOver();
     const before = (await rows()).length;
     const { err } = await expectEnd(fresh.earshot(['import', old.dataDir]), 0);
-    expect(err).toMatch(/^5 notifications read: 0 stored, 4 known already\.\n$/);
+    expect(err).toMatch(/^5 notifications read: 0 stored, 4 duplicates\.\n$/);
     expect(await rows()).toHaveLength(before);
     expect(await held()).toHaveLength(2);
   });
@@ -232,6 +232,6 @@ describe('earshot import, of recovered events,', () => {
 
   it('says so in its help', async () => {
     const { out } = await (await filledContext()).earshot('import --help');
-    expect(out).toContain('pushed\nhere is known already');
+    expect(out).toContain('pushed here is a duplicate');
   });
 });

@@ -60,7 +60,7 @@ describe('index rebuild', () => {
     rebuilding.stop();
     const { code, out, err } = await rebuilding.ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toBe('earshot: Ended. The old index is as it was.\n');
+    expect(err).toBe('earshot: Interrupted. The old index is unchanged.\n');
     expect(await shown(context)).toEqual(before);
     expect(await context.digits([])).toBe('4321');
   });

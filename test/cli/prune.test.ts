@@ -31,13 +31,11 @@ describe('earshot prune', () => {
     const refused = await run('prune --older-than 3d', { answers: ['n'] });
     expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toMatch(
-      /^To go: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\), which take up about [\d.]+ KiB of [\d.]+ [KM]iB\.\nRemove 7 notifications for good\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
+      /^To delete: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\); about [\d.]+ KiB of [\d.]+ [KM]iB\.\nDelete 7 notifications permanently\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
     );
     expect(await left()).toHaveLength(11);
     const { err } = await expectEnd(run('prune --older-than 3d', { answers: ['y'] }), 0);
-    expect(err).toMatch(
-      /\nRemoved: 7 notifications\. The log's file has [\d.]+ [KM]iB now, .* less\.\n$/,
-    );
+    expect(err).toMatch(/\nDeleted 7 notifications\. earshot\.db: [\d.]+ [KM]iB, .* less\.\n$/);
     expect(await left()).toEqual(days(0, 4));
   });
 
@@ -51,7 +49,7 @@ describe('earshot prune', () => {
     expect(await left()).toEqual(days(0, 4));
     expect(await run('prune --older-than 3d')).toMatchObject({
       code: 0,
-      err: expect.stringContaining('No notification is to go.\nRemoved: 0 notifications.'),
+      err: expect.stringContaining('No notifications to delete.\nDeleted 0 notifications.'),
     });
   });
 
@@ -76,7 +74,7 @@ describe('earshot prune', () => {
 
   it('does what EARSHOT_KEEP says where no flag says otherwise', async () => {
     const { run, left } = await openContext();
-    await expectRefusal(run('prune'), '--older-than 365d, --to-size 20GB, or both. EARSHOT_KEEP');
+    await expectRefusal(run('prune'), 'EARSHOT_KEEP is not set. Add --older-than 365d');
     const env = { EARSHOT_KEEP: '5d,50GB' };
     expect(await run('prune --yes', { env })).toMatchObject({ code: 0 });
     expect(await left()).toEqual(days(0, 6));
@@ -102,21 +100,21 @@ describe('earshot prune', () => {
       await store.moveCursor('sink:orders', 5, nowUs - 6 * dayUs);
     });
     const { err } = await run('prune --older-than 2d --yes');
-    expect(err).toContain('To go: 2 notifications');
+    expect(err).toContain('To delete: 2 notifications');
     expect(err).toContain(
       [
-        'More would go, but it is held back by:',
+        'Pruning is blocked by:',
         '  reader downloads, at position 3 since 2026-04-23 12:00',
-        '    `earshot tail --reader downloads` goes on from there; `earshot prune --forget-reader downloads` gives its place up.',
+        '    To advance: `earshot tail --reader downloads`. To remove: `earshot prune --forget-reader downloads`.',
         '  sink orders, at position 5 since 2026-04-26 12:00',
       ].join('\n'),
     );
     expect(await left()).toHaveLength(9);
     const forgotten = await run('prune --forget-reader downloads', { answers: ['y'] });
     expect(forgotten).toMatchObject({ code: 0 });
-    expect(forgotten.err).toContain('Forget the place of reader downloads, at position 3');
+    expect(forgotten.err).toContain('Remove the position of reader downloads, at position 3');
     await run('prune --forget-reader sink:orders --yes');
-    expect((await run('prune --older-than 2d --yes')).err).not.toContain('held back');
+    expect((await run('prune --older-than 2d --yes')).err).not.toContain('blocked');
     expect(await left()).toEqual(days(0, 3));
   });
 
@@ -130,11 +128,11 @@ describe('earshot prune', () => {
     );
     expect(await run('prune --forget-reader orders --yes')).toMatchObject({
       code: 2,
-      err: 'earshot: There is no reader orders. Known are: sink:orders.\n',
+      err: 'earshot: There is no reader orders. Known readers: sink:orders.\n',
     });
     const { err } = await expectEnd(run('prune --forget-reader sink:orders --yes'), 1);
-    expect(err).toContain('There still is: queue of sink orders, at position 1');
-    expect(err).toContain('`earshot sinks drop orders --waiting` gives it up.');
+    expect(err).toContain('has unfinished work: queue of sink orders, at position 1');
+    expect(err).toContain('To drop: `earshot sinks drop orders --waiting`.');
   });
 
   it('takes pruned products out of the index, where there is one', async () => {
@@ -147,8 +145,8 @@ describe('earshot prune', () => {
   it('shows how far it is on a terminal, and nowhere else', async () => {
     const { run } = await openContext();
     const { err } = await run('prune --older-than 3d --yes', { isTTY: true });
-    expect(err).toContain('\rRemoving: 7 of 7');
-    expect(err).toContain('\rGiving space back:');
+    expect(err).toContain('\rDeleting: 7 of 7');
+    expect(err).toContain('\rFreeing disk space:');
   });
 
   it('leaves the log to another program that prunes', async () => {

@@ -64,7 +64,7 @@ describe('quarantine list', () => {
     expect(await context.earshot('quarantine list')).toMatchObject({
       code: 0,
       out: '',
-      err: 'Nothing is held in quarantine.\n',
+      err: 'The quarantine is empty.\n',
     });
     expect((await context.earshot('quarantine list --json')).out).toBe('[]\n');
   });
@@ -76,7 +76,7 @@ describe('quarantine show', () => {
     const { out } = await expectEnd(context.earshot('quarantine show 1'), 0);
     expect(out).toMatch(/^entry +1$/m);
     expect(out).toMatch(/^subscription +-$/m);
-    expect(out).toMatch(/^released +no, it is held$/m);
+    expect(out).toMatch(/^released +no$/m);
     expect(out).toMatch(/^fault +The body is not JSON/m);
     expect(out).toMatch(/^ {2}Content-Type: text\/html\n {2}X-A: 1$/m);
     expect(out).toContain('<html>\ufffd[2Jé</html>\nsecond line  \n');
@@ -137,8 +137,8 @@ describe('quarantine retry', () => {
 
   it('keeps what cannot be read and exits 1', async ({ context }) => {
     const { out, err } = await expectEnd(context.earshot('quarantine retry 3'), 1);
-    expect(out).toMatch(/^3 {2}still held: ProductId and value/);
-    expect(err).toBe('earshot: 1 of 1 cannot be read yet and stay held.\n');
+    expect(out).toMatch(/^3 {2}still quarantined: ProductId and value/);
+    expect(err).toBe('earshot: 1 of 1 still invalid and quarantined.\n');
   });
 
   it('--all tries every entry, and tells of each', async ({ context }) => {
@@ -148,8 +148,8 @@ describe('quarantine retry', () => {
       '{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"}',
     );
     const { out, err } = await expectEnd(context.earshot('quarantine retry --all'), 1);
-    expect(out).toMatch(/^3 {2}still held.*\n2 {2}known already\n1 {2}still held.*\n$/);
-    expect(err).toContain('2 of 3 cannot be read yet');
+    expect(out).toMatch(/^3 {2}still quarantined.*\n2 {2}duplicate\n1 {2}still quarantined.*\n$/);
+    expect(err).toContain('2 of 3 still invalid');
     expect(await held(context)).toEqual([3, 1]);
   });
 
@@ -167,7 +167,7 @@ describe('quarantine retry', () => {
       const context = await createHeldContext();
       const { code, out, err } = await context.earshot(['quarantine', 'retry', ...words]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
-      expect(err).toContain('Name one entry, or use --all');
+      expect(err).toContain('Use one id or --all');
     },
   );
 
@@ -197,7 +197,7 @@ describe('quarantine drop', () => {
     const old = await context.earshot('quarantine drop --older-than 2h --yes');
     expect(old).toMatchObject({ code: 0, err: expect.stringContaining('Nothing to drop.') });
     const { err } = await context.earshot('quarantine drop --older-than 30m --yes');
-    expect(err).toContain('1 dropped.');
+    expect(err).toContain('Dropped 1 body.');
     expect(await held(context)).toEqual([]);
     const body = await context.earshot('query --ack-id good --body');
     expect(JSON.parse(body.out)[0].AckId).toBe('good');

@@ -196,7 +196,7 @@ async function openPruned() {
   await context.push('sea-ice', await context.held());
   await context.run('reconcile --since 3d');
   const { err } = await context.run('prune --older-than 1d --yes');
-  expect(err).toContain('Removed: 47 notifications.');
+  expect(err).toContain('Deleted 47 notifications.');
   return context;
 }
 

@@ -89,7 +89,9 @@ describe('earshot status', () => {
   it('says that a receiver refuses', async () => {
     const { status } = await openContext(await listening(503));
     const { out } = await status();
-    expect(part(out, 'receiver')).toMatch(/^!! receiver .*are refused: It cannot store anything\./);
+    expect(part(out, 'receiver')).toMatch(
+      /^!! receiver .*are refused: It cannot store notifications\./,
+    );
   });
 
   it('with --check ends with 3, and the reason on standard error', async () => {
@@ -174,10 +176,10 @@ describe('earshot status tells who has made a mistake', () => {
   it('that another receiver, or another program, answers', async () => {
     const other = await openContext(await listening(401));
     expect(part((await other.status()).out, 'receiver')).toMatch(
-      /^! {2}receiver .*It accepts other credentials\. Run this with the settings of the receiver\./,
+      /^! {2}receiver .*It has different credentials\. Run this command with the settings of the receiver\./,
     );
     const stranger = await openContext(await listening(302));
-    expect(part((await stranger.status()).out, 'receiver')).toMatch(/is not the receiver\. Check/);
+    expect(part((await stranger.status()).out, 'receiver')).toMatch(/Another program answers/);
   });
 
   it('that earshot.config.ts cannot be read, and tells the rest', async () => {

@@ -93,7 +93,7 @@ describe.runIf(canHear)('systemd', () => {
     };
     const { errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, checkWritable);
     await expect.poll(() => errors().length).toBeGreaterThan(3);
-    expect(errors()[0]).toMatch(/^the store does not answer/);
+    expect(errors()[0]).toMatch(/^store does not answer/);
     await expect.poll(heard).toEqual(['READY=1']);
     allowed();
     await expect.poll(heard).toContain('WATCHDOG=1');
@@ -139,7 +139,7 @@ describe('the tool that tells systemd', () => {
       WATCHDOG_USEC: '20000',
     });
     await expect.poll(errors).toHaveLength(1);
-    expect(errors()[0]).toMatch(/^systemd could not be told/);
+    expect(errors()[0]).toMatch(/^failed to notify systemd/);
     stop();
     await setImmediate();
     expect(errors()).toHaveLength(1);

@@ -321,6 +321,6 @@ describe('a receiver with the credentials of the variables', () => {
     await writeCredentialsFile(dataDir, [second]);
     vi.advanceTimersByTime(60_000);
     expect(await accepts()).toEqual([200, 401]);
-    expect(log.map(({ message }) => message)).toEqual(['wrong or no credentials']);
+    expect(log.map(({ message }) => message)).toEqual(['login failed']);
   });
 });

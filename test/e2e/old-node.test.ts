@@ -14,7 +14,7 @@ it.each(['earshot.js', 'bench.js', 'generate.js'])(
     expect(status).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toMatch(
-      /^earshot needs Node 22\.19 or newer .*and this is 20\.20\.2: run it .+\n$/,
+      /^earshot requires Node 22\.19 or newer .*; this is 20\.20\.2\. Run it .+\n$/,
     );
     expect(stderr.trim().split('\n')).toHaveLength(1);
   },

@@ -129,7 +129,7 @@ describe('the installed command', { timeout: 60_000 }, () => {
     const ran = runWith(folder, process.execPath, ['scripts/earshot.js', '--version']);
     await expect(ran).rejects.toMatchObject({
       code: 1,
-      stderr: 'earshot: this package was packed without a build. Run: npm run package\n',
+      stderr: 'earshot: the package contains no build. Run: npm run package\n',
     });
   });
 });

@@ -68,7 +68,7 @@ it('loses nothing over kills and restarts, and passes from one receiver on to th
   const [second, third] = [await start(), await start()];
   const both = [second, third];
   // Both serve; the later one reports the other one.
-  expect(third.log()).toContain('another receiver serves this data directory');
+  expect(third.log()).toContain('another receiver uses this data directory');
   expect(third.log()).toContain(`process ${second.pid}, `);
   const working = () => both.filter(({ log }) => log().includes(handsOver));
   await expect.poll(() => working().length).toBe(1);

@@ -18,7 +18,7 @@ describe('the page of licences', () => {
     ['LGPL-3.0-only', false],
     ['AGPL-3.0-only OR MPL-2.0', false],
     ['SEE LICENSE IN LICENSE.md', false],
-    ['none told', false],
+    ['unknown', false],
   ])('%s: %s', (expression, expected) => {
     expect(isPermissive(expression)).toBe(expected);
   });
@@ -27,9 +27,9 @@ describe('the page of licences', () => {
     const withOne = (entry: object) => ({
       packages: { ...lock.packages, 'node_modules/other': { version: '1.0.0', ...entry } },
     });
-    const why = /^Not known as permissive: other \(GPL-3\.0-only\)\. /;
+    const why = /^Licences not permitted: other \(GPL-3\.0-only\)\. /;
     expect(() => licencesPage(withOne({ license: 'GPL-3.0-only' }))).toThrow(why);
-    expect(() => licencesPage(withOne({}))).toThrow('other (none told)');
+    expect(() => licencesPage(withOne({}))).toThrow('other (unknown)');
     const page = licencesPage(withOne({ license: 'GPL-3.0-only', dev: true }));
     expect(page).toMatch(/, 1 GPL-3\.0-only[,.]/);
   });

@@ -1,4 +1,4 @@
-/** `earshot alerts`: what is wrong, or was. */
+/** `earshot alerts`: lists active and resolved alerts. */
 import { loadConfig, watchSections } from '../../config/config.ts';
 import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
@@ -8,34 +8,33 @@ import { printable } from '../../domain/text.ts';
 import { testMessage } from '../../watch/alert-message.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
-import { limitOption } from '../flags.ts';
+import { jsonOption, limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { isoTime, painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
-  description: 'Show active alerts, each with its cause and what to do.',
+  description: 'Show active alerts with cause and advice.',
   flags: (command) =>
     command
-      .option('--all', 'also those that are resolved')
-      .addOption(limitOption({ of: 'alerts' }).default(100))
-      .option('--json', 'as JSON: see below')
-      .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
-  help: `The receiver checks every minute: a subscription that is silent for longer than its usual rate
-explains, more lost pushes than usual, events that are missing or could not be compared, a
-subscription that will be paused or cancelled or does not run, a certificate near its end, a disk
-that fills up, notifications that cannot be stored, a sink that takes nothing. Each alert is raised
-once, and resolved once; both are sent to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND. Standard
-error has what could not be sent, and whether a receiver runs.
+      .option('--all', 'resolved alerts in addition')
+      .addOption(limitOption().default(100))
+      .addOption(jsonOption())
+      .option('--test', 'a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND instead'),
+  help: `The receiver checks every minute: subscriptions that are silent for unusually long, paused, or near
+their cancellation; lost pushes, missing events, failed comparisons; the certificate, the disk, the
+database, and the sinks. It sends each alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND when it
+becomes active and when it is resolved. This command reports unsent alerts on standard error, and
+warns if no receiver is running.
 
---json: id kind subject severity cause evidence nextStep raisedAt resolvedAt.
+Fields of --json: id kind subject severity cause evidence nextStep raisedAt resolvedAt.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot alerts
-  $ earshot alerts --all --limit 20
-  $ earshot alerts --test`,
+  $ earshot alerts                      active alerts
+  $ earshot alerts --all --limit 20     the last 20 alerts, resolved ones too
+  $ earshot alerts --test               test the notification channels`,
   run: (io, flags: AlertFlags) => (flags.test ? sendTest(io) : showAlerts(io, flags)),
 });
 
@@ -46,15 +45,15 @@ interface AlertFlags {
   test?: true;
 }
 
-/** A receiver that runs leaves a mark each minute. */
-const upMarkMaxUs = 120_000_000;
+/** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
+const heartbeatMaxAgeUs = 120_000_000;
 
 function showAlerts(io: Io, { all = false, limit, json }: AlertFlags): Promise<void> {
   return withParts(io, ['reader'], async ({ reader: { alerts: stored, completeness } }) => {
     const alerts = await stored.alerts({ all, limit });
     if (json) await writeJson(io.stdout, alerts.map(toOutput));
     else await printAlerts(io, alerts, all);
-    // In each form: without these, an empty list would be no proof.
+    // In every format: otherwise an empty list could mean that nothing was checked or sent.
     await reportUnwatched(io, completeness);
     reportUnsent(io, await stored.unsentDeliveries(io.nowUs()));
   });
@@ -66,31 +65,29 @@ async function printAlerts(io: Io, alerts: readonly Alert[], all: boolean): Prom
   }
   if (alerts.length > 0) return;
   io.stderr.write(
-    all
-      ? 'No alert was ever raised.\n'
-      : 'No alert is active. `earshot alerts --all` shows those that were.\n',
+    all ? 'No alerts.\n' : 'No active alerts. `earshot alerts --all` shows resolved alerts.\n',
   );
 }
 
-/** Without a running receiver there is no watchdog, so that an empty list means nothing. */
+/** Warns if no receiver runs: without its watchdog, an empty list means nothing. */
 async function reportUnwatched(
   { stderr, nowUs }: Pick<Io, 'stderr' | 'nowUs'>,
   completeness: Pick<CompletenessReader, 'uptimes'>,
 ): Promise<void> {
   const last = (await completeness.uptimes(0)).at(-1);
-  if (last !== undefined && nowUs() - last.toUs <= upMarkMaxUs) return;
-  const what =
+  if (last !== undefined && nowUs() - last.toUs <= heartbeatMaxAgeUs) return;
+  const message =
     last === undefined
-      ? 'No receiver ever ran on this data directory'
+      ? 'No receiver has ever run on this data directory'
       : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
-  stderr.write(`${what}, so nothing is checked. Start it with \`earshot start\`.\n`);
+  stderr.write(`${message}, so nothing is checked. Start it with \`earshot start\`.\n`);
 }
 
-/** Tries every channel. Rejects with what those say that fail. */
+/** Sends a test alert to every channel. Rejects with the failures. */
 async function sendTest(io: Io): Promise<void> {
   const { channels, sendAlert } = alertSenders(loadConfig(io, watchSections), io);
   if (channels.length === 0) {
-    throw new AppError('configuration', 'There is no channel to test.', {
+    throw new AppError('configuration', 'No notification channel is configured.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
     });
   }
@@ -136,11 +133,11 @@ function reportUnsent(
   unsentDeliveries: readonly (AlertDelivery & { isGivenUp: boolean })[],
 ): void {
   for (const { alert, channel, error, isGivenUp } of unsentDeliveries) {
-    // One that waits for its first attempt is no news.
+    // Before its first attempt, a delivery has no error.
     if (error === null) continue;
-    const state = isGivenUp ? 'and is not retried' : 'and is retried';
+    const state = isGivenUp ? 'not retried' : 'will be retried';
     stderr.write(
-      `Alert ${alert.id} was not sent to ${channelNames[channel]}, ${state}: ${printable(error)}\n`,
+      `Failed to send alert ${alert.id} to ${channelNames[channel]} (${state}): ${printable(error)}\n`,
     );
   }
 }

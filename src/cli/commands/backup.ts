@@ -1,4 +1,4 @@
-/** `earshot backup`: a copy of all that earshot keeps in one file, made while it serves. */
+/** `earshot backup`: writes a backup to one file while the receiver runs. */
 
 import { readdirSync, statSync } from 'node:fs';
 import { extname, join, resolve, sep } from 'node:path';
@@ -16,42 +16,40 @@ import {
   type RecordedBackup,
 } from '../backup-files.ts';
 import { defineCommand, withParts } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, isoTime, printJson, printTable, writeOut } from '../output.ts';
 
 export const backupCommand = defineCommand('backup', {
-  description: 'Copy the log and the secrets into one file, while the receiver serves.',
+  description: 'Back up the log and the secrets to one file; the receiver can run meanwhile.',
   flags: (command, io) =>
     command
       .option(
         '--to <path>',
-        'a folder, created if missing, for earshot-<time>.db; or a file such as mine.db',
+        'folder for earshot-<time>.db, or a file such as mine.db (default: EARSHOT_BACKUP_DIR)',
       )
-      .option('--force', 'replace a file of that name')
-      .option('--without-secrets', 'leave out endpoint credentials, certificate and their keys')
-      .option('--json', 'as JSON: file bytes notifications lastPosition files startedAt endedAt')
+      .option('--force', 'replacement of an existing file')
+      .option('--without-secrets', 'no endpoint credentials, certificate and keys in the backup')
+      .addOption(jsonOption())
       .addCommand(listCommand(io)),
-  help: `All that was answered before it begins is in it. It has its name only when it is complete, was
-opened, and held every row against the log; until then it is called ….part. With EARSHOT_BACKUP_DIR
-the receiver makes backups by itself, and --to may be left out. \`earshot restore\` makes a data
-directory of one. docs/keeping.md says more.
+  help: `Contains all notifications that were acknowledged before the backup starts. The file is named ….part
+until every row has been compared with the log. A path with an extension is a file; its folder must
+exist. Any other path is a folder, which is created if missing. With EARSHOT_BACKUP_DIR the receiver
+also creates backups automatically.
 
-A path without an extension, or with a slash at its end, is a folder. Any other is a file, whose
-folder must exist.
+The backup contains the endpoint credentials and the keys of the certificate: protect it like the
+machine itself. It does not contain the product index (rebuilt from the log), .env and
+earshot.config.ts. Restore it with \`earshot restore\`.
 
-It holds the endpoint credentials and the keys of the certificate, so that it alone is enough: keep
-it as safe as the machine. The index of products is not in it, as it is made again from the log;
-nor are .env and earshot.config.ts, which do not lie in the data directory.
-
-Prints the path of the file. Fields of --json: file, bytes, notifications, lastPosition (of the
-log), files (those of the data directory that it holds), startedAt, endedAt.
+Prints the path of the file. Fields of --json: file bytes notifications lastPosition files (those of
+the data directory) startedAt endedAt.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot backup --to /mnt/backups
-  $ earshot backup --to /mnt/backups/before-the-upgrade.db
-  $ earshot backup list /mnt/backups`,
+  $ earshot backup --to /mnt/backups                 file name with the current time
+  $ earshot backup --to /mnt/before-upgrade.db       this file
+  $ earshot backup list /mnt/backups                 list backups`,
   run: runBackup,
 });
 
@@ -59,15 +57,18 @@ const listCommand = defineCommand('list', {
   description: 'List the backups in a folder, newest first.',
   flags: (command) =>
     command
-      .argument('[folder]', 'EARSHOT_BACKUP_DIR unless named')
-      .option('--json', 'as JSON: file madeAt notifications lastPosition bytes version fault'),
-  help: `Looks at the beginning of each file only: \`earshot restore --check FILE\` reads all of one.
+      .argument('[folder]', 'folder with backups (default: EARSHOT_BACKUP_DIR)')
+      .addOption(jsonOption()),
+  help: `Reads only the header of each file. To verify a whole file: \`earshot restore --check FILE\`.
 
-Fields of --json, an array: file, madeAt, notifications, lastPosition (of the log), bytes, version
-(of the earshot that made it), fault (why it cannot be used, else null; then the others are null).
+Fields of --json, an array: file madeAt notifications lastPosition bytes version (of earshot) fault.
+fault is the reason why a file is not usable; the other fields are null then.
 
-Example:
-  $ earshot backup list /mnt/backups`,
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot backup list                         backups in EARSHOT_BACKUP_DIR
+  $ earshot backup list /mnt/backups --json     backups in a folder, for programs`,
   run: listBackups,
 });
 
@@ -91,12 +92,12 @@ async function runBackup(io: Io & { version: string }, flags: BackupFlags): Prom
       onProgress: progress.show,
       signal: io.signal,
     },
-    { nowUs: io.nowUs, record: (run) => remember(io, run) },
+    { nowUs: io.nowUs, record: (run) => record(io, run) },
   ).finally(progress.done);
-  await tell(io, made, flags);
+  await print(io, made, flags);
 }
 
-/** The file of the backup; in a folder, which is created, it gets its name from the time. */
+/** Path of the backup file. In a folder, the file is named after the time. */
 function targetOf(
   { to }: BackupFlags,
   { backup: { folder } }: Pick<Config, 'backup'>,
@@ -104,7 +105,7 @@ function targetOf(
 ): { file: string; createsFolder: boolean } {
   const path = to === undefined ? folder : resolve(to);
   if (path === null) {
-    throw new AppError('usage', 'No place for the backup is named.', {
+    throw new AppError('usage', 'The target of the backup is missing.', {
       advice: 'Add --to FOLDER or --to FILE, or set EARSHOT_BACKUP_DIR.',
     });
   }
@@ -116,20 +117,20 @@ function targetOf(
   return { file: isFolder ? join(path, backupName(nowUs())) : path, createsFolder: isFolder };
 }
 
-/** A backup is none the worse for not being remembered. */
-async function remember(io: Io, run: BackupRun): Promise<void> {
+/** Records the backup for `earshot status`. A failure is only a warning: the backup itself is complete. */
+async function record(io: Io, run: BackupRun): Promise<void> {
   try {
-    // A file of an older version stays as it is: its receiver may be running still.
+    // Opening for reading refuses a database of an older version, whose receiver may still run.
     await withParts(io, ['reader'], ({ reader }) => reader.lastPosition());
     await withParts(io, ['store'], ({ store }) => store.backups.recordBackup(run));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'configuration') return;
-    io.stderr.write(`This could not be remembered for \`earshot status\`: ${errorText(error)}\n`);
+    io.stderr.write(`Failed to record the backup for \`earshot status\`: ${errorText(error)}\n`);
   }
 }
 
-async function tell(io: Io, made: RecordedBackup, { json }: BackupFlags): Promise<void> {
+async function print(io: Io, made: RecordedBackup, { json }: BackupFlags): Promise<void> {
   const { run, bytes, notifications, lastPosition, files } = made;
   const { file, startedAtUs, endedAtUs } = run;
   if (json) {
@@ -139,15 +140,15 @@ async function tell(io: Io, made: RecordedBackup, { json }: BackupFlags): Promis
   }
   const secrets =
     files.length === 0
-      ? 'It holds no secrets.'
-      : 'It holds secrets: keep it as safe as this machine.';
+      ? 'The backup contains no secrets.'
+      : 'The backup contains secrets: protect it like this machine.';
   io.stderr.write(
-    `${notifications} notifications, ${sizeText(bytes)}, checked against the log. ${secrets}\n`,
+    `${notifications} notifications, ${sizeText(bytes)}, compared with the log. ${secrets}\n`,
   );
   await writeOut(io.stdout, `${file}\n`);
 }
 
-const nothingKnown = {
+const unknownFields = {
   madeAtUs: null,
   notifications: null,
   lastPosition: null,
@@ -155,16 +156,16 @@ const nothingKnown = {
   version: null,
 };
 
-/** A file of the folder; of an unusable one nothing but the fault is known. */
+/** A file of the folder. Without a usable backup, only the fault is known. */
 type Listed = { file: string; fault: string | null } & {
-  [Key in keyof typeof nothingKnown]: InspectedBackup[Key] | null;
+  [Key in keyof typeof unknownFields]: InspectedBackup[Key] | null;
 };
 
 async function listBackups(io: Io, { json }: { json?: true }, named?: string): Promise<void> {
   const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
   if (folder === null) {
-    throw new AppError('usage', 'Which folder? EARSHOT_BACKUP_DIR is not set.', {
-      advice: 'Name one, such as `earshot backup list /mnt/backups`.',
+    throw new AppError('usage', 'The folder is missing: EARSHOT_BACKUP_DIR is not set.', {
+      advice: 'Add it, such as `earshot backup list /mnt/backups`.',
     });
   }
   const listed = databasesIn(folder)
@@ -175,7 +176,7 @@ async function listBackups(io: Io, { json }: { json?: true }, named?: string): P
     return printJson(io.stdout, rows, 'line');
   }
   await printTable(io.stdout, columns, listed);
-  if (listed.length === 0) io.stderr.write(`There are no backups in ${folder}.\n`);
+  if (listed.length === 0) io.stderr.write(`No backups in ${folder}.\n`);
 }
 
 const columns: readonly Column<Listed>[] = [
@@ -189,7 +190,7 @@ const columns: readonly Column<Listed>[] = [
     align: 'right',
   },
   { title: 'size', value: ({ bytes }) => (bytes === null ? '' : sizeText(bytes)), align: 'right' },
-  // The last column, and never cut: a path without its end is of no use.
+  // The last column, never shortened, so that the path can be copied.
   { title: 'file', value: ({ file, fault }) => fault ?? file, whole: true },
 ];
 
@@ -212,6 +213,6 @@ function inspected(file: string): Listed {
     return { file, madeAtUs, notifications, lastPosition, bytes, version, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { file, ...nothingKnown, fault: errorText(error) };
+    return { file, ...unknownFields, fault: errorText(error) };
   }
 }

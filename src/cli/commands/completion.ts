@@ -1,4 +1,4 @@
-/** `earshot completion`: a script that completes commands and flags in a shell. */
+/** `earshot completion`: prints a shell script that completes commands and flags. */
 import { basename } from 'node:path';
 import { Argument, type Command } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
@@ -11,17 +11,17 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
 export const completionCommand = defineCommand('completion', {
-  description: 'Print a script for a shell that completes commands and flags on Tab.',
+  description: 'Print a shell script for Tab completion.',
   flags: (command) =>
-    command.addArgument(
-      new Argument('[shell]', 'the shell (default: that of $SHELL)').choices(shells),
-    ),
-  help: `The script knows all commands, flags and their choices, and starts no program. Print it again after
-an upgrade. It completes the command \`earshot\`, which must be on the path.
+    command.addArgument(new Argument('[shell]', 'shell (default: from $SHELL)').choices(shells)),
+  help: `Completes commands, flags and their choices. Requires the command \`earshot\` on the PATH. Print the
+script again after an upgrade. For zsh, set fpath=(~/.zfunc $fpath) before compinit.
+
+Exit codes: 0 done, 2 wrong usage.
 
 Examples:
   $ earshot completion bash > ~/.local/share/bash-completion/completions/earshot
-  $ earshot completion zsh > ~/.zfunc/_earshot       with fpath=(~/.zfunc $fpath) before compinit
+  $ earshot completion zsh > ~/.zfunc/_earshot
   $ earshot completion fish > ~/.config/fish/completions/earshot.fish`,
   run: async ({ command: { parent }, ...io }, _, shell = ownShell(io)) => {
     if (parent === null) return;
@@ -29,16 +29,16 @@ Examples:
   },
 });
 
-/** Throws `usage` for a shell that has no script. */
+/** Returns the shell of $SHELL. Throws `usage` for an unsupported one. */
 function ownShell({ env: { SHELL = '' } }: Pick<Io, 'env'>): Shell {
   const found = shells.find((shell) => shell === basename(SHELL));
   if (found !== undefined) return found;
-  throw new AppError('usage', 'For which shell? $SHELL names none of bash, zsh and fish.', {
-    advice: 'Name one, such as `earshot completion bash`.',
+  throw new AppError('usage', 'The shell is missing: $SHELL is not bash, zsh or fish.', {
+    advice: 'Add it, such as `earshot completion bash`.',
   });
 }
 
-/** What can follow the words of a command; `path` is '' for the program itself. */
+/** Completions of one command; `path` is '' for the program itself. */
 interface Level {
   path: string;
   /** Subcommands, or the choices of an argument. */
@@ -88,12 +88,12 @@ function levelsOf(command: Command, path: string): Level[] {
   return [level, ...deeper];
 }
 
-/** Descriptions stand in one line beside the word. */
+/** Shortens a description to its first sentence or clause, for one line. */
 function sentence(text: string): string {
   return text.split(/\. |; | \(/)[0]?.replace(/\.$/, '') ?? '';
 }
 
-/** Flags after which a word is a value, whichever command takes them. */
+/** Flags of any command that have a value. */
 function valuedFlags(levels: readonly Level[]): string[] {
   const valued = levels.flatMap(({ flags }) => flags.filter(({ isValued }) => isValued));
   return [...new Set(valued.flatMap(({ word, short }) => (short ? [word, short] : [word])))];
@@ -101,7 +101,7 @@ function valuedFlags(levels: readonly Level[]): string[] {
 
 const paths = (levels: readonly Level[]) => levels.map(({ path }) => path).filter(Boolean);
 
-/** The branches of a `case` over the command's words and the flag whose value is due. */
+/** Branches of a `case` over the command and the flag whose value is completed. */
 function valueBranches(levels: readonly Level[], reply: (flag: Flag) => string): string {
   const lines = levels.flatMap(({ path, flags }) =>
     flags
@@ -114,7 +114,7 @@ function valueBranches(levels: readonly Level[], reply: (flag: Flag) => string):
   return lines.join('\n');
 }
 
-/** Finds the command and whether a value is due: the same text in bash and zsh, but for the words' array. */
+/** Code that finds the command and the flag to complete, for bash and zsh; `words` is the shell's array of words. */
 function walk(levels: readonly Level[], words: string): string {
   return `  local at='' flag='' word
   for word in ${words}; do

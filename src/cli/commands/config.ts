@@ -1,4 +1,4 @@
-/** `earshot config`: the settings that apply here, where each comes from, and their problems. */
+/** `earshot config`: prints the effective settings, their sources and problems. */
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -16,26 +16,24 @@ import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/text.ts';
 import { defaultReserveBytes } from '../../store/engine/disk-limit.ts';
 import { defineCommand } from '../command.ts';
-import { dataDirOf } from '../flags.ts';
+import { dataDirOf, jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, printJson, printTable, writeForeign, writeOut } from '../output.ts';
 
 export const configCommand = defineCommand('config', {
-  description: 'Print the settings that apply here, and where each comes from.',
-  flags: (command) =>
-    command.option('--json', 'as JSON: settings dataDir envFile configFile problems'),
-  help: `Sources: the environment, the file .env of the working directory, the file that …_FILE names, the
-flag --data-dir, and the default. Secrets are shown as (set). Settings are checked as by
-\`earshot start\`, and all problems are listed at once; nothing else is read or changed.
+  description: 'Print the effective settings with their sources, and check them.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Sources: environment, .env of the working directory, the file of a …_FILE variable, --data-dir,
+default. Secrets are printed as (set). The checks are the same as at \`earshot start\`.
 
-Fields of --json: settings (each: name, value, source; null for what is not set), dataDir, envFile
-and configFile (earshot.config.ts) as paths, null for files that are not there, and problems.
+Fields of --json: settings (each with name, value and source; null if not set), dataDir, envFile and
+configFile (paths; null if missing), problems.
 
 Exit codes: 0 no problems, 1 failed, 2 problems found.
 
 Examples:
-  $ earshot config
-  $ earshot config --json | jq '.settings[] | select(.source == ".env")'`,
+  $ earshot config                                                           all settings
+  $ earshot config --json | jq '.settings[] | select(.source == ".env")'     those of .env`,
   run: config,
 });
 
@@ -73,7 +71,7 @@ async function config(
     await printTable(io.stdout, columns, settings);
   }
   if (problems.length === 0) return;
-  const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   throw new AppError('configuration', `${count} in the settings.`, { details: problems });
 }
 
@@ -83,7 +81,7 @@ const columns: readonly Column<Setting>[] = [
     title: 'source',
     value: ({ name, source }) => source?.replace(`${name}_FILE`, '…_FILE') ?? '-',
   },
-  // The last column, and never cut: a path without its end is of no use.
+  // The last column, never shortened, so that a path can be copied.
   { title: 'value', value: ({ value }) => value ?? '-', whole: true },
 ];
 
@@ -102,17 +100,17 @@ function settingOf(
   }
   const file = `${name}_FILE`;
   if (secret && env[file]) return { name, value: '(set)', source: `file of ${file}` };
-  const value = fallback ?? (name === 'EARSHOT_DISK_RESERVE' ? usualReserve(env) : null);
+  const value = fallback ?? (name === 'EARSHOT_DISK_RESERVE' ? defaultReserve(env) : null);
   return { name, value, source: value === null ? null : 'default' };
 }
 
-/** Depends on the size of the disk; null where that is not known. */
-function usualReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null {
+/** Default disk reserve, which depends on the size of the disk; null if that is unknown. */
+function defaultReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null {
   const bytes = defaultReserveBytes(dataDir || variables.EARSHOT_DATA_DIR.default);
   return bytes === null ? null : sizeText(bytes);
 }
 
-/** Those of the variables as `start` reads them, and of earshot.config.ts. */
+/** Problems of the variables, as `start` checks them, and of earshot.config.ts. */
 async function problemsOfSettings(io: Io): Promise<string[]> {
   const { problems } = checkConfig(io, startSections);
   try {

@@ -1,4 +1,4 @@
-/** `earshot import`: takes over what another data directory has received. */
+/** `earshot import`: copies the notifications of another data directory. */
 
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
@@ -16,25 +16,28 @@ import { openProducts } from '../../store/products/products.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import { defineCommand } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { createProgressLine, printJson } from '../output.ts';
 
 export const importCommand = defineCommand('import', {
-  description: 'Take over what another data directory has received, such as that of an old host.',
+  description: 'Import the notifications of another data directory, for example of an old host.',
   flags: (command) =>
     command
-      .argument('<folder>', 'the other data directory; it is only read')
-      .option('--json', 'as one JSON object: notifications stored duplicates quarantined'),
-  help: `Beside a running receiver, too. What both have is stored once, so it may be interrupted and run
-again. Times of receipt are kept; bodies that were no notifications come along into the quarantine.
-An event that the other one had looked up at the catalogue (source reconcile) and that was pushed
-here is known already; the product index is brought up to date for that.
+      .argument('<folder>', 'other data directory; only read, never changed')
+      .addOption(jsonOption()),
+  help: `The receiver can run meanwhile. Duplicates are stored once, so you can interrupt the command and run
+it again. Times of receipt are kept. Quarantined bodies are imported into the quarantine. An event
+recovered there (source reconcile) and pushed here is a duplicate.
 
-Fields of --json: notifications (read there), stored (new here), duplicates (known here already),
-quarantined (bodies put into the quarantine here).
+Fields of --json: notifications (read), stored (new), duplicates (already here), quarantined (bodies
+imported into the quarantine).
 
-Example:
-  $ earshot import /var/lib/earshot/from-the-old-host`,
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot import /mnt/old-host/data                              into the default data directory
+  $ earshot import /mnt/old-host/data --data-dir /srv/earshot      into another one`,
   run: importFrom,
 });
 
@@ -53,27 +56,27 @@ async function importFrom(io: Io, { json }: { json?: true }, folder: string): Pr
     const counts = await importLog(from, to, { stderr, signal, pushedHere });
     if (json) return await printJson(stdout, counts, 'line');
     const { notifications, stored, duplicates, quarantined } = counts;
-    const held = quarantined === 0 ? '' : ` ${quarantined} bodies went into the quarantine.`;
+    const bodies = quarantined === 0 ? '' : ` ${quarantined} bodies quarantined.`;
     stderr.write(
-      `${notifications} notifications read: ${stored} stored, ${duplicates} known already.${held}\n`,
+      `${notifications} notifications read: ${stored} stored, ${duplicates} duplicates.${bodies}\n`,
     );
   } finally {
     await closers.closeAll();
   }
 }
 
-/** Words of the store speak of our own data directory; this is about the other one. */
+/** Checks the other folder. Errors of the store would refer to our own data directory. */
 function checkFolder(folder: string, dataDir: string): void {
   const refuse = (message: string, advice: string) => new AppError('usage', message, { advice });
   const inode = inodeOf(join(folder, databaseFileName));
   if (inode === -1) {
     throw refuse(
       `There is no ${databaseFileName} in ${folder}.`,
-      'Name the folder that holds the other one.',
+      'Use the path of the other data directory.',
     );
   }
   if (inode === inodeOf(join(dataDir, databaseFileName))) {
-    throw refuse(`${folder} is the data directory itself.`, 'Name the one to take over.');
+    throw refuse(`${folder} is the data directory itself.`, 'Use the path of another one.');
   }
 }
 
@@ -85,7 +88,7 @@ interface ImportCounts {
   quarantined: number;
 }
 
-/** So many are stored in one commit, and no more are held in memory. */
+/** Maximum notifications in one commit, and in memory. */
 const batchMax = 200;
 
 type Context = Pick<Io, 'stderr' | 'signal'> & { pushedHere: ReturnType<typeof openPushedHere> };
@@ -95,21 +98,21 @@ type Bodies = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
 type Target = Pick<Store, 'accept'> & Bodies;
 
 /**
- * An event that the other one looked up, and that was pushed here, is known. Rejects with `cancelled` when the user
- * ends it; what is stored by then stays.
+ * Imports the log and the quarantine. An event recovered there and pushed here is a duplicate. Rejects with
+ * `cancelled` on interruption; stored notifications remain.
  */
 export async function importLog(from: StoreReader, to: Target, io: Context): Promise<ImportCounts> {
   const counts = { notifications: 0, stored: 0, duplicates: 0, quarantined: 0 };
-  const held = await bodiesOf(from, { released: false }, io);
+  const quarantined = await bodiesOf(from, { released: false }, io);
   const known = await bodiesOf(to, { released: true }, io);
-  const isHeld = new Set(held.map(({ key }) => key));
-  const isKnown = new Set(known.map(({ key }) => key));
+  const quarantinedKeys = new Set(quarantined.map(({ key }) => key));
+  const knownKeys = new Set(known.map(({ key }) => key));
   const total = (await from.counts()).notifications;
   const progress = createProgressLine(io.stderr);
-  const take = createTaker(to, counts, io);
+  const batch = createBatch(to, counts, io);
   let lastKey = '';
   for await (const row of from.find({ order: 'oldest' })) {
-    endWhenAsked(io);
+    throwIfCancelled(io);
     counts.notifications += 1;
     const done = counts.notifications;
     if (done % 1_000 === 0 || done === total) progress.show(`${done} of ${total} notifications`);
@@ -119,77 +122,85 @@ export async function importLog(from: StoreReader, to: Target, io: Context): Pro
     const encoded = encoding === null ? undefined : decodeStored(body, encoding);
     const delivery: Delivery = { body, encoded, subscription, receivedAtUs, source, headers: [] };
     const key = keyOf(delivery);
-    // A body that holds other things, too, comes with the quarantine.
-    if (isHeld.has(key)) continue;
-    // All that can be read of it has been stored when it was put there.
-    if (isKnown.has(key)) counts.duplicates += 1;
-    // Notifications of one body follow each other: it is taken once.
-    else if (key !== lastKey) await take.add(delivery);
+    // A quarantined body is imported with the quarantine, including its valid notifications.
+    if (quarantinedKeys.has(key)) continue;
+    // Valid notifications of a body in our quarantine are already in the log.
+    if (knownKeys.has(key)) counts.duplicates += 1;
+    // Notifications of one body are consecutive: each body is added once.
+    else if (key !== lastKey) await batch.add(delivery);
     lastKey = key;
   }
   progress.done();
-  await take.flush();
-  await importQuarantine(from, to, { held, known, counts, io });
+  await batch.flush();
+  await importQuarantine(from, to, { quarantined, known, counts, io });
   return counts;
 }
 
-/** Of equal bodies there are as many afterwards as the other quarantine holds, or more. */
+/** Imports the quarantine. Afterwards there are at least as many equal bodies as in the other quarantine. */
 async function importQuarantine(
   from: Bodies,
   to: Target,
-  about: { held: HeldBody[]; known: HeldBody[]; counts: ImportCounts; io: Context },
+  deps: {
+    quarantined: QuarantinedBody[];
+    known: QuarantinedBody[];
+    counts: ImportCounts;
+    io: Context;
+  },
 ): Promise<void> {
-  const { held, known, counts, io } = about;
+  const { quarantined, known, counts, io } = deps;
   const left = new Map<string, number>();
   for (const { key } of known) left.set(key, (left.get(key) ?? 0) + 1);
-  const take = createTaker(to, counts, io);
-  for (const { id, key } of held) {
-    endWhenAsked(io);
+  const batch = createBatch(to, counts, io);
+  for (const { id, key } of quarantined) {
+    throwIfCancelled(io);
     const here = left.get(key) ?? 0;
     left.set(key, here - 1);
     if (here > 0) continue;
     const entry = await from.quarantineEntry(id);
     const { body, encoding, headers, subscription, receivedAtUs } = entry;
     const encoded = encoding === null ? undefined : decodeStored(body, encoding);
-    await take.add({ body, encoded, subscription, receivedAtUs, source: 'push', headers });
+    await batch.add({ body, encoded, subscription, receivedAtUs, source: 'push', headers });
   }
-  await take.flush();
+  await batch.flush();
 }
 
-type HeldBody = Readonly<{ id: number; key: string }>;
+type QuarantinedBody = Readonly<{ id: number; key: string }>;
 
-/** Every body in a quarantine, oldest first. */
+/** Returns all bodies of a quarantine, oldest first. */
 async function bodiesOf(
   quarantine: Bodies,
   options: { released: boolean },
   io: Context,
-): Promise<HeldBody[]> {
-  const bodies: HeldBody[] = [];
+): Promise<QuarantinedBody[]> {
+  const bodies: QuarantinedBody[] = [];
   for await (const { id } of quarantine.quarantined(options)) {
-    endWhenAsked(io);
+    throwIfCancelled(io);
     bodies.push({ id, key: keyOf(await quarantine.quarantineEntry(id)) });
   }
   return bodies.toReversed();
 }
 
-/** Two stores have nothing else in common of a body: their ids differ. */
+/** Identifies a body across two stores: its ids differ. */
 function keyOf(delivery: Pick<Delivery, 'receivedAtUs' | 'subscription' | 'body'>): string {
   const { receivedAtUs, subscription, body } = delivery;
   return `${receivedAtUs} ${subscription ?? ''} ${hash('sha256', body, 'hex')}`;
 }
 
-function endWhenAsked({ signal }: Pick<Context, 'signal'>): void {
-  if (signal.aborted)
-    throw new AppError('cancelled', 'Ended.', { advice: 'Run it again: it goes on.' });
+function throwIfCancelled({ signal }: Pick<Context, 'signal'>): void {
+  if (signal.aborted) {
+    throw new AppError('cancelled', 'Interrupted.', {
+      advice: 'Run the command again to continue.',
+    });
+  }
 }
 
-/** Gathers deliveries into batches. */
-function createTaker(to: Pick<Store, 'accept'>, counts: ImportCounts, io: Context) {
+/** Stores deliveries in batches. */
+function createBatch(to: Pick<Store, 'accept'>, counts: ImportCounts, io: Context) {
   let batch: Delivery[] = [];
   const flush = async () => {
     const known = await io.pushedHere.among(batch).catch((error: unknown) => {
-      // The index was asked to end in the middle of its work.
-      endWhenAsked(io);
+      // An interruption of the indexing has its own error.
+      throwIfCancelled(io);
       throw error;
     });
     counts.duplicates += known.size;
@@ -214,14 +225,14 @@ function count(receipt: Receipt, counts: ImportCounts): void {
 }
 
 /**
- * What was pushed stands in the product index, which is brought up to date when the first recovered event comes.
- * `among` finds, among up to 1,000 deliveries, the recovered events that a push has brought here. It rejects with
- * `unavailable` where that cannot be done, and early when the signal is aborted.
+ * Finds recovered events that were already pushed here, by the product index. The index is updated at the first
+ * recovered event. `among` accepts up to 1,000 deliveries. It rejects with `unavailable` if the index cannot be
+ * updated, and early if the signal is aborted.
  */
 export function openPushedHere(place: DataPlace, signal: AbortSignal) {
   let opened: ReturnType<typeof openProducts> | undefined;
 
-  /** Recovered events come one to a body. */
+  /** A body has only one recovered event. */
   const recoveredIn = (delivery: Delivery): CatalogueEvent | null => {
     if (delivery.source !== 'reconcile') return null;
     const [item] = readNotifications(delivery.body).notifications;

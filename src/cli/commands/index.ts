@@ -1,42 +1,44 @@
-/** `earshot index`: the state of the product index, and its rebuild. */
-import type { Command } from 'commander';
+/** `earshot index`: shows and rebuilds the product index. */
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { IndexState } from '../../domain/products.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { printJson, writeOut } from '../output.ts';
 import { createIndexProgress } from '../product-index.ts';
 
-const jsonFlag = (command: Command) =>
-  command.option(
-    '--json',
-    'as JSON: indexedPosition lastPosition behind products tombstones skipped',
-  );
+const jsonFields = `Fields of --json: indexedPosition and lastPosition (of the log), behind (lag in positions), products
+tombstones (deleted products) skipped (notifications that could not be indexed).
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`;
 
 const statusCommand = defineCommand('status', {
-  description: 'Show how far the index has got, and what is in it.',
-  flags: jsonFlag,
-  help: `Fields of --json: indexedPosition and lastPosition (of the log of notifications), behind (how many
-positions are left), products, tombstones (deleted products), skipped (notifications that could not
-be indexed).
+  description: 'Show the state of the product index: position, lag and number of products.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `${jsonFields}
 
-Example:
-  $ earshot index status`,
+Examples:
+  $ earshot index status                        print the state
+  $ earshot index status --json | jq .behind    lag of the index, in positions`,
   needs: ['products'],
   run: async ({ products, ...io }, { json }: { json?: true }) =>
     printState(await products.indexState(), json, io),
 });
 
 const rebuildCommand = defineCommand('rebuild', {
-  description: 'Rebuild the index. Notifications are stored meanwhile, and nothing is lost.',
-  flags: jsonFlag,
-  help: `The old index answers until the new one is ready. Ended early, the old one stays as it was.
+  description: 'Rebuild the product index from the log.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `The receiver can run meanwhile. Queries use the old index until the new one is complete. If you
+interrupt the command, the old index remains.
 
-Example:
-  $ earshot index rebuild`,
+${jsonFields}
+
+Examples:
+  $ earshot index rebuild            with progress
+  $ earshot index rebuild --json     state of the new index, for programs`,
   run: async (io, { json }: { json?: true }) => {
     const { signal } = io;
     const progress = createIndexProgress(io, 'Building the index');
@@ -45,7 +47,7 @@ Example:
       signal,
       onProgress: progress.show,
     }).finally(progress.done);
-    if (signal.aborted) throw new AppError('cancelled', 'Ended. The old index is as it was.');
+    if (signal.aborted) throw new AppError('cancelled', 'Interrupted. The old index is unchanged.');
     await withParts(io, ['products'], async ({ products }) =>
       printState(await products.indexState(), json, io),
     );
@@ -53,10 +55,12 @@ Example:
 });
 
 export const indexCommand = defineGroup('index', {
-  description: 'Show the state of the product index, or rebuild it from the notifications.',
-  help: `Examples:
-  $ earshot index
-  $ earshot index rebuild`,
+  description: 'Show or rebuild the product index.',
+  help: `Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot index             print the state (same as status)
+  $ earshot index rebuild     rebuild from the log`,
   usual: statusCommand,
   commands: [rebuildCommand],
 });
@@ -71,14 +75,14 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
   const progress =
     behind === 0
       ? 'up to date'
-      : `${behind} behind; \`earshot start\` and \`earshot query products\` continue with it`;
+      : `${behind} behind; \`earshot start\` and \`earshot query products\` update it`;
   const lines = [
     `products       ${products}`,
     `tombstones     ${tombstones}`,
     `indexed up to  ${indexedPosition} of ${lastPosition} (${progress})`,
     ...(skipped === 0
       ? []
-      : [`not indexed    ${skipped} that cannot be read; they are in the log`]),
+      : [`not indexed    ${skipped} unreadable notifications, kept in the log`]),
   ];
   await writeOut(io.stdout, asCalled(`${lines.join('\n')}\n`, io));
 }

@@ -1,4 +1,4 @@
-/** `earshot prune`: removes the oldest notifications, and gives their space back. */
+/** `earshot prune`: deletes the oldest notifications and frees their disk space. */
 import { InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { type Config, type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
@@ -23,49 +23,52 @@ import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
-import { confirm, yesOption } from '../flags.ts';
+import { confirm, dryRunOption, jsonOption, yesOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { counted, createProgressLine, isoTime, printJson, whole } from '../output.ts';
 
 export const pruneCommand = defineCommand('prune', {
-  description: 'Remove the oldest notifications for good, and give their space back.',
+  description: 'Delete old notifications permanently and free their disk space.',
   flags: (command) =>
     command
-      .option('--older-than <age>', 'what was received longer ago: 365d, 52w', argument(keptAge))
+      .option(
+        '--older-than <age>',
+        'only older than this age, such as 365d or 52w',
+        argument(keptAge),
+      )
       .option(
         '--to-size <size>',
-        'until the log takes up no more: 20GB, 512MiB',
+        'maximum size of earshot.db, such as 20GB or 512MiB',
         argument(keptSize),
       )
-      .option('--quarantine', 'also entries of that age that are still held in quarantine')
+      .option('--quarantine', 'quarantined bodies of the same age in addition')
       .addOption(
         new Option(
           '--forget-reader <name>',
-          'give up the place of a reader, and do nothing else',
+          'only the stored position of a reader; deletes no notifications',
         ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
       )
-      .option('--dry-run', 'tell what would go and what holds it back, and do nothing')
+      .addOption(dryRunOption())
       .addOption(yesOption())
-      .option('--json', 'as JSON: notifications from until bytes quarantined heldBy removed'),
-  help: `Tells first what will go, then asks. Without --older-than and --to-size it does what EARSHOT_KEEP
-says; with both, what fails either goes. It may run while the receiver serves, in short steps, and
-be ended at any time: the same command goes on where it was.
+      .addOption(jsonOption()),
+  help: `Shows what will be deleted, and asks. The default age and size are those of EARSHOT_KEEP; with both
+flags, notifications beyond either limit are deleted. The receiver can run meanwhile. You can
+interrupt the command; run it again to continue. Deleted notifications are not fetched again, and
+not counted as missing.
 
-What a reader has not finished stays: sinks with what waits for them and what they refused, replays,
-summaries, the product index, and the places of \`earshot tail --reader\`. What holds back is named,
-with what to do. A reader that nobody uses any more is given up with --forget-reader; of a sink the
-name is sink:<name>.
+Notifications that a reader has not finished are kept: sinks (queue and dead letters), replays,
+summaries, the product index, \`earshot tail --reader\`. The command lists such readers with advice.
+Remove an unused reader with --forget-reader (for a sink: sink:<name>).
 
-What is gone is not fetched again, and not told to be missing (docs/keeping.md). --to-size speaks of
-earshot.db; the product index beside it has a size of its own.
+Fields of --json: notifications from until bytes quarantined heldBy removed.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot prune --older-than 365d --dry-run
-  $ earshot prune --older-than 365d
-  $ earshot prune --to-size 20GB --yes
-  $ earshot prune --forget-reader downloads`,
+  $ earshot prune --older-than 365d --dry-run     preview
+  $ earshot prune --older-than 365d               delete after a prompt
+  $ earshot prune --to-size 20GB --yes            delete without a prompt
+  $ earshot prune --forget-reader downloads       remove the reader downloads`,
   run: runPrune,
 });
 
@@ -93,7 +96,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   const config = loadConfig(io, [...dataSections, 'keep']);
   const { forgetReader: reader } = flags;
   if (reader !== undefined) {
-    return withParts(io, ['store'], ({ store }) => forgetReader({ ...io, store }, reader, flags));
+    return withParts(io, ['store'], ({ store }) => removeReader({ ...io, store }, reader, flags));
   }
   const request: PruneRequest = {
     keep: keepOf(flags, config),
@@ -103,14 +106,14 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   };
   if (flags.dryRun) {
     return withParts(io, ['reader'], async ({ reader }) => {
-      const found = await tellPrunable(io, reader, request, flags);
+      const found = await printPrunable(io, reader, request, flags);
       if (flags.json) await printJson(io.stdout, toPruneJson(found, null), 'line');
     });
   }
   requireDatabase(config.dataDir);
   await removeLeftovers(config.dataDir);
   await withParts(io, ['store'], async ({ store }) => {
-    const found = await tellPrunable(io, store, request, flags);
+    const found = await printPrunable(io, store, request, flags);
     if (found.notifications + found.quarantined > 0) await confirm(io, questionText(found), flags);
     const removed = await remove(io, { config, store, request, found });
     if (flags.json) await printJson(io.stdout, toPruneJson(found, removed), 'line');
@@ -118,7 +121,7 @@ async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   });
 }
 
-/** What the flags say; without any, what the receiver would do by itself. */
+/** Retention of the flags; without any, of EARSHOT_KEEP. */
 function keepOf(
   { olderThan, toSize }: PruneFlags,
   { keep }: DataConfig & Pick<Config, 'keep'>,
@@ -129,11 +132,11 @@ function keepOf(
   if (keep !== null) return keep;
   throw new AppError(
     'usage',
-    'Say what is to go: --older-than 365d, --to-size 20GB, or both. EARSHOT_KEEP, which would say it as well, is not set.',
+    'The limit is missing: EARSHOT_KEEP is not set. Add --older-than 365d, --to-size 20GB, or both.',
   );
 }
 
-async function tellPrunable(
+async function printPrunable(
   io: Io,
   { pruning }: Pick<StoreReader, 'pruning'>,
   request: PruneRequest,
@@ -145,7 +148,7 @@ async function tellPrunable(
   return found;
 }
 
-/** Rejects with `cancelled` when the user ends it, and with `conflict` while another program prunes. */
+/** Rejects with `cancelled` on interruption, and with `conflict` while another program prunes. */
 async function remove(
   { stderr, signal }: Io,
   deps: { config: DataConfig; store: Store; request: PruneRequest; found: Prunable },
@@ -162,18 +165,18 @@ async function remove(
     const bytesBefore = await fileBytes();
     const onStep = (phase: PrunePhase, { notifications, space }: Readonly<Pruned>) => {
       const all = Math.max(notifications, found.notifications);
-      if (phase === 'space') progress.show(`Giving space back: ${sizeText(space)}`);
-      else progress.show(`Removing: ${whole(notifications)} of ${whole(all)}`);
+      if (phase === 'space') progress.show(`Freeing disk space: ${sizeText(space)}`);
+      else progress.show(`Deleting: ${whole(notifications)} of ${whole(all)}`);
     };
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
     const onPruned = (events: number) =>
-      progress.show(`Product index: ${counted(events, 'event')} taken out`);
+      progress.show(`Product index: ${counted(events, 'event')} deleted`);
     if (!signal.aborted) await pruneIndex({ ...config, signal, onPruned });
     if (signal.aborted) {
       throw new AppError(
         'cancelled',
-        'Stopped. What was removed by then is gone; the same command goes on from there.',
+        'Interrupted. Some notifications were deleted; run the command again to continue.',
       );
     }
     return { pruned, givenBackBytes };
@@ -183,21 +186,21 @@ async function remove(
   }
 }
 
-/** `isEstimated` where it goes by size, which is known exactly only when it is reached. */
+/** Describes what will be deleted. `isEstimated`: a limit by size is exact only when it is reached. */
 function previewText(found: Prunable, size: LogSize, isEstimated: boolean): string {
   const { notifications, fromUs, untilUs, bytes, quarantined, heldBy } = found;
   const lines: string[] = [];
-  if (fromUs === null || untilUs === null) lines.push('No notification is to go.');
+  if (fromUs === null || untilUs === null) lines.push('No notifications to delete.');
   else {
-    const what = `${isEstimated ? 'about ' : ''}${counted(notifications, 'notification')}`;
+    const count = `${isEstimated ? 'about ' : ''}${counted(notifications, 'notification')}`;
     lines.push(
-      `To go: ${what}, received from ${shortDateUs(fromUs)} until ${shortDateUs(untilUs)} (UTC), which take up about ${sizeText(bytes)} of ${sizeText(size.usedBytes)}.`,
+      `To delete: ${count}, received from ${shortDateUs(fromUs)} until ${shortDateUs(untilUs)} (UTC); about ${sizeText(bytes)} of ${sizeText(size.usedBytes)}.`,
     );
   }
-  lines.push(...entriesText(quarantined).map((text) => `Also ${text}.`));
-  if (heldBy.length > 0) lines.push('More would go, but it is held back by:');
-  for (const holder of heldBy) {
-    lines.push(`  ${holderText(holder)}`, `    ${holderHints[holder.kind](holder.key)}`);
+  lines.push(...entriesText(quarantined).map((text) => `To delete: ${text}.`));
+  if (heldBy.length > 0) lines.push('Pruning is blocked by:');
+  for (const blocker of heldBy) {
+    lines.push(`  ${blockerText(blocker)}`, `    ${blockerAdvice[blocker.kind](blocker.key)}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -207,11 +210,11 @@ function questionText({ notifications, quarantined }: Prunable): string {
     ...(notifications > 0 ? [counted(notifications, 'notification')] : []),
     ...entriesText(quarantined),
   ];
-  return `Remove ${parts.join(' and ')} for good?`;
+  return `Delete ${parts.join(' and ')} permanently?`;
 }
 
 const entriesText = (count: number) =>
-  count === 0 ? [] : [`${counted(count, 'entry', 'entries')} of the quarantine`];
+  count === 0 ? [] : [counted(count, 'quarantined body', 'quarantined bodies')];
 
 function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string {
   const summaries = summariesIn(pruned);
@@ -221,18 +224,18 @@ function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string 
     ...(summaries > 0 ? [`${counted(summaries, 'row')} of summaries`] : []),
   ];
   const file = sizeText(size.usedBytes + size.freeBytes);
-  return `Removed: ${parts.join(', ')}. The log's file has ${file} now, ${sizeText(givenBackBytes)} less.\n`;
+  return `Deleted ${parts.join(', ')}. earshot.db: ${file}, ${sizeText(givenBackBytes)} less.\n`;
 }
 
 const summariesIn = (pruned: Pruned) => pruned['summary-jobs'] + pruned['summary-texts'];
 
 interface Removed {
   pruned: Pruned;
-  /** By which the file is smaller. */
+  /** Reduction of the file size. */
   givenBackBytes: number;
 }
 
-/** Times ISO 8601 UTC; `removed` is null where nothing was to be removed, as by `--dry-run`. */
+/** Times are ISO 8601 UTC; `removed` is null if nothing was deleted, as with `--dry-run`. */
 function toPruneJson(found: Prunable, removed: Removed | null) {
   const { notifications, fromUs, untilUs, bytes, quarantined, heldBy } = found;
   return {
@@ -255,52 +258,55 @@ function toPruneJson(found: Prunable, removed: Removed | null) {
   };
 }
 
-async function forgetReader(
+async function removeReader(
   io: Io & { store: Store },
   key: string,
   options: { yes?: true },
 ): Promise<void> {
   const { pruning } = io.store;
-  const holders = await pruning.pruneBlockers();
-  const reader = holders.find((one) => one.kind === 'cursor' && one.key === key);
+  const blockers = await pruning.pruneBlockers();
+  const reader = blockers.find((one) => one.kind === 'cursor' && one.key === key);
   if (reader === undefined) {
-    const known = holders.filter(({ kind }) => kind === 'cursor').map((one) => one.key);
-    const names = known.length === 0 ? 'There is none.' : `Known are: ${known.join(', ')}.`;
-    throw new AppError('usage', `There is no reader ${key}. ${names}`);
+    const known = blockers.filter(({ kind }) => kind === 'cursor').map((one) => one.key);
+    const names = known.length === 0 ? '' : ` Known readers: ${known.join(', ')}.`;
+    throw new AppError('usage', `There is no reader ${key}.${names}`);
   }
-  // Without its place, a sink would be known no longer, and what is left of it could not be dropped.
-  const left = holders.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
+  // Without its position, a sink would be unknown, and its queue and dead letters could not be dropped.
+  const left = blockers.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
   if (left !== undefined) {
-    const advice = holderHints[left.kind](left.key);
-    throw new AppError('conflict', `There still is: ${holderText(left)}.`, { advice });
+    const advice = blockerAdvice[left.kind](left.key);
+    throw new AppError('conflict', `Reader ${key} has unfinished work: ${blockerText(left)}.`, {
+      advice,
+    });
   }
-  await confirm(io, `Forget the place of ${holderText(reader)}?`, options);
+  await confirm(io, `Remove the position of ${blockerText(reader)}?`, options);
   await pruning.removeReader(key);
-  io.stderr.write(`Forgotten. Where ${key} reads again, it is as if for the first time.\n`);
+  io.stderr.write(`Removed reader ${key}. If it reads again, it has no stored position.\n`);
 }
 
-/** Such as `reader downloads, at position 1,200 since 2026-01-03 …`. */
-export function holderText({ name, position, sinceUs }: PruneBlocker): string {
+/** Describes a blocker: `reader downloads, at position 1,200 since 2026-01-03 …`. */
+export function blockerText({ name, position, sinceUs }: PruneBlocker): string {
   const since = sinceUs === null ? '' : ` since ${shortDateUs(sinceUs)}`;
   return `${name}, at position ${whole(Math.max(position, 0))}${since}`;
 }
 
-/** What lets it move on, and what gives it up. */
-const holderHints: Record<PruneBlocker['kind'], (key: string) => string> = {
-  cursor: (key) => `${readOn(key)}; \`earshot prune --forget-reader ${key}\` gives its place up.`,
-  index: () => '`earshot start` and `earshot query products` go on with it.',
+/** Advice to advance a blocker, or to remove it. */
+const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
+  cursor: (key) =>
+    `To advance: ${advanceText(key)}. To remove: \`earshot prune --forget-reader ${key}\`.`,
+  index: () => 'To advance: `earshot start` or `earshot query products`.',
   waiting: (key) =>
-    `\`earshot sinks list\` shows why; \`earshot sinks drop ${key} --waiting\` gives it up.`,
+    `For the reason: \`earshot sinks list\`. To drop: \`earshot sinks drop ${key} --waiting\`.`,
   'dead-letters': (key) =>
-    `\`earshot sinks dead ${key}\` shows them; \`earshot sinks drop ${key} --all\` gives them up.`,
-  replay: (key) => `The receiver goes on with it; \`earshot sinks drop ${key} --waiting\` ends it.`,
+    `To list: \`earshot sinks dead ${key}\`. To drop: \`earshot sinks drop ${key} --all\`.`,
+  replay: (key) =>
+    `The receiver continues the replay. To drop it: \`earshot sinks drop ${key} --waiting\`.`,
   'summary-jobs': () =>
-    '`earshot summarize` writes them; `earshot summarize --drop all` gives them up.',
+    'To write them: `earshot summarize`. To drop them: `earshot summarize --drop all`.',
 };
 
-function readOn(key: string): string {
-  if (key === summaryReader) return '`earshot summarize` goes on from there';
-  if (key.includes(':'))
-    return 'The receiver goes on from there, if earshot.config.ts has the sink';
-  return `\`earshot tail --reader ${key}\` goes on from there`;
+function advanceText(key: string): string {
+  if (key === summaryReader) return '`earshot summarize`';
+  if (key.includes(':')) return '`earshot start`, if earshot.config.ts has the sink';
+  return `\`earshot tail --reader ${key}\``;
 }

@@ -1,11 +1,18 @@
-/** `earshot quarantine`: bodies that were no notifications, and what can be done about them. */
+/** `earshot quarantine`: lists, shows, retries and drops quarantined bodies. */
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
-import { confirm, lengthOfTimeUs, limitOption, wholeNumber, yesOption } from '../flags.ts';
+import {
+  confirm,
+  jsonOption,
+  lengthOfTimeUs,
+  limitOption,
+  wholeNumber,
+  yesOption,
+} from '../flags.ts';
 import type { Io } from '../io.ts';
 import {
   type Column,
@@ -18,14 +25,19 @@ import {
 } from '../output.ts';
 
 const listCommand = defineCommand('list', {
-  description: 'List what is held, newest first.',
+  description: 'List the quarantined bodies, newest first.',
   flags: (command) =>
     command
-      .option('--released', 'those too that were read at a later try')
-      .addOption(limitOption())
-      .option('--json', 'as JSON: id receivedAt subscription reason faults bodyBytes releasedAt'),
-  help: `Example:
-  $ earshot quarantine list --limit 20`,
+      .option('--released', 'bodies that a later retry released, in addition')
+      .addOption(limitOption({ note: 'unlimited' }))
+      .addOption(jsonOption()),
+  help: `Fields of --json: id receivedAt subscription reason faults bodyBytes releasedAt.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot quarantine list --limit 20     the newest 20
+  $ earshot quarantine list --released     released ones too`,
   needs: ['reader'],
   run: async (
     { reader, stdout, stderr },
@@ -34,20 +46,25 @@ const listCommand = defineCommand('list', {
     const rows = reader.quarantined({ released, ...(limit === undefined ? {} : { limit }) });
     if (json) await writeJson(stdout, rows, { element: toOutput });
     else if ((await printTable(stdout, columns, rows)) === 0) {
-      stderr.write('Nothing is held in quarantine.\n');
+      stderr.write('The quarantine is empty.\n');
     }
   },
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show one entry: why it is held, its headers, its body.',
+  description: 'Show one quarantined body with reason and request headers.',
   flags: (command) =>
     command
-      .argument('<id>', 'from `earshot quarantine list`', wholeNumber(1))
-      .option('--body', 'only the body, byte by byte as it came')
-      .option('--json', 'as JSON: the fields of list, headers, and the body as base64'),
-  help: `Example:
-  $ earshot quarantine show 12 --body > odd.json`,
+      .argument('<id>', 'id from `earshot quarantine list`', wholeNumber(1))
+      .option('--body', 'only the original body, byte for byte')
+      .addOption(jsonOption()),
+  help: `Fields of --json: those of list, headers, bodyBase64.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot quarantine show 12                       reason, headers and body
+  $ earshot quarantine show 12 --body > odd.json     save the body to a file`,
   needs: ['reader'],
   run: async (
     { reader, stdout },
@@ -60,33 +77,36 @@ const showCommand = defineCommand('show', {
 });
 
 const retryCommand = defineCommand('retry', {
-  description: 'Read held bodies again; those that are notifications now go to the log.',
+  description: 'Parse quarantined bodies again, and add valid notifications to the log.',
   flags: (command) =>
     command
-      .argument('[id]', 'one entry', wholeNumber(1))
-      .option('--all', 'everything that is held'),
-  help: `Useful after an upgrade that can read more. A body that still cannot be read stays where it is.
+      .argument('[id]', 'id from `earshot quarantine list`', wholeNumber(1))
+      .option('--all', 'all quarantined bodies'),
+  help: `Useful after an upgrade of earshot. A body that is still invalid stays in the quarantine.
 
-Example:
-  $ earshot quarantine retry 12`,
+Exit codes: 0 done, 1 a body is still invalid, or failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot quarantine retry 12        one body
+  $ earshot quarantine retry --all     all bodies`,
   needs: ['store'],
   check: ({ all }: { all?: true }, _, id: number | undefined) => {
     if ((id === undefined) !== (all === undefined)) return;
-    throw new AppError('usage', 'Name one entry, or use --all: `earshot quarantine retry 12`');
+    throw new AppError('usage', 'Use one id or --all: `earshot quarantine retry 12`');
   },
   run: async ({ store, stdout, nowUs }, _, id: number | undefined) => {
     const ids = id === undefined ? [] : [id];
     if (id === undefined) {
       for await (const row of store.quarantined({ released: false })) ids.push(row.id);
     }
-    let held = 0;
+    let invalid = 0;
     for (const each of ids) {
       const receipt = await store.retry(each, nowUs());
-      if (receipt.outcome === 'rejected') held += 1;
-      await writeOut(stdout, `${each}  ${told(receipt)}\n`);
+      if (receipt.outcome === 'rejected') invalid += 1;
+      await writeOut(stdout, `${each}  ${resultText(receipt)}\n`);
     }
-    if (held > 0) {
-      throw new AppError('invalid', `${held} of ${ids.length} cannot be read yet and stay held.`);
+    if (invalid > 0) {
+      throw new AppError('invalid', `${invalid} of ${ids.length} still invalid and quarantined.`);
     }
   },
 });
@@ -98,7 +118,7 @@ interface DropFlags {
 }
 
 const dropCommand = defineCommand('drop', {
-  description: 'Remove held bodies permanently. Shows which, and asks.',
+  description: 'Delete quarantined bodies permanently.',
   flags: (command, io) => {
     const age = (text: string) => {
       const backUs = lengthOfTimeUs(text);
@@ -107,36 +127,39 @@ const dropCommand = defineCommand('drop', {
     };
     const addId = (text: string, ids: number[] = []) => [...ids, wholeNumber(1)(text)];
     return command
-      .argument('[ids...]', 'entries from `earshot quarantine list`', addId)
-      .option('--older-than <age>', 'those received longer ago: 12h, 30d', age)
-      .option('--all', 'everything that is held')
+      .argument('[ids...]', 'ids from `earshot quarantine list`', addId)
+      .option('--older-than <age>', 'only older than this age, such as 12h or 30d', age)
+      .option('--all', 'all quarantined bodies')
       .addOption(yesOption());
   },
-  help: `Entries that were read by a retry are not held; \`earshot prune\` removes them. The space in the file
-is used again once older notifications are pruned.
+  help: `Shows the bodies and asks before it deletes them. Released bodies are deleted by \`earshot prune\`.
+The disk space is reused after older notifications have been pruned.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot quarantine drop 12 13
-  $ earshot quarantine drop --older-than 30d --yes`,
+  $ earshot quarantine drop 12 13                      two bodies
+  $ earshot quarantine drop --older-than 30d --yes     old bodies, without a prompt`,
   needs: ['store'],
   check: ({ olderThan, all }: DropFlags, _, ids: number[] = []) => {
     const choices = [ids.length > 0, olderThan !== undefined, all === true];
     if (choices.filter(Boolean).length === 1) return;
-    throw new AppError(
-      'usage',
-      'Name entries, or use --older-than or --all: `earshot quarantine drop 12`',
-    );
+    throw new AppError('usage', 'Use ids, --older-than or --all: `earshot quarantine drop 12`');
   },
   run: drop,
 });
 
 export const quarantineCommand = defineGroup('quarantine', {
-  description: 'Look at bodies that could not be read as notifications, and read them again.',
-  help: `Examples:
-  $ earshot quarantine
-  $ earshot quarantine show 12
-  $ earshot quarantine retry --all
-  $ earshot quarantine drop --older-than 30d`,
+  description: 'List, show, retry or drop quarantined bodies.',
+  help: `The quarantine stores request bodies that are not valid notifications.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot quarantine                           list quarantined bodies
+  $ earshot quarantine show 12                   reason, headers and body of one
+  $ earshot quarantine retry --all               parse all again
+  $ earshot quarantine drop --older-than 30d     delete old ones`,
   usual: listCommand,
   commands: [showCommand, retryCommand, dropCommand],
 });
@@ -156,26 +179,26 @@ async function drop(
   if (missing.length > 0) {
     throw new AppError(
       'not_found',
-      `Not held in quarantine: ${missing.join(', ')}. Nothing was changed.`,
-      { advice: '`earshot quarantine list` shows what is.' },
+      `Not in the quarantine: ${missing.join(', ')}. Nothing was changed.`,
+      { advice: 'For the ids: `earshot quarantine list`.' },
     );
   }
   if (rows.length === 0) return void stderr.write('Nothing to drop.\n');
   const shown = rows.slice(0, shownMax);
   await printTable(stderr, columns, shown);
   if (rows.length > shown.length) stderr.write(`… and ${rows.length - shown.length} more\n`);
-  await confirm(io, `Remove ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
+  await confirm(io, `Delete ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
   const dropped = await store.drop(rows.map(({ id }) => id));
-  stderr.write(`${dropped} dropped.\n`);
+  stderr.write(`Dropped ${counted(dropped, 'body', 'bodies')}.\n`);
 }
 
-/** Rows of a preview. */
+/** Maximum rows of the preview. */
 const shownMax = 20;
 
-function told(receipt: Receipt): string {
+function resultText(receipt: Receipt): string {
   if (receipt.outcome === 'stored') return `stored ${receipt.stored}`;
-  if (receipt.outcome === 'duplicate') return 'known already';
-  return `still held: ${receipt.faults[0]?.message ?? 'it cannot be read'}`;
+  if (receipt.outcome === 'duplicate') return 'duplicate';
+  return `still quarantined: ${receipt.faults[0]?.message ?? 'unreadable'}`;
 }
 
 const columns: readonly Column<QuarantineRow>[] = [
@@ -213,7 +236,7 @@ function shown(entry: QuarantineEntry, json: boolean): string {
     `entry         ${fields.id}`,
     `received      ${fields.receivedAt}`,
     `subscription  ${fields.subscription ?? '-'}`,
-    `released      ${fields.releasedAt ?? 'no, it is held'}`,
+    `released      ${fields.releasedAt ?? 'no'}`,
     ...fields.faults.map(({ message }) => `fault         ${printable(message)}`),
     'headers',
     ...pairs,

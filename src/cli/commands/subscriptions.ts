@@ -1,5 +1,5 @@
 /** `earshot subscriptions`: shows the account's subscriptions, and changes single ones of ours. */
-import type { Ours } from '../../admin/direct-change.ts';
+import type { ManagedSubscription } from '../../admin/direct-change.ts';
 import { lastDeliveryOf } from '../../admin/maintain.ts';
 import { sortAccount } from '../../admin/plan.ts';
 import { type Lifetime, lifetimeOf } from '../../admin/review.ts';
@@ -37,10 +37,10 @@ async function changeStatus(
   nameOrId: string,
   status: 'paused' | 'running',
 ): Promise<void> {
-  const { findOurs, pauseByCommand, resumeByCommand } = await import(
+  const { findManaged, pauseByCommand, resumeByCommand } = await import(
     '../../admin/direct-change.ts'
   );
-  const ours = await findOurs(nameOrId, io.account);
+  const ours = await findManaged(nameOrId, io.account);
   const { name, current, registration } = ours;
   const heldBy = status === 'paused' ? 'command' : null;
   if (current.status === status && registration?.heldBy === heldBy) {
@@ -57,11 +57,12 @@ const removeCommand = (how: 'cancel' | 'delete') =>
     help: `What was received stays here. With an earshot.config.ts that names it, \`register\` makes it anew.\n\nExample:\n  $ earshot subscriptions ${how} default`,
     needs: ['account'],
     run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
-      const { findOurs, forgetGone, removeByCommand } = await import(
+      const { findManaged, removeStaleRegistration, removeByCommand } = await import(
         '../../admin/direct-change.ts'
       );
-      const ours = await findOurs(nameOrId, account).catch(async (error: unknown) => {
-        if (!isAppError(error, 'not_found') || !(await forgetGone(nameOrId, account))) throw error;
+      const ours = await findManaged(nameOrId, account).catch(async (error: unknown) => {
+        if (!isAppError(error, 'not_found') || !(await removeStaleRegistration(nameOrId, account)))
+          throw error;
         return null;
       });
       if (ours === null) return tell(io, `${nameOrId} was gone already, and is forgotten.`);
@@ -72,7 +73,10 @@ const removeCommand = (how: 'cancel' | 'delete') =>
     },
   });
 
-function description({ name, current: { id, status, events, filter } }: Ours): string {
+function description({
+  name,
+  current: { id, status, events, filter },
+}: ManagedSubscription): string {
   const lines = [
     ['name', name],
     ['id', id],
@@ -161,7 +165,7 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
     administration.registrations(),
     administration.deliveryMarks(),
   ]);
-  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
+  const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const row = (name: string | null, one: CatalogueSubscription): Row => {
     const registration = registrations.find((each) => each.name === name);
     const lastDeliveryAtUs = name === null ? null : lastDeliveryOf(name, marks, nowUs());
@@ -169,8 +173,8 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
     return { name, listed: one, registration, lifetime: lifetimeOf(known) };
   };
   return [
-    ...[...ours].flatMap(([name, owned]) => owned.map((one) => row(name, one))),
-    ...strangers.map((one) => row(null, one)),
+    ...[...managed].flatMap(([name, owned]) => owned.map((one) => row(name, one))),
+    ...unmanaged.map((one) => row(null, one)),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** The doctor's steps at the catalogue: token, list, our subscriptions, limits. */
+/** Steps of the doctor at the catalogue: token, list, managed subscriptions, limits, filters. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAccessTokens } from '../../admin/access-tokens.ts';
@@ -31,12 +31,12 @@ import { checkSubscriptionFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
 import { type DoctorSettings, needsOf, type Step } from './steps.ts';
 
-/** Repetitions included: somebody sits and waits. */
+/** Timeout including retries; short, because a person waits for it. */
 const catalogueTimeoutMs = 30_000;
 
 export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
   const { account: config, publicUrl = '', inFile = null } = settings;
-  const entry = config?.account ? enter(config, config.account, io) : null;
+  const entry = config?.account ? openClient(config, config.account, io) : null;
   let listed: readonly CatalogueSubscription[] = [];
   return [
     {
@@ -58,7 +58,7 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
       name: 'subscriptions',
       needs: ['catalogue', 'public URL'],
       run: async () => {
-        const { registrations, deliveryMarks } = await readKnown(settings.dataDir);
+        const { registrations, deliveryMarks } = await readLocalState(settings.dataDir);
         const pairs = config?.endpoint.pairs ?? [];
         const known = { registrations, deliveryMarks, nowUs: io.nowUs() };
         return checkSubscriptions({ ...known, listed, inFile, publicUrl, pairs });
@@ -79,10 +79,10 @@ const noAccount: Finding = {
   state: 'skipped',
   message: 'No account is configured.',
   advice:
-    'To register subscriptions, set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD: your account at the catalogue.',
+    'To register subscriptions, set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to your catalogue account.',
 };
 
-function enter({ dataDir, catalogueUrl }: AccountConfig, account: Account, io: Io) {
+function openClient({ dataDir, catalogueUrl }: AccountConfig, account: Account, io: Io) {
   const { nowUs, fetch, random } = io;
   const acquireLock = createAcquireLock(dataDir);
   const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
@@ -91,8 +91,8 @@ function enter({ dataDir, catalogueUrl }: AccountConfig, account: Account, io: I
   return { account, tokens, client };
 }
 
-/** Reads what earshot knows of the account; nothing before there is a database. */
-async function readKnown(dataDir: string) {
+/** Reads what earshot has stored about the account; empty without a database. */
+async function readLocalState(dataDir: string) {
   if (!existsSync(join(dataDir, databaseFileName))) {
     return { registrations: [], deliveryMarks: [], everRegistered: [] };
   }
@@ -116,20 +116,20 @@ export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSett
       name: check,
       needs: [...needsOf(inFile), 'data directory'],
       run: async () => {
-        const { registrations, everRegistered } = await readKnown(dataDir);
+        const { registrations, everRegistered } = await readLocalState(dataDir);
         const names = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];
         const findings = [
           ...checkFilters(inFile ?? null, registrations),
-          // Those with an error have failed as part of the configuration.
+          // Warnings only: errors have failed as part of the configuration.
           ...ruleFilterFindings(summaryRules ?? new Map()).map((one) =>
-            warningOf(one, 'decides what is told in words'),
+            warningOf(one, 'selects the products with summaries'),
           ),
           ...sinkFilterFindings(sinks ?? []).map((one) =>
-            warningOf(one, 'decides what is handed over'),
+            warningOf(one, 'selects the notifications to deliver'),
           ),
           ...checkSinkSubscriptions(sinks ?? [], names),
         ];
-        // All is well only where it is so with all of them.
+        // Passes only if there are no problems at all.
         const problems = findings.filter(({ state }) => state !== 'pass');
         return problems.length > 0 ? problems : findings;
       },
@@ -137,7 +137,7 @@ export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSett
   ];
 }
 
-/** What is wanted counts; without a file, what is registered. */
+/** Checks the filters of the desired state; without a file, those of the registered subscriptions. */
 function checkFilters(
   inFile: readonly Filtered[] | null,
   registered: readonly Filtered[],
@@ -160,7 +160,7 @@ function findingsOf(
   const isAccepted = registered.some((one) => one.name === name && one.filter === filter);
   return checkSubscriptionFilter(subscription).flatMap(({ findings }) =>
     findings.map(({ severity, message, hint }): Finding => {
-      // What the catalogue has accepted once is no reason to fail.
+      // A filter that the catalogue has accepted does not fail the check.
       const fails = severity === 'error' && !isAccepted;
       return {
         check,
@@ -172,22 +172,22 @@ function findingsOf(
   );
 }
 
-/** One that is still to come is no error. */
+/** Warns only: the subscription may be registered later. */
 function checkSinkSubscriptions(
   sinks: readonly SinkDefinition[],
   known: readonly string[],
 ): Finding[] {
   return unknownSubscriptions(sinks, known).map(({ message, hint }) => {
-    const advice = `${hint} Nothing is handed over for it until there is one.`;
+    const advice = `${hint} Until it exists, nothing is delivered for it.`;
     return { check, state: 'warn', message, advice };
   });
 }
 
 function warningOf(
   { where, finding: { message, hint } }: Pick<PlacedFinding, 'where' | 'finding'>,
-  what: string,
+  effect: string,
 ): Finding {
-  const place = `It stands in ${subscriptionsFileName}, and ${what}.`;
+  const place = `The filter is in ${subscriptionsFileName}, and ${effect}.`;
   const advice = hint === undefined ? place : `${hint} ${place}`;
   return { check, state: 'warn', message: `${where}: ${message}`, advice };
 }

@@ -1,4 +1,4 @@
-/** The doctor's steps from the public URL to an answer of the receiver. */
+/** Steps of the doctor on this machine and at the endpoint, from the public URL to the receiver's answer. */
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
@@ -42,7 +42,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const pairs = account?.endpoint.pairs ?? serve?.credentials.pairs;
   const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs?.at(-1), io);
   const withExtra = probeWithExtra && proving(probeWithExtra);
-  // What one step finds out, and the next ones build on.
+  // Results that later steps use.
   let addresses: readonly string[] = [];
   let probe = proving(createEndpointProbe());
   return [
@@ -90,7 +90,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   ];
 }
 
-/** A probe without a login carries a proof, so that the receiver does not take it for a failed one. */
+/** Adds a proof to probes without a login, so that the receiver does not count them as failed logins. */
 function provingProbe(
   probe: ProbeEndpoint,
   pair: { username: string; password: string } | undefined,
@@ -105,10 +105,10 @@ const noCredentials: Finding = {
   check: 'endpoint login',
   state: 'skipped',
   message: 'There are no endpoint credentials yet.',
-  advice: 'Make them: `earshot credentials create`.',
+  advice: 'Create them: `earshot credentials create`.',
 };
 
-/** The names of the steps are the same for every kind of certificate, so that others can need them. */
+/** Steps of the configured kind of certificate. */
 function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
   const { serve, publicUrl } = settings;
   if (serve?.tls.kind === 'acme') return acmeSteps(serve.tls, settings, io);
@@ -128,11 +128,11 @@ function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
 const behindProxy: Finding = {
   check: 'certificate files',
   state: 'skipped',
-  message: 'EARSHOT_TLS=off: the proxy in front has the certificate.',
+  message: 'EARSHOT_TLS=off: the proxy provides the certificate.',
 };
 
 function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings, io: Io): Step[] {
-  // With roots of one's own it is a trial, whose authority may ask another port than 80.
+  // EARSHOT_PROBE_CA indicates a trial, whose authority may use another port than 80.
   const port = probeWithExtra === null ? 80 : acme.httpListen.port;
   const opened = <Value>(work: (context: AcmeContext) => Promise<Value>) =>
     withContext({ acme, dataDir, io }, work);
@@ -170,10 +170,10 @@ async function withContext<Value>(
   }
 }
 
-/** For one answer: somebody sits and waits. */
+/** Timeout of one answer; short, because a person waits for it. */
 const timeoutMs = 30_000;
 
-/** The step also tells of the check `inference model`. */
+/** Step `inference key`, which also reports the check `inference model`. */
 export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io): Step[] {
   return [
     {
@@ -185,27 +185,27 @@ export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io
           const client = createChatClient({ baseUrl, apiKey, fetch: io.fetch, timeoutMs });
           return checkInference({ client, model, signal: io.signal });
         }
-        const otherwise = plainSummaryRule(summary?.rule ?? 'off');
-        return [withoutModel(!areAllOff([otherwise, ...(summaryRules?.values() ?? [])]))];
+        const defaultRule = plainSummaryRule(summary?.rule ?? 'off');
+        return [withoutModel(!areAllOff([defaultRule, ...(summaryRules?.values() ?? [])]))];
       },
     },
   ];
 }
 
-/** A choice, and no fault: texts are made all the same. */
-function withoutModel(isAsked: boolean): Finding {
+/** A missing model is not a failure: summaries are then made from the fact sheets. */
+function withoutModel(hasRules: boolean): Finding {
   const check = 'inference key';
   const advice =
-    'For a language model to write them, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL: a key of your project, and a model that it has.';
-  if (!isAsked) {
+    'To have them written by a language model, set EARSHOT_INFERENCE_API_KEY (a key of your project) and EARSHOT_INFERENCE_MODEL (a model of that project).';
+  if (!hasRules) {
     return {
       check,
       state: 'skipped',
-      message: 'No model is configured, and no rule asks for texts.',
+      message: 'No model is configured, and no rule requests summaries.',
     };
   }
   const message =
-    'Summaries are asked for, but no model is configured: they are made of the facts alone.';
+    'Summaries are requested, but no model is configured: they are made from the fact sheets only.';
   return { check, state: 'warn', message, advice };
 }
 
@@ -229,7 +229,7 @@ export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   ];
 }
 
-/** The findings about sinks are called `sink <name>`. */
+/** Steps of sinks and alerts. Findings of a sink are named `sink <name>`. */
 export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
   const { sinks, faultySinks, watch, inFile } = settings;
   const findProgram = createFindProgram(io);
@@ -250,7 +250,7 @@ export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
           ),
         );
         if (sinks?.length === 0 && faults.length > 0) return faults;
-        // The NATS client is loaded where there are sinks alone.
+        // Loads the NATS client only if there are sinks.
         const { checkSinks } = await import('../../sinks/registry.ts');
         const subscriptions = (inFile ?? []).map(({ name }) => name);
         const deps = { findProgram, subscriptions, signal };
@@ -265,25 +265,25 @@ export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
   ];
 }
 
-/** Null when the program is there and may be run; else why not, in words that complete "… cannot be run: ". */
+/** Returns null if the program can be executed; otherwise the reason, to follow "… cannot be run: ". */
 type FindProgram = (program: string) => string | null;
 
-/** Looks where the system would: at the path, if it is one, else in the folders of PATH. */
+/** Searches as the system does: by path if there is a slash, otherwise in the folders of PATH. */
 function createFindProgram({ env, workingDir }: Pick<Io, 'env' | 'workingDir'>): FindProgram {
   return (program) => {
     if (program.includes('/')) return faultOf(resolve(workingDir, program));
     const folders = (env.PATH ?? '').split(delimiter).map((folder) => resolve(workingDir, folder));
     const faults = folders.map((folder) => faultOf(join(folder, program)));
     if (faults.includes(null)) return null;
-    return faults.find((fault) => fault !== absent) ?? 'there is none of this name on the PATH';
+    return faults.find((fault) => fault !== absent) ?? 'no program of this name on the PATH';
   };
 }
 
-const absent = 'there is no such file';
+const absent = 'no such file';
 
 function faultOf(path: string): string | null {
   try {
-    if (!statSync(path).isFile()) return 'it is no file';
+    if (!statSync(path).isFile()) return 'not a file';
   } catch {
     return absent;
   }
@@ -291,6 +291,6 @@ function faultOf(path: string): string | null {
     accessSync(path, constants.X_OK);
     return null;
   } catch {
-    return 'the user that runs earshot may not execute it';
+    return 'no permission to execute it';
   }
 }

@@ -1,4 +1,4 @@
-/** Runs checks in order, and skips those that cannot run after what has failed. */
+/** Runs the doctor's checks in order, and skips those whose prerequisites failed. */
 
 import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import {
@@ -22,25 +22,26 @@ import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { areAllOff, type SummaryRule } from '../../domain/summaries.ts';
 import { probeTrusting } from '../account.ts';
 import type { Io } from '../io.ts';
+import { counted } from '../output.ts';
 
 export interface Step {
-  /** What its findings are mostly called, and what other steps name it by. */
+  /** Usual name of its findings; other steps refer to it. */
   name: string;
-  /** Steps that must have come through: no finding of theirs failed, and they were not skipped. */
+  /** Steps that must have passed: none of their findings failed or was skipped. */
   needs: readonly string[];
   run: Check;
 }
 
-/** Of a step for settings that could not be read: that has failed as a check of its own. */
+/** Makes a step for a setting that could not be read depend on the configuration, which failed. */
 export const needsOf = (setting: unknown) => (setting === undefined ? ['configuration'] : []);
 
-/** Why a step did not come through: the first of the chain that did not. */
+/** Step that failed or was skipped first, and so blocks others. */
 interface Cause {
   name: string;
   failed: boolean;
 }
 
-/** Gives each finding as soon as it is known; ends early when the signal is aborted. Never throws. */
+/** Yields each finding as soon as it is known. Ends early if the signal is aborted. Never throws. */
 export async function* runSteps(
   steps: readonly Step[],
   signal: AbortSignal,
@@ -57,8 +58,8 @@ export async function* runSteps(
     }
     const findings = await run(step);
     const failed = findings.some(({ state }) => state === 'fail');
-    const through = !failed && findings.every(({ state }) => state !== 'skipped');
-    if (!through) causes.set(name, { name, failed });
+    const passed = !failed && findings.every(({ state }) => state !== 'skipped');
+    if (!passed) causes.set(name, { name, failed });
     yield* findings;
   }
 }
@@ -72,13 +73,13 @@ async function run({ name, run }: Step): Promise<Finding[]> {
 }
 
 function skipped(check: string, { name, failed }: Cause): Finding {
-  const message = `Not checked, as "${name}" ${failed ? 'failed' : 'was skipped'}.`;
+  const message = `Not checked, because "${name}" ${failed ? 'failed' : 'was skipped'}.`;
   return { check, state: 'skipped', message };
 }
 
-/** Undefined is what cannot be read, or is not set. */
+/** Settings of the doctor. Undefined: not set, or not readable. */
 export interface DoctorSettings {
-  /** One sentence or two each; `advice` is for those that do not say what to do. */
+  /** Problems of the settings, one or two sentences each. */
   problems: readonly { message: string; advice: string }[];
   dataDir: string;
   publicUrl: string | undefined;
@@ -89,28 +90,31 @@ export interface DoctorSettings {
   /** Null without `earshot.config.ts`. */
   inFile: DesiredSubscription[] | null | undefined;
   summary: Readonly<Config['summary']> | undefined;
-  /** Those of `earshot.config.ts`, by the subscription's name. */
+  /** Rules of `earshot.config.ts`, by name of the subscription. */
   summaryRules: ReadonlyMap<string, SummaryRule> | undefined;
-  /** The sound ones of `earshot.config.ts`. */
+  /** Valid sinks of `earshot.config.ts`. */
   sinks: LoadedSinks['definitions'] | undefined;
-  /** The others, which are told with the checks of sinks. */
+  /** Invalid sinks, reported by the checks of sinks. */
   faultySinks: LoadedSinks['faulty'];
   watch: Readonly<WatchConfig> | undefined;
-  /** Trusts EARSHOT_PROBE_CA too; null without that variable. */
+  /** Also trusts EARSHOT_PROBE_CA; null without that variable. */
   probeWithExtra: ProbeEndpoint | null;
 }
 
-/** Never rejects for what a user has set. */
+/** Reads all settings. Never rejects because of invalid settings. */
 export async function readDoctorSettings(
   io: Pick<Io, 'env' | 'readFile' | 'workingDir'>,
 ): Promise<DoctorSettings> {
   const problems = new Map<string, DoctorSettings['problems'][number]>();
-  const attempt = async <Value>(read: () => Value | Promise<Value>, otherwise = inVariables) => {
+  const attempt = async <Value>(
+    read: () => Value | Promise<Value>,
+    defaultAdvice = inVariables,
+  ) => {
     try {
       return await read();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      for (const { message, advice = otherwise } of problemsOf(error))
+      for (const { message, advice = defaultAdvice } of problemsOf(error))
         problems.set(message, { message, advice });
       return undefined;
     }
@@ -124,10 +128,10 @@ export async function readDoctorSettings(
   const summaryRules = await attemptFile(loadSummaryRules);
   const loaded = await attemptFile(loadEachSink);
   const watch = await attempt(() => loadConfig(io, watchSections));
-  const isAsked = !areAllOff(summaryRules?.values() ?? []);
-  if (isAsked && serve?.index === false)
+  const hasRules = !areAllOff(summaryRules?.values() ?? []);
+  if (hasRules && serve?.index === false)
     problems.set(rulesWithoutIndex, { message: rulesWithoutIndex, advice: inVariables });
-  // Their problems are those of the sections above.
+  // Their problems are already reported by the sections above.
   const sections = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
   const {
     dataDir = '',
@@ -139,25 +143,25 @@ export async function readDoctorSettings(
   const probeWithExtra =
     (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
   const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
-  const handOver = { sinks: loaded?.definitions, faultySinks: loaded?.faulty ?? [], watch };
-  const read = { serve, account, inFile, summary, summaryRules, ...handOver, probeWithExtra };
+  const delivery = { sinks: loaded?.definitions, faultySinks: loaded?.faulty ?? [], watch };
+  const read = { serve, account, inFile, summary, summaryRules, ...delivery, probeWithExtra };
   return { problems: [...problems.values()], ...values, ...read };
 }
 
-/** What EARSHOT_SUMMARY asks for is checked where it is read. */
-const rulesWithoutIndex = `${subscriptionsFileName} asks for summaries, which are made from the product index, but EARSHOT_INDEX is off. Set it to on, or take the rules out.`;
+/** Problem of the rules in the file; EARSHOT_SUMMARY is checked when it is read. */
+const rulesWithoutIndex = `${subscriptionsFileName} requests summaries, which need the product index, but EARSHOT_INDEX is off. Set it to on, or remove the rules.`;
 
-/** What to do about a problem that does not say so itself. */
+/** Advice for problems without their own. */
 const inVariables = 'All variables: docs/reference/configuration.md.';
 
 export const fixInFile = `Fix it in ${subscriptionsFileName}.`;
 
-/** What is wrong with the variables and with `earshot.config.ts`, one finding each. */
+/** Returns one finding for each problem of the variables and of `earshot.config.ts`. */
 export function checkConfiguration({ problems, inFile }: DoctorSettings): Finding[] {
   const check = 'configuration';
   if (problems.length > 0) return problems.map((problem) => ({ check, state: 'fail', ...problem }));
   const count = inFile?.length ?? null;
   const file =
-    count === null ? '' : ` ${subscriptionsFileName} names ${count} of them to register.`;
-  return [{ check, state: 'pass', message: `The variables can be read.${file}` }];
+    count === null ? '' : ` ${subscriptionsFileName} defines ${counted(count, 'subscription')}.`;
+  return [{ check, state: 'pass', message: `The variables are valid.${file}` }];
 }

@@ -12,7 +12,7 @@ import { createAcquireLock } from '../../store/engine/locks.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store } from '../../store/store.ts';
 import { backupName, makeRecordedBackup, removeOldBackups } from '../backup-files.ts';
-import { holderText } from '../commands/prune.ts';
+import { blockerText } from '../commands/prune.ts';
 import { type Io, pause } from '../io.ts';
 
 const minuteMs = 60_000;
@@ -191,7 +191,7 @@ async function warnBlocked(
   { firstPosition }: LogSize,
 ): Promise<void> {
   const blockers = await pruning.pruneBlockers();
-  const heldBy = blockers.filter(({ position }) => position <= firstPosition).map(holderText);
+  const heldBy = blockers.filter(({ position }) => position <= firstPosition).map(blockerText);
   if (heldBy.length === 0) return;
   log.warn({ heldBy }, 'pruning to EARSHOT_KEEP is blocked; see `earshot prune --dry-run`');
 }

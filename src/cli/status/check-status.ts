@@ -256,7 +256,7 @@ function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
   if (failure === undefined) return evaluations[part](facts);
   return warning(
     `The status is unknown: ${failure.reason}`,
-    'Fix this cause, or run `earshot doctor` to find it.',
+    'Fix this, or run `earshot doctor` for details.',
   );
 }
 

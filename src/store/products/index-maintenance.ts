@@ -82,7 +82,7 @@ export function startIndexing(options: DataPlace & { log: Logger; duringIntake: 
   };
 }
 
-/** Logs each failure once, and the begin and the end of a large lag, such as that of a new index. */
+/** Logs each failure once, and the start and the end of a large lag, for example of a new index. */
 function createReport(log: Logger) {
   let failure: string | null = null;
   let lags = false;

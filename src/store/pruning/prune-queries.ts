@@ -80,7 +80,7 @@ export function pruneBlockers(database: Database): PruneBlocker[] {
   ];
 }
 
-type Place = Pick<PruneBlocker, 'key' | 'position' | 'sinceUs'>;
+type BlockerRow = Pick<PruneBlocker, 'key' | 'position' | 'sinceUs'>;
 
 function cursors(database: Database): PruneBlocker[] {
   const sql = 'SELECT reader AS key, position, moved_at_us AS sinceUs FROM reader_cursor';
@@ -89,7 +89,7 @@ function cursors(database: Database): PruneBlocker[] {
     if (key === summaryReader) return key;
     return key.startsWith(ofSink) ? `sink ${key.slice(ofSink.length)}` : `reader ${key}`;
   };
-  return prepared<[], Place>(database, sql)
+  return prepared<[], BlockerRow>(database, sql)
     .all()
     .map((row) => ({ ...row, kind: 'cursor', name: nameOf(row.key) }));
 }
@@ -97,7 +97,7 @@ function cursors(database: Database): PruneBlocker[] {
 function replays(database: Database): PruneBlocker[] {
   const sql = `SELECT id, sink AS key, position, requested_at_us AS sinceUs
     FROM sink_replay WHERE ended_at_us IS NULL`;
-  return prepared<[], Place & { id: number }>(database, sql)
+  return prepared<[], BlockerRow & { id: number }>(database, sql)
     .all()
     .map(({ id, ...row }) => ({ ...row, kind: 'replay', name: `replay ${id} of sink ${row.key}` }));
 }
@@ -118,7 +118,7 @@ function sinkItems(
     FROM sink_item WHERE id IN (
       SELECT (SELECT id FROM ${items} AND sink = name.sink ORDER BY position LIMIT 1)
       FROM name WHERE sink IS NOT NULL)`;
-  return prepared<[], Place>(database, sql)
+  return prepared<[], BlockerRow>(database, sql)
     .all()
     .map((row) => ({ ...row, kind, name: `${label} sink ${row.key}` }));
 }
@@ -137,7 +137,7 @@ function summaryJobs(database: Database): PruneBlocker[] {
       FROM (SELECT ${digestFromUs} AS from_us, min(requested_at_us) AS since_us
         FROM ${openJobs} AND kind = 'digest') AS digest)
     WHERE position IS NOT NULL`;
-  return prepared<[], Place>(database, sql)
+  return prepared<[], BlockerRow>(database, sql)
     .all()
     .map((row) => ({ ...row, kind: 'summary-jobs', name: row.key }));
 }
@@ -171,10 +171,10 @@ export function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
 
 /**
  * Returns what pruning would remove, and what blocks it. Counts with the index on the time of receipt, which takes about
- * a second for ten million rows. The result is an estimate: pruning goes by position, which is nearly the same order.
+ * a second for ten million rows. The result is an estimate: pruning goes by position, which has nearly the same order.
  */
 export function prunable(database: Database, request: PruneRequest): Prunable {
-  const one = (sql: string, ...values: number[]): number | null => {
+  const query = (sql: string, ...values: number[]): number | null => {
     // Infinity becomes the largest integer.
     const bounds = values.map((value) => Math.min(value, Number.MAX_SAFE_INTEGER));
     return (
@@ -183,10 +183,10 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
         .get(...bounds) ?? null
     );
   };
-  const total = one('SELECT count(*) FROM notification') ?? 0;
+  const total = query('SELECT count(*) FROM notification') ?? 0;
   const { usedBytes } = pageBytes(database);
   // An empty database has one page for each table and index.
-  const pages = one('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
+  const pages = query('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
   const emptyBytes = pages * Number(database.pragma('page_size', { simple: true }));
   const blockers = pruneBlockers(database);
   const last = lastPosition(database);
@@ -200,32 +200,31 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
     const count = Math.ceil((excess / (usedBytes - emptyBytes)) * total);
     const oldest =
       'SELECT received_at_us FROM notification ORDER BY received_at_us LIMIT 1 OFFSET ?';
-    return one(oldest, count) ?? Number.POSITIVE_INFINITY;
+    return query(oldest, count) ?? Number.POSITIVE_INFINITY;
   }
 
-  const requestedUs = Math.max(keptSinceUs(request) ?? 0, sizeLimitUs());
+  const sinceUs = keptSinceUs(request) ?? 0;
+  const requestedUs = Math.max(sinceUs, sizeLimitUs());
   const blockedFrom =
     'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
   const untilUs = Math.min(
     requestedUs,
-    one(blockedFrom, firstBlocked) ?? 0,
+    query(blockedFrom, firstBlocked) ?? 0,
     keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY,
   );
-  const count = one('SELECT count(*) FROM notification WHERE received_at_us < ?', untilUs) ?? 0;
+  const count = query('SELECT count(*) FROM notification WHERE received_at_us < ?', untilUs) ?? 0;
   // The first notification that would stay without blockers.
   const firstKept =
     'SELECT position FROM notification WHERE received_at_us >= ? ORDER BY received_at_us LIMIT 1';
-  const requestedPosition = Math.min(one(firstKept, requestedUs) ?? last, last);
+  const requestedPosition = Math.min(query(firstKept, requestedUs) ?? last, last);
   const entries = `SELECT count(*) FROM quarantine
     WHERE received_at_us < ? AND (released_at_us IS NOT NULL OR ?)`;
   return {
     notifications: count,
-    fromUs: count === 0 ? null : one('SELECT min(received_at_us) FROM notification'),
+    fromUs: count === 0 ? null : query('SELECT min(received_at_us) FROM notification'),
     untilUs: count === 0 ? null : untilUs,
     bytes: total === 0 ? 0 : Math.round(((usedBytes - emptyBytes) * count) / total),
-    quarantined:
-      one(entries, Math.max(keptSinceUs(request) ?? 0, untilUs), Number(request.withQuarantined)) ??
-      0,
+    quarantined: query(entries, Math.max(sinceUs, untilUs), Number(request.withQuarantined)) ?? 0,
     heldBy: blockers
       .filter(({ position }) => position < requestedPosition)
       .toSorted((a, b) => a.position - b.position),

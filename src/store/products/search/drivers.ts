@@ -123,7 +123,7 @@ function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange
   const sensed = ranges.get('sensing_start_us');
   const cloud = ranges.get('cloud_cover');
   // DISTINCT, because a product may have two boxes.
-  const one = `SELECT DISTINCT id >> 1 AS id FROM product_box
+  const query = `SELECT DISTINCT id >> 1 AS id FROM product_box
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
     AND sensed_from <= ? AND sensed_to >= ? AND cloud_from <= ? AND cloud_to >= ?
     AND heard_to >= ? AND heard_from <= ?`;
@@ -134,7 +134,7 @@ function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange
     covers: [term],
     windowed: true,
     ids: ({ after, before }) => ({
-      sql: boxes.map(() => one).join(' UNION '),
+      sql: boxes.map(() => query).join(' UNION '),
       values: boxes.flatMap(({ west, south, east, north }) => [
         ...[east, west, north, south, ...limits],
         ...[receivedUnits(after + 1), receivedUnits(before - 1)],

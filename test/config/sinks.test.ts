@@ -149,11 +149,11 @@ describe('a sink with faults', () => {
     [{ command: 'act.py' }, ".command: must be a list, such as ['node', 'act.js']"],
     [
       { webhook: 'http://hooks.example.org' },
-      '.webhook: must be an https URL; http only to this machine…',
+      '.webhook: must be an https URL; http is allowed only for this machine…',
     ],
     [
       { webhook: 'https://me:hunter2@hooks.example.org' },
-      '.webhook: must hold no user name, password or #',
+      '.webhook: must not contain a user name, password or #',
     ],
     [
       { nats: { ...nats, subject: 'earshot.>' } },

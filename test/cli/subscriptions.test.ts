@@ -57,7 +57,7 @@ describe('earshot subscriptions', () => {
   it('shows until when one lives, and what was missed', async ({ context: { run } }) => {
     await run('subscriptions pause default');
     const { out } = await run('subscriptions show default');
-    expect(out).toMatch(/status +paused, held by command/);
+    expect(out).toMatch(/status +paused, by command/);
     expect(out).toMatch(/missed .* to now: paused by command/);
     expect(await run('subscriptions show nobody')).toMatchObject({ code: 1 });
   });

@@ -89,7 +89,7 @@ describe('earshot register', () => {
 
   it('refuses a file that wants three running before anybody is asked', async ({ context }) => {
     writeSubscriptions(context, { a: {}, b: {}, c: {} });
-    await expectEnd(context.run('register --yes'), 2, 'wants 3 running');
+    await expectEnd(context.run('register --yes'), 2, '3 running subscriptions');
     expect(context.sandbox.requests()).toEqual([]);
   });
 

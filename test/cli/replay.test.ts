@@ -61,12 +61,12 @@ describe('earshot replay', () => {
     const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
     const first = await ask('--since', '7h');
     expect(first.err).toContain('4 notifications will be delivered to bus');
-    expect(first.err).toContain('No receiver delivers to sinks');
+    expect(first.err).toContain('No receiver is delivering to sinks');
     const same = await earshot('replay --sink bus --yes --since 7h', {
       nowUs: () => nowUs + hourUs,
     });
     expect(same.code).toBe(1);
-    expect(same.err).toContain('Replay 1, asked for at 2026-05-02 12:00 (UTC), hands the same');
+    expect(same.err).toContain('Replay 1 to bus at 2026-05-02 12:00 (UTC), hands the same');
     expect((await ask('--since', '7h', '--dry-run')).code).toBe(0);
     expect((await ask('--since', '7h', '--filter', "contains(Name,'A_')")).code).toBe(0);
     expect((await ask('--since', '8h')).code).toBe(0);
@@ -89,7 +89,7 @@ describe('earshot replay', () => {
     const come = (Name: string, AckId: string) =>
       fill([delivery({ ProductId: Name, AckId, value: { Name } }, { receivedAtUs: nowUs - 1 })]);
     await come('S1A_6', 'ack-6');
-    expect((await ask()).err).toContain('Replay 1, asked for');
+    expect((await ask()).err).toContain('Replay 1 to bus');
     await come('S2A_7', 'ack-7');
     await expectEnd(ask(), 0, '5 notifications will be delivered to bus');
     expect(await replays()).toMatchObject([
@@ -112,7 +112,7 @@ describe('earshot replay', () => {
     [
       'an empty window',
       ['--sink', 'bus', '--since', '1h', '--until', '2h'],
-      /--since must lie before --until/,
+      /--since must be before --until/,
     ],
     [
       'a window that has not begun',

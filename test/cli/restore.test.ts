@@ -39,7 +39,7 @@ describe('earshot restore', () => {
     const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended).toMatchObject({ code: 0, out: '' });
     expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
-    expect(ended.err).toContain('Next: start the receiver.');
+    expect(ended.err).toContain('Next: start the receiver, then run `earshot doctor`.');
     expect(ended.err).toContain('earshot reconcile --since 2026-05-02T12:00:00Z');
     expect(await contentsIn(fresh)).toHaveLength(5);
   });

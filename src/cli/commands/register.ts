@@ -64,9 +64,9 @@ export const registerCommand = defineCommand('register', {
       .option('--skip-probe', 'no check of the endpoint before')
       .option('--skip-filter-check', 'no check of the filters before'),
   help: `Registers the subscriptions of ${subscriptionsFileName}. Without that file, the flags describe one
-subscription; a missing flag keeps its last value (initially: created, all products, running). Before
-the prompt, the command shows the plan, the filter and the number of matches in the last week. An
-invalid filter is refused. Subscriptions that earshot does not manage are never changed.
+subscription; a missing flag keeps its last value (initially: created, all products, running).
+Before the prompt, the command shows the plan, the filter and the number of matches in the last
+week. An invalid filter is refused. Subscriptions that earshot does not manage are never changed.
 
 Needs EARSHOT_PUBLIC_URL and the account variables. The receiver must be running and reachable over
 HTTPS. Fields of --json: changes (each with name actions id wanted replaces differs way) unchanged

@@ -29,7 +29,7 @@ export const restoreCommand = defineCommand('restore', {
       .addOption(jsonOption());
     return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });
   },
-  help: `Stop the receiver first: a data directory in use is refused. The backup is copied and verified before
+  help: `Stop the receiver first: a data directory in use is refused. The backup is copied and verified, then
 the old contents are moved to the subfolder before-restore-<time>. Nothing is deleted.
 
 After its start, the receiver fetches newer notifications from the catalogue (maximum 30 days; for

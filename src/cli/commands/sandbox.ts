@@ -50,8 +50,8 @@ Catalogue queries return the last 12,000 published and 12,000 deleted products, 
 The inference service imitates a model: it repeats facts of the request. Its projects:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
   ${otherProject.name}, key ${otherProject.key}: ${otherProject.models.join(', ')}
-Control interface: GET /totals /events /faults /service /inference; PATCH changes the last three. The
-last line of output has the totals; "published" counts notifications expected by subscriptions.
+Control interface: GET /totals /events /faults /service /inference; PATCH changes the last three.
+The last line of output has the totals; "published" counts notifications expected by subscriptions.
 
 ${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
 

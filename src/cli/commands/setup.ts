@@ -18,10 +18,10 @@ export const setupCommand = defineCommand('setup', {
   help: `Asks for settings that are not set by a flag or a variable. Without a terminal it lists the missing
 flags and exits with 2. Secrets are read from files or variables, or asked without echo.
 
-Writes the EARSHOT_ variables to .env in this folder, readable by its owner only; other lines remain.
-Then it creates endpoint credentials, runs the checks of the doctor, starts the receiver, registers
-the subscription, and receives until Ctrl-C. After --no-stay, start the receiver immediately: the
-catalogue retries a notification only three times.
+Writes the EARSHOT_ variables to .env in this folder, readable by its owner only, and keeps other
+lines. Then it creates endpoint credentials, runs the checks of the doctor, starts the receiver,
+registers the subscription, and receives until Ctrl-C. After --no-stay, start the receiver
+immediately: the catalogue retries a notification only three times.
 
 --sandbox uses a local imitation of the catalogue and no variable of this folder. Without flags, it
 subscribes to SENTINEL-2.

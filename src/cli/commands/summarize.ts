@@ -20,14 +20,14 @@ export const summarizeCommand = defineCommand('summarize', {
 EARSHOT_SUMMARY). Without a model (EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL), the text
 is generated from the fact sheet. An existing text for the same facts, model and prompt is reused.
 EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the requests,
-together with those of the receiver; other summaries wait. A Retry-After of up to 2 minutes is obeyed.
+together with those of the receiver; other summaries wait. Retry-After is obeyed up to 2 minutes.
 
 --each: default of --since is 24h; with --filter alone, any time. --digest: complete hours, days or
 weeks (UTC, from Monday) within --since and --until; without --since, the last one. --retry: failed
 and dropped summaries, or unverified ones by id. --drop: requests in progress are not dropped.
 
---json prints JSON lines with the fields of \`earshot query summaries\`; with --dry-run: kind productId
-productName tokens request.
+--json prints JSON lines with the fields of \`earshot query summaries\`; with --dry-run: kind
+productId productName tokens request.
 
 Exit codes: 0 done or waiting for the budget, 1 a summary failed, 2 wrong usage or configuration.
 

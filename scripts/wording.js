@@ -56,7 +56,15 @@ const glossary = [
  * Places where a phrase stays: path (or its beginning), phrase, and the reason.
  * @type {[string, string, string][]}
  */
-const permitted = [];
+const permitted = [
+  ['src/summary/check/name-doubts.ts', 'beside', 'list of English words'],
+  ['src/summary/check/name-doubts.ts', 'owed', 'list of English words'],
+  ['src/summary/check/unsafe-answer.ts', 'forget', 'pattern for prompt injections'],
+  ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
+  ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
+  ['src/summary/places/regions.ts', 'world', 'the package world-atlas'],
+  ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
+];
 
 const args = process.argv.slice(2);
 const given = args.filter((argument) => !argument.startsWith('-'));
@@ -74,7 +82,7 @@ const isPermitted = (phrase, path) =>
 const normalized = (text) =>
   text
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replaceAll(/\n\s*(?:\*(?!\/)|\/\/|#+|>)?[^\S\n]*/g, '\n')
+    .replaceAll(/\n[^\S\n]*(?:\*(?!\/)|\/\/|#+|>)?[^\S\n]*/g, '\n')
     .toLowerCase();
 
 /** @param {string} path */

@@ -6,9 +6,9 @@ import {
   createIdentityProvider,
   createSessionFile,
   type Grant,
-  type HeldToken,
   oneTimeCode,
   type Session,
+  type StoredToken,
 } from './identity-provider.ts';
 
 export interface AccessTokensOptions {
@@ -132,7 +132,7 @@ const marginUs = 30_000_000;
  * True when a token is good for 30 s more, or for half of a lifetime shorter than a minute. One that
  * seems to last longer than its whole lifetime was obtained under another clock, and is not believed.
  */
-function lasts(token: HeldToken | null | undefined, nowUs: number): token is HeldToken {
+function lasts(token: StoredToken | null | undefined, nowUs: number): token is StoredToken {
   if (!token) return false;
   const lifetimeUs = token.endsAtUs - token.obtainedAtUs;
   const leftUs = token.endsAtUs - nowUs;
@@ -140,7 +140,7 @@ function lasts(token: HeldToken | null | undefined, nowUs: number): token is Hel
 }
 
 /** A session that has just been renewed. */
-type RenewedSession = Session & { accessToken: HeldToken };
+type RenewedSession = Session & { accessToken: StoredToken };
 
 /**
  * Makes a session with a new access token. Refreshes the one that is there, if it lasts and a new
@@ -206,7 +206,7 @@ function createTokenRefusals(nowUs: () => number) {
   let inARow = 0;
   let lastAtUs = 0;
   return {
-    note: ({ obtainedAtUs }: HeldToken) => {
+    note: ({ obtainedAtUs }: StoredToken) => {
       lastAtUs = nowUs();
       inARow = lastAtUs - obtainedAtUs < freshUs ? inARow + 1 : 0;
     },

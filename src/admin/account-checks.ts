@@ -92,10 +92,10 @@ const missing = /^(gone|drift-.*endpoint.*)$/;
 /** For each subscription what is right about it, or what is not. */
 export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
   const { listed, registrations, inFile, publicUrl } = input;
-  const { ours } = sortAccount(listed, { publicUrl, registrations });
+  const { managed } = sortAccount(listed, { publicUrl, registrations });
   const known = new Map(registrations.map((one) => [one.name, one]));
   const wanted = (inFile ?? []).map(({ name }) => name);
-  const names = [...new Set([...known.keys(), ...wanted, ...ours.keys()])].toSorted();
+  const names = [...new Set([...known.keys(), ...wanted, ...managed.keys()])].toSorted();
   if (names.length === 0) {
     const message = 'None is registered yet.';
     const advice = 'When all of the above is well: `earshot register`.';
@@ -103,7 +103,7 @@ export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
   }
   return names.flatMap((name) => {
     const registration = known.get(name);
-    const candidates = ours.get(name) ?? [];
+    const candidates = managed.get(name) ?? [];
     return registration === undefined
       ? [unregistered(name, candidates)]
       : registered(registration, candidates, input);
@@ -167,10 +167,10 @@ const faultOfAction = {
   recreate: ['fail', 'It is gone, and nothing is delivered', '`earshot maintain` makes it anew.'],
 } as const;
 
-function actionFindings(name: string, { action, because }: Review): Finding[] {
+function actionFindings(name: string, { action, reason }: Review): Finding[] {
   if (action === null) return [];
   const [state, what, advice] = faultOfAction[action];
-  const message = action === 'finish' ? `${what}.` : `${what}: ${because}.`;
+  const message = action === 'finish' ? `${what}.` : `${what}: ${reason}.`;
   return [{ check: checkName(name), state, message, advice }];
 }
 

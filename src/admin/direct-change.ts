@@ -1,14 +1,14 @@
 /** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
 import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { requireRoomToRun, sortAccount } from './plan.ts';
+import { requireRunningSlot, sortAccount } from './plan.ts';
 import { type AccountContext, gapOf, historyEntry, nowRunning } from './plan-context.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
 type Context = Pick<AccountContext, 'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits'>;
 
 /** One of ours, found in the account. */
-export interface Ours {
+export interface ManagedSubscription {
   name: string;
   current: CatalogueSubscription;
   /** Undefined for one that stands under our endpoint, but was never registered. */
@@ -23,21 +23,24 @@ export interface Ours {
  * Finds one of ours by name or Id. Rejects with `not_found`, `conflict` for one that is not ours, and
  * for a name that several carry: then only the Id says which.
  */
-export async function findOurs(nameOrId: string, context: Context): Promise<Ours> {
+export async function findManaged(
+  nameOrId: string,
+  context: Context,
+): Promise<ManagedSubscription> {
   const { client, administration, publicUrl } = context;
   const [listed, registrations] = await Promise.all([
     client.list(),
     administration.registrations(),
   ]);
-  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
+  const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const wanted = nameOrId.toLowerCase();
-  const all = [...ours].flatMap(([name, owned]) => owned.map((current) => ({ name, current })));
+  const all = [...managed].flatMap(([name, owned]) => owned.map((current) => ({ name, current })));
   const found = all.filter(
     ({ name, current }) => name === wanted || current.id.toLowerCase() === wanted,
   );
   const [first, second] = found;
   if (first === undefined) {
-    const foreign = strangers.some(({ id }) => id.toLowerCase() === wanted);
+    const foreign = unmanaged.some(({ id }) => id.toLowerCase() === wanted);
     throw foreign
       ? new AppError('conflict', `${nameOrId} is not ours: its endpoint is another one.`, {
           advice: `What others made is never touched; use the catalogue's own pages for it.`,
@@ -59,7 +62,7 @@ export async function findOurs(nameOrId: string, context: Context): Promise<Ours
 }
 
 /** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
-export async function pauseByCommand(ours: Ours, context: Context): Promise<void> {
+export async function pauseByCommand(ours: ManagedSubscription, context: Context): Promise<void> {
   const { name, current, registration } = ours;
   const { client, administration, nowUs } = context;
   await administration.commit({
@@ -76,10 +79,10 @@ export async function pauseByCommand(ours: Ours, context: Context): Promise<void
 }
 
 /** Resumes it, whatever was registered, and puts it back under maintenance. Rejects with `conflict` when too many run. */
-export async function resumeByCommand(ours: Ours, context: Context): Promise<void> {
+export async function resumeByCommand(ours: ManagedSubscription, context: Context): Promise<void> {
   const { name, current, registration, listed } = ours;
   const { client, administration, nowUs, limits } = context;
-  if (current.status !== 'running') requireRoomToRun(listed, limits);
+  if (current.status !== 'running') requireRunningSlot(listed, limits);
   const missedFromUs = registration?.runningSeenAtUs ?? current.lastNotificationAtUs;
   if (current.status !== 'running' && missedFromUs !== null) {
     const openGap = gapOf({ name, ...current }, missedFromUs, 'it was paused');
@@ -105,7 +108,7 @@ export async function resumeByCommand(ours: Ours, context: Context): Promise<voi
 }
 
 /** Forgets a name that is gone from the account, as a deletion that was cut short leaves it. False if it is not known. */
-export async function forgetGone(name: string, context: Context): Promise<boolean> {
+export async function removeStaleRegistration(name: string, context: Context): Promise<boolean> {
   const { administration, nowUs } = context;
   const known = await administration.registrations();
   if (!known.some((one) => one.name === name)) return false;
@@ -121,7 +124,7 @@ export async function forgetGone(name: string, context: Context): Promise<boolea
 
 /** Takes it out of the account for good; with the last of a name, maintenance forgets the name. */
 export async function removeByCommand(
-  ours: Ours,
+  ours: ManagedSubscription,
   how: 'cancel' | 'delete',
   context: Context,
 ): Promise<void> {
@@ -129,13 +132,15 @@ export async function removeByCommand(
   const { client, administration, nowUs } = context;
   await client[how](current.id);
   await administration.commit({
-    ...(isOnlyOne ? { forget: name, closeGaps: { subscription: name, toUs: nowUs() } } : {}),
+    ...(isOnlyOne
+      ? { removeRegistration: name, closeGaps: { subscription: name, toUs: nowUs() } }
+      : {}),
     history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', context)],
   });
 }
 
 function entryOf(
-  { name, current: { id } }: Ours,
+  { name, current: { id } }: ManagedSubscription,
   action: 'paused' | 'resumed' | 'cancelled' | 'deleted',
   context: Context,
 ) {

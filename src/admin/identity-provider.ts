@@ -204,7 +204,7 @@ function isTokenText(text: unknown): text is string {
   return typeof text === 'string' && /^[\x21-\x7e]{1,20000}$/.test(text);
 }
 
-const heldTokenSchema = z.object({
+const storedTokenSchema = z.object({
   value: z.string().refine(isTokenText),
   obtainedAtUs: z.number().int(),
   endsAtUs: z.number().int(),
@@ -213,13 +213,13 @@ const heldTokenSchema = z.object({
 const sessionSchema = z.object({
   renewedAtUs: z.number().int(),
   /** Null when there was none, or the catalogue has refused it. */
-  accessToken: heldTokenSchema.nullable(),
-  refreshToken: heldTokenSchema.nullable(),
+  accessToken: storedTokenSchema.nullable(),
+  refreshToken: storedTokenSchema.nullable(),
   /** The window of the one-time code that was used last (one-time-code.ts). */
   codeWindow: z.number().int().nullable(),
 });
 
-export type HeldToken = z.infer<typeof heldTokenSchema>;
+export type StoredToken = z.infer<typeof storedTokenSchema>;
 
 export type Session = z.infer<typeof sessionSchema>;
 

@@ -2,9 +2,9 @@
 import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
-import { applyStep } from './apply-plan.ts';
-import { carryOut, preparePlan } from './carry-out-plan.ts';
-import { requireRoomToRun, sortAccount } from './plan.ts';
+import { applyPlan, preparePlan } from './apply-plan.ts';
+import { applyStep } from './apply-step.ts';
+import { requireRunningSlot, sortAccount } from './plan.ts';
 import {
   type AccountContext,
   digestCredentials,
@@ -24,7 +24,7 @@ export interface MaintenanceResult {
   did: Review['action'];
   notes: Note[];
   /** True when one of the notes was not there last time. */
-  news: boolean;
+  hasNewNotes: boolean;
   /** Why what had to be done could not be done. */
   failure: string | null;
 }
@@ -49,14 +49,14 @@ export async function maintain(
   if (registrations.length === 0) return [];
   const { listed, askedAtUs } = await listAccount(context);
   const marks = await context.administration.deliveryMarks();
-  const { ours } = sortAccount(listed, { publicUrl: context.publicUrl, registrations });
+  const { managed } = sortAccount(listed, { publicUrl: context.publicUrl, registrations });
   const results: MaintenanceResult[] = [];
   for (const registration of registrations) {
     const { name } = registration;
     const reviewed = review({
       registration,
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
-      candidates: ours.get(name) ?? [],
+      candidates: managed.get(name) ?? [],
       lastDeliveryAtUs: lastDeliveryOf(name, marks, context.nowUs()),
       nowUs: context.nowUs(),
       publicUrl: context.publicUrl,
@@ -96,7 +96,7 @@ async function settle(
   const toldBefore = registration.reported?.split(' ') ?? [];
   const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
   const known = { name, id: reviewed.observed.subscriptionId };
-  const because = { actor: 'maintain', nowUs: context.nowUs } as const;
+  const by = { actor: 'maintain', nowUs: context.nowUs } as const;
   const runs = current?.status === 'running';
   await context.administration.commit({
     save: {
@@ -105,10 +105,10 @@ async function settle(
       reported,
     },
     ...(runs ? gapsUntilNow(registration, context) : {}),
-    history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), because)),
+    history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), by)),
   });
-  const news = newNotes.length > 0;
-  const result = { name, status: current?.status ?? 'gone', did: action, notes, news };
+  const hasNewNotes = newNotes.length > 0;
+  const result = { name, status: current?.status ?? 'gone', did: action, notes, hasNewNotes };
   if (action === null) return { ...result, failure: null };
   try {
     await act(reviewed, round, context);
@@ -142,7 +142,7 @@ async function giveUp(name: string, { administration }: AccountContext): Promise
 }
 
 async function act(
-  { action, current, because, observed }: Review,
+  { action, current, reason, observed }: Review,
   { listed, askedAtUs, skipProbe = false }: Round,
   context: AccountContext,
 ): Promise<void> {
@@ -150,15 +150,15 @@ async function act(
   const desired: DesiredSubscription = { name, events, filter, status };
   if (action === 'resume' && current !== null) {
     // Nothing but the status: what else differs was somebody's deliberate change.
-    requireRoomToRun(await context.client.list(), context.limits);
+    requireRunningSlot(await context.client.list(), context.limits);
     const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
     const edit = { status: 'running' } as const;
     await applyStep(
       { kind: 'edit', desired, current, edit, adopted: false },
-      { ...context, credentialsDigest, actor: 'maintain', because, listed, listedAtUs: askedAtUs },
+      { ...context, credentialsDigest, actor: 'maintain', reason, listed, listedAtUs: askedAtUs },
     );
     return;
   }
   const prepared = await preparePlan({ desired: [desired] }, context);
-  await carryOut(prepared, context, { actor: 'maintain', because, skipProbe });
+  await applyPlan(prepared, context, { actor: 'maintain', reason, skipProbe });
 }

@@ -32,7 +32,7 @@ export interface AccountContext {
   random: () => number;
   newSecret: () => string;
   /** Time before the account is listed after a creation without an answer; tests shorten it. */
-  lookAfterMs?: number;
+  listDelayMs?: number;
 }
 
 /** What a step of a plan works with. */
@@ -40,7 +40,7 @@ export interface StepContext extends Omit<AccountContext, 'limits' | 'probe' | '
   credentialsDigest: string;
   /** Who acts, and why when there is more to say than what is done. */
   actor: HistoryActor;
-  because?: string;
+  reason?: string;
   /** The account before the first step, and a time when it was asked for. */
   listed: readonly CatalogueSubscription[];
   listedAtUs: number;
@@ -132,16 +132,15 @@ export function historyEntry(
   subject: { name: string; id: string | null },
   action: HistoryAction,
   what: string,
-  { actor, because, nowUs }: Pick<StepContext, 'actor' | 'because' | 'nowUs'>,
+  { actor, reason, nowUs }: Pick<StepContext, 'actor' | 'reason' | 'nowUs'>,
 ): HistoryEntry {
-  const reason = because === undefined ? what : `${what}: ${because}`;
   return {
     atUs: nowUs(),
     subscription: subject.name,
     subscriptionId: subject.id,
     action,
     actor,
-    reason,
+    reason: reason === undefined ? what : `${what}: ${reason}`,
   };
 }
 

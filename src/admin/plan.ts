@@ -59,8 +59,8 @@ export interface Plan {
   /** Names for which there is nothing to do. */
   unchanged: string[];
   /** Names that are ours and no longer wanted; they stay, unless pruned. */
-  unwanted: string[];
-  strangers: CatalogueSubscription[];
+  obsolete: string[];
+  unmanaged: CatalogueSubscription[];
   /** The account before any step. */
   counts: { running: number; total: number };
 }
@@ -80,26 +80,26 @@ export interface PlanInput {
 /** Makes the plan. Limits are looked at afterwards, by `fitPlan`, which also chooses the ways. */
 export function makePlan(input: PlanInput): Plan {
   const { desired, listed, registrations, prune } = input;
-  const { ours, strangers } = sortAccount(listed, input);
+  const { managed, unmanaged } = sortAccount(listed, input);
   const known = new Map(registrations.map((one) => [one.name, one]));
   const steps: PlanStep[] = [];
   const unchanged: string[] = [];
   for (const one of desired) {
-    const planned = planOne(one, ours.get(one.name) ?? [], known.get(one.name), input);
+    const planned = planOne(one, managed.get(one.name) ?? [], known.get(one.name), input);
     steps.push(...planned);
     if (planned.length === 0) unchanged.push(one.name);
   }
   const wanted = new Set(desired.map(({ name }) => name));
-  const unwanted = [...new Set([...ours.keys(), ...known.keys()])].filter(
+  const obsolete = [...new Set([...managed.keys(), ...known.keys()])].filter(
     (name) => !wanted.has(name),
   );
-  for (const name of prune ? unwanted : []) {
-    for (const current of ours.get(name) ?? []) steps.push({ kind: 'delete', name, current });
+  for (const name of prune ? obsolete : []) {
+    for (const current of managed.get(name) ?? []) steps.push({ kind: 'delete', name, current });
     if (known.has(name)) steps.push({ kind: 'forget', name });
   }
   const alive = listed.filter(({ status }) => status !== 'cancelled');
   const running = alive.filter(({ status }) => status === 'running').length;
-  return { steps, unchanged, unwanted, strangers, counts: { running, total: alive.length } };
+  return { steps, unchanged, obsolete, unmanaged, counts: { running, total: alive.length } };
 }
 
 function planOne(
@@ -193,8 +193,8 @@ export function sortAccount(
 ) {
   const { publicUrl, movedFrom, registrations } = known;
   const remembered = new Map(registrations.map((one) => [one.subscriptionId, one.name]));
-  const ours = new Map<string, CatalogueSubscription[]>();
-  const strangers: CatalogueSubscription[] = [];
+  const managed = new Map<string, CatalogueSubscription[]>();
+  const unmanaged: CatalogueSubscription[] = [];
   for (const subscription of listed) {
     const { id, endpoint, status } = subscription;
     if (status === 'cancelled') continue;
@@ -202,19 +202,19 @@ export function sortAccount(
       remembered.get(id) ??
       (endpoint === null ? null : nameInEndpoint(publicUrl, endpoint)) ??
       (endpoint === null || movedFrom === undefined ? null : nameInEndpoint(movedFrom, endpoint));
-    if (name === null) strangers.push(subscription);
-    else ours.set(name, [...(ours.get(name) ?? []), subscription]);
+    if (name === null) unmanaged.push(subscription);
+    else managed.set(name, [...(managed.get(name) ?? []), subscription]);
   }
-  return { ours, strangers };
+  return { managed, unmanaged };
 }
 
 /** What an account holds of ours, as if it had been wanted so: for a store that remembers nothing. */
-export function heldDesired(
+export function desiredFromAccount(
   listed: readonly CatalogueSubscription[],
   publicUrl: string,
 ): DesiredSubscription[] {
-  const { ours } = sortAccount(listed, { publicUrl, registrations: [] });
-  return [...ours].flatMap(([name, [first]]) => {
+  const { managed } = sortAccount(listed, { publicUrl, registrations: [] });
+  return [...managed].flatMap(([name, [first]]) => {
     if (first === undefined) return [];
     const events = subscriptionEvents.filter((event) => first.events.includes(event));
     const status = first.status === 'paused' ? 'paused' : 'running';
@@ -258,31 +258,31 @@ function compare(a: PlanStep, b: PlanStep): number {
 }
 
 /**
- * The same plan with its steps in order and the way of each replacement chosen. `excess` tells what
+ * The same plan with its steps in order and the way of each replacement chosen. `limitErrors` tells what
  * goes beyond the limits, one sentence each; then the plan must not be applied.
  */
-export function fitPlan(plan: Plan, limits: AccountLimits): { plan: Plan; excess: string[] } {
+export function fitPlan(plan: Plan, limits: AccountLimits): { plan: Plan; limitErrors: string[] } {
   const { runningMax, totalMax } = limits;
   const counts = { ...plan.counts };
-  const excess: string[] = [];
+  const limitErrors: string[] = [];
   const steps = plan.steps.toSorted(compare).map((step) => {
     const fitted = step.kind === 'replace' ? { ...step, way: wayOf(step, counts, limits) } : step;
     const before = { ...counts };
     count(fitted, counts);
     const name = nameOf(step);
     if (counts.running > runningMax && counts.running > before.running) {
-      excess.push(
+      limitErrors.push(
         `"${name}" would be running subscription number ${counts.running}; the catalogue lets ${runningMax} run.`,
       );
     }
     if (counts.total > totalMax && counts.total > before.total) {
-      excess.push(
+      limitErrors.push(
         `"${name}" would be subscription number ${counts.total}; the catalogue allows ${totalMax} for an account.`,
       );
     }
     return fitted;
   });
-  return { plan: { ...plan, steps }, excess };
+  return { plan: { ...plan, steps }, limitErrors };
 }
 
 function wayOf(
@@ -317,7 +317,7 @@ function count(step: PlanStep, counts: Counts = { running: 0, total: 0 }): Count
 }
 
 /** Throws `conflict` when no further subscription of the account may run. */
-export function requireRoomToRun(
+export function requireRunningSlot(
   listed: readonly CatalogueSubscription[],
   { runningMax }: AccountLimits,
 ): void {

@@ -36,7 +36,7 @@ export interface Review {
   lifetime: Lifetime;
   action: MaintenanceAction | null;
   /** Why, for the history; empty without an action. */
-  because: string;
+  reason: string;
   notes: Note[];
   /** The registration with what has been seen now. */
   observed: Registration;
@@ -52,11 +52,11 @@ const cancellationWarningUs = 30 * dayUs;
 /** Kept among what was reported when a change that was cut short could not be finished. */
 export const unfinishableCode = 'cannot-be-finished';
 
-type Evaluation = Pick<Review, 'action' | 'because' | 'notes'> & {
+type Evaluation = Pick<Review, 'action' | 'reason' | 'notes'> & {
   heldBy?: Registration['heldBy'];
 };
 
-const nothing = { action: null, because: '' } as const;
+const nothing = { action: null, reason: '' } as const;
 
 /** Undoes what the service did automatically; reports and keeps what a person did. Changes nothing itself. */
 export function review(input: ReviewInput): Review {
@@ -79,8 +79,8 @@ export function review(input: ReviewInput): Review {
   const isPausedByFile = input.inFile?.status === 'paused' && registration.status === 'running';
   const unwanted = input.inFile === null || isPausedByFile;
   const done = unwanted && rest.action !== 'finish' ? nothing : rest;
-  const { action, because } = done;
-  return { current, lifetime, action, because, notes, observed: { ...seen, heldBy } };
+  const { action, reason } = done;
+  return { current, lifetime, action, reason, notes, observed: { ...seen, heldBy } };
 }
 
 /** What has been seen, whatever follows from it. */
@@ -117,7 +117,7 @@ function evaluate(
     return { ...nothing, notes: [{ code: unfinishableCode, message, advice }] };
   }
   if (registration.unfinished) {
-    return { action: 'finish', because: 'a change was cut short', notes: [] };
+    return { action: 'finish', reason: 'a change was cut short', notes: [] };
   }
   if (current === null) return evaluateGone(registration, lifetime, nowUs);
   if (current.status === 'running') return evaluateRunning(registration, lifetime, nowUs);
@@ -132,8 +132,8 @@ function evaluateGone(
   nowUs: number,
 ): Evaluation {
   if (heldBy === null && nowUs >= cancelsAtUs) {
-    const because = `the catalogue deletes after ${daysOf(cancellationUs)} days without a notification`;
-    return { action: 'recreate', because, notes: [] };
+    const reason = `the catalogue deletes after ${daysOf(cancellationUs)} days without a notification`;
+    return { action: 'recreate', reason, notes: [] };
   }
   const message = `It was deleted at the catalogue, and it should be ${status}.`;
   const advice = '`earshot register` makes it anew.';
@@ -183,8 +183,8 @@ function evaluatePaused(seen: Registration, lifetime: Lifetime, nowUs: number): 
       'It is left as it is; `earshot register` resumes it.',
     );
   }
-  const because = `the catalogue pauses after ${daysOf(inactivityPauseUs)} days without activity`;
-  return { action: 'resume', because, notes: ahead };
+  const reason = `the catalogue pauses after ${daysOf(inactivityPauseUs)} days without activity`;
+  return { action: 'resume', reason, notes: ahead };
 }
 
 function cancellationNotes({ cancelsAtUs, lastNotificationAtUs }: Lifetime, nowUs: number): Note[] {

@@ -83,10 +83,10 @@ async function listOwned({
     client.list(),
     administration.registrations(),
   ]);
-  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
+  const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const origin = new URL(publicUrl).origin;
-  const cutOff = strangers.filter(({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin);
-  if (cutOff.length === 0) return ours;
+  const cutOff = unmanaged.filter(({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin);
+  if (cutOff.length === 0) return managed;
   throw new AppError(
     'conflict',
     'Some of the account deliver to this receiver under no name, so a rotation would cut them off.',

@@ -35,9 +35,9 @@ export function actionsOf(step: PlanStep): string[] {
 
 /** Formats the plan with one block per step, and a last line with the account limits. */
 export function planText(plan: Plan, limits: AccountLimits, paint: Paint): string {
-  const { steps, unchanged, unwanted, strangers, counts } = plan;
+  const { steps, unchanged, obsolete, unmanaged, counts } = plan;
   const pruned = new Set(steps.flatMap((step) => ('name' in step ? [step.name] : [])));
-  const kept = unwanted.filter((name) => !pruned.has(name)).map(printable);
+  const kept = obsolete.filter((name) => !pruned.has(name)).map(printable);
   const lines = steps.map((step) => stepText(step, paint));
   if (unchanged.length > 0) lines.push(`${paint('green', '=')} unchanged: ${unchanged.join(', ')}`);
   if (kept.length > 0) {
@@ -45,7 +45,7 @@ export function planText(plan: Plan, limits: AccountLimits, paint: Paint): strin
       `${paint('yellow', '!')} not configured, kept: ${kept.join(', ')}  (to delete: --prune)`,
     );
   }
-  const others = strangers.length === 0 ? '' : `; ${strangers.length} unmanaged, never changed`;
+  const others = unmanaged.length === 0 ? '' : `; ${unmanaged.length} unmanaged, never changed`;
   const { runningMax, totalMax } = limits;
   const total = `  The account has ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
   return [...lines, paint('dim', total), ''].join('\n');

@@ -18,7 +18,7 @@ import {
   readListingPage,
 } from './listing-pages.ts';
 import {
-  createListLogin,
+  createListingLogin,
   createPacedRequests,
   createPageRequests,
   createPageSize,
@@ -59,7 +59,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
   const client = clientOf(options, timing);
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
   const size = createPageSize(options.sizes ?? pageSizes);
-  const login = createListLogin(options.tokens);
+  const login = createListingLogin(options.tokens);
   let unreadableRecords = 0;
   let undecided = 0;
 
@@ -71,7 +71,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
       sinceMs: Math.floor(fromUs / 1000),
       origin: new URL(catalogueUrl).origin,
     });
-    const filter = createListFilter(query.filter);
+    const filter = createListingFilter(query.filter);
     let total: number | null = null;
     let isFirst = true;
     let isEnd = false;
@@ -86,7 +86,7 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
         });
         return pages.ask(question, signal);
       };
-      const { page, top } = await (isFirst ? filter.settle(ask) : ask());
+      const { page, top } = await (isFirst ? filter.askWithFallback(ask) : ask());
       unreadableRecords += page.records.filter((record) => record === null).length;
       // With local filtering the catalogue's count is not the number of matches.
       if (isFirst && filter.sent() === query.filter) total = page.count;
@@ -187,7 +187,7 @@ type Test = (record: ProductRecord) => MatchResult;
  * rejected filter is evaluated locally from then on: the catalogue may reject fields that deleted products
  * lack, and a firewall may reject long URLs. A filter that cannot be parsed locally is left to the catalogue.
  */
-function createListFilter(filter: string) {
+function createListingFilter(filter: string) {
   const isLong = encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax;
   let test: Test | null = isLong ? readTest(filter) : null;
   return {
@@ -196,7 +196,7 @@ function createListFilter(filter: string) {
     /** Evaluates the filter locally where it was not sent; null if the record lacks a field it needs. */
     matches: (record: ProductRecord): MatchResult => test === null || test(record),
     /** Sends the first query; repeats it without the filter if the catalogue rejects it. */
-    settle: async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    askWithFallback: async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
       try {
         return await ask();
       } catch (error) {

@@ -55,7 +55,7 @@ export interface PageQuestion {
 interface PageRequestsOptions {
   requests: PacedRequests;
   size: PageSize;
-  login: ListLogin;
+  login: ListingLogin;
   random: () => number;
   timing: ListingTiming;
   onRetry?: ((trouble: ListingRetry) => void) | undefined;
@@ -112,8 +112,8 @@ export function createPageRequests(options: PageRequestsOptions) {
       } else if ('refusedStatus' in outcome) {
         logins += 1;
         if (logins > loginsMax) throw outcome.error;
-        const { refusedStatus: status, said } = outcome;
-        await login.refused({ purpose: question.purpose, status, said });
+        const { refusedStatus: status, quote } = outcome;
+        await login.refused({ purpose: question.purpose, status, quote });
       } else {
         failures += 1;
         if (outcome.failed.code === 'unavailable') size.failed();
@@ -159,10 +159,10 @@ type Outcome =
   | { failed: AppError }
   /** `Retry-After` of the catalogue; the error is thrown if that is too long. */
   | { askedMs: number; error: AppError }
-  /** A token is required, or the one sent was rejected; `said` quotes the catalogue, to end an error. */
-  | { refusedStatus: number; said: string; error: AppError };
+  /** A token is required, or the one sent was rejected; `quote` is the message of the catalogue, to end an error. */
+  | { refusedStatus: number; quote: string; error: AppError };
 
-type AskedQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
+type SentQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
 
 /** Firewalls may reject longer URLs with 403; servers accept more, and use another status. */
 const longAddressCharacters = 2_000;
@@ -171,7 +171,7 @@ const longAddressCharacters = 2_000;
  * Throws errors that a retry cannot fix: `invalid`, `unavailable` for a redirect or a blocking firewall, and
  * `unauthorized` if the account lacks the permission.
  */
-function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
+function outcomeOf(answer: OutboundAnswer, question: SentQuestion): Outcome {
   const { purpose, read, token } = question;
   const { status } = answer;
   const secrets = token === null ? [] : [token];
@@ -179,14 +179,14 @@ function outcomeOf(answer: OutboundAnswer, question: AskedQuestion): Outcome {
     const page = read(answer.json);
     return 'broken' in page ? { failed: brokenPage(answer, page.broken, question) } : { page };
   }
-  const words = readServiceMessage(answer, secrets);
-  if (status === 403 && !isOwnRefusal(answer)) throw refusedOnTheWay(question, words);
-  if (status === 403 && token !== null) throw notAllowed(question, words);
+  const message = readServiceMessage(answer, secrets);
+  if (status === 403 && !isOwnRefusal(answer)) throw refusedByFirewall(question, message);
+  if (status === 403 && token !== null) throw notAllowed(question, message);
   if (status === 401 || status === 403) {
-    const error = serviceError(answer, words, purpose, 'unauthorized');
-    return { refusedStatus: status, said: saidBy(words), error };
+    const error = serviceError(answer, message, purpose, 'unauthorized');
+    return { refusedStatus: status, quote: quoteOf(message), error };
   }
-  const error = serviceError(answer, words, purpose);
+  const error = serviceError(answer, message, purpose);
   const askedMs = status === 429 || status === 503 ? retryAfterMs(answer.headers) : null;
   if (askedMs !== null) return { askedMs, error };
   if (status === 408 || status === 429 || status >= 500 || status < 300) return { failed: error };
@@ -199,7 +199,7 @@ function isOwnRefusal({ json }: OutboundAnswer): boolean {
 }
 
 /** A login cannot help. `invalid` if the URL is long: the same query without the filter may pass. */
-function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceMessage): AppError {
+function refusedByFirewall({ purpose, url }: SentQuestion, message: ServiceMessage): AppError {
   const isLong = url.length > longAddressCharacters;
   const [why, advice] = isLong
     ? [
@@ -212,35 +212,35 @@ function refusedOnTheWay({ purpose, url }: AskedQuestion, words: ServiceMessage)
       ];
   return new AppError(
     isLong ? 'invalid' : 'unavailable',
-    `Could not ${purpose}: the response ${factsOf(words)} comes from a firewall or proxy, not from the catalogue; ${why}`,
-    { advice: `${advice}${saidBy(words)}` },
+    `Could not ${purpose}: the response ${statusText(message)} comes from a firewall or proxy, not from the catalogue; ${why}`,
+    { advice: `${advice}${quoteOf(message)}` },
   );
 }
 
 /** An expired token causes 401 (RFC 9110, 15.5.4), so this token was accepted. */
-function notAllowed({ purpose }: AskedQuestion, words: ServiceMessage): AppError {
+function notAllowed({ purpose }: SentQuestion, message: ServiceMessage): AppError {
   return new AppError(
     'unauthorized',
-    `The catalogue refused to ${purpose} ${factsOf(words)}: the account lacks the permission.`,
+    `The catalogue refused to ${purpose} ${statusText(message)}: the account lacks the permission.`,
     {
-      advice: `Log in on the catalogue's website and accept any pending terms, or ask its support.${saidBy(words)}`,
+      advice: `Log in on the catalogue's website and accept any pending terms, or ask its support.${quoteOf(message)}`,
     },
   );
 }
 
-function factsOf({ requestId }: ServiceMessage): string {
+function statusText({ requestId }: ServiceMessage): string {
   return requestId === null ? '(403)' : `(403, request id ${requestId})`;
 }
 
-function saidBy({ text, lines }: ServiceMessage): string {
-  const said = text ?? lines.join('; ');
-  return said === '' ? '' : ` It says: ${said}`;
+function quoteOf({ text, lines }: ServiceMessage): string {
+  const quote = text ?? lines.join('; ');
+  return quote === '' ? '' : ` It says: ${quote}`;
 }
 
 function brokenPage(
   { json, text }: OutboundAnswer,
   why: string,
-  { purpose, token }: AskedQuestion,
+  { purpose, token }: SentQuestion,
 ): AppError {
   const options = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
   const begins = json === undefined ? ` It begins: ${foreignText(hintOf(text), options)}` : '';
@@ -288,9 +288,9 @@ export function createPageSize(sizes: readonly number[]) {
   };
 }
 
-type ListLogin = ReturnType<typeof createListLogin>;
+type ListingLogin = ReturnType<typeof createListingLogin>;
 
-export function createListLogin(tokens: AccessTokens | null) {
+export function createListingLogin(tokens: AccessTokens | null) {
   let isNeeded = false;
   let sent: string | null = null;
   return {
@@ -301,18 +301,18 @@ export function createListLogin(tokens: AccessTokens | null) {
     },
     /**
      * Records that the catalogue refused the last request. Rejects with `unauthorized` without an account.
-     * `purpose` completes "refused to …"; `said` quotes the catalogue, to end an error.
+     * `purpose` completes "refused to …"; `quote` is the message of the catalogue, to end an error.
      */
-    refused: async (refusal: { purpose: string; status: number; said: string }) => {
-      const { purpose, status, said } = refusal;
+    refused: async (refusal: { purpose: string; status: number; quote: string }) => {
+      const { purpose, status, quote } = refusal;
       if (tokens === null) {
         // 401 requires a login (RFC 9110, 15.5.2); the reason for 403 is only in its message.
-        const [reason, quote] =
+        const [reason, tail] =
           status === 401
             ? [`without a login (${status})`, '']
-            : [`(${status}); it may require a login`, said];
+            : [`(${status}); it may require a login`, quote];
         throw new AppError('unauthorized', `The catalogue refused to ${purpose} ${reason}.`, {
-          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${quote}`,
+          advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${tail}`,
         });
       }
       if (sent !== null) await tokens.refused(sent);

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createOnce } from '../../src/admin/apply-plan.ts';
-import { carryOut, type PlanOptions, preparePlan } from '../../src/admin/carry-out-plan.ts';
+import { applyPlan, type PlanOptions, preparePlan } from '../../src/admin/apply-plan.ts';
+import { createOnce } from '../../src/admin/apply-step.ts';
 import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
 import { maintain } from '../../src/admin/maintain.ts';
 import {
@@ -38,11 +38,11 @@ const noAnswer = () => new AppError('unavailable', 'No answer came.');
 /** Creates through a client that does with each try what the test says, one after the other. */
 async function startCreation(
   tries: ((create: Create) => Create)[],
-  { situation = {}, lookAfterMs = 0 }: { situation?: Situation; lookAfterMs?: number } = {},
+  { situation = {}, listDelayMs = 0 }: { situation?: Situation; listDelayMs?: number } = {},
 ) {
   const planned = await openAccount(situation);
   onTestFinished(planned.close);
-  const setUp = { ...planned.context(), lookAfterMs };
+  const setUp = { ...planned.context(), listDelayMs };
   const asked: string[] = [];
   const client: SubscriptionClient = {
     ...planned.catalogue.client,
@@ -119,7 +119,7 @@ describe('a creation', () => {
         throw noAnswer();
       };
     };
-    const { planned, asked, create } = await startCreation([late], { lookAfterMs: 200 });
+    const { planned, asked, create } = await startCreation([late], { listDelayMs: 200 });
     const made = await create();
     expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
     expect(asked).toEqual(['create', 'list']);
@@ -409,7 +409,7 @@ async function openOnDisk(
     const steps: string[] = [];
     const prepared = await preparePlan(options, setUp);
     const onStep = (step: { kind: string }) => void steps.push(step.kind);
-    await carryOut(prepared, setUp, { actor: 'register', onStep, ...how });
+    await applyPlan(prepared, setUp, { actor: 'register', onStep, ...how });
     return steps;
   };
   return { ...planned, setUp, probed, register, dataDir, reopen };

@@ -1,7 +1,7 @@
 /** Pausing, resuming, cancelling and deleting single subscriptions of ours by command. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
-  findOurs,
+  findManaged,
   pauseByCommand,
   removeByCommand,
   resumeByCommand,
@@ -21,13 +21,13 @@ async function openSetUp(situation: Situation): Promise<AccountSetUp> {
 /** One command as it is given: it finds, and acts. */
 const commands = {
   pause: async (name: string, setUp: AccountContext) =>
-    pauseByCommand(await findOurs(name, setUp), setUp),
+    pauseByCommand(await findManaged(name, setUp), setUp),
   resume: async (name: string, setUp: AccountContext) =>
-    resumeByCommand(await findOurs(name, setUp), setUp),
+    resumeByCommand(await findManaged(name, setUp), setUp),
   delete: async (name: string, setUp: AccountContext) =>
-    removeByCommand(await findOurs(name, setUp), 'delete', setUp),
+    removeByCommand(await findManaged(name, setUp), 'delete', setUp),
   cancel: async (name: string, setUp: AccountContext) =>
-    removeByCommand(await findOurs(name, setUp), 'cancel', setUp),
+    removeByCommand(await findManaged(name, setUp), 'cancel', setUp),
 };
 
 const alps = { held: [held()], registrations: [registrationOf()] };
@@ -36,7 +36,7 @@ describe('one of ours', () => {
   it('is found by its name or its Id, in any case', async () => {
     const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
     for (const word of ['alps', 'ALPS', 'id-alps', 'ID-Alps']) {
-      const ours = await findOurs(word, setUp.context());
+      const ours = await findManaged(word, setUp.context());
       expect(ours).toMatchObject({
         name: 'alps',
         current: { id: 'id-alps' },
@@ -48,7 +48,7 @@ describe('one of ours', () => {
 
   it('is found without a registration, by its endpoint', async () => {
     const setUp = await openSetUp({ held: [held()] });
-    const found = await findOurs('alps', setUp.context());
+    const found = await findManaged('alps', setUp.context());
     expect(found).toMatchObject({ current: { id: 'id-alps' }, registration: undefined });
   });
 
@@ -58,17 +58,17 @@ describe('one of ours', () => {
     ['that is not there', 'baltic', 'not_found', 'no subscription baltic'],
   ])('is none %s', async (_, word, code, message) => {
     const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
-    const refused = findOurs(word, setUp.context());
+    const refused = findManaged(word, setUp.context());
     await expect(refused).rejects.toMatchObject({ code });
     await expect(refused).rejects.toThrow(message);
   });
 
   it('has to be named by its Id when several carry the name', async () => {
     const setUp = await openSetUp({ ...alps, held: [held(), held({ id: 'id-double' })] });
-    const refused = findOurs('alps', setUp.context());
+    const refused = findManaged('alps', setUp.context());
     await expect(refused).rejects.toThrow(/id-alps, id-double/);
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
-    expect((await findOurs('id-double', setUp.context())).current.id).toBe('id-double');
+    expect((await findManaged('id-double', setUp.context())).current.id).toBe('id-double');
   });
 });
 

@@ -22,7 +22,7 @@ async function live(
     const [result] = await round(setUp);
     const codes = result?.notes.map(({ code }) => code) ?? [];
     const fresh = codes.filter((code) => !toldBefore.includes(code));
-    expect(result?.news).toBe(fresh.length > 0);
+    expect(result?.hasNewNotes).toBe(fresh.length > 0);
     toldBefore = codes;
     const words = [result?.did, ...fresh, result?.failure].filter(
       (word) => typeof word === 'string',
@@ -181,8 +181,8 @@ it('some rounds at one moment leave nothing to do and nothing to tell for the ne
       for (const _ of situation.registrations) await round(setUp);
       await round(setUp);
       const { length } = setUp.catalogue.writes;
-      for (const { did, news } of await round(setUp)) {
-        expect({ did, news }).toEqual({ did: null, news: false });
+      for (const { did, hasNewNotes } of await round(setUp)) {
+        expect({ did, hasNewNotes }).toEqual({ did: null, hasNewNotes: false });
       }
       expect(setUp.catalogue.writes).toHaveLength(length);
       setUp.close();

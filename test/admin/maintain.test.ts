@@ -205,7 +205,9 @@ describe('what a person did', () => {
       registrations: ['alps', 'baltic', 'crete'].map((name) => registrationOf({ name })),
     });
     const first = await round(setUp);
-    expect(first.map(({ news, notes }) => [news, ...notes.map(({ code }) => code)])).toEqual([
+    expect(
+      first.map(({ hasNewNotes, notes }) => [hasNewNotes, ...notes.map(({ code }) => code)]),
+    ).toEqual([
       [true, 'paused-by-person'],
       [true, 'drift-filter'],
       [true, 'gone'],
@@ -213,7 +215,7 @@ describe('what a person did', () => {
     setUp.pass(20 * dayUs);
     const second = await round(setUp);
     expect(second.map(({ did }) => did)).toEqual([null, null, null]);
-    expect(second.map(({ news }) => news)).toEqual([false, false, false]);
+    expect(second.map(({ hasNewNotes }) => hasNewNotes)).toEqual([false, false, false]);
     expect(setUp.catalogue.writes).toEqual([]);
     expect(await told(setUp)).toEqual([
       'maintain noted crete',
@@ -227,7 +229,7 @@ describe('what a person did', () => {
     const news: boolean[] = [];
     for (const filter of [otherFilter, otherFilter, held().filter, otherFilter]) {
       setUp.catalogue.put(held({ filter }));
-      news.push(...(await round(setUp)).map((result) => result.news));
+      news.push(...(await round(setUp)).map((result) => result.hasNewNotes));
     }
     expect(news).toEqual([true, false, false, true]);
   });
@@ -239,7 +241,9 @@ describe('what a person did', () => {
     });
     await round(setUp);
     setUp.catalogue.put(held({ id: 'id-double' }));
-    expect(await round(setUp)).toMatchObject([{ news: true, notes: [{}, { code: 'several' }] }]);
+    expect(await round(setUp)).toMatchObject([
+      { hasNewNotes: true, notes: [{}, { code: 'several' }] },
+    ]);
     const reasons = (await setUp.administration.history({ limit: 9 })).map((one) => one.reason);
     expect(reasons).toEqual([
       expect.stringContaining('2 subscriptions'),
@@ -256,7 +260,7 @@ describe('what a person did', () => {
       { did: null, notes: [{ code: 'paused-by-person' }] },
     ]);
     setUp.pass(100 * dayUs);
-    expect(await round(setUp)).toMatchObject([{ did: null, news: false }]);
+    expect(await round(setUp)).toMatchObject([{ did: null, hasNewNotes: false }]);
   });
 });
 

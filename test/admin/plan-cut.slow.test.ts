@@ -313,7 +313,7 @@ async function expectNoFailure(
     // One that fails may be asked for once more, in vain.
     setUp.catalogue.refusals.length = 0;
     try {
-      expect((await setUp.register(scenario.options)).excess).toEqual([]);
+      expect((await setUp.register(scenario.options)).limitErrors).toEqual([]);
       await expectEnded(setUp, scenario);
     } catch (error) {
       failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);
@@ -328,8 +328,8 @@ describe.each(scenarios)('$title', (scenario) => {
 
   it('ends as wanted when nothing comes between', async () => {
     const setUp = await openAccount(situation);
-    const { excess } = await setUp.register(options);
-    expect(excess).toEqual([]);
+    const { limitErrors } = await setUp.register(options);
+    expect(limitErrors).toEqual([]);
     await expectEnded(setUp, scenario);
     const { length } = setUp.catalogue.writes;
     await setUp.register(options);

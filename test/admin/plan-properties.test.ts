@@ -44,8 +44,8 @@ describe('a plan for any account', () => {
       withRoom,
       nothing,
       async (setUp, { options, others }) => {
-        const { excess } = await setUp.register(options);
-        expect(excess).toEqual([]);
+        const { limitErrors } = await setUp.register(options);
+        expect(limitErrors).toEqual([]);
         await expectSettled(setUp, options, others);
         const { writes } = setUp.catalogue;
         expect(writes).toEqual([...new Set(writes)]);
@@ -59,8 +59,8 @@ describe('a plan for any account', () => {
       withoutRoom,
       nothing,
       async (setUp, { situation, options }) => {
-        const { excess } = await setUp.register(options);
-        expect(excess.length).toBeGreaterThan(0);
+        const { limitErrors } = await setUp.register(options);
+        expect(limitErrors.length).toBeGreaterThan(0);
         expect(setUp.catalogue.held()).toEqual(situation.held);
         expect(setUp.catalogue.writes).toEqual([]);
         const byName = situation.registrations.toSorted((a, b) => a.name.localeCompare(b.name));
@@ -107,7 +107,7 @@ describe('a plan for any account', () => {
           setUp.pass(minuteUs);
         }
         setUp.catalogue.refusals.length = 0;
-        expect((await setUp.register(options)).excess).toEqual([]);
+        expect((await setUp.register(options)).limitErrors).toEqual([]);
         await expectSettled(setUp, options, others);
       },
       times(300, 1_000),

@@ -26,13 +26,13 @@ import { usualLimits } from './set-up.ts';
 
 /** The names that are found, and the Ids of what belongs to others. */
 function sort(listed: Held[], known: Partial<Parameters<typeof sortAccount>[1]> = {}) {
-  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations: [], ...known });
-  const names = [...ours].map(([name, some]) => [name, ...some.map(({ id }) => id)]);
-  return { ours: names, strangers: strangers.map(({ id }) => id) };
+  const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations: [], ...known });
+  const names = [...managed].map(([name, some]) => [name, ...some.map(({ id }) => id)]);
+  return { managed: names, unmanaged: unmanaged.map(({ id }) => id) };
 }
 
-const owned = { ours: [['alps', 'id-alps']], strangers: [] };
-const foreign = { ours: [], strangers: ['id-alps'] };
+const owned = { managed: [['alps', 'id-alps']], unmanaged: [] };
+const foreign = { managed: [], unmanaged: ['id-alps'] };
 
 describe('an endpoint', () => {
   it('under the public URL is ours, any other is not', () => {
@@ -41,7 +41,7 @@ describe('an endpoint', () => {
   });
 
   it('is that of a pull subscription when there is none', () => {
-    expect(sort([pull()])).toEqual({ ours: [], strangers: ['id-pull'] });
+    expect(sort([pull()])).toEqual({ managed: [], unmanaged: ['id-pull'] });
   });
 });
 
@@ -60,8 +60,8 @@ describe('an Id', () => {
   it('is nobody when a registration knows of none', () => {
     const registrations = [registrationOf({ subscriptionId: null })];
     expect(sort([stranger(), pull()], { registrations })).toEqual({
-      ours: [],
-      strangers: ['id-stranger', 'id-pull'],
+      managed: [],
+      unmanaged: ['id-stranger', 'id-pull'],
     });
   });
 });
@@ -79,20 +79,20 @@ describe('an earlier public URL', () => {
 
   it('makes it ours beside what is under the new one already', () => {
     const fresh = held({ id: 'id-new' });
-    expect(sort([moved, fresh], { movedFrom: earlierUrl }).ours).toEqual([
+    expect(sort([moved, fresh], { movedFrom: earlierUrl }).managed).toEqual([
       ['alps', 'id-alps', 'id-new'],
     ]);
   });
 
   it('makes nothing else ours', () => {
-    expect(sort([stranger(), pull()], { movedFrom: earlierUrl }).ours).toEqual([]);
+    expect(sort([stranger(), pull()], { movedFrom: earlierUrl }).managed).toEqual([]);
   });
 });
 
 describe('a status', () => {
   it('of a cancelled one leaves it out altogether', () => {
     const cancelled = [held({ status: 'cancelled' }), stranger({ status: 'cancelled' })];
-    expect(sort(cancelled)).toEqual({ ours: [], strangers: [] });
+    expect(sort(cancelled)).toEqual({ managed: [], unmanaged: [] });
   });
 
   it.each(['paused', 'held up'])('%s does not matter', (status) => {
@@ -116,7 +116,7 @@ const asWanted = { listed: [held()], registrations: [registrationOf()] };
 
 describe('for one that is wanted, the plan', () => {
   it('has nothing to do when it is there and known', () => {
-    expect(plan(asWanted)).toMatchObject({ steps: [], unchanged: ['alps'], unwanted: [] });
+    expect(plan(asWanted)).toMatchObject({ steps: [], unchanged: ['alps'], obsolete: [] });
   });
 
   it('creates it when the account has nothing of it', () => {
@@ -264,7 +264,7 @@ describe('what is no longer wanted', () => {
   };
 
   it('is reported and kept', () => {
-    expect(plan({ ...both, desired })).toMatchObject({ steps: [], unwanted: ['alps'] });
+    expect(plan({ ...both, desired })).toMatchObject({ steps: [], obsolete: ['alps'] });
   });
 
   it('is deleted and forgotten when pruned, with all that deliver to its path', () => {
@@ -284,8 +284,8 @@ describe('what is no longer wanted', () => {
 
   it('is never what others made', () => {
     const others = plan({ listed: [stranger(), pull()], desired: [], prune: true });
-    expect(others).toMatchObject({ steps: [], unwanted: [] });
-    expect(others.strangers.map(({ id }) => id)).toEqual(['id-stranger', 'id-pull']);
+    expect(others).toMatchObject({ steps: [], obsolete: [] });
+    expect(others.unmanaged.map(({ id }) => id)).toEqual(['id-stranger', 'id-pull']);
   });
 });
 
@@ -316,8 +316,8 @@ const changed = wanted({ filter: otherFilter });
 const waysOf = (steps: readonly PlanStep[]) =>
   steps.flatMap((step) => (step.kind === 'replace' ? [step.way] : []));
 const wayOf = (...given: Parameters<typeof fitted>) => {
-  const { plan, excess } = fitted(...given);
-  expect(excess).toEqual([]);
+  const { plan, limitErrors } = fitted(...given);
+  expect(limitErrors).toEqual([]);
   return waysOf(plan.steps);
 };
 const others = (count: number, fields: Partial<Held> = {}) =>
@@ -375,13 +375,13 @@ describe('the steps', () => {
       wanted({ name: 'other', status: 'paused' }),
     ];
     const listed = [held({ name: 'other' }), held({ name: 'unwanted' })];
-    const { plan, excess } = fitted(desired, listed, { runningMax: 2, totalMax: 3 }, true);
+    const { plan, limitErrors } = fitted(desired, listed, { runningMax: 2, totalMax: 3 }, true);
     const words = plan.steps.map((step) =>
       `${step.kind} ${'name' in step ? step.name : ''}`.trim(),
     );
     expect(words).toEqual(['delete unwanted', 'edit', 'create', 'create']);
     expect(plan.steps.at(-1)).toMatchObject({ desired: { name: 'new' } });
-    expect(excess).toEqual([]);
+    expect(limitErrors).toEqual([]);
   });
 
   it.each([
@@ -395,7 +395,7 @@ describe('the steps', () => {
       held({ name: 'two', id: 'id-double' }),
     ];
     const desired = [first, second].map((name) => wanted({ name, filter: otherFilter }));
-    expect(fitted(desired, listed, { runningMax: 2, totalMax: 4 }).excess).toEqual([]);
+    expect(fitted(desired, listed, { runningMax: 2, totalMax: 4 }).limitErrors).toEqual([]);
   });
 
   it('give credentials to a new one before the old one goes', () => {
@@ -410,28 +410,35 @@ describe('the steps', () => {
 describe('beyond the limits', () => {
   it('goes a third that would run, whosever the others are', () => {
     for (const listed of [others(2), [stranger(), pull()], [held({ name: 'kept' }), stranger()]]) {
-      const { excess } = fitted([wanted()], listed);
-      expect(excess).toEqual([
+      const { limitErrors } = fitted([wanted()], listed);
+      expect(limitErrors).toEqual([
         '"alps" would be running subscription number 3; the catalogue lets 2 run.',
       ]);
     }
   });
 
   it('goes a paused one that is to run', () => {
-    expect(fitted([wanted()], [held({ status: 'paused' }), ...others(2)]).excess).toHaveLength(1);
-    expect(fitted([changed], [held({ status: 'paused' }), ...others(2)]).excess).toHaveLength(1);
+    expect(fitted([wanted()], [held({ status: 'paused' }), ...others(2)]).limitErrors).toHaveLength(
+      1,
+    );
+    expect(fitted([changed], [held({ status: 'paused' }), ...others(2)]).limitErrors).toHaveLength(
+      1,
+    );
   });
 
   it('goes an eleventh, also a paused one', () => {
-    const { excess } = fitted([wanted({ status: 'paused' })], others(10, { status: 'paused' }));
-    expect(excess).toEqual([
+    const { limitErrors } = fitted(
+      [wanted({ status: 'paused' })],
+      others(10, { status: 'paused' }),
+    );
+    expect(limitErrors).toEqual([
       '"alps" would be subscription number 11; the catalogue allows 10 for an account.',
     ]);
   });
 
   it('is told for each that has no room', () => {
     const desired = ['alps', 'baltic', 'crete'].map((name) => wanted({ name }));
-    expect(fitted(desired, [stranger()]).excess).toEqual([
+    expect(fitted(desired, [stranger()]).limitErrors).toEqual([
       expect.stringContaining('"baltic"'),
       expect.stringContaining('"crete"'),
     ]);
@@ -439,14 +446,14 @@ describe('beyond the limits', () => {
 
   it('is nothing that is there already, nor what takes its place', () => {
     const crowd = [held(), ...others(11)];
-    expect(fitted([wanted({ status: 'paused' })], crowd).excess).toEqual([]);
-    expect(fitted([wanted()], crowd).excess).toEqual([]);
+    expect(fitted([wanted({ status: 'paused' })], crowd).limitErrors).toEqual([]);
+    expect(fitted([wanted()], crowd).limitErrors).toEqual([]);
   });
 
   it('follows the limits that are configured', () => {
     const desired = ['alps', 'baltic', 'crete'].map((name) => wanted({ name }));
-    expect(fitted(desired, [], { runningMax: 3, totalMax: 3 }).excess).toEqual([]);
-    expect(fitted(desired, [], { runningMax: 3, totalMax: 2 }).excess).toHaveLength(1);
-    expect(fitted(desired, [], { runningMax: 1, totalMax: 10 }).excess).toHaveLength(2);
+    expect(fitted(desired, [], { runningMax: 3, totalMax: 3 }).limitErrors).toEqual([]);
+    expect(fitted(desired, [], { runningMax: 3, totalMax: 2 }).limitErrors).toHaveLength(1);
+    expect(fitted(desired, [], { runningMax: 1, totalMax: 10 }).limitErrors).toHaveLength(2);
   });
 });

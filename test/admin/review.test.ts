@@ -213,10 +213,10 @@ describe('when a pause came', () => {
 
 describe('what is undone', () => {
   it('has its reason for the history', () => {
-    expect(reviewed(withStatus(shown, 'paused', 60)).because).toContain('60 days');
+    expect(reviewed(withStatus(shown, 'paused', 60)).reason).toContain('60 days');
     const notified = { ...shown, registration: { ...shown.registration, notifiedAtUs: startUs } };
-    expect(reviewed(gone(notified, 365)).because).toContain('365 days');
-    expect(reviewed(withStatus(shown, 'running', 1)).because).toBe('');
+    expect(reviewed(gone(notified, 365)).reason).toContain('365 days');
+    expect(reviewed(withStatus(shown, 'running', 1)).reason).toBe('');
   });
 
   it('is made anew as it was registered, also paused', () => {
@@ -445,7 +445,7 @@ describe('a file', () => {
   });
 
   it('gives no reason where nothing is done', () => {
-    expect(reviewed({ ...pausedByService, inFile: null }).because).toBe('');
+    expect(reviewed({ ...pausedByService, inFile: null }).reason).toBe('');
   });
 });
 

@@ -1,7 +1,7 @@
 /** An account, a store in memory, a clock and calls that can be cut; rounds of maintenance and reviews over them. */
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { applyStep } from '../../src/admin/apply-plan.ts';
+import { applyStep } from '../../src/admin/apply-step.ts';
 import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
 import { type AccountLimits, fitPlan, makePlan, type Plan } from '../../src/admin/plan.ts';
 import type { AccountContext } from '../../src/admin/plan-context.ts';
@@ -107,7 +107,7 @@ export interface Situation {
 
 export interface Registered {
   plan: Plan;
-  excess: string[];
+  limitErrors: string[];
 }
 
 /** The specification's limits. */
@@ -150,7 +150,7 @@ export async function openAccount(
       random: () => 0,
       newSecret: () => secret,
       probe: async () => ({ fault: null, status: 200, tls: null }),
-      lookAfterMs: 0,
+      listDelayMs: 0,
     };
   };
   return {
@@ -194,12 +194,12 @@ async function planIn(context: AccountContext, { desired, movedFrom, prune }: Re
 }
 
 async function registerIn(context: AccountContext, options: RegisterOptions): Promise<Registered> {
-  const { plan, excess, ...seen } = await planIn(context, options);
-  if (excess.length > 0) return { plan, excess };
+  const { plan, limitErrors, ...seen } = await planIn(context, options);
+  if (limitErrors.length > 0) return { plan, limitErrors };
   for (const step of plan.steps) {
     await applyStep(step, { ...context, ...seen, actor: 'register', credentialsDigest: digest });
   }
-  return { plan, excess };
+  return { plan, limitErrors };
 }
 
 export const long = startUs - 61 * dayUs;

@@ -27,7 +27,7 @@ describe('a message', () => {
     expect(out).toContain(`Usage: ${name} query [options]`);
     expect(out).toContain(`\n  $ ${name} query --since 24h --event created\n`);
     const slip = await runCommand('query --sinse', { env });
-    expect(slip.err).toContain(`(\`${name} query --help\` shows what it takes)`);
+    expect(slip.err).toContain(`(\`${name} query --help\` shows its flags and examples)`);
     const doctor = await runCommand('doctor', { env });
     expect(doctor.out).toContain(`\`${name} credentials create\``);
   });

@@ -58,12 +58,12 @@ describe('a round', () => {
     [
       'credentials that are broken',
       ({ dataDir }) => writeFileSync(join(dataDir, credentialsFileName), `{"${secret}`),
-      /not as earshot wrote it/,
+      /is invalid/,
     ],
     [
       'a broken earshot.config.ts',
       ({ folder }) => writeFileSync(join(folder, subscriptionsFileName), 'export default 1;'),
-      /has faults/,
+      /is invalid/,
     ],
   ])(
     'is refused for %s, leaves the lock free, and goes well when they are whole',
@@ -133,7 +133,7 @@ const quiet: MaintenanceResult = {
   status: 'running',
   did: null,
   notes: [],
-  news: false,
+  hasNewNotes: false,
   failure: null,
 };
 
@@ -201,8 +201,8 @@ it('tells what was done, what could not be done, and notes that are news', async
     quiet,
     { ...quiet, name: 'ice', status: 'paused', did: 'resume' },
     { ...quiet, name: 'sea', status: 'gone', failure: 'There is no room.' },
-    { ...quiet, name: 'old', status: 'paused', notes, news: true },
-    { ...quiet, name: 'older', notes, news: false },
+    { ...quiet, name: 'old', status: 'paused', notes, hasNewNotes: true },
+    { ...quiet, name: 'older', notes, hasNewNotes: false },
   ]);
   const old = { subscription: 'old', status: 'paused' };
   expect((await logged(4)).slice(0, 4)).toEqual([

@@ -45,8 +45,8 @@ describe('a plan', () => {
         { kind: 'create', desired },
       ],
       unchanged: ['sea', 'ice'],
-      unwanted: ['old', 'older'],
-      strangers: [current, current],
+      obsolete: ['old', 'older'],
+      unmanaged: [current, current],
       counts: { running: 1, total: 4 },
     };
     const lines = planText(plan, limits, plain).split('\n');
@@ -101,7 +101,7 @@ describe('words of the catalogue', () => {
   ])(
     'cannot move the cursor, break a line or turn the text around when it is %s',
     (_title, step, count) => {
-      const plan = { ...empty, steps: [step], unwanted: [`${nasty}!`] };
+      const plan = { ...empty, steps: [step], obsolete: [`${nasty}!`] };
       const text = planText(plan, limits, plain);
       expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202a-\u202e\u2028\u2029]/u);
       expect(text.split('a\ufffd[2J\ufffd\ufffdb\ufffd\ufffd1m\ufffdc\ufffdd')).toHaveLength(

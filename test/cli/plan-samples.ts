@@ -31,8 +31,8 @@ const wanted = { events, filter, status, endpoint };
 export const empty: Plan = {
   steps: [],
   unchanged: [],
-  unwanted: [],
-  strangers: [],
+  obsolete: [],
+  unmanaged: [],
   counts: { running: 0, total: 0 },
 };
 

@@ -93,7 +93,7 @@ describe('a receiver that is put together', () => {
     const socket = await open();
     socket.write('POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
     await once(socket, 'data');
-    expect(lines.map(({ message }) => message)).toContain('wrong or no credentials');
+    expect(lines.map(({ message }) => message)).toContain('login failed');
   });
 });
 

@@ -152,7 +152,7 @@ describe('settings that the service does not take', () => {
     const env = { EARSHOT_INFERENCE_MODEL: '', EARSHOT_SUMMARY: 'all', EARSHOT_DATA_DIR: '' };
     const { code, err } = await context.summarize([], { env });
     expect(code).toBe(2);
-    expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but no model is.');
+    expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not.');
     expect(err).toContain('EARSHOT_SUMMARY: must be ');
   });
 });

@@ -286,8 +286,8 @@ async function testCertificate(io: Io): Promise<void> {
           advice: 'Read the terms, set EARSHOT_ACME_AGREE=yes, and run the command again.',
         });
       }
-      const release = await parts.takeTurn(context, { acquireLock, lockWaitMs });
-      return parts.rehearse(context).catch(explained).finally(release);
+      const release = await parts.acquireCertificateLock(context, { acquireLock, lockWaitMs });
+      return parts.testOrder(context).catch(explained).finally(release);
     },
   );
   const authority = new URL(directoryUrl).host;
@@ -298,7 +298,7 @@ async function testCertificate(io: Io): Promise<void> {
   );
 }
 
-async function readTerms(context: AcmeContext, { visitAuthority }: Acme): Promise<string | null> {
-  const { meta } = await (await visitAuthority(context)).readDirectory();
+async function readTerms(context: AcmeContext, { openAuthority }: Acme): Promise<string | null> {
+  const { meta } = await (await openAuthority(context)).readDirectory();
   return meta?.termsOfService === undefined ? null : printable(meta.termsOfService);
 }

@@ -49,7 +49,7 @@ Examples:
 });
 
 async function report(results: MaintenanceResult[], json: true | undefined, io: Io) {
-  const shown = results.map(({ news: _, notes, ...rest }) => ({
+  const shown = results.map(({ hasNewNotes: _, notes, ...rest }) => ({
     ...rest,
     notes: notes.map(noteText),
   }));

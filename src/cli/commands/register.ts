@@ -1,12 +1,7 @@
 /** `earshot register`: applies the desired subscriptions to the catalogue account. */
 import { InvalidArgumentError, Option } from 'commander';
-import {
-  beyondLimits,
-  carryOut,
-  type PreparedPlan,
-  preparePlan,
-} from '../../admin/carry-out-plan.ts';
-import { heldDesired, nameOf, type Plan } from '../../admin/plan.ts';
+import { applyPlan, beyondLimits, type PreparedPlan, preparePlan } from '../../admin/apply-plan.ts';
+import { desiredFromAccount, nameOf, type Plan } from '../../admin/plan.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -129,7 +124,7 @@ async function planAndApply(
 ): Promise<void> {
   const { movedFrom, prune = false, json = false } = flags;
   const prepared = await preparePlan({ desired, movedFrom, prune }, account);
-  const { plan, excess, listed } = prepared;
+  const { plan, limitErrors, listed } = prepared;
   const isChange = plan.steps.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(desired, plan, io);
   if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
@@ -140,9 +135,9 @@ async function planAndApply(
     flags.check && isChange
       ? new AppError('differences', 'The account differs from the desired state.', {
           advice: 'To apply the changes: `earshot register`.',
-          details: excess,
+          details: limitErrors,
         })
-      : excess.length > 0
+      : limitErrors.length > 0
         ? beyondLimits(prepared)
         : null;
   const applies = isChange && !readOnly && fault === null;
@@ -161,7 +156,7 @@ async function apply(
   await confirm(io, 'Apply these changes?', { yes });
   const paint = painter(io, io.stderr);
   if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-  await carryOut(prepared, await account.withCredentials(), {
+  await applyPlan(prepared, await account.withCredentials(), {
     actor: 'register',
     skipProbe: skipProbe === true,
     onStep: (step) => {
@@ -182,9 +177,9 @@ async function showPlan(
   io: Io,
 ): Promise<void> {
   if (!json) return writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
-  const { steps, unchanged, unwanted, strangers } = plan;
+  const { steps, unchanged, obsolete, unmanaged } = plan;
   const changes = steps.map((step) => stepJson(step, publicUrl));
-  const shown = { changes, unchanged, unwanted, others: strangers.length, applied };
+  const shown = { changes, unchanged, unwanted: obsolete, others: unmanaged.length, applied };
   await printJson(io.stdout, shown);
 }
 
@@ -211,7 +206,7 @@ function describedByFlags(
 async function lastRegistered(account: OpenedAccount): Promise<DesiredSubscription[]> {
   const { administration, client, publicUrl } = account;
   const registrations = await administration.registrations();
-  if (registrations.length === 0) return heldDesired(await client.list(), publicUrl);
+  if (registrations.length === 0) return desiredFromAccount(await client.list(), publicUrl);
   return registrations.map(({ name, events, filter, status }) => ({
     name,
     events,

@@ -1,5 +1,5 @@
 /** `earshot subscriptions`: lists the subscriptions of the account, and changes managed ones. */
-import type { Ours } from '../../admin/direct-change.ts';
+import type { ManagedSubscription } from '../../admin/direct-change.ts';
 import { lastDeliveryOf } from '../../admin/maintain.ts';
 import { sortAccount } from '../../admin/plan.ts';
 import { type Lifetime, lifetimeOf } from '../../admin/review.ts';
@@ -50,10 +50,10 @@ async function changeStatus(
   nameOrId: string,
   status: 'paused' | 'running',
 ): Promise<void> {
-  const { findOurs, pauseByCommand, resumeByCommand } = await import(
+  const { findManaged, pauseByCommand, resumeByCommand } = await import(
     '../../admin/direct-change.ts'
   );
-  const ours = await findOurs(nameOrId, io.account);
+  const ours = await findManaged(nameOrId, io.account);
   const { name, current, registration } = ours;
   const heldBy = status === 'paused' ? 'command' : null;
   if (current.status === status && registration?.heldBy === heldBy) {
@@ -77,11 +77,12 @@ Examples:
   $ earshot subscriptions ${how} default --yes     without a prompt`,
     needs: ['account'],
     run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
-      const { findOurs, forgetGone, removeByCommand } = await import(
+      const { findManaged, removeStaleRegistration, removeByCommand } = await import(
         '../../admin/direct-change.ts'
       );
-      const ours = await findOurs(nameOrId, account).catch(async (error: unknown) => {
-        if (!isAppError(error, 'not_found') || !(await forgetGone(nameOrId, account))) throw error;
+      const ours = await findManaged(nameOrId, account).catch(async (error: unknown) => {
+        if (!isAppError(error, 'not_found') || !(await removeStaleRegistration(nameOrId, account)))
+          throw error;
         return null;
       });
       if (ours === null) {
@@ -94,7 +95,10 @@ Examples:
     },
   });
 
-function description({ name, current: { id, status, events, filter } }: Ours): string {
+function description({
+  name,
+  current: { id, status, events, filter },
+}: ManagedSubscription): string {
   const lines = [
     ['name', name],
     ['id', id],
@@ -187,7 +191,7 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
     administration.registrations(),
     administration.deliveryMarks(),
   ]);
-  const { ours, strangers } = sortAccount(listed, { publicUrl, registrations });
+  const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const row = (name: string | null, one: CatalogueSubscription): Row => {
     const registration = registrations.find((each) => each.name === name);
     const lastDeliveryAtUs = name === null ? null : lastDeliveryOf(name, marks, nowUs());
@@ -195,8 +199,8 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
     return { name, listed: one, registration, lifetime: lifetimeOf(known) };
   };
   return [
-    ...[...ours].flatMap(([name, owned]) => owned.map((one) => row(name, one))),
-    ...strangers.map((one) => row(null, one)),
+    ...[...managed].flatMap(([name, owned]) => owned.map((one) => row(name, one))),
+    ...unmanaged.map((one) => row(null, one)),
   ];
 }
 

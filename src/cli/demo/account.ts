@@ -1,6 +1,6 @@
 /** The demo's way through the account: token, plan, look at the endpoint, register, maintain. */
 
-import { carryOut, preparePlan } from '../../admin/carry-out-plan.ts';
+import { applyPlan, preparePlan } from '../../admin/apply-plan.ts';
 import { maintain } from '../../admin/maintain.ts';
 import type { AccountContext } from '../../admin/plan-context.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -70,7 +70,7 @@ export async function registerDemo(
     );
     io.stdout.write(`${planText(prepared.plan, context.limits, paint)}\n`);
   }
-  await carryOut(prepared, context, { actor: 'register' });
+  await applyPlan(prepared, context, { actor: 'register' });
   // Not before all of them run, or a subscription would miss what the other was sent.
   demo.sandbox.resume();
   if (form === 'lively') {

@@ -123,7 +123,7 @@ function placeSentence(facts: DigestFacts): string | null {
     ...placeNames('countries', facts, withArticle),
     ...placeNames('seas', facts, withArticle),
   ];
-  // Over 12 countries would be more than 12.
+  // "over 12 countries" would mean more than 12.
   const where = `${/^\d/.test(names[0] ?? '') ? 'across' : 'over'} ${listPhrase(names)}`;
   if (span === null) {
     return names.length === 0 ? null : `${sensedOnes(products, products)} sensed ${where}.`;

@@ -78,7 +78,7 @@ const guid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * Extracts the facts of a product from its row and record. A name in a known form has precedence over the
- * attributes. `others` are possible versions of the same scene (`sceneOf`); others are ignored. Never throws,
+ * attributes. `others` are possible versions; products of other scenes (`sceneOf`) are ignored. Never throws,
  * whatever the record contains.
  */
 export function productFacts(

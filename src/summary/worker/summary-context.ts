@@ -101,7 +101,7 @@ const settlingUs = 60_000_000;
 
 export function productJob(
   product: { productId: string; productName: string | null },
-  calledBy: { subscription: string | null; position: number | null },
+  trigger: { subscription: string | null; position: number | null },
   nowUs: number,
 ): NewSummaryJob {
   const { productId, productName } = product;
@@ -111,7 +111,7 @@ export function productJob(
     subject,
     productId,
     productName,
-    ...calledBy,
+    ...trigger,
     scope: null,
     dueAtUs: nowUs,
   };

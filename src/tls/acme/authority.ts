@@ -8,7 +8,7 @@ import { errorText } from '../../domain/app-error.ts';
 import { jsonOf } from '../../domain/text.ts';
 import { networkFault, retryAfterMs } from '../../http/bounded-fetch.ts';
 import { contextTrusting } from '../../http/tls-settings.ts';
-import { AcmeProblem, isAcmeProblem, isPassing, problemType } from './problem.ts';
+import { AcmeProblem, isAcmeProblem, isTransient, problemType } from './problem.ts';
 import type { AcmeFolder } from './state.ts';
 
 /** Configuration of one certificate and its authority. */
@@ -119,7 +119,7 @@ export function createAuthority(settings: AuthoritySettings) {
         aboutTheDirectory,
       ),
     /** Creates the account of the key, or finds it; its URL. The contact is brought up to date. */
-    enterAccount: (email: string | undefined) =>
+    openAccount: (email: string | undefined) =>
       answered(z.string(), async () => {
         const contact = email === undefined ? {} : { contact: [`mailto:${email}`] };
         // Without a contact, this checks that the account exists.
@@ -215,7 +215,7 @@ function read<Value>(schema: z.ZodType<Value>, answer: unknown): Value {
 
 /** A refusal here is no answer of an authority: it is another page. */
 function aboutTheDirectory(problem: unknown): never {
-  if (!isAcmeProblem(problem) || isPassing(problem)) throw problem;
+  if (!isAcmeProblem(problem) || isTransient(problem)) throw problem;
   throw new AcmeProblem('malformedAnswer', problem.detail);
 }
 
@@ -316,7 +316,7 @@ function retryAfterOf({ headers }: AxiosResponse): number | null {
 }
 
 /** For the questions that need no account. */
-export async function visitAuthority(context: {
+export async function openAuthority(context: {
   settings: AcmeSettings;
   signal: AbortSignal;
 }): Promise<Authority> {
@@ -329,7 +329,7 @@ export async function visitAuthority(context: {
  * Opens the account: the one on disk, or a new one. The key is on disk before the authority receives it, so that an
  * interruption creates no second account. Rejects with AcmeProblem, `configuration` or `unavailable`.
  */
-export async function enterAuthority(context: {
+export async function openAuthorityAccount(context: {
   folder: Pick<AcmeFolder, 'readAccount' | 'writeAccount'>;
   settings: AcmeSettings;
   signal: AbortSignal;
@@ -350,13 +350,13 @@ export async function enterAuthority(context: {
     throw new AcmeProblem('externalAccountRequired', 'its directory says so');
   }
   const url = await authority
-    .enterAccount(email)
+    .openAccount(email)
     .catch((problem: unknown) => {
       // Authorities drop accounts: test ones at each start. The same key creates a new account.
       const isDropped =
         isAcmeProblem(problem, 'accountDoesNotExist') || isAcmeProblem(problem, 'malformed');
       if (saved.url === null || !isDropped) throw problem;
-      return open(null).enterAccount(email);
+      return open(null).openAccount(email);
     })
     .catch((problem: unknown) => {
       // `unauthorized` means something else of an account than of a challenge.

@@ -42,8 +42,8 @@ export function openChallengeFolder(dataDir: string) {
     /** Removes all answers to an authority, those that an interrupted order left behind, too. */
     clear: () => removeSaved(folder),
     /** As `put`, for a program of ours that checks who answers; `clear` leaves it alone. */
-    putKnock: async (token: string, text: string) => writeSaved(pathOf(knocks, token), text),
-    removeKnock: async (token: string) => removeSaved(pathOf(knocks, token)),
+    putProbe: async (token: string, text: string) => writeSaved(pathOf(knocks, token), text),
+    removeProbe: async (token: string) => removeSaved(pathOf(knocks, token)),
     /** The text for a token; null for one that nobody expects. */
     answer: (token: string): string | null => {
       if (!tokenPattern.test(token)) return null;
@@ -115,7 +115,7 @@ const graceMs = 1_000;
 const knockTimeoutMs = 3_000;
 
 /** Dependencies of a knock; `newId` gives a text that nobody guesses. */
-export interface Asker {
+export interface ProbeDeps {
   fetch: typeof fetch;
   newId: () => string;
 }
@@ -126,7 +126,7 @@ export interface Asker {
  */
 export function createChallengeListener(
   listen: ListenAddress,
-  asker: Asker | null,
+  asker: ProbeDeps | null,
 ): ChallengeListener {
   const own = openedOnce((challenges) => startChallengeListener({ listen, challenges }));
   return {
@@ -187,12 +187,12 @@ function openedOnce(
 async function answersForUs(
   { host, port }: ListenAddress,
   challenges: ChallengeFolder,
-  { fetch: ask, newId }: Asker,
+  { fetch: ask, newId }: ProbeDeps,
 ): Promise<boolean> {
   const token = `knock-${newId()}`;
   // Not the token: a server may echo the path of the request.
   const text = newId();
-  await challenges.putKnock(token, text);
+  await challenges.putProbe(token, text);
   try {
     const signal = AbortSignal.timeout(knockTimeoutMs);
     const origin = `http://${hostInUrl(loopbackOf(host))}:${port}`;
@@ -201,7 +201,7 @@ async function answersForUs(
   } catch {
     return false;
   } finally {
-    await challenges.removeKnock(token);
+    await challenges.removeProbe(token);
   }
 }
 

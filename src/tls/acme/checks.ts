@@ -3,8 +3,8 @@ import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { type Finding, failedFinding } from '../../domain/finding.ts';
 import { networkFault } from '../../http/bounded-fetch.ts';
-import { visitAuthority } from './authority.ts';
-import { type Asker, challengePath } from './challenge.ts';
+import { openAuthority } from './authority.ts';
+import { challengePath, type ProbeDeps } from './challenge.ts';
 import type { AcmeContext } from './order.ts';
 import { explainFailure } from './problem.ts';
 import { isNearEnd, renewalOutlook } from './renewal-time.ts';
@@ -21,7 +21,7 @@ export async function checkAuthority(context: AcmeContext): Promise<Finding[]> {
   const check = 'authority';
   const { host } = new URL(context.settings.directoryUrl);
   try {
-    const { meta } = await (await visitAuthority(context)).readDirectory();
+    const { meta } = await (await openAuthority(context)).readDirectory();
     if (meta?.externalAccountRequired === true && context.settings.eab === undefined) {
       const message = `${host} asks for an account that is bound to one of yours there.`;
       const advice = 'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY.';
@@ -39,7 +39,7 @@ export async function checkAuthority(context: AcmeContext): Promise<Finding[]> {
  */
 export async function checkChallenge(
   context: AcmeContext,
-  { port, fetch: ask, newId }: Asker & { port: number },
+  { port, fetch: ask, newId }: ProbeDeps & { port: number },
 ): Promise<Finding[]> {
   const check = 'challenge';
   const { settings, challenges } = context;
@@ -48,12 +48,12 @@ export async function checkChallenge(
   const text = newId();
   try {
     await context.openListener();
-    await challenges.putKnock(token, text);
+    await challenges.putProbe(token, text);
     return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, text, ask)];
   } catch (error) {
     return [failedFinding(check, error, 'Set EARSHOT_ACME_HTTP_LISTEN to what port 80 leads to.')];
   } finally {
-    await challenges.removeKnock(token).catch(() => undefined);
+    await challenges.removeProbe(token).catch(() => undefined);
   }
 }
 

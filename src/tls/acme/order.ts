@@ -11,7 +11,7 @@ import {
   type Authority,
   createAlpnKeyPair,
   createKey,
-  enterAuthority,
+  openAuthorityAccount,
   problemOf,
   stagingOf,
 } from './authority.ts';
@@ -20,8 +20,8 @@ import {
   AcmeProblem,
   explainFailure,
   isAcmeProblem,
-  isPassing,
-  isProofProblem,
+  isChallengeProblem,
+  isTransient,
 } from './problem.ts';
 import {
   type AcmeFolder,
@@ -93,7 +93,7 @@ type OrderContext = Pick<
   authority: Authority;
   folder: Pick<AcmeFolder, 'readOrder' | 'writeOrder' | 'removeOrder'>;
   /** Called once for each order, before its certificate is issued. */
-  noteIssue: () => Promise<void>;
+  recordIssue: () => Promise<void>;
 };
 
 /** An order unfinished after this time is left to the next attempt, which resumes it. */
@@ -119,7 +119,7 @@ export async function orderCertificate(
   if (current.status === 'pending') {
     await proveName(current, order, context).catch(async (problem: unknown) => {
       // A name that was not proved ends its order.
-      if (isProofProblem(problem)) await folder.removeOrder();
+      if (isChallengeProblem(problem)) await folder.removeOrder();
       throw problem;
     });
     current = await settled(current, ['pending'], context);
@@ -142,10 +142,10 @@ export async function orderCertificate(
 }
 
 /** On disk first: a full disk ends the attempt before anything is issued, or counted. */
-async function countOnce(saved: SavedOrder, { folder, noteIssue }: OrderContext): Promise<void> {
+async function countOnce(saved: SavedOrder, { folder, recordIssue }: OrderContext): Promise<void> {
   if (saved.isCounted) return;
   await folder.writeOrder({ ...saved, isCounted: true });
-  await noteIssue();
+  await recordIssue();
 }
 
 /** The order on disk; null when there is none, or none that can be continued. */
@@ -160,7 +160,7 @@ async function resume(
   if (isOurs && ageUs >= 0 && ageUs < orderAgeUsMax) {
     const known = await authority.readOrder(saved.url).catch((problem: unknown) => {
       // The order is gone; what passes, such as no network, does not speak against it.
-      if (isAcmeProblem(problem) && !isPassing(problem)) return null;
+      if (isAcmeProblem(problem) && !isTransient(problem)) return null;
       throw problem;
     });
     if (known !== null && known.status !== 'invalid') return saved;
@@ -176,7 +176,7 @@ async function place(order: CertificateOrder, context: OrderContext): Promise<Sa
   const { url } = await authority.createOrder(host, replaces).catch((problem: unknown) => {
     // What it replaces must not prevent the order (RFC 9773, 5). Authorities refuse in many ways one that was
     // replaced already, that another account ordered, or that they do not know.
-    if (replaces === null || !isAcmeProblem(problem) || isPassing(problem)) throw problem;
+    if (replaces === null || !isAcmeProblem(problem) || isTransient(problem)) throw problem;
     return authority.createOrder(host, null);
   });
   const saved = { directoryUrl, host, url, key, placedAtUs: nowUs(), isCounted: false };
@@ -267,11 +267,11 @@ function refuseFailed({ status, challenges }: AcmeAuthorization, order: Certific
 }
 
 /** What a rehearsal has shown to work. */
-export type Rehearsal = 'issued' | 'proved';
+export type TestResult = 'issued' | 'proved';
 
 /** The folder of an order that is not worth keeping, and is not counted. */
 const uncounted = {
-  noteIssue: async () => undefined,
+  recordIssue: async () => undefined,
   folder: {
     readOrder: async () => null,
     writeOrder: async () => undefined,
@@ -284,28 +284,28 @@ const uncounted = {
  * Resolves with null where nothing can be shown there: none is known, or it is down, or refuses for reasons of its
  * own. Rejects with the explanation when the name cannot be proved.
  */
-export async function rehearseAtStaging(context: AcmeContext): Promise<'issued' | null> {
+export async function testOrderAtStaging(context: AcmeContext): Promise<'issued' | null> {
   const { stagingUrl } = context;
   if (stagingUrl === null) return null;
   const settings = { ...context.settings, directoryUrl: stagingUrl, eab: undefined };
   try {
-    const { authority } = await enterAuthority({ ...context, settings });
+    const { authority } = await openAuthorityAccount({ ...context, settings });
     await orderCertificate(settings, { ...context, ...uncounted, authority });
     return 'issued';
   } catch (problem) {
-    if (isProofProblem(problem)) throw explainFailure(problem, settings);
+    if (isChallengeProblem(problem)) throw explainFailure(problem, settings);
     if (problem instanceof AcmeProblem) return null;
     throw problem;
   }
 }
 
 /** At the staging directory; else at the authority itself, up to where a certificate would be issued. */
-export async function rehearse(context: AcmeContext): Promise<Rehearsal> {
+export async function testOrder(context: AcmeContext): Promise<TestResult> {
   await context.openListener();
-  const staged = await rehearseAtStaging(context);
+  const staged = await testOrderAtStaging(context);
   if (staged !== null) return staged;
   const { settings } = context;
-  const { authority } = await enterAuthority(context);
+  const { authority } = await openAuthorityAccount(context);
   const placed = await authority.createOrder(settings.host, null);
   if (placed.status === 'pending') {
     await proveName(placed, settings, { ...context, ...uncounted, authority });

@@ -32,7 +32,7 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /** True for what says nothing of the request: the same one may be granted later. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return error instanceof AcmeProblem && passing.has(error.type);
 }
 
@@ -48,7 +48,7 @@ const proofTypes: ReadonlySet<string> = new Set([
 ]);
 
 /** True where the proof has failed: what has to be put right is here, not at the authority. */
-export function isProofProblem(error: unknown): error is AcmeProblem {
+export function isChallengeProblem(error: unknown): error is AcmeProblem {
   return error instanceof AcmeProblem && proofTypes.has(error.type);
 }
 
@@ -140,7 +140,7 @@ const sentences: Readonly<Record<string, Sentences>> = {
     `${authority} does not answer as a certificate authority does.`,
     'Correct EARSHOT_ACME_DIRECTORY: it is the URL of the directory itself.',
   ],
-  uselessCertificate: (_order, authority) => [
+  unusableCertificate: (_order, authority) => [
     `${authority} has issued a certificate that cannot be used.`,
     "Look at the clock of this host, and at what the authority's own pages say.",
   ],

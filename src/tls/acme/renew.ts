@@ -3,20 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AcquireLock } from '../../domain/account.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { type Directory, enterAuthority } from './authority.ts';
-import { type AcmeContext, orderCertificate, rehearseAtStaging } from './order.ts';
-import { AcmeProblem, explainFailure, isProofProblem } from './problem.ts';
+import { type Directory, openAuthorityAccount } from './authority.ts';
+import { type AcmeContext, orderCertificate, testOrderAtStaging } from './order.ts';
+import { AcmeProblem, explainFailure, isChallengeProblem } from './problem.ts';
 import {
   capEndsAtUs,
   certificateIdOf,
   freshUntilUs,
-  isAdviceOld,
   isNearEnd,
+  isRenewalInfoStale,
   isWaiting,
-  nextTryTime,
   type RenewalTime,
-  refreshAdvice,
+  refreshRenewalInfo,
   renewalTime,
+  retryTime,
   windowOf,
 } from './renewal-time.ts';
 import {
@@ -59,7 +59,7 @@ export async function renew(context: AcmeContext, options: RenewOptions): Promis
   const early = await look(context, options.when);
   if (early !== null) return early;
   const seen = await context.folder.readCertificate();
-  const release = await takeTurn(context, options);
+  const release = await acquireCertificateLock(context, options);
   try {
     // Another program may have done it while this one waited.
     const certificate = await context.folder.readCertificate();
@@ -72,7 +72,7 @@ export async function renew(context: AcmeContext, options: RenewOptions): Promis
 }
 
 /** The lock for who orders. Rejects with `conflict` when another has it for longer than the wait. */
-export async function takeTurn(
+export async function acquireCertificateLock(
   { report, signal }: Pick<AcmeContext, 'report' | 'signal'>,
   { acquireLock, lockWaitMs }: Pick<RenewOptions, 'acquireLock' | 'lockWaitMs'>,
 ): Promise<() => void> {
@@ -120,12 +120,12 @@ async function attempt(
   const { folder, states, settings, nowUs } = context;
   try {
     await prepare(context, old);
-    const entered = await enterAuthority(context);
+    const entered = await openAuthorityAccount(context);
     const order = { ...settings, replaces: replacedBy(entered.directory, old, context) };
     const saved = await orderCertificate(order, {
       ...context,
       authority: entered.authority,
-      noteIssue: async () => states.write(afterIssue(await states.read(), nowUs())),
+      recordIssue: async () => states.write(afterIssue(await states.read(), nowUs())),
     });
     const certificate = await checked(saved, old, context);
     options.onIssued(certificate);
@@ -150,7 +150,7 @@ async function prepare(context: AcmeContext, old: OwnCertificate | null): Promis
   const { lastFailure, failures } = await states.read();
   const isWarned = failures > 0 && lastFailure?.isProof === true;
   // Near the end, what a rehearsal would spare no longer counts.
-  if (isWarned && !isNearEnd(old, nowUs())) await rehearseAtStaging(context);
+  if (isWarned && !isNearEnd(old, nowUs())) await testOrderAtStaging(context);
 }
 
 async function noteFailure(
@@ -161,8 +161,8 @@ async function noteFailure(
   const explained = explainFailure(error, settings);
   const retryAfterMs = error instanceof AcmeProblem ? error.retryAfterMs : null;
   const failed = { nowUs: nowUs(), retryAfterMs, random };
-  const nextTryAtUs = nextTryTime(state.failures + 1, failed);
-  const isProof = isProofProblem(explained.cause);
+  const nextTryAtUs = retryTime(state.failures + 1, failed);
+  const isProof = isChallengeProblem(explained.cause);
   const failure = { nowUs: failed.nowUs, words: explained, isProof, nextTryAtUs };
   await states.write(afterFailure(state, failure));
   return explained;
@@ -186,7 +186,7 @@ async function checked(
 ): Promise<OwnCertificate> {
   try {
     const certificate = ownCertificate(saved, 'what the authority has issued');
-    const refuse = (detail: string) => new AcmeProblem('uselessCertificate', detail);
+    const refuse = (detail: string) => new AcmeProblem('unusableCertificate', detail);
     if (!certificate.covers(host)) throw refuse(`it is not for ${host}`);
     // Where the one before is over, too, the clock here may be the one that is wrong.
     const isOver = (one: OwnCertificate | null) =>
@@ -258,7 +258,7 @@ function createCheck({ context, current, acquireLock, onCertificate, log }: Rene
         seen = certificate.cert;
       }
       await context.openListener().then(logged.open, logged.closed);
-      if (certificate !== null) await askAdvice(context, certificate, acquireLock, log);
+      if (certificate !== null) await updateRenewalInfo(context, certificate, acquireLock, log);
       const due = { when: 'due', acquireLock, lockWaitMs: 0, onIssued: onCertificate } as const;
       const renewal = await renew(context, due);
       if (renewal.outcome === 'renewed') seen = renewal.certificate.cert;
@@ -320,7 +320,7 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
   };
 }
 
-async function askAdvice(
+async function updateRenewalInfo(
   context: AcmeContext,
   certificate: OwnCertificate,
   acquireLock: AcquireLock,
@@ -328,13 +328,13 @@ async function askAdvice(
 ): Promise<void> {
   const isOld = async () => {
     const state = await context.states.read();
-    return isAdviceOld(state, certificate, context.nowUs()) ? state : null;
+    return isRenewalInfoStale(state, certificate, context.nowUs()) ? state : null;
   };
   if (!isFor(certificate, context.settings) || (await isOld()) === null) return;
   const release = await acquireLock('certificate', { waitMs: 0 });
   try {
     const state = await isOld();
-    if (state !== null) await refreshAdvice(context, state, certificate);
+    if (state !== null) await refreshRenewalInfo(context, state, certificate);
   } catch (problem) {
     const reason = errorText(problem);
     log.debug({ reason }, 'the authority cannot be asked when to renew; it goes by lifetime');

@@ -5,7 +5,7 @@ import {
   AuthorityKeyIdentifierExtension,
   X509Certificate as ParsedCertificate,
 } from '@peculiar/x509';
-import { visitAuthority } from './authority.ts';
+import { openAuthority } from './authority.ts';
 import type { AcmeContext } from './order.ts';
 import {
   type AcmeFolder,
@@ -88,7 +88,7 @@ const retryJitterShare = 1 / 4;
  * The time of the next attempt after `failures` in a row (1 for the first). What the authority asks for
  * counts where it is longer.
  */
-export function nextTryTime(
+export function retryTime(
   failures: number,
   failed: { nowUs: number; retryAfterMs: number | null; random: () => number },
 ): number {
@@ -192,7 +192,11 @@ export function windowOf(
 }
 
 /** True when the advice on this certificate is unknown, or old. */
-export function isAdviceOld(state: RenewalState, { cert }: OwnCertificate, nowUs: number): boolean {
+export function isRenewalInfoStale(
+  state: RenewalState,
+  { cert }: OwnCertificate,
+  nowUs: number,
+): boolean {
   const certificateId = certificateIdOf(cert);
   if (certificateId === null) return false;
   const { renewalInfo } = state;
@@ -206,7 +210,7 @@ export function isAdviceOld(state: RenewalState, { cert }: OwnCertificate, nowUs
  * Asks for advice, and saves the answer. Where none can be had, the last one on this certificate stays. Rejects
  * with AcmeProblem after having noted when to ask again.
  */
-export async function refreshAdvice(
+export async function refreshRenewalInfo(
   context: AcmeContext,
   state: RenewalState,
   certificate: OwnCertificate,
@@ -219,7 +223,7 @@ export async function refreshAdvice(
     return states.write({ ...state, renewalInfo: { certificateId, window, askAgainAtUs } });
   };
   try {
-    const authority = await visitAuthority(context);
+    const authority = await openAuthority(context);
     const { renewalInfo: url } = await authority.readDirectory();
     if (url === undefined) return await note(null, askAgainUs.max);
     const { startUs, endUs, retryAfterMs } = await authority.readRenewalInfo(url, certificateId);

@@ -98,13 +98,13 @@ describe('a challenge that is expected', () => {
 
   it('of a knock stays when those to an authority are taken away', async () => {
     const { port, challenges } = await startDoor();
-    await challenges.putKnock('a-knock', 'who is there');
+    await challenges.putProbe('a-knock', 'who is there');
     await challenges.clear();
     const knock = () => answerTo(port, request(path.replace(token, 'a-knock')));
     expect(await knock()).toMatch(/who is there$/);
-    await challenges.removeKnock('a-knock');
+    await challenges.removeProbe('a-knock');
     expect(await knock()).toMatch(/^HTTP\/1\.1 404 /);
-    await challenges.removeKnock('a-knock');
+    await challenges.removeProbe('a-knock');
   });
 });
 
@@ -195,7 +195,7 @@ describe('the folder of answers', () => {
     async (bad) => {
       const { challenges } = await startDoor();
       await expect(challenges.put(bad, text)).rejects.toMatchObject({ type: 'malformedAnswer' });
-      await expect(challenges.removeKnock(bad)).rejects.toMatchObject({ type: 'malformedAnswer' });
+      await expect(challenges.removeProbe(bad)).rejects.toMatchObject({ type: 'malformedAnswer' });
       expect(challenges.answer(bad)).toBeNull();
     },
   );

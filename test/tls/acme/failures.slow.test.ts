@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { rehearse } from '../../../src/tls/acme/order.ts';
+import { testOrder } from '../../../src/tls/acme/order.ts';
 import { lastFailureText } from '../../../src/tls/acme/state.ts';
 import {
   freePebblePorts,
@@ -296,7 +296,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
 describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
   it('goes through at the staging directory, leaves nothing, and asks the authority nothing', async () => {
     const { program, requests, filesOf } = await startBoth();
-    expect(await rehearse(program.context)).toBe('issued');
+    expect(await testOrder(program.context)).toBe('issued');
     expect(requests.production.asked).toEqual([]);
     expect(requests.staging.finalized()).toBe(1);
     expect(filesOf()).toEqual([expect.stringMatching(/^account-/)]);
@@ -309,7 +309,7 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     requests,
   }) => {
     const { context, look, dataDir } = openProgram(pebble);
-    expect(await rehearse(context)).toBe('proved');
+    expect(await testOrder(context)).toBe('proved');
     expect(requests.orders()).toBe(1);
     const asked = requests.asked.map(({ what }) => what);
     expect(asked).toContain('chalZ');
@@ -327,7 +327,7 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     leaveAccount(dataDir);
     const before = [saved('certificate.json'), state()];
     await pebble.setAddress(elsewhere);
-    await expect(rehearse(context)).rejects.toMatchObject({ type: 'connection' });
+    await expect(testOrder(context)).rejects.toMatchObject({ type: 'connection' });
     expect([saved('certificate.json'), state()]).toEqual(before);
     expect((await look()).outcome).toBe('current');
   });

@@ -11,8 +11,8 @@ import {
   certificateIdOf,
   freshUntilUs,
   isWaiting,
-  nextTryTime,
   renewalTime,
+  retryTime,
 } from '../../../src/tls/acme/renewal-time.ts';
 import {
   afterFailure,
@@ -179,7 +179,7 @@ const lifeOf = (days: number) => ({
 function pause(failures: number, asked: { retryAfterMs?: number; random?: number } = {}): number {
   const { retryAfterMs = null, random = 0 } = asked;
   const failed = { nowUs: beginUs, retryAfterMs, random: () => random };
-  return (nextTryTime(failures, failed) - beginUs) / minuteUs;
+  return (retryTime(failures, failed) - beginUs) / minuteUs;
 }
 
 describe('the pause after a failure', () => {
@@ -203,7 +203,7 @@ describe('the pause after a failure', () => {
     fc.assert(
       fc.property(failures, fc.double({ min: 0, max: 1, noNaN: true }), (count, random) => {
         const failed = { nowUs: beginUs, retryAfterMs: null, random: () => random };
-        const waitUs = nextTryTime(count, failed) - beginUs;
+        const waitUs = retryTime(count, failed) - beginUs;
         expect(Number.isSafeInteger(waitUs)).toBe(true);
         expect(waitUs).toBeGreaterThanOrEqual(minuteUs);
         expect(waitUs).toBeLessThanOrEqual(7.5 * hourUs);

@@ -82,7 +82,7 @@ const isPermitted = (phrase, path) =>
 const normalized = (text) =>
   text
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replaceAll(/\n\s*(?:\*(?!\/)|\/\/|#+|>)?[^\S\n]*/g, '\n')
+    .replaceAll(/\n[^\S\n]*(?:\*(?!\/)|\/\/|#+|>)?[^\S\n]*/g, '\n')
     .toLowerCase();
 
 /** @param {string} path */

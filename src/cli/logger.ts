@@ -35,7 +35,7 @@ function serializeError(error: unknown): unknown {
   return { ...fields, message: `${errorText(error)}${causes}` };
 }
 
-/** Formats a line for a terminal: `06:00:00 warn  wrong or no credentials  address=127.0.0.1` */
+/** Formats a line for a terminal: `06:00:00 warn  login failed  address=127.0.0.1` */
 function forPeople(output: Output, env: Io['env'], line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const paint = painter({ env }, output);

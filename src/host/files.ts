@@ -1,4 +1,4 @@
-/** Files that hold secrets of earshot: nobody but their owner may open them, and they are replaced in one step. */
+/** Files with secrets: only their owner can open them, and they are replaced atomically. */
 import {
   closeSync,
   constants,
@@ -14,23 +14,22 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { AppError, errorCodeOf } from '../domain/app-error.ts';
 
 /**
- * What the file holds; null without one. Throws `configuration` for one that others may read or change: what they
- * could read they may have noted, and what they could change is not ours. A link is followed: what counts is
- * the file at its end.
+ * Returns the content of a file; null if it does not exist. Throws `configuration` if others may read or change it: the
+ * secret may be known or replaced. Follows links, and checks the target.
  */
 export function readOwnerOnly(path: string): string | null {
   let file: number | undefined;
   try {
-    // A pipe would otherwise wait for somebody to write into it.
+    // Without O_NONBLOCK, opening a pipe waits for a writer.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    // Of what was opened, not of the path: it may be another file by now.
+    // Checks the opened file: the path may refer to another one now.
     refuseOpen(path, fstatSync(file));
     return readFileSync(file, 'utf8');
   } catch (cause) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCodeOf(cause))) return null;
     if (cause instanceof AppError) throw cause;
     throw new AppError('configuration', `${path} cannot be read (${errorCodeOf(cause)}).`, {
-      advice: 'Give it to the user of the receiver, and run commands as that user.',
+      advice: 'Change its owner to the user of the receiver, and run commands as that user.',
       cause,
     });
   } finally {
@@ -46,35 +45,35 @@ function refuseOpen(path: string, { mode }: Stats): void {
 }
 
 /**
- * Replaces the file, and makes its folder if need be; on disk when it resolves. Whoever fails in the midst leaves
- * the old file whole. Its owner stays; a new one belongs to the owner of its folder, also when root writes it.
- * Rejects with Node's error.
+ * Replaces a file atomically, and creates its folder if necessary; on disk when it resolves. After a failure, the old
+ * file is unchanged. Keeps the owner; a new file belongs to the owner of its folder, also if root writes it. Rejects
+ * with Node's error.
  */
 export async function writeOwnerOnly(path: string, content: string | Uint8Array): Promise<void> {
   const folder = dirname(path);
   makeDirectory(folder);
-  // Nobody else can enter it, and no two programs write to the same file.
-  const beside = await mkdtemp(join(folder, '.new-'));
+  // Accessible only to this user; each program uses its own folder.
+  const temporary = await mkdtemp(join(folder, '.new-'));
   try {
-    const file = join(beside, basename(path));
+    const file = join(temporary, basename(path));
     await writeFile(file, content, { mode: 0o600, flush: true });
-    await giveTo(statSync(path, { throwIfNoEntry: false }) ?? statSync(folder), file);
+    await copyOwner(statSync(path, { throwIfNoEntry: false }) ?? statSync(folder), file);
     await rename(file, path);
   } finally {
-    await rm(beside, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
   }
   await syncFolder(folder);
 }
 
-/** Only root can, and only root has to. */
-async function giveTo({ uid, gid }: Stats, file: string): Promise<void> {
+/** Only root can change the owner, and only root needs to. */
+async function copyOwner({ uid, gid }: Stats, file: string): Promise<void> {
   if ((await stat(file)).uid !== uid) await chown(file, uid, gid).catch(() => undefined);
 }
 
 /**
- * Makes an empty file where there is none, whatever the umask is; SQLite gives those that it puts beside it the same
- * rights. Where it cannot be made, whoever opens it says why. One that is there is not opened: closing any
- * descriptor of a file drops all locks that this process holds on it (POSIX, fcntl), those of SQLite included.
+ * Creates an empty file if it does not exist, independent of the umask; SQLite creates its other files with the same
+ * permissions. Ignores errors: opening the file reports them. Does not open an existing file: closing any descriptor
+ * of a file releases all locks of this process on it (POSIX, fcntl), including those of SQLite.
  */
 export function createOwnerOnly(path: string): void {
   try {
@@ -83,13 +82,12 @@ export function createOwnerOnly(path: string): void {
 }
 
 /**
- * Makes what is missing of the path, owner-only; a folder that is there is left as it is. Throws Node's errors.
- * Node's own `recursive` never returns where a folder exists in which none can be made and which says ENOENT to
- * it, as `/proc` does.
+ * Creates the missing folders of a path, owner-only; existing folders stay unchanged. Throws Node's errors. Node's own
+ * `recursive` never returns if a parent such as `/proc` fails with ENOENT.
  */
 export function makeDirectory(path: string): void {
   const missing: string[] = [];
-  // Ends at the root, which is there.
+  // Ends at the root.
   for (let at = resolve(path); !isDirectory(at) && dirname(at) !== at; at = dirname(at)) {
     missing.unshift(at);
   }
@@ -97,7 +95,7 @@ export function makeDirectory(path: string): void {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
-      // Another program may have made it meanwhile.
+      // Another program may have created it.
       if (!isDirectory(folder)) throw error;
     }
   }
@@ -107,7 +105,7 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Without it a power cut may bring an old name back, or take a new one. Some file systems have no such thing. */
+/** Makes created and renamed files survive a power failure. Some file systems do not support it. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path);
   await folder.sync().catch(() => undefined);

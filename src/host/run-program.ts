@@ -1,15 +1,15 @@
-/** Runs a program of the user's, as sinks and alerts ask for it: a text on its standard input, within bounds. */
+/** Runs a program of the user, for sinks and alerts, with a text on its standard input and with limits. */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { kill } from 'node:process';
 import type { Readable, Writable } from 'node:stream';
 
-/** How a program ended. */
+/** Result of a program. */
 export interface ProgramEnd {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   exitCode: number | null;
-  /** Such as `SIGKILL`; null when it ended by itself. */
+  /** For example `SIGKILL`; null if the program exited. */
   signal: string | null;
-  /** Whether its time was up. */
+  /** True if the timeout ended it. */
   timedOut: boolean;
   /** The last 4,096 characters of its standard output. */
   stdout: string;
@@ -18,9 +18,8 @@ export interface ProgramEnd {
 }
 
 /**
- * Runs a program, without a shell, and gives it a text on its standard input. When the time is up or the signal
- * is aborted, it and the programs that it started are ended; resolves after that. Rejects when it cannot be
- * started, with Node's error.
+ * Runs a program, without a shell, with a text on its standard input. After the timeout, or if the signal is aborted,
+ * ends it and its child processes, and then resolves. Rejects with Node's error if the program cannot be started.
  */
 export type RunProgram = (
   command: readonly string[],
@@ -28,22 +27,21 @@ export type RunProgram = (
   options: { timeoutMs: number; signal: AbortSignal },
 ) => Promise<ProgramEnd>;
 
-/** Characters of its standard output, and of its standard error, that are kept: the last ones. */
+/** Number of characters of standard output and of standard error that are kept, from the end. */
 const outputCharactersMax = 4_096;
-/** Between asking a program to end and ending it. */
+/** Time between SIGTERM and SIGKILL. */
 const graceMs = 2_000;
-/** From SIGKILL on: one that may not be ended, as it runs as another user, is left to itself then. */
-const leaveAfterMs = 1_000;
-/** What it started may hold its output open permanently. */
-const lastWordsMs = 200;
+/** Time after SIGKILL; then a program that cannot be ended, because it runs as another user, is abandoned. */
+const abandonAfterMs = 1_000;
+/** Maximum time to read output after the exit: a child process may keep it open. */
+const outputGraceMs = 200;
 
-/** Set by the program itself: the folder of its compiled code, and the form in which the user called it. */
+/** Variables that earshot itself sets: the folder of its compiled code, and the name it was called by. */
 const ownNames: readonly string[] = ['NODE_COMPILE_CACHE', 'earshot_called_as'];
 
 /**
- * The program gets the environment without the variables of earshot, which hold secrets, and leads a process
- * group of its own: when its time is up, all of the group get SIGTERM, and SIGKILL after two seconds. A second
- * later this resolves whatever became of it.
+ * The program gets the environment without the variables of earshot, which contain secrets, and its own process group.
+ * After the timeout, the group gets SIGTERM, and SIGKILL after two seconds. A second later, this resolves in any case.
  */
 export function createRunProgram(
   { env }: { env: Readonly<Record<string, string | undefined>> },
@@ -53,21 +51,21 @@ export function createRunProgram(
     ([name]) => !name.startsWith('EARSHOT_') && !ownNames.includes(name),
   );
   const ownEnv = Object.fromEntries(passedOn);
-  // Some failures to start are thrown at once: whoever calls sees them as rejections, like the others.
+  // `async` turns errors that `spawn` throws into rejections, like all others.
   return async ([program = '', ...args], stdin, limits) => {
     const child = spawn(program, args, {
       env: ownEnv,
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    // It may end without reading all that it is given.
+    // The program may end without reading all input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(stdin);
     return endOf(child, limits, sendSignal);
   };
 }
 
-/** Throws where the process is gone, or belongs to somebody else. */
+/** Throws if the process has ended, or belongs to another user. */
 type SendSignal = (pid: number, signal: 'SIGTERM' | 'SIGKILL') => unknown;
 
 function endOf(
@@ -77,75 +75,75 @@ function endOf(
 ): Promise<ProgramEnd> {
   return new Promise((resolve, reject) => {
     const output = { stdout: '', stderr: '' };
-    const leave = () => {
+    const abandon = () => {
       for (const part of [child.stdin, child.stdout, child.stderr]) part.destroy();
       child.unref();
       resolve({ exitCode: null, signal: null, timedOut: true, ...output });
     };
-    const ending = endInTime(child, limits, { sendSignal, leave });
+    const timeout = startTimeout(child, limits, { sendSignal, abandon });
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {
         output[name] = (output[name] + text).slice(-outputCharactersMax);
       });
     }
     child.on('error', (error) => {
-      // One that runs and cannot be told to end still says how it ended.
+      // A running program that cannot be signalled still emits `exit`.
       if (child.pid !== undefined) return;
-      ending.clear();
+      timeout.clear();
       reject(error);
     });
     child.on('exit', (exitCode, signal) => {
-      ending.clear();
+      timeout.clear();
       const done = () => {
         clearTimeout(timer);
         child.stdout.destroy();
         child.stderr.destroy();
-        resolve({ exitCode, signal, timedOut: ending.timedOut(), ...output });
+        resolve({ exitCode, signal, timedOut: timeout.hasExpired(), ...output });
       };
-      const timer = setTimeout(done, lastWordsMs);
+      const timer = setTimeout(done, outputGraceMs);
       child.on('close', done);
     });
   });
 }
 
-function endInTime(
+function startTimeout(
   child: ChildProcess,
   { timeoutMs, signal }: Parameters<RunProgram>[2],
-  { sendSignal, leave }: { sendSignal: SendSignal; leave: () => void },
+  { sendSignal, abandon }: { sendSignal: SendSignal; abandon: () => void },
 ) {
-  let timedOut = false;
-  let last: NodeJS.Timeout | undefined;
+  let hasExpired = false;
+  let nextStep: NodeJS.Timeout | undefined;
   const killGroup = (name: 'SIGTERM' | 'SIGKILL') => {
     if (child.pid === undefined) return;
     try {
       sendSignal(-child.pid, name);
     } catch {
-      // Gone already, or not ours to end.
+      // Already ended, or of another user.
     }
   };
   const killAll = () => {
     killGroup('SIGKILL');
-    last = setTimeout(leave, leaveAfterMs);
+    nextStep = setTimeout(abandon, abandonAfterMs);
   };
   const end = () => {
-    if (last !== undefined) return;
+    if (nextStep !== undefined) return;
     killGroup('SIGTERM');
-    last = setTimeout(killAll, graceMs);
+    nextStep = setTimeout(killAll, graceMs);
   };
   const timer = setTimeout(() => {
-    timedOut = true;
+    hasExpired = true;
     end();
   }, timeoutMs);
   signal.addEventListener('abort', end);
   if (signal.aborted) end();
   return {
-    timedOut: () => timedOut,
+    hasExpired: () => hasExpired,
     clear: () => {
       clearTimeout(timer);
-      clearTimeout(last);
+      clearTimeout(nextStep);
       signal.removeEventListener('abort', end);
-      // What it started and left behind ends with it, where its time was up.
-      if (last !== undefined) killGroup('SIGKILL');
+      // After a timeout, also ends its remaining child processes.
+      if (nextStep !== undefined) killGroup('SIGKILL');
     },
   };
 }

@@ -1,26 +1,26 @@
-/** A `fetch` for services of others: whole answers within bounds, and no redirects. */
+/** A `fetch` for external services: complete responses of limited size, without redirects. */
 
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { contextTrusting } from './tls-settings.ts';
 
-/** What a client takes unless told otherwise: hardly an answer that earshot asks for comes near this. */
+/** Default maximum size of a response; responses to earshot are much smaller. */
 export const answerBytesMax = 2 ** 20;
 
-/** A body that is read for the reason of a failure alone is waited for no longer. */
+/** Maximum time to read a body that is only needed for the reason of a failure. */
 const reasonTimeoutMs = 2_000;
 
 /**
- * Whose bodies are read, and how: of all answers; of all, for `text()` alone, since a Response would copy a large
- * one twice; or of failures alone, where the status says all there is to know. Then a body that is large, slow
- * or cut makes no failure of a success, and no other failure of one.
+ * Bodies to read: of all responses; of all, but only for `text()`, because a Response copies a large body twice; or
+ * only of failures, if the status is sufficient. In the last case, a large, slow or incomplete body never changes the
+ * result.
  */
 export type BodiesRead = 'all' | 'as-text' | 'of-failures';
 
-/** An answer that cannot be taken, though it came. */
+/** A response that cannot be used. */
 export class UnusableAnswer extends Error {
-  /** `reason` completes "… could not be asked: " and holds nothing of the answer. */
+  /** `reason` completes "… cannot be reached: " and contains nothing of the response. */
   constructor(reason: string) {
     super(reason);
     this.name = 'UnusableAnswer';
@@ -28,36 +28,36 @@ export class UnusableAnswer extends Error {
 }
 
 /**
- * Reads each answer to its end before it is handed out, so that a timeout of the request covers the
- * body too. Redirects come back as they are: passwords and tokens must not travel to where another
- * service points. Rejects as `fetch` does, and with UnusableAnswer for more than `bytesMax`. With the bodies
- * `of-failures`, it resolves once the status is there: a success without its body, a failure with what could
- * be read of it at once.
+ * Reads each response completely, so that a timeout of the request includes the body. Returns redirects without
+ * following them: passwords and tokens must not be sent to another service. Rejects as `fetch` does, and with
+ * UnusableAnswer for more than `bytesMax`. With the bodies `of-failures`, resolves when the status arrives: a
+ * success without its body, a failure with the part of the body that can be read at once.
  */
 export function createBoundedFetch(
   send: typeof fetch,
   bytesMax: number = answerBytesMax,
   bodies: BodiesRead = 'all',
 ): typeof fetch {
-  return async (input, init) => {
-    const request = new Request(input, { ...init, redirect: 'manual' });
+  return async (input, options) => {
+    const request = new Request(input, { ...options, redirect: 'manual' });
     request.headers.set('user-agent', 'earshot');
     const response = await send(request);
     const { status, statusText } = response;
-    // A copy, as those of an answer cannot be changed.
+    // A copy, because the headers of a response are immutable.
     const headers = new Headers(response.headers);
     const content = await contentOf(response, bytesMax, bodies);
     if (status < 200 || status > 599) {
-      throw new UnusableAnswer(`it answered with a status that does not exist (${status})`);
+      throw new UnusableAnswer(`the response has an invalid status (${status})`);
     }
-    // Of the class of fetch's own answers: a Hono server in this process replaces the global one by
-    // another, whose methods cannot be changed, as ky does.
-    const Answer = response.constructor as typeof Response;
-    const about = { status, statusText, headers };
+    // The class that fetch uses: a Hono server in this process replaces the global one by a class whose
+    // methods cannot be changed, which ky does.
+    const OwnResponse = response.constructor as typeof Response;
+    const init = { status, statusText, headers };
     if (typeof content === 'string') {
-      return Object.defineProperty(new Answer(null, about), 'text', { value: async () => content });
+      const value = async () => content;
+      return Object.defineProperty(new OwnResponse(null, init), 'text', { value });
     }
-    return new Answer(content.byteLength === 0 ? null : content, about);
+    return new OwnResponse(content.byteLength === 0 ? null : content, init);
   };
 }
 
@@ -73,7 +73,7 @@ async function* bounded({ body }: Response, bytesMax: number): AsyncGenerator<Ui
     bytes += chunk.byteLength;
     // Leaving the loop closes the connection.
     if (bytes > bytesMax) {
-      throw new UnusableAnswer(`its answer is larger than ${bytesMax} bytes`);
+      throw new UnusableAnswer(`the response is larger than ${bytesMax} bytes`);
     }
     yield chunk;
   }
@@ -86,13 +86,13 @@ async function readReason({ ok, body }: Response): Promise<Buffer<ArrayBuffer>> 
   return Buffer.alloc(0);
 }
 
-/** Nothing more is read after so many. */
+/** Maximum number of bytes that are read. */
 const bytesMax = 64 * 1024;
 
 /**
- * The pieces of a body that came within the time (unless told, until the request is given up), up to 64 KiB and the
- * rest of the last piece. Leaves what follows, which closes the connection. Never rejects: of a body that breaks, it
- * is what came before.
+ * Returns the chunks of a body that arrive within the timeout (by default, until the request is aborted), up to 64 KiB
+ * and the rest of the last chunk. Discards the rest, which closes the connection. Never rejects: if the body breaks,
+ * returns the chunks before.
  */
 export async function readBeginning(
   body: ReadableStream<Uint8Array> | null,
@@ -100,9 +100,9 @@ export async function readBeginning(
 ): Promise<Uint8Array[]> {
   if (body === null) return [];
   const reader = body.getReader();
-  // What is waited for then ends, as if the body did.
-  const leave = () => void reader.cancel().catch(() => undefined);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(leave, timeoutMs);
+  // Ends a pending read, as the end of the body does.
+  const cancel = () => void reader.cancel().catch(() => undefined);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(cancel, timeoutMs);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -113,10 +113,10 @@ export async function readBeginning(
       chunks.push(value);
     }
   } catch {
-    // It broke: the status stands.
+    // The body broke; the status is still valid.
   } finally {
     clearTimeout(timer);
-    leave();
+    cancel();
   }
   return chunks;
 }
@@ -124,34 +124,34 @@ export async function readBeginning(
 const reasons: readonly [codes: RegExp, reason: string][] = [
   [/^(ENOTFOUND|EAI_AGAIN|EAI_NODATA|EAI_NONAME)$/, 'its name cannot be resolved'],
   [/^ECONNREFUSED$/, 'the connection was refused'],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ECONNABORTED)$/, 'the connection broke'],
-  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL)$/, 'there is no way to it in the network'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ECONNABORTED)$/, 'the connection was lost'],
+  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL)$/, 'there is no network route to it'],
   [/^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/, 'it did not answer in time'],
   [
-    // Node's and OpenSSL's names for certificates and handshakes.
+    // Error codes of Node and OpenSSL for certificates and handshakes.
     /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|EPROTO)/,
-    'no trusted HTTPS connection could be made, perhaps for a proxy on the way or a wrong clock here',
+    'no trusted HTTPS connection could be made; the cause may be a proxy or a wrong system clock',
   ],
-  [/^UND_ERR_/, 'it does not speak HTTP as it should'],
+  [/^UND_ERR_/, 'its response is not valid HTTP'],
 ];
 
-/** Errors that Node gives no code. */
+/** Errors without a code in Node. */
 const namedReasons: Readonly<Record<string, string>> = {
   TimeoutError: 'it did not answer in time',
-  HTTPParserError: 'it does not speak HTTP as it should',
+  HTTPParserError: 'its response is not valid HTTP',
 };
 
-/** Why a service could not be asked, as facts of an error. */
+/** Facts of an error about an unreachable service. */
 interface NetworkFacts extends Record<string, unknown> {
-  /** As `networkFault` gives it. */
+  /** As returned by `networkFault`. */
   reason: string;
-  /** Such as `ECONNREFUSED`; null where Node gives none. */
+  /** For example `ECONNREFUSED`; null if Node has no code. */
   networkCode: string | null;
 }
 
 /**
- * One sentence without its end, such as "the connection was refused (ECONNREFUSED)". It never holds
- * the error's own text, which may quote a header and the token in it.
+ * Returns a clause such as "the connection was refused (ECONNREFUSED)". Never contains the error's own
+ * text, which may quote a header with a token.
  */
 export function networkFault(error: unknown): string {
   return networkFacts(error).reason;
@@ -181,8 +181,8 @@ function causesOf(error: unknown): Error[] {
 const timeoutMs = 10_000;
 
 /**
- * Null when the host of the URL takes connections and, for https, shows a certificate that is trusted; else why
- * not, as `networkFault` says it. `ca` is trusted besides the public authorities and the system's.
+ * Connects to the host of a URL. Returns null if it accepts connections and, for https, has a trusted certificate; else
+ * the reason, as `networkFault` does. `ca` is trusted in addition to the public and the system's authorities.
  */
 export function reachHost(
   url: string,
@@ -195,16 +195,16 @@ export function reachHost(
   return new Promise((resolve) => {
     const socket = isTls ? openTls(address, ca) : connectPlain(address);
     const end = (fault: string | null) => {
-      signal.removeEventListener('abort', giveUp);
+      signal.removeEventListener('abort', cancel);
       socket.destroy();
       resolve(fault);
     };
-    const giveUp = () => end('the look at it was ended');
+    const cancel = () => end('the check was cancelled');
     socket.setTimeout(timeoutMs, () => end('it did not answer in time'));
     socket.once(isTls ? 'secureConnect' : 'connect', () => end(null));
     socket.on('error', (error) => end(networkFault(error)));
-    signal.addEventListener('abort', giveUp);
-    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', cancel);
+    if (signal.aborted) cancel();
   });
 }
 
@@ -212,15 +212,15 @@ function openTls(address: { host: string; port: number }, ca: string | null): So
   return connectTls({
     ...address,
     ...(isIP(address.host) === 0 ? { servername: address.host } : {}),
-    // As it is trusted where something is sent.
+    // The same authorities as for requests.
     ...(ca === null ? {} : { secureContext: contextTrusting([ca]) }),
     rejectUnauthorized: true,
   });
 }
 
 /**
- * The wait that a service asks for (RFC 9110, 10.2.3); null when it asks for none. A date is read
- * against the service's own clock.
+ * Reads the delay in Retry-After (RFC 9110, 10.2.3); null without one. A date is relative to the
+ * service's own clock.
  */
 export function retryAfterMs(headers: Pick<Headers, 'get'>): number | null {
   const text = headers.get('retry-after')?.trim() ?? '';

@@ -1,127 +1,132 @@
-/** Keeps the number of connections bounded, and decides who makes room for whom. */
+/** Limits the number of connections, and selects the connection to close at the limit. */
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from './network-address.ts';
 
 export type ConnectionCap = ReturnType<typeof capConnections>;
 
-/** Networks that succeeded with a request: as many as these are remembered. */
+/** Maximum number of remembered networks with a successful request. */
 const knownNetworksMax = 1_000;
-/** A request whose body takes longer may have to make room: a body of a megabyte takes a fraction of it. */
+/** A connection with a slower body may be closed; a body of a megabyte usually takes a fraction of this time. */
 const slowBodyMs = 2_000;
-/** A network that has this part of all places is a crowd. */
-const crowdShare = 1 / 20;
+/** A network with more than this share of the connections is a large one. */
+const largeNetworkShare = 1 / 20;
 
-interface Place {
+interface Connection {
   socket: Socket;
   network: string;
-  takenMs: number;
-  /** With the time at which the head of the request was there. */
-  inHand: Map<ServerResponse, number>;
-  /** The last answer was no refusal: on the public listener, who has the credentials. */
-  isWelcome: boolean;
-  /** A written answer that was seen here before, and since when. */
-  untaken: { response: ServerResponse; sinceMs: number } | null;
+  openedMs: number;
+  /** Open requests, with the arrival time of their headers. */
+  open: Map<ServerResponse, number>;
+  /** The last request succeeded: on the public listener, the client has the credentials. */
+  lastSucceeded: boolean;
+  /** A written response that the client has not read yet, and the time since when. */
+  unread: { response: ServerResponse; sinceMs: number } | null;
 }
 
 /**
- * Watches a server's connections. Beyond `connectionsMax` one is closed that waits for nothing from us: one whose
- * body comes slowly, then a stranger's before one whose last request succeeded, then one of the largest crowd, then
- * the one that has been silent longest. So neither thousands of silent connections nor a single address keep a
- * sender out. A new connection stays for `tenureMs`, unless one comes that is known, or belongs to a smaller crowd:
- * else those who return at once would take all our time for their handshakes. To be called before the server has
- * other listeners for requests.
+ * Limits a server's connections. Over `connectionsMax`, closes a connection that does not wait for a response: first
+ * one with a slow body, then one whose last request failed, then one of the largest network, then the one that has
+ * been idle longest. So neither thousands of idle connections nor a single address can block a sender. A new
+ * connection is protected for `protectionMs`, unless the next one comes from a known or a smaller network: otherwise,
+ * clients that reconnect at once would use all CPU time for handshakes. Must be called before the server has other
+ * listeners for requests.
  */
 export function capConnections(
   server: Server,
-  { connectionsMax, tenureMs }: { connectionsMax: number; tenureMs: number },
+  { connectionsMax, protectionMs }: { connectionsMax: number; protectionMs: number },
 ) {
-  // The one that was busy last stands at the end.
-  const places = new Set<Place>();
+  // In the order of their last activity.
+  const connections = new Set<Connection>();
   const perNetwork = new Map<string, number>();
   const known = new Set<string>();
-  const placeOf = createPlaceBook();
-  const sizeOf = ({ network }: Place) => perNetwork.get(network) ?? 0;
-  const crowdOf = (place: Place) =>
-    sizeOf(place) > connectionsMax * crowdShare ? sizeOf(place) : 0;
+  const index = createConnectionIndex();
+  const sizeOf = ({ network }: Connection) => perNetwork.get(network) ?? 0;
+  const largeSizeOf = (connection: Connection) => {
+    const size = sizeOf(connection);
+    return size > connectionsMax * largeNetworkShare ? size : 0;
+  };
 
   server.on('connection', (socket: Socket) => {
-    const place = newPlace(socket);
-    const { network } = place;
-    placeOf.note(socket, place);
-    places.add(place);
-    perNetwork.set(network, sizeOf(place) + 1);
+    const connection = newConnection(socket);
+    const { network } = connection;
+    index.add(socket, connection);
+    connections.add(connection);
+    perNetwork.set(network, sizeOf(connection) + 1);
     socket.once('close', () => {
-      places.delete(place);
-      const left = sizeOf(place) - 1;
+      connections.delete(connection);
+      const left = sizeOf(connection) - 1;
       if (left === 0) perNetwork.delete(network);
       else perNetwork.set(network, left);
     });
-    if (places.size <= connectionsMax) return;
-    const oldest = placeToFree(places, crowdOf) ?? place;
-    const isNew = place.takenMs - oldest.takenMs < tenureMs && !isSlow(oldest);
-    const mayStay = isNew && crowdOf(oldest) <= crowdOf(place);
-    const leaving = mayStay && !known.has(network) ? place : oldest;
-    leaving.socket.destroy();
+    if (connections.size <= connectionsMax) return;
+    const candidate = connectionToClose(connections, largeSizeOf) ?? connection;
+    const isProtected =
+      connection.openedMs - candidate.openedMs < protectionMs && !isSlow(candidate);
+    const mayStay = isProtected && largeSizeOf(candidate) <= largeSizeOf(connection);
+    const closing = mayStay && !known.has(network) ? connection : candidate;
+    closing.socket.destroy();
   });
 
   server.on('request', (request, response) => {
-    const place = placeOf.find(request.socket);
-    if (place === undefined) return;
-    place.inHand.set(response, performance.now());
+    const connection = index.find(request.socket);
+    if (connection === undefined) return;
+    connection.open.set(response, performance.now());
     response.once('close', () => {
-      place.inHand.delete(response);
-      const isWelcome = response.statusCode < 400;
-      if (isWelcome && !place.isWelcome) remember(known, place.network);
-      place.isWelcome = isWelcome;
-      if (places.delete(place)) places.add(place);
+      connection.open.delete(response);
+      const succeeded = response.statusCode < 400;
+      if (succeeded && !connection.lastSucceeded) remember(known, connection.network);
+      connection.lastSucceeded = succeeded;
+      if (connections.delete(connection)) connections.add(connection);
     });
   });
 
   return {
-    /** The number of a connection's requests that have not been answered, or whose answers were not read. */
-    requestsInHand: (socket: Socket): number => placeOf.find(socket)?.inHand.size ?? 0,
-    /** Closes every connection without a request in flight, those in a handshake included. */
+    /** Number of requests of a connection without a response, or with a response that was not read. */
+    openRequests: (socket: Socket): number => index.find(socket)?.open.size ?? 0,
+    /** Closes all connections without open requests, including those in a handshake. */
     closeIdle: (): void => {
-      for (const { socket, inHand } of places) if (inHand.size === 0) socket.destroy();
+      for (const { socket, open } of connections) if (open.size === 0) socket.destroy();
     },
-    /** Closes those that have not read a written answer since a call of this so long ago. */
-    closeUntaken: (timeoutMs: number): void => {
-      for (const place of places) if (hasUntakenFor(place, timeoutMs)) place.socket.destroy();
+    /** Closes connections whose response was already unread in a call at least `timeoutMs` ago. */
+    closeUnread: (timeoutMs: number): void => {
+      for (const connection of connections) {
+        if (isUnreadFor(connection, timeoutMs)) connection.socket.destroy();
+      }
     },
   };
 }
 
-/** Under TLS the socket of a request is another object than the accepted one: found by address and port, once. */
-function createPlaceBook() {
-  const accepted = new Map<string, Place>();
-  const found = new WeakMap<Socket, Place>();
+/** With TLS, a request has a different socket than the accepted one: finds it by address and port, once. */
+function createConnectionIndex() {
+  const accepted = new Map<string, Connection>();
+  const found = new WeakMap<Socket, Connection>();
   const keyOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
   return {
-    note: (socket: Socket, place: Place) => {
+    add: (socket: Socket, connection: Connection) => {
       const key = keyOf(socket);
-      accepted.set(key, place);
+      accepted.set(key, connection);
       socket.once('close', () => {
-        if (accepted.get(key) === place) accepted.delete(key);
+        if (accepted.get(key) === connection) accepted.delete(key);
       });
     },
-    find: (socket: Socket): Place | undefined => {
+    find: (socket: Socket): Connection | undefined => {
       const known = found.get(socket);
       if (known !== undefined) return known;
-      const place = accepted.get(keyOf(socket));
-      if (place !== undefined) found.set(socket, place);
-      return place;
+      const connection = accepted.get(keyOf(socket));
+      if (connection !== undefined) found.set(socket, connection);
+      return connection;
     },
   };
 }
 
-function newPlace(socket: Socket): Place {
+function newConnection(socket: Socket): Connection {
   const network = networkOf(socket.remoteAddress ?? '');
-  const takenMs = performance.now();
-  return { socket, network, takenMs, inHand: new Map(), isWelcome: false, untaken: null };
+  const openedMs = performance.now();
+  return { socket, network, openedMs, open: new Map(), lastSucceeded: false, unread: null };
 }
 
-/** The one that has been there longest without a new success is the first to be forgotten. */
+/** Adds a network; drops the one whose last success is oldest. */
 function remember(known: Set<string>, network: string): void {
   known.delete(network);
   known.add(network);
@@ -129,53 +134,54 @@ function remember(known: Set<string>, network: string): void {
   if (known.size > knownNetworksMax && oldest !== undefined) known.delete(oldest);
 }
 
-function placeToFree(
-  places: Iterable<Place>,
-  crowdOf: (place: Place) => number,
-): Place | undefined {
-  const slow = [...places].filter(isSlow);
-  const waiting = [...places].filter(isWaiting);
-  const strangers = waiting.filter(({ isWelcome }) => !isWelcome);
-  const candidates = [slow, strangers, waiting].find(({ length }) => length > 0) ?? [];
-  return candidates.reduce<Place | undefined>(
-    (best, place) => (best !== undefined && crowdOf(best) >= crowdOf(place) ? best : place),
+function connectionToClose(
+  connections: Iterable<Connection>,
+  largeSizeOf: (connection: Connection) => number,
+): Connection | undefined {
+  const slow = [...connections].filter(isSlow);
+  const idle = [...connections].filter(isIdle);
+  const failed = idle.filter(({ lastSucceeded }) => !lastSucceeded);
+  const candidates = [slow, failed, idle].find(({ length }) => length > 0) ?? [];
+  return candidates.reduce<Connection | undefined>(
+    (best, one) => (best !== undefined && largeSizeOf(best) >= largeSizeOf(one) ? best : one),
     undefined,
   );
 }
 
-/** Whoever sends a body slowly keeps a place as one who is silent does, with or without credentials. */
-function isSlow({ inHand }: Place): boolean {
-  const [first] = inHand;
+/** A slow body blocks a connection as an idle client does, with or without credentials. */
+function isSlow({ open }: Connection): boolean {
+  const [first] = open;
   if (first === undefined) return false;
   const [{ req, writableEnded }, sinceMs] = first;
   return !writableEnded && !req.complete && performance.now() - sinceMs > slowBodyMs;
 }
 
-/** An answer that was written and is not taken counts as none: else whoever reads nothing would stay. */
-function isWaiting({ inHand }: Place): boolean {
-  for (const response of inHand.keys()) if (!response.writableEnded) return false;
+/** An unread response does not make a connection busy: otherwise, a client that never reads would stay. */
+function isIdle({ open }: Connection): boolean {
+  for (const response of open.keys()) if (!response.writableEnded) return false;
   return true;
 }
 
-function hasUntakenFor(place: Place, timeoutMs: number): boolean {
-  const response = [...place.inHand.keys()].find(({ writableEnded }) => writableEnded);
-  if (response === undefined) place.untaken = null;
-  else if (place.untaken?.response !== response) {
-    place.untaken = { response, sinceMs: performance.now() };
+function isUnreadFor(connection: Connection, timeoutMs: number): boolean {
+  const response = [...connection.open.keys()].find(({ writableEnded }) => writableEnded);
+  if (response === undefined) connection.unread = null;
+  else if (connection.unread?.response !== response) {
+    connection.unread = { response, sinceMs: performance.now() };
   }
-  return place.untaken !== null && performance.now() - place.untaken.sinceMs >= timeoutMs;
+  const { unread } = connection;
+  return unread !== null && performance.now() - unread.sinceMs >= timeoutMs;
 }
 
 /**
- * The class of a server's requests. One packet can hold two thousand, and Node's parser makes objects of
- * all of them whatever becomes of the first: 70 ms and 8 MB a packet. It stops at a change of protocol
- * alone, so one too many is taken for that; Node closes the connection, as nobody listens to upgrades.
+ * Creates the class of a server's requests. One packet can contain two thousand requests, and Node's parser creates
+ * objects for all of them: 70 ms and 8 MB per packet. The parser stops only at a change of protocol, so a request over
+ * the limit is marked as one; Node then closes the connection, because the server does not handle upgrades.
  */
-export function boundedRequest(isOneTooMany: (socket: Socket) => boolean): typeof IncomingMessage {
+export function boundedRequest(exceedsLimit: (socket: Socket) => boolean): typeof IncomingMessage {
   return class BoundedRequest extends IncomingMessage {
     constructor(socket: Socket) {
       super(socket);
-      if (!isOneTooMany(socket)) return;
+      if (!exceedsLimit(socket)) return;
       Object.defineProperty(this, 'upgrade', { get: () => true, set: () => undefined });
     }
   };

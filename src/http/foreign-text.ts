@@ -1,16 +1,16 @@
-/** Makes words of another service safe to pass on: no secret of ours, nothing that moves a cursor. */
+/** Makes text of another service safe to print: without our secrets and without control characters. */
 import { printable } from '../domain/text.ts';
 
-/** What stands where a secret stood, or where a text was cut. */
+/** Replaces a secret, and the end of a truncated text. */
 const ellipsis = '…';
 
-/** Enough to recognise a body that is in none of the known forms. */
+/** Maximum length of the excerpt of a body in an unknown format. */
 export const hintCharactersMax = 200;
 
 /**
- * The words unchanged, except: our own secrets, in the forms in which an echo may hold them, become
- * `…`; control characters and marks that turn the direction of text around are replaced; and what
- * exceeds `charactersMax` is cut off.
+ * Returns the text unchanged, except: our secrets, in the forms in which a service may repeat them, become
+ * `…`; control characters and marks that change the direction of text are replaced; text over
+ * `charactersMax` is truncated.
  */
 export function foreignText(
   text: string,
@@ -32,14 +32,14 @@ function withoutSecrets(text: string, secrets: readonly string[]): string {
       encodeURIComponent(secret.toWellFormed()),
       new URLSearchParams([['', secret]]).toString().slice(1),
     ]);
-  // The longest first: a shorter one within it would leave the rest behind.
+  // The longest first: replacing a shorter one inside it would leave the rest.
   const longestFirst = [...new Set(forms)].sort((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, form) => rest.replaceAll(form, ellipsis), text);
 }
 
 /**
- * What a body that is in none of the known forms says: the title of a page, else all of it. Uncut,
- * so that a secret in it is found whole: cut it with `foreignText`.
+ * Returns a hint from a body in an unknown format: the title of a web page, else the complete body. Truncate
+ * it with `foreignText`, which needs the complete text to find secrets.
  */
 export function hintOf(body: string): string {
   if (!body.trimStart().startsWith('<')) return body;

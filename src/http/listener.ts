@@ -1,4 +1,4 @@
-/** Starts and stops a listening server with the limits that an open port needs. */
+/** Starts and stops a server with the limits that a public port needs. */
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -25,87 +25,87 @@ export interface KeyPair {
 }
 
 export interface Listener {
-  /** Where it listens; the port is the real one when 0 was asked for. */
+  /** Listen address; for port 0, with the assigned port. */
   address: ListenAddress;
-  /** Serves new connections with another certificate; those that are open stay as they are. */
+  /** Uses another certificate for new connections; open connections stay unchanged. */
   setKeyPair(pair: KeyPair): void;
-  /** Stops accepting, lets requests in hand finish within the time, then closes what is left. */
+  /** Stops accepting connections, waits for open requests for the given time, then closes all connections. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface ListenerOptions {
   fetch: Parameters<typeof getRequestListener>[0];
   listen: ListenAddress;
-  /** Plain HTTP when absent. Null is HTTPS whose handshakes all fail until there is a pair. */
+  /** Plain HTTP if absent. Null: HTTPS, but all handshakes fail until a pair is set. */
   keyPair?: KeyPair | null | undefined;
-  /** A protocol whose handshakes are answered with a certificate of its own, and then ended. */
+  /** A protocol with its own certificate; its connections end after the handshake. */
   handshakeOnly?: HandshakeOnly | undefined;
-  /** The variable that holds the address, for the error when the port is taken. */
+  /** Environment variable of the address, for the error if the port is in use. */
   listenVariable: string;
   limits?: Partial<ListenerLimits>;
   /**
-   * A client that closes its half after a request still gets the answer. By default it counts as gone: its request is
-   * aborted, which ends a query that nobody waits for.
+   * Responds to a client that closes its half of the connection after a request. By default, its request is aborted,
+   * which ends a query without a reader.
    */
   answersHalfClosed?: boolean;
-  /** Answers what never became a request for the app, such as a malformed Host. */
+  /** Responds to a request that does not reach the app, for example one with a malformed Host. */
   onBadRequest?: (error: unknown) => Response;
 }
 
-/** Tells by ALPN (RFC 7301) which handshakes; null from `keyPair` leaves them unanswered. */
+/** Selects handshakes by ALPN (RFC 7301); if `keyPair` returns null, they are refused. */
 export interface HandshakeOnly {
   protocol: string;
   keyPair: () => KeyPair | null;
 }
 
-/** The bounds of an open port. A thousand connections take some 100 MB at worst; the catalogue needs a handful. */
+/** Limits of a public port. A thousand connections use up to 100 MB; the catalogue needs very few. */
 const defaultLimits = Object.freeze({
-  /** A sender that is this slow with its headers, or with a whole request, is cut off (408). */
+  /** Maximum time for the headers, and for a complete request (408). */
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
-  /** A connection may rest this long between two requests. */
+  /** Maximum idle time between two requests. */
   keepAliveTimeoutMs: 60_000,
   handshakeTimeoutMs: 10_000,
-  /** An answer that the other side has not read by then is dropped, and the connection with it. */
+  /** Maximum time for the client to read a response; then the connection is closed. */
   answerTimeoutMs: 30_000,
   connectionsMax: 1_000,
-  /** With all places taken, a connection over HTTPS is kept for this time before it may have to make room. */
-  tenureMs: 5_000,
-  /** Requests sent on one connection without waiting for answers; one more, and it is closed. */
-  requestsInHandMax: 20,
+  /** At the maximum number of connections, a new HTTPS connection is protected from being closed for this time. */
+  protectionMs: 5_000,
+  /** Maximum number of pipelined requests on one connection; with one more, it is closed. */
+  pipelinedRequestsMax: 20,
 });
 export type ListenerLimits = Record<keyof typeof defaultLimits, number>;
 
-/** In the order of preference. A handshake that offers other ones only ends in an alert (RFC 7301, 3.2). */
+/** In order of preference. A handshake without one of these fails (RFC 7301, 3.2). */
 const httpProtocols = ['http/1.1', 'http/1.0'];
 
-/** Resolves when the port is open. Rejects with `configuration` when it cannot be opened. */
+/** Resolves when the port is open. Rejects with `configuration` if it cannot be opened. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   let closing = false;
   const limits = { ...defaultLimits, ...options.limits };
   const handle = getRequestListener(options.fetch, {
     autoCleanupIncoming: false,
-    // Stands in for a Host that is empty or absent; nothing here depends on it.
+    // Replaces an empty or absent Host; not used otherwise.
     hostname: 'localhost',
     ...(options.onBadRequest === undefined ? {} : { errorHandler: options.onBadRequest }),
   });
-  const isOneTooMany = (socket: Socket) => cap.requestsInHand(socket) >= limits.requestsInHandMax;
-  const requestClass = boundedRequest(isOneTooMany);
+  const exceedsLimit = (socket: Socket) => cap.openRequests(socket) >= limits.pipelinedRequestsMax;
+  const requestClass = boundedRequest(exceedsLimit);
   const server = createServer(limits, requestClass, options);
   if (options.answersHalfClosed) allowHalfClosing(server);
-  // Without TLS a newcomer costs next to nothing.
-  const tenureMs = options.keyPair === undefined ? 0 : limits.tenureMs;
-  const cap = capConnections(server, { ...limits, tenureMs });
+  // Without TLS, a new connection costs very little.
+  const protectionMs = options.keyPair === undefined ? 0 : limits.protectionMs;
+  const cap = capConnections(server, { ...limits, protectionMs });
   answerBrokenRequests(server);
-  const closeUntaken = () => cap.closeUntaken(limits.answerTimeoutMs);
-  const timer = setInterval(closeUntaken, Math.min(1_000, limits.answerTimeoutMs)).unref();
+  const closeUnread = () => cap.closeUnread(limits.answerTimeoutMs);
+  const timer = setInterval(closeUnread, Math.min(1_000, limits.answerTimeoutMs)).unref();
   server.once('close', () => clearInterval(timer));
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
     void handle(incoming, outgoing);
   });
-  // RFC 9110, 10.1.1: what else is expected but 100-continue may be passed over.
+  // RFC 9110, 10.1.1: expectations other than 100-continue may be ignored.
   server.on('checkExpectation', (...exchange) => server.emit('request', ...exchange));
   await listening(server, options);
   const { port } = server.address() as AddressInfo;
@@ -144,14 +144,14 @@ function createServer(
   }
   const server = createHttpsServer({ ...secure, ALPNCallback: chooseProtocol(handshakeOnly) });
   return server.on('secureConnection', (socket) => {
-    // Not `end` alone: what the other side sends would still be read, and taken for a request.
+    // `end` is not sufficient: data of the client would still be read as a request.
     if (socket.alpnProtocol === handshakeOnly.protocol) socket.destroySoon();
   });
 }
 
 /**
- * Lets a sender that closes its half after a request get the answer. Under TLS only after the handshake: whoever
- * closes before is gone, and would keep a place until the handshake times out.
+ * Allows clients to close their half of the connection after a request. With TLS, only after the handshake: otherwise
+ * a closed connection would stay open until the handshake times out.
  */
 function allowHalfClosing(server: Server | HttpsServer): void {
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -160,7 +160,7 @@ function allowHalfClosing(server: Server | HttpsServer): void {
   });
 }
 
-/** Another certificate can be chosen once the protocol is known: what `setKeyCert` is there for. */
+/** Chooses the protocol, and its certificate through `setKeyCert`. */
 function chooseProtocol({ protocol, keyPair }: HandshakeOnly) {
   return function choose(this: unknown, { protocols }: { protocols: string[] }) {
     if (!protocols.includes(protocol)) {
@@ -194,15 +194,15 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
 }
 
 const reasons: Record<string, string> = {
-  EADDRINUSE: 'another program uses this port, perhaps another earshot',
-  EACCES: 'ports below 1024 need a permission (CAP_NET_BIND_SERVICE)',
+  EADDRINUSE: 'another program uses this port, possibly another earshot',
+  EACCES: 'ports below 1024 need the capability CAP_NET_BIND_SERVICE',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the name does not resolve',
 };
 
 function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // Node's own closeIdleConnections passes over those that have never sent anything.
+    // Node's closeIdleConnections ignores connections that have never sent anything.
     const idleTimer = setInterval(() => cap.closeIdle(), 50);
     const graceTimer = setTimeout(() => server.closeAllConnections(), graceMs);
     server.close(() => {
@@ -214,7 +214,7 @@ function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<vo
   });
 }
 
-/** What Node's parser finds wrong beyond a plain 400. */
+/** Status lines for errors of Node's parser other than 400. */
 const statusLines: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
@@ -222,9 +222,9 @@ const statusLines: Readonly<Record<string, string>> = {
 };
 
 /**
- * Answers connections whose bytes are no request, or come too slowly. By default Node writes its 400
- * behind an early answer to the same request, where a proxy would take it for the answer to the next
- * one; and drops the answers to requests before the broken one.
+ * Responds to malformed and slow requests. By default, Node writes its 400 after an early response to the
+ * same request, where a proxy would read it as the response to the next one; and Node drops the responses
+ * to previous requests.
  */
 function answerBrokenRequests(server: Server): void {
   const latest = new WeakMap<Duplex, ServerResponse>();
@@ -232,7 +232,7 @@ function answerBrokenRequests(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const { code = '' } = error;
     const statusLine = statusLines[code] ?? (code.startsWith('HPE_') ? '400 Bad Request' : null);
-    // A handshake that failed, or a connection that was reset: there is nobody to answer.
+    // A failed handshake or a reset connection: no response is possible.
     if (statusLine === null || !socket.writable) return void socket.destroy();
     const outgoing = latest.get(socket);
     if (outgoing !== undefined && endsWith(outgoing)) return;
@@ -242,33 +242,33 @@ function answerBrokenRequests(server: Server): void {
   });
 }
 
-/** Whether the connection ends by itself, with an answer that is on its way or was given. */
+/** True if the connection ends after a response that is already sent or in progress. */
 function endsWith(outgoing: ServerResponse): boolean {
   const { req: incoming, headersSent } = outgoing;
   if (incoming.complete) {
     if (outgoing.writableFinished) return false;
-    // What is broken comes after it.
+    // The malformed data comes after this request.
     outgoing.shouldKeepAlive = false;
   } else if (!headersSent) return false;
   if (headersSent) incoming.socket.destroySoon();
   return true;
 }
 
-/** What is recommended for answers that no browser is meant to show. */
-const always = {
+/** Recommended headers for responses that browsers must not display. */
+const commonHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
 };
-/** It holds for the name on all its ports, so it is not spread to names below it. */
-const overHttps = { ...always, 'strict-transport-security': 'max-age=31536000' };
+/** HSTS applies to all ports of the name, so it does not include subdomains. */
+const httpsHeaders = { ...commonHeaders, 'strict-transport-security': 'max-age=31536000' };
 
 /**
- * The class of a server's responses. Headers given to `writeHead` win over these. Setting each on each response
- * would cost as much as all else that is done about headers.
+ * Creates the class of a server's responses. Headers passed to `writeHead` override the safe ones. Setting each header
+ * separately would double the cost of all headers.
  */
 function safeResponse(isSecure: boolean): typeof ServerResponse {
-  const safe = isSecure ? overHttps : always;
+  const safe = isSecure ? httpsHeaders : commonHeaders;
   return class SafeResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
     override writeHead(
       status: number,

@@ -1,27 +1,27 @@
-/** Addresses: where a server listens, whose request it is, and which addresses belong to one host. */
+/** Network addresses: listen addresses, client addresses of requests, and networks of hosts. */
 
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { z } from 'zod';
 
 export interface ListenAddress {
-  /** A name or an address; IPv6 without brackets. */
+  /** Name or address; IPv6 without brackets. */
   host: string;
   port: number;
 }
 
-/** A host as it stands before `:port`: IPv6 addresses get brackets (RFC 3986, 3.2.2). */
+/** Formats a host for use before `:port`: adds brackets to IPv6 addresses (RFC 3986, 3.2.2). */
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Where an address that means all of this machine's is reached; any other as it is. No brackets. */
+/** Returns the loopback address for a wildcard address; other hosts unchanged. No brackets. */
 export function loopbackOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;
 }
 
-/** Groups the addresses of one host: each IPv4 address alone; of IPv6, where a host owns a whole network, the /64. */
+/** Groups addresses of one host: an IPv4 address itself; for IPv6, where a host has a complete network, the /64. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
@@ -34,27 +34,26 @@ export function networkOf(address: string): string {
   return `${filled.slice(0, 4).join(':')}::/64`;
 }
 
-/** More proxies than this are not followed. */
+/** Maximum number of proxies to follow. */
 const hopsMax = 32;
-/** The longest text of an IPv6 address, with brackets, zone and port, is shorter. */
+/** Maximum length of an entry; an IPv6 address with brackets, zone and port is shorter. */
 const entryCharactersMax = 100;
-/** An address with or without a port; only an IPv6 address with a port must stand in brackets. */
+/** Address with or without a port; an IPv6 address with a port must be in brackets. */
 const entryShape = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+)(?::\d{1,5})?|([\da-f:.]+))$/i;
 
-/** The parts of a request that tell whose it is. */
+/** Parts of a request that determine the client address. */
 type AddressedRequest = Pick<IncomingMessage, 'headers'> & {
   socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
 };
 
 /**
- * Prepares the question for the client's address, in its usual form: IPv4 behind an IPv6 socket as
- * IPv4. `trustedProxies` holds addresses and ranges (CIDR).
+ * Creates a function that returns the client address of a request, in canonical form: IPv4 on an IPv6
+ * socket as IPv4. `trustedProxies` contains addresses and ranges (CIDR).
  *
- * `X-Forwarded-For` of any other peer is not read. Each proxy appends the address that it was asked
- * from, so the list is read from the right: what a trusted proxy wrote is believed, and the first
- * address that is no trusted proxy is the client; what stands left of it is the client's own word.
- * An entry that is no address ends the reading, and the last one that was believed counts.
- * `Forwarded` (RFC 7239) is not read: nginx and Caddy do not send it, and two headers can disagree.
+ * Reads `X-Forwarded-For` only from trusted proxies. Each proxy appends the address of its client, so the
+ * list is read from the right: the first address that is not a trusted proxy is the client; entries left of
+ * it were written by the client. An invalid entry ends the reading, and the previous address is used.
+ * `Forwarded` (RFC 7239) is ignored: nginx and Caddy do not send it, and two headers can disagree.
  */
 export function createClientAddress(
   trustedProxies: readonly string[],
@@ -62,18 +61,18 @@ export function createClientAddress(
   const trusted = blockListOf(trustedProxies);
   const isTrusted = (address: string) => trusted.check(address, familyOf(address));
   return ({ headers, socket }) => {
-    let believed = canonical(socket.remoteAddress ?? '');
-    if (believed === null) return 'unknown';
+    let client = canonical(socket.remoteAddress ?? '');
+    if (client === null) return 'unknown';
     // Node joins several headers of this name with commas, in their order.
     let rest = String(headers['x-forwarded-for'] ?? '');
-    for (let hops = 0; hops < hopsMax && rest !== '' && isTrusted(believed); hops += 1) {
+    for (let hops = 0; hops < hopsMax && rest !== '' && isTrusted(client); hops += 1) {
       const comma = rest.lastIndexOf(',');
       const address = addressIn(rest.slice(comma + 1));
       if (address === null) break;
-      believed = address;
+      client = address;
       rest = rest.slice(0, Math.max(0, comma));
     }
-    return believed;
+    return client;
   };
 }
 
@@ -94,9 +93,9 @@ function addressIn(entry: string): string | null {
   return canonical(bracketed ?? four ?? six ?? '');
 }
 
-/** One text for each address; null for what is none. */
+/** Canonical form of an address; null if it is invalid. */
 function canonical(text: string): string | null {
-  // The zone names an interface of this machine (`fe80::1%eth0`), which is nothing of the client's.
+  // The zone is an interface of this machine (`fe80::1%eth0`), not part of the client address.
   const [bare = ''] = text.split('%');
   if (isIP(bare) === 0) return null;
   const { address } = new SocketAddress({ address: bare, family: familyOf(bare) });
@@ -108,15 +107,17 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 }
 
 const urlForm = 'must be an https URL, such as https://hooks.example.org/earshot';
-/** An https URL, or http on this machine, without credentials: everything else in it stays. */
+/** An https URL, or http for this machine, without credentials; otherwise unchanged. */
 export const exactUrl = z.string(urlForm).transform((text, context) => {
   const url = URL.parse(text);
   if (url === null || !(url.protocol === 'https:' || isLoopbackHttp(url))) {
-    context.addIssue('must be an https URL; http only to this machine (127.0.0.1, localhost)');
+    context.addIssue(
+      'must be an https URL; http is allowed only for this machine (127.0.0.1, localhost)',
+    );
     return z.NEVER;
   }
   if (url.username + url.password + url.hash === '') return url.href;
-  context.addIssue('must hold no user name, password or #');
+  context.addIssue('must not contain a user name, password or #');
   return z.NEVER;
 });
 

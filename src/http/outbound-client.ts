@@ -1,4 +1,4 @@
-/** The HTTP client for services of others: bounded in time, size and tries; follows no redirect. */
+/** HTTP client for external services: limited time, size and attempts; follows no redirects. */
 import ky, { type HTTPError, isHTTPError, type KyInstance } from 'ky';
 import { AppError, isAppError } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/text.ts';
@@ -10,13 +10,13 @@ import {
 } from './bounded-fetch.ts';
 
 const defaultTiming = {
-  /** One attempt, answer included. */
+  /** Maximum time of one attempt, including the response. */
   attemptTimeoutMs: 20_000,
-  /** All attempts and the waits between them. */
+  /** Maximum time of all attempts and delays. */
   totalTimeoutMs: 90_000,
-  /** The wait before the first repetition, before jitter; it doubles each time. */
+  /** Delay before the first retry, without jitter; it doubles each time. */
   retryDelayMs: 1_000,
-  /** A service that asks for a longer wait than this is not asked again. */
+  /** With a longer Retry-After, the request is not retried. */
   retryAfterMsMax: 60_000,
 };
 export type OutboundTiming = typeof defaultTiming;
@@ -31,32 +31,32 @@ export interface OutboundRequest {
   headers: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: unknown;
-  /** What is wanted, in words that complete "could not …": "list the subscriptions". */
+  /** Completes "could not …": "list the subscriptions". */
   purpose: string;
-  /** Ends the request, and all tries that would follow. */
+  /** Aborts the request and all retries. */
   signal?: AbortSignal;
 }
 
-/** Any answer, of any status from 200 to 599. */
+/** A response with any status from 200 to 599. */
 export interface OutboundAnswer {
   status: number;
   headers: Headers;
   text: string;
-  /** Undefined when the text is not JSON. */
+  /** Undefined if the text is not JSON. */
   json: unknown;
 }
 
 /**
- * Sends a request. GET, PATCH and DELETE are repeated after 408, 429, 5xx, timeouts and broken
- * connections; POST never. Rejects with `unavailable` when no answer came, and with the signal's
- * reason. Neither the error nor its cause holds anything of the request.
+ * Sends a request. Retries GET, PATCH and DELETE after 408, 429, 5xx, timeouts and lost connections, but never
+ * POST. Rejects with `unavailable` without a response, and with the signal's reason if it is aborted. Neither
+ * the error nor its cause contains parts of the request.
  */
 export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>;
 
 /**
- * `service` is what messages call the other side: "the catalogue"; `variable` has its address. `retries` is
- * how often a request is repeated, and `answerBytesMax` bounds an answer, where the usual does not fit. With the
- * `bodies` of failures alone, a success has no text.
+ * `service` is the name for messages: "the catalogue"; `variable` contains its address. `retries` and
+ * `answerBytesMax` (maximum size of a response) replace the defaults. With `bodies: 'of-failures'`, the text of a
+ * success is empty.
  */
 export function createOutboundClient(
   options: KyOptions & { service: string; variable: string },
@@ -67,7 +67,7 @@ export function createOutboundClient(
   return async ({ method, url, headers, body, purpose, signal }) => {
     let latest: HTTPError | undefined;
     const shouldRetry = ({ error }: { error: Error }) => {
-      if (givenUp(error) !== null) return false;
+      if (cancellationIn(error) !== null) return false;
       if (!isHTTPError(error)) return undefined;
       latest = error;
       return (retryAfterMs(error.response.headers) ?? 0) > timing.retryAfterMsMax
@@ -84,23 +84,23 @@ export function createOutboundClient(
       return answerOf(response, await response.text());
     } catch (error) {
       signal?.throwIfAborted();
-      const cancelled = givenUp(error);
+      const cancelled = cancellationIn(error);
       if (cancelled !== null) throw cancelled;
-      // An answer to an earlier try says more than that the time was up during the next one.
+      // A response to an earlier attempt has more information than a timeout of the last one.
       const answered = isHTTPError(error) ? error : latest;
       if (answered !== undefined) return answerOf(answered.response, answered.data);
       const facts = networkFacts(error);
       throw new AppError(
         'unavailable',
-        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be asked: ${facts.reason}.`,
-        { advice: `Try again later, or check ${options.variable}.`, facts },
+        `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be reached: ${facts.reason}.`,
+        { advice: `Retry later, or check ${options.variable}.`, facts },
       );
     }
   };
 }
 
-/** The program's own wish to stop, from under whatever it came wrapped in. */
-function givenUp(error: unknown): AppError | null {
+/** Finds an error with the code `cancelled` among the causes. */
+function cancellationIn(error: unknown): AppError | null {
   for (let next = error; next instanceof Error; next = next.cause) {
     if (isAppError(next, 'cancelled')) return next;
   }
@@ -122,7 +122,7 @@ function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {
     fetch: createBoundedFetch(send, answerBytesMax, bodies),
     timeout: timing.attemptTimeoutMs,
     totalTimeout: timing.totalTimeoutMs,
-    // Error bodies are kept as they came: the service's words are read elsewhere.
+    // Keeps bodies of errors unchanged: `readServiceMessage` parses them.
     parseJson: (text: string) => text,
     retry: {
       limit: retries,

@@ -13,9 +13,9 @@ export interface CredentialPair {
   password: string;
 }
 
-/** Clocks of two machines may differ; beyond it a proof is void. */
+/** Maximum age of a proof, and maximum difference between the clocks of two machines. */
 const validUs = 300_000_000;
-/** Proofs that are remembered. With more, the next ones are void. */
+/** Maximum number of remembered proofs. Further proofs are refused. */
 const rememberedMax = 1_000;
 const form = /^(\d{1,17})\.([0-9a-zA-Z-]{16,64})\.([0-9a-f]{64})$/;
 
@@ -29,7 +29,7 @@ export function probeProof(pair: CredentialPair, nowUs: number, nonce: string): 
 export function createProbeProofCheck(
   nowUs: () => number,
 ): (value: string | undefined, pairs: readonly CredentialPair[]) => boolean {
-  /** When each proof was made. */
+  /** Creation time of each used proof. */
   const used = new Map<string, number>();
   return (value, pairs) => {
     const [, time, nonce, mac] = form.exec(value ?? '') ?? [];

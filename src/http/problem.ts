@@ -1,4 +1,4 @@
-/** The one table from error codes to HTTP statuses, and the answer in problem JSON (RFC 9457). */
+/** HTTP statuses of error codes, and responses as problem JSON (RFC 9457). */
 
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { AppError, type ErrorCode, errorText } from '../domain/app-error.ts';
@@ -20,16 +20,16 @@ const statuses: Record<ErrorCode, { status: ContentfulStatusCode; title: string 
   internal: { status: 500, title: 'Internal error' },
 };
 
-/** The answer to an outsider about a failure that is none of theirs. */
-const internalDetail = 'Something went wrong here. The log has the details under the request id.';
-const unavailableDetail = 'Nothing can be stored at the moment. Try again later.';
+/** Details for clients about failures of this server. */
+const internalDetail = 'Internal error. The log has the details under the request id.';
+const unavailableDetail = 'The receiver cannot store notifications now. Retry later.';
 
-/** Seconds after which a refused sender may try again. */
+/** Value of Retry-After, in seconds. */
 const retryAfterSeconds = 5;
 
 /**
- * Answers an error. The message of an `AppError` about the request itself is passed on; about our
- * own state only a fixed sentence leaves.
+ * Creates the response for an error. Includes the message of an `AppError` about the request; for errors of
+ * the server, only a fixed sentence.
  */
 export function problemResponse(
   error: unknown,
@@ -54,7 +54,7 @@ export function problemResponse(
   return new Response(JSON.stringify(body), { status, headers });
 }
 
-/** The HTTP status that an error is answered with. */
+/** Returns the HTTP status of an error. */
 export function statusOf(error: unknown): number {
   return statuses[error instanceof AppError ? error.code : 'internal'].status;
 }

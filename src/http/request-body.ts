@@ -1,4 +1,4 @@
-/** Reads a request body within bounds, decodes it, and discards one that is not wanted. */
+/** Reads and decodes request bodies of limited size, and discards unread ones. */
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
@@ -6,35 +6,35 @@ import { AppError, errorCodeOf, isAppError } from '../domain/app-error.ts';
 import type { Fault } from '../domain/notification.ts';
 import type { Delivery, EncodedBody } from '../domain/ports.ts';
 
-/** Maximum size of a body, as it comes and once decoded (design, interface contract). */
+/** Maximum size of a body, encoded and decoded (design, interface contract). */
 export const bodyBytesMax = 2 ** 20;
-/** Maximum memory of all bodies that are being received at one time. */
+/** Maximum memory of all bodies that are being received. */
 const allBodiesBytesMax = 64 * 2 ** 20;
-/** A body that takes longer may have to make room for others. */
+/** A slower body may be refused to free memory. */
 const slowAfterMs = 2_000;
-/** A body that nobody reads is discarded up to this size and time; then the connection is closed. */
+/** Maximum size and time for discarding an unread body; then the connection is closed. */
 const discardBytesMax = 64 * 2 ** 20;
 const discardTimeoutMs = 10_000;
 
 /**
- * Resolves with the whole body. Rejects with `too_large` beyond the limit, `unavailable` when all
- * bodies being read take up too much memory, `invalid` when the sender goes away half-way, and
- * with the `AppError` that the body itself breaks with.
+ * Resolves with the complete body. Rejects with `too_large` beyond the limit, `unavailable` if all bodies
+ * together use too much memory, `invalid` if the sender closes the connection early, and with an
+ * `AppError` from the body's stream.
  */
 type ReadBody = (incoming: IncomingMessage) => Promise<Pick<Delivery, 'body' | 'encoded'>>;
 
-/** The bodies of all requests to one reader share its bound on memory. */
+/** Creates a reader whose requests share one memory limit. */
 export function createBodyReader(): ReadBody {
   let allBytes = 0;
   let decoding: Promise<unknown> = Promise.resolve();
-  /** What is being received; the first has taken longest. */
-  const under = new Set<{ beganMs: number; refuse: () => void }>();
+  /** Bodies that are being received, the oldest first. */
+  const receiving = new Set<{ startedMs: number; refuse: () => void }>();
 
-  /** The slowest makes room; without a slow one, this one does. */
-  function makeRoom(refuseThis: () => void): void {
-    const [slowest] = under;
-    const isSlow = slowest !== undefined && performance.now() - slowest.beganMs > slowAfterMs;
-    if (isSlow) slowest.refuse();
+  /** Frees memory: refuses the oldest body if it is slow, else this one. */
+  function freeMemory(refuseThis: () => void): void {
+    const [oldest] = receiving;
+    const isSlow = oldest !== undefined && performance.now() - oldest.startedMs > slowAfterMs;
+    if (isSlow) oldest.refuse();
     else refuseThis();
   }
 
@@ -42,36 +42,36 @@ export function createBodyReader(): ReadBody {
     const announced = Number(incoming.headers['content-length'] ?? 0);
     if (announced > bodyBytesMax) return Promise.reject(tooLarge());
     return new Promise((resolve, reject) => {
-      const gathered = createGathering();
+      const collected = createCollector();
       const done = (finish: () => void) => {
         incoming
           .off('data', onData)
           .off('end', onEnd)
           .off('error', onBroken)
           .off('close', onBroken);
-        allBytes -= gathered.capacity();
-        under.delete(mine);
+        allBytes -= collected.capacity();
+        receiving.delete(own);
         finish();
       };
-      const mine = {
-        beganMs: performance.now(),
-        refuse: () => done(() => reject(tooMuchAtOnce())),
+      const own = {
+        startedMs: performance.now(),
+        refuse: () => done(() => reject(tooManyBodies())),
       };
-      under.add(mine);
+      receiving.add(own);
       const onData = (chunk: Buffer) => {
-        const before = gathered.capacity();
-        if (!gathered.add(chunk)) return done(() => reject(tooLarge()));
-        allBytes += gathered.capacity() - before;
-        if (allBytes > allBodiesBytesMax) makeRoom(mine.refuse);
+        const before = collected.capacity();
+        if (!collected.add(chunk)) return done(() => reject(tooLarge()));
+        allBytes += collected.capacity() - before;
+        if (allBytes > allBodiesBytesMax) freeMemory(own.refuse);
       };
-      const onEnd = () => done(() => resolve(gathered.bytes()));
+      const onEnd = () => done(() => resolve(collected.bytes()));
       const onBroken = (error?: unknown) =>
-        done(() => reject(isAppError(error) ? error : goneAway()));
+        done(() => reject(isAppError(error) ? error : incomplete()));
       incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
     });
   }
 
-  /** One after the other: a small body may become as large as the limit. */
+  /** Decodes one body at a time: a small one may grow to the limit. */
   async function decoded(body: Uint8Array, encoding: string): Promise<EncodedBody> {
     allBytes += body.byteLength;
     const turn = decoding.then(() => {
@@ -92,16 +92,16 @@ export function createBodyReader(): ReadBody {
 }
 
 /**
- * Gathers a body into one buffer that doubles: a list of chunks would cost some 400 bytes for each, and a chunk may
- * be one byte. Most bodies are one chunk, which is used as it is.
+ * Collects a body in one buffer of doubling size: a list of chunks would use some 400 bytes per chunk, and a chunk may
+ * be one byte. Most bodies are one chunk, which is used directly.
  */
-function createGathering() {
+function createCollector() {
   let buffer: Uint8Array = new Uint8Array(0);
   let length = 0;
   return {
-    /** Memory that is taken up. */
+    /** Used memory, in bytes. */
     capacity: () => buffer.byteLength,
-    /** False for a body that becomes too large. */
+    /** Returns false if the body becomes too large. */
     add: (chunk: Uint8Array): boolean => {
       const bytes = length + chunk.byteLength;
       if (bytes > bodyBytesMax) return false;
@@ -124,21 +124,21 @@ function createGathering() {
 }
 
 /**
- * Discards what is left of a body, so that the sender can read the answer and use the connection
- * again. Closing at once would reset the connection under the answer (facts, lessons 2.28, 2.29).
+ * Discards the rest of a body, so that the sender can read the response and reuse the connection.
+ * Closing at once would reset the connection before the response is read (facts, lessons 2.28, 2.29).
  */
 export function discardBody(incoming: IncomingMessage): void {
   if (incoming.readableEnded || incoming.destroyed) return;
   let bytes = 0;
-  const giveUp = () => {
+  const close = () => {
     clearTimeout(timer);
     incoming.socket.destroySoon();
   };
-  const timer = setTimeout(giveUp, discardTimeoutMs);
+  const timer = setTimeout(close, discardTimeoutMs);
   timer.unref();
   incoming.on('data', (chunk: Buffer) => {
     bytes += chunk.byteLength;
-    if (bytes > discardBytesMax) giveUp();
+    if (bytes > discardBytesMax) close();
   });
   incoming.once('close', () => clearTimeout(timer));
   incoming.once('error', () => clearTimeout(timer));
@@ -149,18 +149,18 @@ function tooLarge(): AppError {
   return new AppError('too_large', `The body is larger than ${bodyBytesMax} bytes.`);
 }
 
-function tooMuchAtOnce(): AppError {
-  return new AppError('unavailable', 'Too many bodies are being received at the same time.');
+function tooManyBodies(): AppError {
+  return new AppError('unavailable', 'Too many requests are in progress.');
 }
 
-function goneAway(): AppError {
+function incomplete(): AppError {
   return new AppError('invalid', 'The sender closed the connection before the body was complete.');
 }
 
-/** For `Accept-Encoding` in the answer to any other. */
+/** Value of `Accept-Encoding` in the response to an unsupported encoding. */
 export const knownEncodings = 'gzip, deflate, br';
 
-/** Senders use one; each takes a pass over the body. */
+/** Maximum number of encodings of a body; senders use one. */
 const encodingsMax = 3;
 
 const bounds = { maxOutputLength: bodyBytesMax };
@@ -177,7 +177,7 @@ const brotli: Decoder = {
   decode: promisify(zlib.brotliDecompress),
   decodeSync: zlib.brotliDecompressSync,
 };
-/** Alternatives in turn: `deflate` is zlib's format, and many senders leave its frame out. */
+/** Alternatives in order: `deflate` is the zlib format, but many senders omit its frame. */
 const decoders: ReadonlyMap<string, readonly Decoder[]> = new Map([
   ['gzip', [gzip]],
   ['x-gzip', [gzip]],
@@ -185,7 +185,7 @@ const decoders: ReadonlyMap<string, readonly Decoder[]> = new Map([
   ['br', [brotli]],
 ]);
 
-/** The encodings of a header in the order in which they were applied; null where the body is plain. */
+/** Returns the encodings of a header in the order of application; null for a plain body. */
 function encodingIn(header: string | undefined): string | null {
   if (header === undefined) return null;
   const names = header.split(',').map((name) => name.trim().toLowerCase());
@@ -194,8 +194,8 @@ function encodingIn(header: string | undefined): string | null {
 }
 
 /**
- * Decodes a body that came with a Content-Encoding (RFC 9110, 8.4), on the thread pool. Rejects with `too_large` for
- * what is larger than the limit once it is decoded.
+ * Decodes a body with a Content-Encoding (RFC 9110, 8.4) on the thread pool. Rejects with `too_large` if the decoded
+ * body exceeds the limit.
  */
 async function decodeBody(bytes: Uint8Array, encoding: string): Promise<EncodedBody> {
   const attempts = decoding(bytes, encoding);
@@ -207,15 +207,15 @@ async function decodeBody(bytes: Uint8Array, encoding: string): Promise<EncodedB
   return next.value;
 }
 
-/** Does the same on this thread, for stored bodies. */
+/** Decodes a stored body on this thread. */
 export function decodeStored(bytes: Uint8Array, encoding: string): EncodedBody {
   const attempts = decoding(bytes, encoding);
   let next = attempts.next();
-  while (!next.done) next = attempts.next(decodedNow(next.value));
+  while (!next.done) next = attempts.next(decodeSync(next.value));
   return next.value;
 }
 
-function decodedNow({ decoder, content }: Attempt): Uint8Array | undefined {
+function decodeSync({ decoder, content }: Attempt): Uint8Array | undefined {
   try {
     return decoder.decodeSync(content, bounds);
   } catch (error) {
@@ -228,7 +228,7 @@ interface Attempt {
   content: Uint8Array;
 }
 
-/** Yields each attempt, and continues with its result; undefined for what that decoder cannot read. */
+/** Yields each attempt and continues with its result; undefined if the decoder fails. */
 function* decoding(
   bytes: Uint8Array,
   encoding: string,
@@ -238,7 +238,7 @@ function* decoding(
     return { encoding, content: unsupported };
   }
   let content = bytes;
-  // The last that was applied comes first.
+  // The encoding that was applied last is decoded first.
   for (const name of names.toReversed()) {
     let decoded: Uint8Array | undefined;
     for (const decoder of decoders.get(name) ?? []) decoded ??= yield { decoder, content };
@@ -263,5 +263,5 @@ const unsupported: Fault = {
 const undecodable: Fault = {
   code: 'undecodable-body',
   index: null,
-  message: 'The body cannot be decoded as its Content-Encoding says.',
+  message: 'The body cannot be decoded with its Content-Encoding.',
 };

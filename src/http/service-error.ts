@@ -1,20 +1,20 @@
-/** What the catalogue says when it refuses: its words, unchanged, and what follows from them. */
+/** Error responses of the catalogue: their unchanged text, and the resulting AppError. */
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../domain/app-error.ts';
 import { retryAfterMs } from './bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from './foreign-text.ts';
 import type { OutboundAnswer } from './outbound-client.ts';
 
-/** An answer of the service in words. */
+/** Text of an error response. */
 export interface ServiceMessage {
-  /** Null when there are none, or only a list. */
+  /** Null if there is none, or only a list. */
   text: string | null;
-  /** One finding each, as `query.$top: Input should be …`. */
+  /** List of faults, for example `query.$top: Input should be …`. */
   lines: readonly string[];
   requestId: string | null;
 }
 
-const wordsCharactersMax = 4_000;
+const textCharactersMax = 4_000;
 
 const linesMax = 20;
 
@@ -23,24 +23,24 @@ const errorBody = z.object({
   detail: z.union([
     z.string(),
     z.object({ message: z.string(), request_id: z.string().nullish().catch(null) }),
-    // `input` stays unread: it repeats what we sent, the endpoint's password included.
+    // Ignores `input`: it repeats the request, including the endpoint's password.
     z.array(
       z
         .union([
           z.string(),
           z.object({ loc: z.array(z.union([z.string(), z.number()])).catch([]), msg: z.string() }),
         ])
-        .catch('(a finding without words)'),
+        .catch('(a fault without a message)'),
     ),
   ]),
 });
 
-/** Reads the words of an answer; what is in `secrets` shows as `…` should the service repeat it. */
+/** Reads the text of an error response; replaces `secrets` in it by `…`. */
 export function readServiceMessage(
   answer: OutboundAnswer,
   secrets: readonly string[],
 ): ServiceMessage {
-  const safe = (text: string, charactersMax = wordsCharactersMax) =>
+  const safe = (text: string, charactersMax = textCharactersMax) =>
     foreignText(text, { secrets, charactersMax });
   const parsed = errorBody.safeParse(answer.json);
   const detail = parsed.data?.detail ?? null;
@@ -54,26 +54,24 @@ export function readServiceMessage(
     return { text: null, lines: [...lines.slice(0, linesMax), ...rest], requestId };
   }
   const text = typeof detail === 'string' ? detail : inBody?.message;
-  const words = text === undefined ? safe(hintOf(answer.text), hintCharactersMax) : safe(text);
-  return { text: words || null, lines: [], requestId };
+  const shown = text === undefined ? safe(hintOf(answer.text), hintCharactersMax) : safe(text);
+  return { text: shown || null, lines: [], requestId };
 }
 
 /**
- * An error for an answer that is no success. `purpose` says what was asked for, in words that
- * complete "refused to …".
+ * Creates the AppError for an error response. `purpose` completes "refused to …".
  */
 export function serviceError(
   answer: OutboundAnswer,
-  words: ServiceMessage,
+  { text, lines, requestId }: ServiceMessage,
   purpose: string,
   code: ErrorCode = codeOf(answer.status),
 ): AppError {
-  const id = words.requestId === null ? '' : `, request id ${words.requestId}`;
-  const said =
-    words.lines.length > 0 ? 'It says:' : words.text === null ? null : `It says: ${words.text}`;
+  const id = requestId === null ? '' : `, request id ${requestId}`;
+  const response = lines.length > 0 ? 'Response:' : text === null ? null : `Response: ${text}`;
   const [message, ...next] = sentencesOf(code, answer, purpose, `(${answer.status}${id})`);
-  const advice = [...next, ...(said === null ? [] : [said])].join(' ') || undefined;
-  return new AppError(code, message, { advice, details: words.lines });
+  const advice = [...next, ...(response === null ? [] : [response])].join(' ') || undefined;
+  return new AppError(code, message, { advice, details: lines });
 }
 
 function codeOf(status: number): ErrorCode {
@@ -83,7 +81,7 @@ function codeOf(status: number): ErrorCode {
   return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable';
 }
 
-/** What happened and what to do; `facts` are the status and the request id. */
+/** Returns message and advice; `facts` are the status and the request id. */
 function sentencesOf(
   code: ErrorCode,
   { status, headers }: OutboundAnswer,
@@ -92,33 +90,26 @@ function sentencesOf(
 ): [message: string, advice?: string] {
   switch (code) {
     case 'unauthorized':
-      return [
-        `The catalogue does not accept the access token, so it refused to ${purpose} ${facts}.`,
-      ];
+      return [`The catalogue refused to ${purpose} ${facts}: the access token is not valid.`];
     case 'not_found':
       return [
-        `The catalogue has no such subscription, so it could not ${purpose} ${facts}.`,
-        'List what is there.',
+        `The catalogue could not ${purpose} ${facts}: the subscription does not exist.`,
+        'To list all: `earshot subscriptions list`.',
       ];
     case 'conflict':
-      return [
-        `The catalogue refused to ${purpose}, as that conflicts with what is there ${facts}.`,
-      ];
+      return [`The catalogue refused to ${purpose} ${facts}: it conflicts with existing data.`];
     case 'too_many': {
       const waitMs = retryAfterMs(headers);
       const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} seconds`;
-      return [
-        `The catalogue refused to ${purpose}, as it was asked too often ${facts}.`,
-        `Try again ${when}.`,
-      ];
+      return [`The catalogue refused to ${purpose} ${facts}: too many requests.`, `Retry ${when}.`];
     }
     case 'unavailable':
       return status >= 300 && status < 400
         ? [
-            `The catalogue did not ${purpose} but points to ${placeOf(headers)} ${facts}.`,
-            'earshot does not follow, as the access token must not travel. Check EARSHOT_CATALOGUE_URL.',
+            `The catalogue did not ${purpose}: it redirects to ${originOf(headers)} ${facts}.`,
+            'earshot does not follow redirects, to protect the access token. Check EARSHOT_CATALOGUE_URL.',
           ]
-        : [`The catalogue could not ${purpose} at the moment ${facts}.`, 'Try again later.'];
+        : [`The catalogue could not ${purpose} ${facts}.`, 'Retry later.'];
     default:
       return status === 404 || status === 405
         ? [`The catalogue refused to ${purpose} ${facts}.`, 'Check EARSHOT_CATALOGUE_URL.']
@@ -126,8 +117,8 @@ function sentencesOf(
   }
 }
 
-/** Only the origin: the rest of the address may hold anything. */
-function placeOf(headers: Headers): string {
+/** Returns only the origin of a redirect: the rest of the URL may contain anything. */
+function originOf(headers: Headers): string {
   const origin = URL.parse(headers.get('location') ?? '')?.origin ?? 'null';
   return origin === 'null' ? 'another address' : origin;
 }

@@ -1,8 +1,8 @@
-/** How HTTPS is spoken here: versions, ciphers and groups (decision 32). */
+/** TLS settings: versions, ciphers and groups (decision 32). */
 import { constants, X509Certificate } from 'node:crypto';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
-/** All of TLS 1.2 and 1.3 that has forward secrecy and authenticates what it encrypts. */
+/** Ciphers of TLS 1.2 and 1.3 with forward secrecy and authenticated encryption. */
 const ciphers = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',
@@ -16,32 +16,32 @@ const ciphers = [
 ].join(':');
 
 const groups = 'X25519:prime256v1:secp384r1';
-/** Secret also from those who record it now and have a quantum computer later. */
+/** Includes a hybrid group, which protects recorded traffic from future quantum computers. */
 const groupsWithHybrid = `X25519MLKEM768:${groups}`;
 
-/** For a server, and again for each certificate that it is given later. */
+/** Settings of a server; needed again for each new certificate. */
 export const tlsSettings = {
   minVersion: 'TLSv1.2',
   ciphers,
   ecdhCurve: knowsHybrid(process.versions.openssl) ? groupsWithHybrid : groups,
   honorCipherOrder: true,
-  // No tickets: their key would lie in memory for as long as the program runs, and open what was recorded.
+  // No tickets: their key stays in memory as long as the program runs, and could decrypt recorded traffic.
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_TICKET,
 } as const;
 
-/** OpenSSL before 3.5, which Node 22 has, refuses a list with a group that it does not know. */
+/** OpenSSL before 3.5, as in Node 22, refuses a list with an unknown group. */
 function knowsHybrid(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 3 || (major === 3 && minor >= 5);
 }
 
 const contexts = new Map<string, SecureContext>();
-/** Few processes know more authorities of their own than these. */
+/** Maximum number of cached contexts; processes rarely use more. */
 const contextsMax = 8;
 
 /**
- * Trusts the authorities in `pems` (one or more certificates each) besides the public ones and the system's.
- * Kept: to read some hundred authorities anew costs more than a handshake.
+ * Trusts the authorities in `pems` (one or more certificates each) in addition to the public and the system's ones.
+ * Cached: parsing hundreds of authorities costs more than a handshake.
  */
 export function contextTrusting(pems: readonly string[]): SecureContext {
   const key = pems.join('\n');
@@ -54,7 +54,7 @@ export function contextTrusting(pems: readonly string[]): SecureContext {
   return context;
 }
 
-/** True for one PEM certificate or more, all of them readable. */
+/** Checks for at least one PEM certificate, all of them valid. */
 export function holdsCertificates(pem: string): boolean {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   try {

@@ -1,4 +1,4 @@
-/** The public face: Basic Auth, readiness probe and intake, as a Hono app that has opened nothing. */
+/** The app of the public listener: Basic Auth, readiness probe and intake. Opens no resources. */
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { AppError, errorText } from '../domain/app-error.ts';
@@ -8,38 +8,38 @@ import { problemResponse, statusOf } from '../http/problem.ts';
 import { createBodyReader, knownEncodings } from '../http/request-body.ts';
 import { createGate, type GateOptions } from './basic-auth.ts';
 
-/** What became of one request, for those who count. */
+/** Outcome of a request, for metrics. */
 export type Outcome = Receipt['outcome'] | 'unauthorized' | 'too_large' | 'unavailable' | 'failed';
 
 export interface ReceiverOptions extends GateOptions {
   intake: Intake;
   /** Called once for each request to `/notifications`; with the receipt when there is one. */
   observe?: (outcome: Outcome, subscription: string | null, receipt?: Receipt) => void;
-  /** Called for each delivery that was answered after its commit, with the user name it came with. */
+  /** Called for each delivery after its commit, with the user name of its request. */
   onDelivered?: (subscription: string | null, username: string) => void;
 }
 
 const unavailableLogIntervalUs = 10_000_000;
 
 const named = '/notifications/:subscription{[a-z0-9][a-z0-9-]{0,62}}';
-/** A slash at the end is spelled out: `strict: false` would end where this is mounted in another app. */
+/** Lists trailing slashes: `strict: false` has no effect when this is mounted in another app. */
 const paths = ['/notifications', '/notifications/', named, `${named}/`];
 const allowed = 'GET, HEAD, POST';
-const wherePathsLead =
-  'Notifications go to /notifications/<name>; a name holds small letters, digits and dashes.';
+const pathAdvice =
+  'Send notifications to /notifications/<name>; a name has lower-case letters, digits and dashes.';
 
 type Environment = { Bindings: HttpBindings };
 
-/** Builds the app for every row of the design's status table. */
+/** Creates the app, which implements the status table of the design. */
 export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
   const { intake, log, nowUs, newRequestId } = options;
   const { observe = () => undefined, onDelivered = () => undefined } = options;
   const readBody = createBodyReader();
-  const letIn = createGate(options, () => observe('unauthorized', null));
+  const authenticate = createGate(options, () => observe('unauthorized', null));
   const app = new Hono<Environment>();
 
   app.on(['GET', 'HEAD'], paths, async (c) => {
-    const { refusal } = letIn(c.env.incoming);
+    const { refusal } = authenticate(c.env.incoming);
     if (refusal !== undefined) return refusal;
     await intake.checkWritable();
     return c.body(null, 200);
@@ -47,8 +47,8 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
 
   app.on('POST', paths, async (c) => {
     const { incoming } = c.env;
-    const passage = letIn(incoming);
-    if (passage.refusal !== undefined) return passage.refusal;
+    const login = authenticate(incoming);
+    if (login.refusal !== undefined) return login.refusal;
     const subscription = c.req.param('subscription') ?? null;
     const receipt = await intake.accept({
       ...(await readBody(incoming)),
@@ -60,8 +60,8 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
     observe(receipt.outcome, subscription, receipt);
     const requestId = newRequestId();
     logReceipt(log, receipt, { requestId, subscription });
-    if (receipt.outcome === 'rejected') return refusedBody(receipt.faults, requestId);
-    onDelivered(subscription, passage.username);
+    if (receipt.outcome === 'rejected') return bodyRefusal(receipt.faults, requestId);
+    onDelivered(subscription, login.username);
     return c.json({ status: receipt.outcome });
   });
 
@@ -73,11 +73,11 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
   app.notFound((c) => {
     const requestId = newRequestId();
     if (options.checkCredentials(c.env.incoming.headers.authorization) === null) {
-      return problemResponse(new AppError('not_found', 'There is nothing here.'), requestId);
+      return problemResponse(new AppError('not_found', 'Unknown path.'), requestId);
     }
-    // Who knows the password means to reach us: a mistyped path must not swallow notifications.
-    log.warn({ requestId, method: c.req.method, path: c.req.path }, 'a path that takes nothing');
-    return problemResponse(new AppError('not_found', wherePathsLead), requestId);
+    // With valid credentials, the path is probably mistyped: the notifications must not get lost.
+    log.warn({ requestId, method: c.req.method, path: c.req.path }, 'unknown path');
+    return problemResponse(new AppError('not_found', pathAdvice), requestId);
   });
 
   const logFailure = createFailureLog(options);
@@ -92,16 +92,16 @@ export function createReceiverApp(options: ReceiverOptions): Hono<Environment> {
   return app;
 }
 
-/** While nothing can be stored every request fails for one reason, which is told now and then. */
+/** Logs failures. While storing is impossible, every request fails, so that reason is logged at intervals. */
 function createFailureLog({ log, nowUs }: ReceiverOptions) {
-  let toldUs = Number.NEGATIVE_INFINITY;
+  let loggedUs = Number.NEGATIVE_INFINITY;
   return (err: Error, fields: { requestId: string; status: number; path: string }) => {
     if (fields.status === 500) return log.error({ ...fields, err }, 'request failed');
     if (fields.status !== 503)
       return log.warn({ ...fields, reason: errorText(err) }, 'request refused');
-    if (nowUs() - toldUs < unavailableLogIntervalUs) return log.debug(fields, 'request refused');
-    toldUs = nowUs();
-    log.error({ ...fields, err }, 'nothing can be stored; senders get 503');
+    if (nowUs() - loggedUs < unavailableLogIntervalUs) return log.debug(fields, 'request refused');
+    loggedUs = nowUs();
+    log.error({ ...fields, err }, 'failed to store notification');
   };
 }
 
@@ -114,21 +114,21 @@ function logReceipt(
   if (outcome !== 'rejected') log.debug({ ...request, ...receipt }, 'notification received');
   if (quarantineId === undefined) return;
   const { requestId } = request;
-  const why =
+  const cause =
     outcome === 'rejected'
       ? { stored: receipt.stored, faults: receipt.faults }
       : { reason: 'ack-id-reused' };
-  log.warn({ requestId, quarantineId, ...why }, 'body put in quarantine');
+  log.warn({ requestId, quarantineId, ...cause }, 'quarantined body');
 }
 
-function refusedBody(faults: readonly Fault[], requestId: string): Response {
+function bodyRefusal(faults: readonly Fault[], requestId: string): Response {
   const isUnsupported = faults[0]?.code === 'unsupported-encoding';
   const details = faults.map(({ index, message }) =>
     index === null ? message : `Item ${index}: ${message}`,
   );
   const error = new AppError(
     isUnsupported ? 'unsupported' : 'invalid',
-    'The body is not a notification. It is kept as it came.',
+    'The body is not a valid notification. It was quarantined unchanged.',
     { details },
   );
   return problemResponse(

@@ -1,4 +1,4 @@
-/** HTTP Basic authentication (RFC 7617): lets in who has the right credentials, and answers 401 or 429 to others. */
+/** HTTP Basic authentication (RFC 7617): accepts valid credentials; responds 401 or 429 to other requests. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../domain/app-error.ts';
@@ -7,7 +7,7 @@ import { createClientAddress, networkOf } from '../http/network-address.ts';
 import { type CredentialPair, probeProofHeader } from '../http/probe-proof.ts';
 import { problemResponse } from '../http/problem.ts';
 
-/** The user name of the accepted pair that an Authorization header carries; null for any other. */
+/** Returns the user name in an Authorization header with valid credentials; else null. */
 type CredentialCheck = (authorization: string | undefined) => string | null;
 
 export interface GateOptions {
@@ -15,30 +15,30 @@ export interface GateOptions {
   log: Logger;
   nowUs: () => number;
   newRequestId: () => string;
-  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; none by default. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trustedProxies?: readonly string[];
-  /** True when the value of `probeProofHeader` is a proof; no value is, by default. */
+  /** Checks the value of `probeProofHeader`; by default, no value is valid. */
   isProbeProof?: (value: string | undefined) => boolean;
 }
 
-/** More failures than this in one minute from one address are answered with 429. */
+/** Maximum failures per minute from one address; then the response is 429. */
 const failuresPerMinuteMax = 100;
-/** After this number of log lines a minute about one address, the next one is that it gets 429. */
+/** Maximum log lines per minute about one address; the next line is that it gets 429. */
 const linesPerAddressMax = 10;
-/** Log lines a minute about all addresses: whoever has an IPv6 network has more of them than a disk has space. */
+/** Maximum log lines per minute in total: an IPv6 network has enough addresses to fill a disk. */
 const linesPerMinuteMax = 30;
 
-/** Who was let in, or the answer for somebody who was not. */
-type Passage = { username: string; refusal?: never } | { refusal: Response };
+/** User name of an accepted request, or the response to a refused one. */
+type Login = { username: string; refusal?: never } | { refusal: Response };
 
 /**
- * Answers a request without the right credentials; one that has them passes. A probe of our own gets the same
- * answer, but is no failed login: it is neither counted nor logged as one.
+ * Creates a check that accepts requests with valid credentials, and returns a response for others. Our own probes get
+ * the same response, but are not counted or logged as failed logins.
  */
 export function createGate(
   options: GateOptions,
   onRefusal: () => void,
-): (incoming: IncomingMessage) => Passage {
+): (incoming: IncomingMessage) => Login {
   const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] } = options;
   const { isProbeProof = () => false } = options;
   const countFailure = createMinuteCounter(nowUs);
@@ -50,17 +50,17 @@ export function createGate(
     const requestId = newRequestId();
     const address = clientAddress(incoming);
     if (isOwnProbe(incoming, isProbeProof)) {
-      log.debug({ requestId, address }, 'probe of earshot doctor without credentials');
+      log.debug({ requestId, address }, 'received probe of earshot doctor');
       return { refusal: unauthorized(requestId) };
     }
     const failures = countFailure(networkOf(address));
     onRefusal();
     if (failures <= failuresPerMinuteMax) {
-      if (failures <= linesPerAddressMax) warn({ requestId, address }, 'wrong or no credentials');
+      if (failures <= linesPerAddressMax) warn({ requestId, address }, 'login failed');
       return { refusal: unauthorized(requestId) };
     }
     if (failures === failuresPerMinuteMax + 1) {
-      warn({ requestId, address }, 'too many failed logins; this address gets 429 for a minute');
+      warn({ requestId, address }, 'blocked address for one minute after failed logins');
     }
     const error = new AppError('too_many', 'Too many failed logins from this address.');
     return { refusal: problemResponse(error, requestId, { 'Retry-After': '60' }) };
@@ -78,19 +78,19 @@ function isOwnProbe(
 }
 
 function unauthorized(requestId: string): Response {
-  const error = new AppError('unauthorized', 'The right user name and password are needed.');
+  const error = new AppError('unauthorized', 'A valid user name and password are required.');
   const challenge = 'Basic realm="earshot", charset="UTF-8"';
   return problemResponse(error, requestId, { 'WWW-Authenticate': challenge });
 }
 
-/** Logs failed logins, and after the limit of a minute only that there are more: they must not fill the disk. */
+/** Logs failed logins up to a limit per minute, so that they cannot fill the disk. */
 export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
   const countLine = createMinuteCounter(nowUs);
   return (fields, message) => {
     const lines = countLine('all');
     if (lines <= linesPerMinuteMax) log.warn(fields, message);
     else if (lines === linesPerMinuteMax + 1) {
-      log.warn({}, 'many failed logins; more of them get no line of their own for a minute');
+      log.warn({}, 'suppressed further failed logins for one minute');
     }
   };
 }
@@ -98,17 +98,17 @@ export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn']
 const windowUs = 60_000_000;
 const countedKeysMax = 10_000;
 
-/** Counts events by key, within bounded memory; returns their number in the key's current minute. */
+/** Counts events by key, in limited memory; returns the count of the key's current minute. */
 function createMinuteCounter(nowUs: () => number): (key: string) => number {
   const windows = new Map<string, { startUs: number; count: number }>();
   return (key) => {
     const now = nowUs();
     const known = windows.get(key);
-    // A window that begins in the future was opened by a clock that ran ahead.
+    // A window in the future was opened before the clock was corrected.
     const isCurrent = known !== undefined && now >= known.startUs && now - known.startUs < windowUs;
     const window = isCurrent ? known : { startUs: now, count: 0 };
     window.count += 1;
-    // Put back at the end: the key that has been quiet longest is the first to be dropped.
+    // Moved to the end: the key without events for the longest time is dropped first.
     windows.delete(key);
     windows.set(key, window);
     if (windows.size > countedKeysMax) {
@@ -119,30 +119,30 @@ function createMinuteCounter(nowUs: () => number): (key: string) => number {
   };
 }
 
-/** Longer headers are not read. */
+/** Maximum length of the Authorization header. */
 const headerCharactersMax = 4_096;
-/** A header that was right is remembered up to this size. */
+/** Maximum size of a remembered valid header. */
 const rememberedBytes = 1_024;
 const basicHeader = /^basic +([a-z0-9+/]+={0,2})$/i;
 
 /**
- * Prepares the comparison. Both halves are always compared, each in constant time and over digests,
- * with every pair, so that the time taken tells nothing about which half or which pair was near. A header
- * that was right comes again with every push: it is known by its bytes, padded to one length.
+ * Creates the check. Always compares both halves with every pair, in constant time and over digests, so that
+ * the time does not depend on the half or pair that differs. A valid header is repeated in every push, so its
+ * bytes, padded to a fixed length, are remembered.
  */
 export function createCredentialCheck(pairs: readonly CredentialPair[]): CredentialCheck {
   const compare = createComparison(pairs);
   const given = Buffer.alloc(rememberedBytes);
-  let right: { header: Buffer; username: string } | undefined;
+  let valid: { header: Buffer; username: string } | undefined;
   return (authorization) => {
-    // UTF-8 takes up to three bytes for a character.
+    // A character has up to three bytes in UTF-8.
     if (authorization === undefined || 3 * authorization.length > rememberedBytes) {
       return compare(authorization);
     }
     given.fill(0).write(authorization);
-    if (right !== undefined && timingSafeEqual(right.header, given)) return right.username;
+    if (valid !== undefined && timingSafeEqual(valid.header, given)) return valid.username;
     const username = compare(authorization);
-    if (username !== null) right = { header: Buffer.from(given), username };
+    if (username !== null) valid = { header: Buffer.from(given), username };
     return username;
   };
 }
@@ -164,13 +164,13 @@ function createComparison(pairs: readonly CredentialPair[]): CredentialCheck {
 }
 
 /**
- * UTF-8 is what our challenge asks for. Senders that take no notice of it write ISO 8859-1, so that
- * form of the same words is accepted too, where they have one.
+ * Our challenge requires UTF-8. Some senders ignore it and use ISO 8859-1, so this encoding is also
+ * accepted if it can represent the credentials.
  */
 function digestsOf({ username, password }: CredentialPair) {
-  const words = username + password;
-  const hasSecondForm = /[\u0080-\u00ff]/.test(words) && !/[^\0-\u00ff]/.test(words);
-  const encodings: BufferEncoding[] = hasSecondForm ? ['utf8', 'latin1'] : ['utf8'];
+  const text = username + password;
+  const hasLatin1Form = /[\u0080-\u00ff]/.test(text) && !/[^\0-\u00ff]/.test(text);
+  const encodings: BufferEncoding[] = hasLatin1Form ? ['utf8', 'latin1'] : ['utf8'];
   return encodings.map((encoding) => ({
     name: username,
     username: digest(Buffer.from(username, encoding)),
@@ -178,7 +178,7 @@ function digestsOf({ username, password }: CredentialPair) {
   }));
 }
 
-/** Splits at the first colon: a password may hold more of them, and either half may be empty. */
+/** Splits at the first colon: a password may contain more, and either half may be empty. */
 function parseHeader(header: string | undefined): { username: Buffer; password: Buffer } | null {
   if (header === undefined || header.length > headerCharactersMax) return null;
   const encoded = basicHeader.exec(header)?.[1];

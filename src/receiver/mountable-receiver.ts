@@ -1,4 +1,4 @@
-/** The receiver for somebody else's app: below any path, among other middleware, on any server. */
+/** The receiver for mounting in another app: below any path, with other middleware, on any server. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
@@ -8,17 +8,17 @@ import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { createReceiverApp, type Outcome, type ReceiverOptions } from './app.ts';
 
-/** What the server passes to the app: Node's own request, where there is one. */
+/** Bindings from the server: Node's request, if there is one. */
 type Environment = { Bindings: Partial<HttpBindings> };
 
 /**
- * Builds the app. It answers `/notifications` and `/notifications/<name>`; everything else falls through
- * to the app it is mounted in.
+ * Creates the app. It handles `/notifications` and `/notifications/<name>`; other paths are left to the app that it
+ * is mounted in.
  */
 export function createMountableReceiver(options: ReceiverOptions): Hono {
   const provideRequest = createMiddleware<Environment>(async (c, next) => {
     const given = bindingsOf(c);
-    c.env = { ...given, incoming: standInFor(c.req, given.incoming) };
+    c.env = { ...given, incoming: requestFor(c.req, given.incoming) };
     await next();
     c.env = given;
   });
@@ -28,17 +28,17 @@ export function createMountableReceiver(options: ReceiverOptions): Hono {
   return app;
 }
 
-/** Nothing is passed where the app is called without a server. */
+/** Returns no bindings if the app is called without a server. */
 function bindingsOf(c: Context<Environment>): Partial<HttpBindings> {
   const bindings: Partial<HttpBindings> | undefined = c.env;
   return bindings ?? {};
 }
 
 /**
- * The request as the receiver reads it. The body comes through Hono: other middleware may have read or
- * wrapped it, and then Node's own request would never end. Nothing is read before it is asked for.
+ * Creates the request for the receiver. Its body comes through Hono: other middleware may have read or
+ * wrapped it, and then Node's request would never end. Reads the body only on demand.
  */
-function standInFor(request: HonoRequest, given: IncomingMessage | undefined): IncomingMessage {
+function requestFor(request: HonoRequest, given: IncomingMessage | undefined): IncomingMessage {
   const { headers } = request.raw;
   const parts = {
     headers: given?.headers ?? Object.fromEntries(headers),
@@ -46,16 +46,16 @@ function standInFor(request: HonoRequest, given: IncomingMessage | undefined): I
     socket: given?.socket ?? {},
   };
   const body = Readable.from(bodyOf(request), { objectMode: false });
-  // A sender may go away when nobody listens any more, as after 413; unheard, that would end the process.
+  // A sender may disconnect after 413; without a listener, the error would end the process.
   body.on('error', () => undefined);
-  // These are all the parts that the receiver looks at.
+  // The receiver uses only these parts.
   return Object.assign(body, parts) as unknown as IncomingMessage;
 }
 
 /**
- * In one piece where its length was announced, and so is checked already, or Hono has kept it. Whether
- * it can be read is seen by reading: a look at `raw.body` alone would bring the server to cut off
- * senders of large bodies before they hear the answer.
+ * Returns the body in one chunk if its length was announced, and so is already checked, or if Hono has cached it.
+ * Detects an unreadable body only by reading: accessing `raw.body` first would make the server disconnect senders
+ * of large bodies before they read the response.
  */
 async function* bodyOf(request: HonoRequest): AsyncGenerator<Uint8Array> {
   const { raw } = request;
@@ -65,37 +65,37 @@ async function* bodyOf(request: HonoRequest): AsyncGenerator<Uint8Array> {
     if (isAnnounced || raw.bodyUsed) yield Buffer.from(await request.arrayBuffer());
     else if (raw.body !== null) yield* raw.body;
   } catch (error) {
-    // What the Fetch standard has for a body that somebody has read, or holds a reader of.
-    throw error instanceof TypeError ? bodyIsGone(error) : error;
+    // By the Fetch standard, for a body that is already read or locked.
+    throw error instanceof TypeError ? bodyAlreadyRead(error) : error;
   }
 }
 
-function bodyIsGone(cause: TypeError): AppError {
+function bodyAlreadyRead(cause: TypeError): AppError {
   return new AppError(
     'internal',
-    'Other middleware has read the body of the request, and not through c.req, which keeps it.',
+    'Other middleware has read the request body without c.req, which caches it.',
     { advice: 'Mount the receiver before that middleware.', cause },
   );
 }
 
-/** What users are told of a request: the receipt stays here. */
-type Observe = (...told: [outcome: Outcome, subscription: string | null]) => void;
+/** The callback of users, which does not get the receipt. */
+type Observe = (outcome: Outcome, subscription: string | null) => void;
 
-/** A log that may throw, or return promises that reject; there is nowhere to tell it. */
+/** Ignores errors and rejected promises of a log. */
 export function guardLog(log: Logger): Logger {
-  const nowhere = () => undefined;
+  const ignore = () => undefined;
   return {
-    debug: guarded((fields: object, message: string) => log.debug(fields, message), nowhere),
-    info: guarded((fields: object, message: string) => log.info(fields, message), nowhere),
-    warn: guarded((fields: object, message: string) => log.warn(fields, message), nowhere),
-    error: guarded((fields: object, message: string) => log.error(fields, message), nowhere),
+    debug: guarded((fields: object, message: string) => log.debug(fields, message), ignore),
+    info: guarded((fields: object, message: string) => log.info(fields, message), ignore),
+    warn: guarded((fields: object, message: string) => log.warn(fields, message), ignore),
+    error: guarded((fields: object, message: string) => log.error(fields, message), ignore),
   };
 }
 
-/** The same for `onOutcome`, whose failures are told to the log; that must not throw. */
+/** Logs errors and rejected promises of `onOutcome`; the log must not throw. */
 export function guardObserve(observe: Observe, log: Logger): Observe {
-  const tell: Observe = (outcome, subscription) => observe(outcome, subscription);
-  return guarded(tell, (err) => log.error({ err }, 'onOutcome failed'));
+  const notify: Observe = (outcome, subscription) => observe(outcome, subscription);
+  return guarded(notify, (err) => log.error({ err }, 'onOutcome failed'));
 }
 
 function guarded<Args extends unknown[]>(

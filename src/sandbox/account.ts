@@ -85,7 +85,7 @@ const dayMs = 86_400_000;
 const inactivityMaxMs = 60 * dayMs;
 
 /** Time from the last notification to the automatic cancellation (specification, Limits). */
-const silenceMaxMs = 365 * dayMs;
+const cancellationDelayMs = 365 * dayMs;
 
 /** Every method first applies expiry. Refusals are thrown as SubscriptionRefusal. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -102,20 +102,20 @@ export function createSubscriptions(options: {
   const account = new Map<string, Subscription>();
   const firstRunning = Promise.withResolvers<void>();
 
-  const refresh = () => {
+  const applyExpiry = () => {
     const nowMs = Math.trunc(clock.now());
     expireSubscriptions(account, nowMs);
     return nowMs;
   };
   const list = (): readonly Subscription[] => {
-    refresh();
+    applyExpiry();
     return [...account.values()];
   };
   const signalRunning = ({ status, address }: Subscription) => {
     if (status === 'running' && address !== null) firstRunning.resolve();
   };
   const find = (id: string): Subscription => {
-    refresh();
+    applyExpiry();
     const subscription = account.get(id.toLowerCase());
     if (subscription !== undefined) return subscription;
     throw new SubscriptionRefusal('unknown-id', `Subscription with id ${id} not found.`);
@@ -130,7 +130,7 @@ export function createSubscriptions(options: {
     find,
     /** Creates a subscription. Refuses `filter`, `request` (the endpoint) and `limit`. */
     create: (request: NewSubscription): Subscription => {
-      const nowMs = refresh();
+      const nowMs = applyExpiry();
       const settings = liveSettings.current();
       const { id, status, address, submittedMs = nowMs, lastNotificationMs = null } = request;
       const matches = readFilter(request.filter, request.events, settings.filterRefusal);
@@ -162,7 +162,7 @@ export function createSubscriptions(options: {
     remove: (id: string) => void account.delete(find(id).id.toLowerCase()),
     /** Records a successful delivery. Does not restore a cancelled subscription. */
     delivered: (subscription: Subscription) => {
-      subscription.lastNotificationMs = refresh();
+      subscription.lastNotificationMs = applyExpiry();
     },
   };
 }
@@ -192,7 +192,7 @@ function expireSubscriptions(account: Map<string, Subscription>, nowMs: number):
     const { submittedMs, lastNotificationMs, resumedMs, status } = subscription;
     const pauseMs =
       Math.max(submittedMs, lastNotificationMs ?? 0, resumedMs ?? 0) + inactivityMaxMs;
-    if (nowMs >= (lastNotificationMs ?? submittedMs) + silenceMaxMs) account.delete(key);
+    if (nowMs >= (lastNotificationMs ?? submittedMs) + cancellationDelayMs) account.delete(key);
     else if (status === 'running' && nowMs >= pauseMs) {
       // Dated to the end of the 60 days, even if detected later.
       Object.assign(subscription, { status: 'paused', statusMs: pauseMs });

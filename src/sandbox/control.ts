@@ -48,14 +48,14 @@ const publishMax = 10_000;
 const advanceMaxMs = 4_000 * 86_400_000;
 
 /** Parses an integer of a query. */
-const wholeNumber = (digits: RegExp, min: number, max: number) =>
+const integerParameter = (digits: RegExp, min: number, max: number) =>
   z.string().regex(digits, 'expected an integer').transform(Number).pipe(z.int().min(min).max(max));
-const eventNumber = wholeNumber(/^\d{1,9}$/, 0, 999_999_999);
+const eventNumber = integerParameter(/^\d{1,9}$/, 0, 999_999_999);
 const schemas = {
   record: z.strictObject({
     outcome: z.enum(deliveryOutcomes).optional(),
-    limit: wholeNumber(/^\d+$/, 1, 1_000).default(100),
-    after: wholeNumber(/^\d+$/, 0, Number.MAX_SAFE_INTEGER).default(0),
+    limit: integerParameter(/^\d+$/, 1, 1_000).default(100),
+    after: integerParameter(/^\d+$/, 0, Number.MAX_SAFE_INTEGER).default(0),
   }),
   events: z.strictObject({
     event: z.enum(notificationEvents).optional(),
@@ -277,7 +277,7 @@ async function readBody<Schema extends z.ZodType>(
     const detail = `The body is not valid JSON; send something like ${example}.`;
     throw new HTTPException(400, { res: problem(400, 'Invalid JSON', detail) });
   });
-  return check(value, schema, `send something like ${example}`);
+  return validate(value, schema, `send something like ${example}`);
 }
 
 /** Parses the query with a schema. Throws a 400 response listing every problem. */
@@ -286,10 +286,10 @@ function readQuery<Schema extends z.ZodType>(
   schema: Schema,
   example: string,
 ): z.output<Schema> {
-  return check(request.query(), schema, `use something like ${example}`);
+  return validate(request.query(), schema, `use something like ${example}`);
 }
 
-function check<Schema extends z.ZodType>(value: unknown, schema: Schema, advice: string) {
+function validate<Schema extends z.ZodType>(value: unknown, schema: Schema, advice: string) {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const fields = result.error.issues.flatMap((issue) =>

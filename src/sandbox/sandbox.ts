@@ -172,7 +172,7 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     dispatcher,
     clock,
     random: randomOf('publishing'),
-    begins: subscriptions.firstRunning,
+    startAfter: subscriptions.firstRunning,
   });
   return {
     ...state,

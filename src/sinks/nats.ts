@@ -254,7 +254,7 @@ function natsFault(
     return unavailable(reason);
   }
   if (has(errors.TimeoutError)) return unavailable('it did not answer in time');
-  if (has(errors.RequestError)) return unavailable('the connection broke');
+  if (has(errors.RequestError)) return unavailable('the connection was lost');
   return unavailable(networkFault(error));
 }
 

@@ -246,9 +246,9 @@ describe('a refusal', () => {
       'configuration',
       'something that is no token',
     ],
-    ['cut', 'unavailable', 'cannot be asked: the connection broke'],
+    ['cut', 'unavailable', 'cannot be asked: the connection was lost'],
     ['hang', 'unavailable', 'cannot be asked: it did not answer in time'],
-    [{ body: 'x'.repeat(2 ** 20 + 1) }, 'unavailable', 'its answer is larger than'],
+    [{ body: 'x'.repeat(2 ** 20 + 1) }, 'unavailable', 'the response is larger than'],
   ] satisfies [Answer, string, string][])('%j is %s: %s', async (answer, errorCode, words) => {
     const error = await errorWith(answer);
     expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);

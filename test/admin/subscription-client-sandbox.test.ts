@@ -91,7 +91,7 @@ describe('the table of limits', () => {
     const error = await errorOf(client.create(running));
     const codes: Record<number, string> = { 409: 'conflict', 429: 'too_many' };
     expect(error.code).toBe(codes[status] ?? 'invalid');
-    expect(errorText(error)).toContain('It says: The maximum number of running subscriptions (2)');
+    expect(errorText(error)).toContain('Response: The maximum number of running subscriptions (2)');
     expect(await statuses()).toHaveLength(2);
     expect(creations()).toHaveLength(3);
   });
@@ -137,7 +137,7 @@ describe('the table of errors', () => {
     const error = await errorOf(client.create({ ...running, filter: "Foo eq 'x'" }));
     expect(error.code).toBe('invalid');
     expect(errorText(error)).toMatch(
-      /^The catalogue refused to create the subscription \(400, request id [\da-f-]{36}\)\. It says: .*Foo/,
+      /^The catalogue refused to create the subscription \(400, request id [\da-f-]{36}\)\. Response: .*Foo/,
     );
     expect(await statuses()).toEqual([]);
   });
@@ -214,7 +214,9 @@ describe('a token', () => {
     const error = await errorOf(client.list());
     expect([error.code, errorText(error)]).toEqual([
       'unauthorized',
-      expect.stringMatching(/^The catalogue does not accept the access token.*Unauthorized$/),
+      expect.stringMatching(
+        /^The catalogue refused to .*: the access token is not valid\..*Unauthorized$/,
+      ),
     ]);
     expect(errorText(await errorOf(client.list()))).toContain('not after a new login either');
     expect(grants()).toEqual({ logins: 2, refreshes: 0 });
@@ -235,7 +237,7 @@ describe('a service in trouble', () => {
     const { client, sandbox } = await startClient({ unavailable: true });
     const error = await errorOf(client.list());
     expect(error.code).toBe('unavailable');
-    expect(errorText(error)).toContain('could not list subscriptions at the moment (503');
+    expect(errorText(error)).toContain('could not list subscriptions (503');
     expect(sandbox.requests().filter(({ method }) => method === 'GET')).toHaveLength(4);
   });
 

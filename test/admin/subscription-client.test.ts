@@ -268,7 +268,7 @@ describe('one subscription', () => {
     const error = await errorOf(client.delete(id));
     expect([error.code, errorText(error)]).toEqual([
       'invalid',
-      'The catalogue refused to list subscriptions (404). Check EARSHOT_CATALOGUE_URL. It says: (a web page) 404',
+      'The catalogue refused to list subscriptions (404). Check EARSHOT_CATALOGUE_URL. Response: (a web page) 404',
     ]);
   });
 
@@ -277,7 +277,7 @@ describe('one subscription', () => {
     const error = await errorOf(client.edit(id, { status: 'paused' }));
     expect([error.code, errorText(error)]).toEqual([
       'not_found',
-      `The catalogue has no such subscription, so it could not change subscription ${id} (404, request id r-404). List what is there. It says: Subscription with id ${id} not found.`,
+      `The catalogue could not change subscription ${id} (404, request id r-404): the subscription does not exist. To list all: \`earshot subscriptions list\`. Response: Subscription with id ${id} not found.`,
     ]);
   });
 });
@@ -319,7 +319,7 @@ describe('a token that is refused', () => {
     const { client, requests, refused } = await startStandIn([answer]);
     const error = await errorOf(client.list());
     expect(error.code).toBe('unauthorized');
-    expect(errorText(error)).toContain('The catalogue does not accept the access token');
+    expect(errorText(error)).toContain('the access token is not valid');
     expect(refused).toEqual(['first-token', 'second-token']);
     expect(requests).toHaveLength(2);
   });
@@ -344,7 +344,7 @@ it('a catalogue that cannot be reached is told with what was wanted', async () =
   const error = await errorOf(client.create(wanted));
   expect([error.code, errorText(error)]).toEqual([
     'unavailable',
-    `Could not create the subscription: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
+    `Could not create the subscription: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_CATALOGUE_URL.`,
   ]);
 });
 
@@ -363,14 +363,14 @@ describe('the words', () => {
       headers: { 'request-id': 'r-1' },
     });
     expect(errorText(error)).toBe(
-      `The catalogue refused to create the subscription (400, request id r-1). It says: ${detail}`,
+      `The catalogue refused to create the subscription (400, request id r-1). Response: ${detail}`,
     );
   });
 
   it('of an object too, with the id in its body when no header has one', async () => {
     const body = { detail: { message: 'Invalid value.', request_id: 'r-2' } };
     expect(errorText(await errorWith({ status: 400, body }))).toBe(
-      'The catalogue refused to create the subscription (400, request id r-2). It says: Invalid value.',
+      'The catalogue refused to create the subscription (400, request id r-2). Response: Invalid value.',
     );
     const headers = { 'request-id': 'r-3' };
     expect(errorText(await errorWith({ status: 400, body, headers }))).toContain('request id r-3)');
@@ -387,14 +387,14 @@ describe('the words', () => {
     ];
     const error = await errorWith({ status: 422, body: { detail } });
     expect(errorText(error)).toBe(
-      'The catalogue refused to create the subscription (422). It says:',
+      'The catalogue refused to create the subscription (422). Response:',
     );
     expect(error.details).toEqual([
       'body.SubscriptionType: Field required',
       'body.SubscriptionEvent.0: Input should be …',
       'Without a place',
       'a text',
-      '(a finding without words)',
+      '(a fault without a message)',
     ]);
   });
 
@@ -405,11 +405,11 @@ describe('the words', () => {
   });
 
   it.each([
-    ['plain text', 'upstream connect error', 'It says: upstream connect error'],
-    ['a page', '<html><title>502 Bad Gateway</title>', 'It says: (a web page) 502 Bad Gateway'],
-    ['other JSON', { error: 'odd' }, 'It says: {"error":"odd"}'],
-    ['control characters', 'a\u001b]0;x\u0007b', 'It says: a\ufffd]0;x\ufffdb'],
-    ['more than a glance', 'x'.repeat(300), `It says: ${'x'.repeat(200)}…`],
+    ['plain text', 'upstream connect error', 'Response: upstream connect error'],
+    ['a page', '<html><title>502 Bad Gateway</title>', 'Response: (a web page) 502 Bad Gateway'],
+    ['other JSON', { error: 'odd' }, 'Response: {"error":"odd"}'],
+    ['control characters', 'a\u001b]0;x\u0007b', 'Response: a\ufffd]0;x\ufffdb'],
+    ['more than a glance', 'x'.repeat(300), `Response: ${'x'.repeat(200)}…`],
   ])('of %s are a hint', async (_title, body, words) => {
     const error = await errorWith({ status: 400, body });
     expect(errorText(error).endsWith(words)).toBe(true);
@@ -467,18 +467,18 @@ describe('the code', () => {
   it('of too many requests says when to try again', async () => {
     const soon = await errorWith({ status: 429, headers: { 'Retry-After': '17' } });
     expect(errorText(soon)).toBe(
-      'The catalogue refused to create the subscription, as it was asked too often (429). Try again in 17 seconds.',
+      'The catalogue refused to create the subscription (429): too many requests. Retry in 17 seconds.',
     );
-    expect(errorText(await errorWith({ status: 429 }))).toContain('Try again later.');
+    expect(errorText(await errorWith({ status: 429 }))).toContain('Retry later.');
   });
 
   it('of a redirect says where it points, without the path', async () => {
     const location = 'https://elsewhere.example/path?token=first-token';
     expect(errorText(await errorWith({ status: 302, headers: { location } }))).toBe(
-      'The catalogue did not create the subscription but points to https://elsewhere.example (302). earshot does not follow, as the access token must not travel. Check EARSHOT_CATALOGUE_URL.',
+      'The catalogue did not create the subscription: it redirects to https://elsewhere.example (302). earshot does not follow redirects, to protect the access token. Check EARSHOT_CATALOGUE_URL.',
     );
     const odd = await errorWith({ status: 302, headers: { location: 'javascript:first-token' } });
-    expect(errorText(odd)).toContain('points to another address (302)');
+    expect(errorText(odd)).toContain('redirects to another address (302)');
   });
 
   it('of an unknown id is its own, with whatever status it comes', async () => {

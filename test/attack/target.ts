@@ -121,7 +121,7 @@ export async function takeEvidence(
   const lines = target.log().slice(logFrom).split('\n').slice(0, -1);
   const bad = lines.filter((line) => !/^\{"level":"(debug|info|warn)"/.test(line));
   harms.push(...bad.slice(0, 20).map((line) => `in its log: ${line.slice(0, 500)}`));
-  const loginPattern = /wrong or no credentials|failed logins/;
+  const loginPattern = /login failed|failed logins/;
   const loginLines = lines.filter((line) => loginPattern.test(line)).length;
   if (loginLines > loginLinesPerMinuteMax * (Math.ceil(seconds / 60) + 2)) {
     harms.push(`${loginLines} lines about failed logins in ${Math.round(seconds)} s`);

@@ -141,7 +141,7 @@ describe('earshot reconcile', () => {
     await expectEnd(
       context.run(reconcile),
       1,
-      /asked too often \(429, .*Try again in 900 seconds\./,
+      /\(429, .*too many requests.*Retry in 900 seconds\./,
     );
     expect(context.asked()).toBe(1);
   });

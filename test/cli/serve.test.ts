@@ -93,7 +93,7 @@ describe('a receiver that is put together', () => {
     const socket = await open();
     socket.write('POST /notifications HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
     await once(socket, 'data');
-    expect(lines.map(({ message }) => message)).toContain('wrong or no credentials');
+    expect(lines.map(({ message }) => message)).toContain('login failed');
   });
 });
 
@@ -117,7 +117,7 @@ describe('earshot start', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const [warning] = lines.filter(({ level }) => level === 'warn');
-    expect(warning.msg).toMatch(/^EARSHOT_TLS=off: this is plain HTTP/);
+    expect(warning.msg).toMatch(/^EARSHOT_TLS=off: passwords are sent unencrypted/);
     expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
     expect(err).not.toContain('secret');
   });

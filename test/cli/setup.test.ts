@@ -102,7 +102,7 @@ describe('setup without a terminal', () => {
     const { out } = await run([...complete, '--tls', 'off', '--dry-run']);
     expect(out).toContain('EARSHOT_LISTEN=127.0.0.1:8081\n');
     expect(out).toContain('EARSHOT_TRUSTED_PROXIES=127.0.0.1\n');
-    expect(out).toContain('Removed from it: EARSHOT_TLS_CERT, EARSHOT_TLS_KEY\n');
+    expect(out).toContain('Removed: EARSHOT_TLS_CERT, EARSHOT_TLS_KEY\n');
   });
 
   it('takes files of the folder in which it was called, by flag and by answer', async () => {
@@ -132,7 +132,7 @@ describe('setup without a terminal', () => {
     writeFileSync(envFile, '# mine\nOTHER=1\n');
     const refused = await run([...complete, '--yes']);
     expect(refused).toMatchObject({ code: 1 });
-    expect(refused.err).toContain(`${envFile} exists and would be changed, so nothing was done.`);
+    expect(refused.err).toContain(`${envFile} exists and would be changed. Nothing was done.`);
     expect(refused.err).toContain('--force');
     expect(readFileSync(envFile, 'utf8')).toBe('# mine\nOTHER=1\n');
   });
@@ -175,10 +175,10 @@ describe('setup on a terminal', () => {
         ...['My Alps', 'alps'],
       ],
     );
-    expect(err).toContain('An answer is needed.');
+    expect(err).toContain('An answer is required.');
     expect(err).toContain('must be an https URL');
     expect(err).toContain('use files, acme, off');
-    expect(err).toContain('Without your agreement there is no certificate.');
+    expect(err).toContain('issues no certificate without your agreement.');
     expect(err).toContain('South (48) is greater than north (45)');
     expect(err).toContain('nowhere.geojson cannot be read');
     expect(err).toContain('Use a number above 0, up to 100, such as 20.');
@@ -197,8 +197,8 @@ describe('setup on a terminal', () => {
       [...account, '--dry-run', '--yes'],
       ['', '', '', '', 'n', 'S1', '', '', '', ''],
     );
-    expect(err).toContain('That is every product of the catalogue');
-    expect(err.match(/Which products\?/g)).toHaveLength(2);
+    expect(err).toContain('This selects every product of the catalogue');
+    expect(err.match(/Collections of the products/g)).toHaveLength(2);
     expect(code).toBe(0);
   });
 
@@ -220,7 +220,7 @@ describe('setup on a terminal', () => {
       ['', '', '', '', '', '', ''],
     );
     expect(err).toContain('[https://old.example.org]');
-    expect(err).toContain('[keep the present one]');
+    expect(err).toContain('[keep the current one]');
     expect(out).toContain('EARSHOT_PUBLIC_URL=https://old.example.org\n');
   });
 });
@@ -260,7 +260,7 @@ it('refuses to change a value of several lines instead of leaving a part of it',
   const before = 'EARSHOT_ACCOUNT_PASSWORD="one\ntwo"\n';
   const merge = () =>
     mergeEnvFile(before, { EARSHOT_ACCOUNT_PASSWORD: 'a\'b"c' }, { header, dropped: [] });
-  expect(merge).toThrow(/no \.env file can hold|cannot be changed automatically/);
+  expect(merge).toThrow(/\.env cannot represent|cannot be changed automatically/);
 });
 
 it('writes every value so that it is read back, or refuses it', () => {

@@ -130,7 +130,7 @@ describe('earshot sinks list', () => {
       "{ bus: { command: ['a'], subscriptions: ['alsp'] } }",
     );
     await fillNames(['S2A_1']);
-    const warning = 'sinks.bus.subscriptions: there is no subscription alsp.';
+    const warning = 'sinks.bus.subscriptions: unknown subscription alsp.';
     expect((await earshot('sinks list')).err).toContain(warning);
     const replay = await earshot('replay --sink bus --dry-run');
     expect(replay.err).toContain(`Warning: ${warning} There is none yet.`);

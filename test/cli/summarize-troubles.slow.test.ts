@@ -11,19 +11,16 @@ describe('a slip on the command line', () => {
     ['--digest daily', /Allowed choices are hour, day, week/],
     ['--since tomorrow', /'tomorrow' is invalid\. Use 90m, 24h, 7d or a date such as/],
     ['--each --digest day', /'--digest <window>' cannot be used with option '--each'/],
-    ['--retry', /'--retry <all\|ids>' argument missing\. Use all, or ids as query .*: 12,15\.\n/],
-    ['--retry newest', /Use all, or ids as query summaries shows them: 12,15\./],
+    ['--retry', /'--retry <all\|ids>' argument missing\. Use all, or ids from .*: 12,15\.\n/],
+    ['--retry newest', /Use all, or ids from `earshot query summaries`: 12,15\./],
     ['--retry all --dry-run', /cannot be used with/],
-    ['--drop oldest', /Use all, or ids as query summaries shows them: 12,15\./],
+    ['--drop oldest', /Use all, or ids from `earshot query summaries`: 12,15\./],
     ['--drop all --each', /cannot be used with/],
     ['--drop all --retry all', /cannot be used with/],
     ['--drop all', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
     ['--limit 0', /Use a whole number of 1 or more/],
     ['each', /too many arguments/],
-    [
-      '--since 24h --filter x',
-      /--since and --filter: say what is to be written, --each or --digest/,
-    ],
+    ['--since 24h --filter x', /--since and --filter: add --each or --digest/],
     ['--each --since 2027-01-01', /--since must lie before --until, and before now/],
     ['--digest day --since 1h --until 2h', /is not after --since/],
     ['--digest hour --since 365d', /8760 windows, each of which is a request/],
@@ -155,7 +152,7 @@ describe('settings that the service does not take', () => {
     const env = { EARSHOT_INFERENCE_MODEL: '', EARSHOT_SUMMARY: 'all', EARSHOT_DATA_DIR: '' };
     const { code, err } = await context.summarize([], { env });
     expect(code).toBe(2);
-    expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but no model is.');
+    expect(err).toContain('EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not.');
     expect(err).toContain('EARSHOT_SUMMARY: must be ');
   });
 });

@@ -24,7 +24,7 @@ it.runIf(hasPrometheus)(
     expect(stderr).toBe('');
     const panels = panelsIn(stdout);
     expect(panels.length).toBeGreaterThan(35);
-    const page = readFileSync(join(project, 'docs/monitoring.md'), 'utf8');
+    const page = readFileSync(join(project, 'docs/reference/dashboard.md'), 'utf8');
     const [table = ''] = page.slice(page.indexOf('| row | panel |')).split('\n\n');
     const listed = panelsIn(table);
     expect(listed).toEqual(panels);

@@ -1,4 +1,4 @@
-/** docs/alerts.md: its document is what is told, and it names every kind and field. */
+/** docs/monitoring.md: its alert message is the one that is sent, and it names every kind and field. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -10,11 +10,11 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { beginUs, hourUs, moments, openContext } from '../watch/watch-context.ts';
 import { blocks, readPage } from './console-sessions.ts';
 
-const page = readPage('alerts.md');
+const page = readPage('monitoring.md');
 const shown: AlertMessage = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 describe('the page on alerts', () => {
-  it('shows the document as it is told, and names its fields', () => {
+  it('shows the message as it is sent, and names its fields', () => {
     const { subject, cause, evidence, nextStep, raisedAt } = shown;
     const raisedAtUs = parseDate(raisedAt)?.us ?? 0;
     const alert = { id: 7, kind: 'silence', severity: 'critical', resolvedAtUs: null } as const;
@@ -33,15 +33,17 @@ describe('the page on alerts', () => {
     const [text = ''] = blocks(page, 'text');
     const lines = [alert?.cause, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
     expect(text).toContain(`${alert?.severity}: ${alert?.kind} of ${alert?.subject}  since`);
+    const unwrapped = text.replaceAll(/\n {2}(?=[a-z])/g, ' ');
     for (const line of [...lines, `Next: ${alert?.nextStep}`])
-      expect(text).toContain(`  ${line}\n`);
+      expect(unwrapped).toContain(`  ${line}\n`);
   });
 
   it('says of every kind when it is raised', () => {
-    for (const kind of alertKinds) expect(page).toMatch(new RegExp(`^\\| \`${kind}\` \\| .`, 'm'));
+    for (const kind of alertKinds)
+      expect(page).toMatch(new RegExp(`^- \\*\\*\`${kind}\`:\\*\\* .`, 'm'));
   });
 
-  it('has a program that keeps what it is told', async () => {
+  it('has a program that stores messages', async () => {
     const folder = temporaryDirectory();
     const program = join(folder, 'tell-me');
     const text = blocks(page, 'sh').find((block) => block.startsWith('#!/bin/sh')) ?? '';

@@ -11,10 +11,22 @@ interface Parameter {
   schema: { type?: string; enum?: string[]; default?: unknown; items?: { type?: string } };
 }
 
+/** The parts of a JSON schema that the answers use. */
+interface Schema {
+  type?: string | string[];
+  description?: string;
+  enum?: (string | null)[];
+  const?: unknown;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+}
+
 interface Operation {
   summary: string;
   description: string;
   parameters: Parameter[];
+  responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>;
 }
 
 interface PathRow {
@@ -35,16 +47,51 @@ function typeText({ schema }: Parameter): string {
   return values ?? (schema.type === 'array' ? `list of ${schema.items?.type}` : schema.type) ?? '';
 }
 
-function section(path: string, { summary, description, parameters }: Operation): string {
+/** The alternative that is not null, and whether there is one that is. */
+function withoutNull(schema: Schema): { schema: Schema; isNullable: boolean } {
+  const others = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
+  const [first] = others;
+  if (schema.anyOf === undefined || first === undefined) return { schema, isNullable: false };
+  const description = schema.description ?? first.description;
+  const own = description === undefined ? {} : { description };
+  return { schema: { ...first, ...own }, isNullable: others.length < schema.anyOf.length };
+}
+
+function fieldType(schema: Schema): string {
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
+  if (schema.type !== 'array') return [schema.type ?? 'any'].flat().join(' or ');
+  return `list of ${fieldType(withoutNull(schema.items ?? {}).schema)}`;
+}
+
+/** One row for each field at any depth: path, type, description. */
+function fieldRows(given: Schema, path = ''): string[][] {
+  const { schema, isNullable } = withoutNull(given);
+  const items = schema.type === 'array' ? withoutNull(schema.items ?? {}).schema : schema;
+  const suffix = schema.type === 'array' ? '[]' : '';
+  const type = `${fieldType(schema)}${isNullable ? ' or null' : ''}`;
+  const own = path === '' ? [] : [[`\`${path}\``, type, schema.description ?? '']];
+  const below = Object.entries(items.properties ?? {}).flatMap(([name, child]) =>
+    fieldRows(child, path === '' ? name : `${path}${suffix}.${name}`),
+  );
+  return [...own, ...below];
+}
+
+function section(path: string, { summary, description, parameters, responses }: Operation): string {
   const rows = parameters.map((parameter) => [
     `\`${parameter.name}\``,
     typeText(parameter),
     parameter.schema.default === undefined ? '' : `\`${parameter.schema.default}\``,
     parameter.description ?? '',
   ]);
-  const heading = `### GET ${path}\n\n${summary}. ${description}\n`;
-  if (rows.length === 0) return heading;
-  return `${heading}\n${table(['parameter', 'type', 'default', 'description'], rows)}\n`;
+  const fields = fieldRows(responses[200]?.content?.['application/json']?.schema ?? {});
+  expect(fields.length).toBeGreaterThan(0);
+  return [
+    `### GET ${path}\n\n${summary}. ${description}\n`,
+    ...(rows.length > 0
+      ? [`${table(['parameter', 'type', 'default', 'description'], rows)}\n`]
+      : []),
+    `${table(['field', 'type', 'description'], fields)}\n`,
+  ].join('\n');
 }
 
 const publicListener = `## Public listener
@@ -71,10 +118,10 @@ it('docs/reference/http.md describes every path', async () => {
   const { paths } = (await get('/api')).json as { paths: PathRow[] };
   const { json: document } = await get('/api/openapi.json');
   const operations = Object.entries(document.paths as Record<string, { get: Operation }>);
-  const statuses = Object.entries(
-    Object.values(document.paths as Record<string, { get: { responses: object } }>)[0]?.get
-      .responses ?? {},
-  ).filter(([status]) => status !== '200') as [string, { description: string }][];
+  const [[, first] = []] = operations;
+  const statuses = Object.entries(first?.get.responses ?? {}).filter(
+    ([status]) => status !== '200',
+  );
   const page = `# HTTP
 
 <!-- Written by test/docs/http-reference.test.ts from the OpenAPI document. -->
@@ -82,8 +129,8 @@ it('docs/reference/http.md describes every path', async () => {
 ${publicListener}
 ## Private listener
 
-\`EARSHOT_CONSOLE_LISTEN\`, plain HTTP. With \`EARSHOT_CONSOLE_PASSWORD\`: Basic Auth, user name \`earshot\`. The OpenAPI document with all fields
-of the answers is at \`/api/openapi.json\`. Explanations and examples: [Queries](../queries.md).
+\`EARSHOT_CONSOLE_LISTEN\`, plain HTTP. With \`EARSHOT_CONSOLE_PASSWORD\`: Basic Auth, user name \`earshot\`. The OpenAPI document is at
+\`/api/openapi.json\`. Fields may be added to answers. Explanations and examples: [Queries](../queries.md).
 
 ${table(
   ['method', 'path', 'answer'],

@@ -74,7 +74,7 @@ describe('setup --sandbox', () => {
     expect(health).toMatchObject({ code: 0 });
     trial.child.kill('SIGINT');
     expect(await trial.exit).toEqual([0, null]);
-    expect(trial.output()).toContain('To remove all of it: rm -r sandbox-trial');
+    expect(trial.output()).toContain('To remove it: rm -r sandbox-trial');
     expect(trial.output()).not.toContain('EARSHOT_ACCOUNT_PASSWORD=sandbox');
   });
 
@@ -102,7 +102,7 @@ describe('setup --sandbox', () => {
       const refused = await inFolder(argv, cwd);
       expect(refused, refused.err).toMatchObject({ code: 1, out: '' });
       if (cwd.endsWith('data')) {
-        expect(refused.err).toContain(`lies in the trial ${folder}, and a trial inside a trial`);
+        expect(refused.err).toContain(`is inside the trial ${folder}. Trials cannot be nested.`);
         continue;
       }
       expect(refused.err).toContain(`process ${trial.child.pid}, https://localhost:`);
@@ -137,7 +137,7 @@ describe('setup --sandbox', () => {
     await again.says('first notification stored: created S1');
     // What the command of a sink prints is shown, too.
     await again.says('printed by a sink');
-    expect(again.output()).toContain('register subscription "radar" as it was registered last');
+    expect(again.output()).toContain('register subscription "radar" as last registered');
     expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(`${env}EARSHOT_DISK_RESERVE=1MiB\n`);
     const rows = JSON.parse(
       (await inFolder(['query', '--json', '--event', 'created'], folder)).out,
@@ -199,7 +199,7 @@ describe('setup with flags', () => {
     const argv = ['setup', ...flags, '--force', '--no-stay'];
     const done = await spawnCommand(argv, { env, cwd: folder }).ended;
     expect(done).toMatchObject({ code: 0 });
-    expect(done.err).toContain('Start the receiver now: `earshot start`');
+    expect(done.err).toContain('Start the receiver: `earshot start`');
     const text = readFileSync(envFile, 'utf8');
     expect(text).toMatch(/^# mine\nOTHER=kept\nEARSHOT_/);
     expect(text).not.toContain('127.0.0.1:1\n');
@@ -208,7 +208,7 @@ describe('setup with flags', () => {
     for (const output of [text, done.out, done.err]) expect(output).not.toContain(account.password);
     expect(sandbox.subscriptions()).toMatchObject([{ status: 'running', events: ['created'] }]);
     const started = run(['start'], folder);
-    await started.says('ready: notifications are taken');
+    await started.says('ready to receive notifications');
     const tail = run(['tail', '--subscription', 'alps'], folder);
     await Promise.race([tail.says('S2'), started.exit]);
     expect(tail.output()).toContain('created');
@@ -222,7 +222,7 @@ describe('setup with flags', () => {
     await setup.says('first notification stored: created S2');
     setup.child.kill('SIGINT');
     expect(await setup.exit).toEqual([0, null]);
-    expect(setup.output()).toContain('the receiver fetches from the catalogue when it runs again');
+    expect(setup.output()).toContain('The receiver recovers lost notifications from the catalogue');
   });
 
   it('registers nothing when the password is wrong, and continues with the next run', {
@@ -255,7 +255,7 @@ it.skipIf(!hasScript)(
     const child = spawn('script', ['-qec', shown, '/dev/null'], { cwd, env: bareEnvironment({}) });
     onTestFinished(() => void child.kill('SIGKILL'));
     const { says, exit, output } = watch(child);
-    await says('Its password (not shown): ');
+    await says('Password of the account (not shown): ');
     child.stdin.write('hunter2-of-mine\n');
     await exit;
     expect(output()).toContain('EARSHOT_ACCOUNT_PASSWORD=********');

@@ -19,10 +19,10 @@ interface Client {
 }
 
 /** A server that answers only when the test says so. */
-async function startCapped(connectionsMax: number, tenureMs = 0): Promise<CappedServer> {
+async function startCapped(connectionsMax: number, protectionMs = 0): Promise<CappedServer> {
   const held: ServerResponse[] = [];
   const server = createServer((_request, response) => held.push(response));
-  capConnections(server, { connectionsMax, tenureMs });
+  capConnections(server, { connectionsMax, protectionMs });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -139,15 +139,15 @@ it('closes strangers before one whose last request succeeded', async () => {
 });
 
 describe('while those who hold the places have just come', () => {
-  const tenureMs = 60_000;
+  const protectionMs = 60_000;
 
   it('a newcomer has to go', async () => {
-    const server = await startCapped(2, tenureMs);
+    const server = await startCapped(2, protectionMs);
     await expectClosed(await openAll(server, 3), [false, false, true]);
   });
 
   it('one from an address that has succeeded before is let in', async () => {
-    const server = await startCapped(2, tenureMs);
+    const server = await startCapped(2, protectionMs);
     const friend = await server.open();
     await answered(server, friend, 200);
     friend.socket.destroy();
@@ -157,7 +157,7 @@ describe('while those who hold the places have just come', () => {
 
   // Only Linux answers on every address of 127.0.0.0/8 without being told.
   it.runIf(process.platform === 'linux')('one that belongs to no crowd is let in', async () => {
-    const server = await startCapped(4, tenureMs);
+    const server = await startCapped(4, protectionMs);
     const crowd = await openAll(server, 4, '127.0.0.2');
     const newcomer = await server.open('127.0.0.3');
     await expectClosed(crowd, [true, false, false, false]);

@@ -245,7 +245,7 @@ describe('a service that cannot be asked', () => {
     const error = await failureOf(`http://${host}/x`);
     expect(error.code).toBe('unavailable');
     expect(errorText(error)).toBe(
-      `Could not list subscriptions: the catalogue (${host}) cannot be asked: the connection was refused (ECONNREFUSED). Try again later, or check EARSHOT_CATALOGUE_URL.`,
+      `Could not list subscriptions: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_CATALOGUE_URL.`,
     );
   });
 
@@ -281,7 +281,7 @@ describe('a service that cannot be asked', () => {
 
   it('because something else listens there is told so', async () => {
     const error = await failureOf(`http://127.0.0.1:${await listening()}/`);
-    expect(errorText(error)).toContain('it does not speak HTTP as it should');
+    expect(errorText(error)).toContain('its response is not valid HTTP');
     const tls = await failureOf(`https://127.0.0.1:${await listening()}/`);
     expect(errorText(tls)).toContain('no trusted HTTPS connection could be made');
   });

@@ -53,7 +53,7 @@ describe('a notification', () => {
     const warned = receiver.log.filter(({ level }) => level === 'warn');
     expect(warned).toMatchObject([
       {
-        message: 'body put in quarantine',
+        message: 'quarantined body',
         fields: { quarantineId: 1, reason: 'ack-id-reused', requestId: expect.any(String) },
       },
     ]);
@@ -173,7 +173,7 @@ describe('a body that is no notification', () => {
     const { requestId } = JSON.parse((await exchange(receiver, { body: '{' })).body);
     expect(receiver.log).toContainEqual({
       level: 'warn',
-      message: 'body put in quarantine',
+      message: 'quarantined body',
       fields: expect.objectContaining({ requestId }),
     });
   });
@@ -196,7 +196,7 @@ describe('a store that cannot commit', () => {
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.body).not.toContain('disk');
       if (method !== 'HEAD') expect(JSON.parse(answer.body)).toMatchObject({ status: 503 });
-      expect(JSON.stringify(stub.log)).toContain('nothing can be stored');
+      expect(JSON.stringify(stub.log)).toContain('failed to store notification');
       expect(stub.outcomes).toEqual(['unavailable']);
     },
   );
@@ -259,8 +259,8 @@ async function expectNotFound(receiver: TestReceiver, name: string, parts: Reque
     // Only who knows the password is told where to go.
     detail:
       parts.authorization === null
-        ? 'There is nothing here.'
-        : expect.stringMatching(/^Notifications go to \/notifications\/<name>/),
+        ? 'Unknown path.'
+        : expect.stringMatching(/^Send notifications to \/notifications\/<name>/),
     requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
   expectNoLeak(answer);

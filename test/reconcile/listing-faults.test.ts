@@ -325,7 +325,7 @@ describe('trouble is told', () => {
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
-      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be asked: the connection was refused (ECONNREFUSED). Failed 8 times in a row. Try again later, or check EARSHOT_CATALOGUE_URL.',
+      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be reached: the connection was refused (ECONNREFUSED). Failed 8 times in a row. Retry later, or check EARSHOT_CATALOGUE_URL.',
     });
     expect(causes).toEqual(
       Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),

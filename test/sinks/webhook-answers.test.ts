@@ -75,7 +75,7 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
   it.each([
     ['a status that is none', 'HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n', '700'],
     ['another protocol', 'HTTP/1.1 101 No\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', ''],
-    ['nothing', '', 'the connection broke'],
+    ['nothing', '', 'the connection was lost'],
     ['no HTTP', 'hello\r\n\r\n', ''],
   ])('that answers with %s has not taken it yet', async (_what, bytes, words) => {
     const { target } = await startRaw(kind, bytes);

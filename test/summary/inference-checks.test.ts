@@ -107,7 +107,7 @@ describe('a service that refuses to list', () => {
       'x.example',
     ],
     ['too many requests', refused(429), 'warn', 'too many requests'],
-    ['a broken connection', 'cut', 'fail', 'the connection broke'],
+    ['a broken connection', 'cut', 'fail', 'the connection was lost'],
   ])('is not asked for a word after %s', async (_name, models, state, words) => {
     const { findings, states, asked } = await findingsWith(models);
     expect(states).toEqual({ 'inference key': state, 'inference model': 'skipped' });

@@ -1,4 +1,4 @@
-/** Settings as the text of a file `.env`, on a screen, and in place of the environment. */
+/** Settings as the text of `.env`, as lines on a screen, and as environment. */
 import { parseEnv } from 'node:util';
 import { variableRows } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -6,12 +6,12 @@ import type { Io } from '../io.ts';
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** What stands for a secret on a screen. */
+/** Replaces a secret on a screen. */
 const mask = '********';
 
 /**
- * The earlier text (null without a file) with the settings; `dropped` names are removed. Lines that say the same
- * already, comments and other names stay as they are. Throws `usage` for a value that no `.env` can hold.
+ * Merges settings into the text of `.env` (null without a file), and removes the `dropped` names. Comments, unchanged
+ * settings and other names keep their lines. Throws `usage` for a value that `.env` cannot represent.
  */
 export function mergeEnvFile(
   before: string | null,
@@ -30,13 +30,13 @@ export function mergeEnvFile(
   return verified(text.join(''), settings, dropped);
 }
 
-/** The same io with these settings in place of all others of earshot. */
+/** Returns the io with these settings in place of all EARSHOT variables. */
 export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Settings): Part {
   const others = Object.entries(io.env).filter(([name]) => !name.startsWith('EARSHOT_'));
   return { ...io, env: { ...Object.fromEntries(others), ...settings } };
 }
 
-/** `NAME=value` lines for a screen, secrets masked. */
+/** Returns `NAME=value` lines for a screen, with secrets masked. */
 export function shownSettings(settings: Settings): string[] {
   return Object.entries(settings).map(([name, value]) =>
     secretNames.has(name) ? `${name}=${mask}` : `${name}=${quoted(name, value)}`,
@@ -51,17 +51,17 @@ function nameIn(line: string): string {
   return /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/.exec(line)?.[1] ?? '';
 }
 
-/** Shell, systemd and Docker read these forms as Node does. */
+/** Quotes a value in forms that shell, systemd, Docker and Node read alike. */
 function quoted(name: string, value: string): string {
   if (/^[\w@%+=:,./-]+$/.test(value)) return value;
   if (!/['\n\r]/.test(value)) return `'${value}'`;
   if (!/["\\$`\n\r]/.test(value)) return `"${value}"`;
-  throw new AppError('usage', `The value of ${name} has characters that no .env file can hold.`, {
-    advice: `Write it to a file of its own, and name that in ${name}_FILE.`,
+  throw new AppError('usage', `The value of ${name} has characters that .env cannot represent.`, {
+    advice: `Write it to a separate file, and set ${name}_FILE to its path.`,
   });
 }
 
-/** A value of several lines, or a name in a form that is not expected, would make a file that says something else. */
+/** Parses the text again: multi-line values, and names in an unexpected form, cannot be replaced. */
 function verified(text: string, settings: Settings, dropped: readonly string[]): string {
   const read = parseEnv(text);
   const wrong = [
@@ -72,6 +72,6 @@ function verified(text: string, settings: Settings, dropped: readonly string[]):
   throw new AppError(
     'conflict',
     `The lines of ${wrong.join(', ')} in the existing .env cannot be changed automatically.`,
-    { advice: 'Edit that file, or move it away.' },
+    { advice: 'Edit the file, or move it.' },
   );
 }

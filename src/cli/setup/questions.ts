@@ -1,4 +1,4 @@
-/** The questions of `earshot setup`: each has a flag and a variable, and is asked until the answer can be used. */
+/** The questions of `earshot setup`: each has a flag and a variable, and is repeated until the answer is valid. */
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type VariableName, variables } from '../../config/variables.ts';
@@ -10,43 +10,43 @@ import { conditionFlagsOf, type SubscriptionFlags } from '../register-filter.ts'
 type Settings = Record<string, string>;
 
 interface Question {
-  /** The flag as it is written, and its line in the help. */
+  /** Flag, and its line in the help. */
   usage: string;
   help: string;
   choices?: readonly string[];
   ask: string;
   variable: VariableName;
-  /** Where the flag names a file that holds the answer: the variable is then `…_FILE`. */
+  /** True if the flag names a file with the answer: it then sets the variable `…_FILE`. */
   inFile?: boolean;
   optional?: boolean;
   when?: (settings: Settings) => boolean;
-  /** What an empty answer means. */
+  /** Value of an empty answer. */
   fallback?: (settings: Settings) => string | undefined;
-  /** By default, what the variable may hold. Throws commander's InvalidArgumentError. */
+  /** Parses an answer; by default by the schema of the variable. Throws commander's InvalidArgumentError. */
   read?: (text: string, workingDir: string) => string;
 }
 
-const triesMax = 5;
+const attemptsMax = 5;
 
 const hasAccount = (settings: Settings) => settings.EARSHOT_ACCESS_TOKEN === undefined;
 
 const usesTls = (kind: string) => (settings: Settings) => settings.EARSHOT_TLS === kind;
 
-/** In the order in which they are asked. */
+/** Questions in their order. */
 const questions: readonly Question[] = [
   {
     usage: '--host <name>',
-    help: 'public host name, with :port unless it is 443',
-    ask: 'Public host name, such as earshot.example.org (with :port unless it is 443)',
+    help: 'public host name, with :port unless 443',
+    ask: 'Public host name, for example earshot.example.org (add :port unless it is 443)',
     variable: 'EARSHOT_PUBLIC_URL',
     read: (text) =>
       textFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`, true),
   },
   {
     usage: '--tls <how>',
-    help: 'who has the certificate (default: acme)',
+    help: 'source of the HTTPS certificate (default: acme)',
     choices: ['acme', 'files', 'off'],
-    ask: 'HTTPS certificate: acme (automatic, ports 443 and 80), files, or off (behind a proxy)',
+    ask: 'HTTPS certificate: acme (automatic; needs ports 443 and 80), files, or off (behind a proxy)',
     variable: 'EARSHOT_TLS',
     fallback: () => 'acme',
   },
@@ -61,7 +61,7 @@ const questions: readonly Question[] = [
   {
     usage: '--key <file>',
     help: 'with --tls files: private key',
-    ask: 'File with its private key (PEM)',
+    ask: 'File with the private key of the certificate (PEM)',
     variable: 'EARSHOT_TLS_KEY',
     when: usesTls('files'),
     read: pathIn,
@@ -76,7 +76,7 @@ const questions: readonly Question[] = [
   {
     usage: '--trusted-proxies <addresses>',
     help: 'with --tls off (default: 127.0.0.1)',
-    ask: 'Addresses of the proxy in front',
+    ask: 'Addresses of the proxy',
     variable: 'EARSHOT_TRUSTED_PROXIES',
     when: usesTls('off'),
     fallback: () => '127.0.0.1',
@@ -84,7 +84,7 @@ const questions: readonly Question[] = [
   {
     usage: '--email <address>',
     help: 'with --tls acme: contact address',
-    ask: 'Contact e-mail for the certificate authority (empty: none)',
+    ask: 'Contact email address for the certificate authority (empty: none)',
     variable: 'EARSHOT_ACME_EMAIL',
     optional: true,
     when: usesTls('acme'),
@@ -92,35 +92,35 @@ const questions: readonly Question[] = [
   {
     usage: '--agree',
     help: "with --tls acme: you agree to the authority's terms of service",
-    ask: "Do you agree to the authority's terms (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
+    ask: "Do you agree to the authority's terms of service (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
     variable: 'EARSHOT_ACME_AGREE',
     when: usesTls('acme'),
     read: (text) => {
       if (isYes(text)) return 'yes';
       throw new InvalidArgumentError(
-        'Without your agreement there is no certificate. Answer y, or press Ctrl-C and use --tls files or --tls off.',
+        'The authority issues no certificate without your agreement. Answer y, or press Ctrl-C and use --tls files or --tls off.',
       );
     },
   },
   {
     usage: '--account-username <name>',
-    help: 'your account at the catalogue',
-    ask: 'User name of your account at the catalogue (dataspace.copernicus.eu)',
+    help: 'user name of your catalogue account',
+    ask: 'User name of your catalogue account (dataspace.copernicus.eu)',
     variable: 'EARSHOT_ACCOUNT_USERNAME',
     when: hasAccount,
   },
   {
     usage: '--account-password-file <file>',
-    help: 'a file with its password',
-    ask: 'Its password (not shown)',
+    help: 'file with the password of the account',
+    ask: 'Password of the account (not shown)',
     variable: 'EARSHOT_ACCOUNT_PASSWORD',
     inFile: true,
     when: hasAccount,
   },
   {
     usage: '--account-totp-file <file>',
-    help: 'a file with its shared secret, for two-factor login',
-    ask: 'Shared secret of your authenticator app (not shown; empty: no two-factor login)',
+    help: 'file with the shared secret, for two-factor login',
+    ask: 'Shared secret of your authenticator app, for two-factor login (not shown; empty: none)',
     variable: 'EARSHOT_ACCOUNT_TOTP',
     inFile: true,
     optional: true,
@@ -137,8 +137,8 @@ export function addQuestionFlags(command: Command): Command {
 }
 
 /**
- * Fills `settings` from flags, from what is set already, and from answers. Returns the missing flags, one line
- * each, where there is no terminal to ask on. With `yes`, only what is missing is asked.
+ * Fills `settings` from flags, existing values and answers. With `yes`, asks only for missing values. Without a
+ * terminal, returns the missing flags, one line each.
  */
 export async function askSettings(
   io: Io,
@@ -149,7 +149,7 @@ export async function askSettings(
   for (const question of questions) {
     if (question.when?.(settings) === false) continue;
     const name = question.variable;
-    if (takeFlag(question, flags, settings, io.workingDir)) continue;
+    if (applyFlag(question, flags, settings, io.workingDir)) continue;
     const present = settings[name] ?? settings[`${name}_FILE`];
     const fallback = present ?? question.fallback?.(settings);
     const isKnown = fallback !== undefined || question.optional === true;
@@ -167,8 +167,8 @@ export async function askSettings(
   return missing;
 }
 
-/** True for a question that a flag has answered. The text of a flag is checked as an answer is. */
-function takeFlag(
+/** Returns true if a flag answers the question. The text of a flag is checked like an answer. */
+function applyFlag(
   { usage, variable: name, inFile, read = readerOf(name) }: Question,
   flags: SetupFlags,
   settings: Settings,
@@ -190,38 +190,38 @@ function takeFlag(
   return true;
 }
 
-/** Null without a terminal; undefined where the answer is empty and may be. */
+/** Returns null without a terminal; undefined for an empty answer that is permitted. */
 function askOne(
   io: Pick<Io, 'ask' | 'stderr' | 'workingDir'>,
   { ask, variable, inFile: hidden = false, optional = false, read = readerOf(variable) }: Question,
   present: string | undefined,
   fallback: string | undefined,
 ): Promise<string | null | undefined> {
-  const shown = hidden ? present && 'keep the present one' : fallback;
+  const shown = hidden ? present && 'keep the current one' : fallback;
   return askUntil(io, shown === undefined ? ask : `${ask} [${shown}]`, {
     hidden,
     read: (text) => {
       if (text !== '') return read(text, io.workingDir);
       if (fallback !== undefined || optional) return undefined;
-      throw new InvalidArgumentError('An answer is needed.');
+      throw new InvalidArgumentError('An answer is required.');
     },
   });
 }
 
-/** Asks until `read` takes the answer, and explains each refusal. Null without a terminal. */
+/** Asks until `read` accepts the answer, and prints the reason of each rejection. Null without a terminal. */
 export async function askUntil<Value>(
   io: Pick<Io, 'ask' | 'stderr'>,
   question: string,
   { hidden = false, read }: { hidden?: boolean; read: (text: string) => Value },
 ): Promise<Value | null> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     const text = await io.ask(`${question}: `, { hidden });
     if (text === null) return null;
     try {
       return read(text.trim());
     } catch (error) {
-      const isWrong = error instanceof InvalidArgumentError || error instanceof AppError;
-      if (!isWrong || tries === triesMax) throw error;
+      const isInvalid = error instanceof InvalidArgumentError || error instanceof AppError;
+      if (!isInvalid || attempts === attemptsMax) throw error;
       io.stderr.write(`  ${errorText(error)}\n`);
     }
   }
@@ -232,17 +232,17 @@ export function isYes(text: string): boolean {
   return /^y(es)?$/i.test(text);
 }
 
-/** The text if the variable may hold it; `normalised` gives the value that was read instead. */
+/** Returns the text if it is valid for the variable; with `normalised`, the parsed value instead. */
 function textFor(name: VariableName, text: string, normalised = false): string {
   const parsed = variables[name].schema.safeParse(text);
   if (parsed.success) return normalised ? String(parsed.data) : text;
   const messages = parsed.error.issues.map((issue) =>
     issue.code === 'invalid_value' ? `use ${issue.values.join(', ')}` : issue.message,
   );
-  throw new InvalidArgumentError(`It cannot be used: ${messages.join('; ')}.`);
+  throw new InvalidArgumentError(`Invalid value: ${messages.join('; ')}.`);
 }
 
-/** The text of an answer, if the variable may hold it. */
+/** Creates a parser that accepts the values of a variable. */
 const readerOf = (name: VariableName) => (text: string) => textFor(name, text);
 
 function pathIn(text: string, workingDir: string): string {
@@ -274,14 +274,14 @@ export interface SetupFlags extends SubscriptionFlags {
   stay: boolean;
 }
 
-/** Reads a text as the flag of that name does. Throws commander's InvalidArgumentError. */
+/** Parses a text like the flag of that name. Throws commander's InvalidArgumentError. */
 export type ReadFlag = (flag: keyof ConditionFlags | 'subscription', text: string) => unknown;
 
 const boxPattern = /^[\s\d.+-]+(,[\s\d.+-]+){3}$/;
 
 /**
- * Asks which products a subscription is for, and fills `flags`. Returns the missing flags, one line each, where
- * there is no terminal to ask on.
+ * Asks for the filter and the name of the subscription, and fills `flags`. Without a terminal, returns the missing
+ * flags, one line each.
  */
 export async function askFilter(
   io: Pick<Io, 'ask' | 'stderr' | 'readFile'>,
@@ -297,14 +297,14 @@ export async function askFilter(
   for (;;) {
     const collection = await ask(
       'collection',
-      'Which products? Collections, such as SENTINEL-2 or S1,S3 (empty: all)',
+      'Collections of the products, for example SENTINEL-2 or S1,S3 (empty: all)',
     );
     if (collection === null) {
-      return ['--collection <names>  which products (or another flag of the filter, or --filter)'];
+      return ['--collection <names>  collections (or another filter flag, or --filter)'];
     }
-    await ask('type', 'Product types, such as S2MSI2A (empty: all)');
+    await ask('type', 'Product types, for example S2MSI2A (empty: all)');
     await askArea(io, flags, readFlag);
-    await ask('cloudBelow', 'Cloud cover below this percentage (empty: any)');
+    await ask('cloudBelow', 'Maximum cloud cover in percent (empty: any)');
     if (isChosen(flags)) break;
     const every = await askUntil(io, everyProduct, { read: isYes });
     if (every) {
@@ -317,9 +317,9 @@ export async function askFilter(
 }
 
 const everyProduct =
-  'That is every product of the catalogue, tens of thousands a day. Is that what you want? (y/n)';
+  'This selects every product of the catalogue, tens of thousands a day. Continue? (y/n)';
 
-/** True where the flags choose products, even if it is all of them. */
+/** True if the flags select products, even all of them. */
 export function isChosen(flags: SetupFlags): boolean {
   return Object.keys(conditionFlagsOf(flags)).length > 0;
 }
@@ -331,7 +331,7 @@ async function askArea(
 ): Promise<void> {
   await askUntil(
     io,
-    'Where? west,south,east,north, such as 5.5,45,11,48, or a GeoJSON file (empty: everywhere)',
+    'Area: west,south,east,north, for example 5.5,45,11,48, or a GeoJSON file (empty: worldwide)',
     {
       read: (text) => {
         if (text === '') return;

@@ -25,27 +25,27 @@ import type { RunningReceiver } from '../start/serve.ts';
 import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
 import { askFilter, askSettings, isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 
-/** What a set-up works with once all answers are there. */
+/** Input of the set-up after all questions. */
 export interface SetupPlan {
-  /** Where `.env` is written; commands are to be run there. */
+  /** Folder of `.env`, in which commands are to be run. */
   folder: string;
   settings: Settings;
   /** Names that are removed from an existing `.env`. */
   dropped: readonly string[];
   header: string;
-  /** The last words, when the receiver has stopped. */
+  /** Printed when the receiver has stopped. */
   farewell: string;
   flags: SetupFlags;
-  /** The program's own, for alerts and metrics. */
+  /** Version of earshot, for alerts and metrics. */
   version: string;
 }
 
-/** A certificate authority takes seconds as a rule; a first order may be repeated. */
+/** Maximum wait for the first certificate. Usually seconds; an order may be retried. */
 const certificateTimeoutMs = 300_000;
 const pollMs = 250;
 
 const stopped =
-  'The receiver has stopped; the subscription keeps running at the catalogue. Start the receiver now: `earshot start`, or as a service (docs/start.md). The catalogue repeats a notification three times only; what is lost until then, the receiver fetches from the catalogue when it runs again.';
+  'The receiver has stopped; the subscription is still active at the catalogue. Start the receiver: `earshot start`, or as a service (docs/start.md). The catalogue retries a push three times. The receiver recovers lost notifications from the catalogue when it runs again.';
 
 /** Sets up a receiver in the working folder. */
 export async function runSetup(
@@ -63,11 +63,11 @@ export async function runSetup(
   const missing = await askSettings(io, flags, settings);
   if (!isNamed && !isChosen(flags)) missing.push(...(await askFilter(io, flags, readFlag)));
   if (!flags.yes && !flags.dryRun && missing.length > 0)
-    missing.push('--yes  write .env and register without a question');
+    missing.push('--yes  write .env and register without confirmation');
   if (missing.length > 0) {
     throw new AppError(
       'usage',
-      'There is no terminal to ask on, and some answers are missing, so nothing was changed.',
+      'Some answers are missing, and there is no terminal to ask for them. Nothing was changed.',
       { advice: 'Add these flags, or set the variables.', details: missing },
     );
   }
@@ -77,14 +77,14 @@ export async function runSetup(
   await install(io, { ...plan, flags, version });
 }
 
-/** Checks the plan, shows it, and carries it out. With --dry-run it ends when it was shown. */
+/** Checks the plan, prints it, and carries it out. With --dry-run, only prints it. */
 export async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, dropped, header, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
   const { dataDir } = loadConfig(own, [...dataSections, ...accountSections, ...acme]);
   const filter = checkedFilter(own, flags);
-  if (!flags.dryRun) await refuseSecond(own, dataDir);
+  if (!flags.dryRun) await requireNoOther(own, dataDir);
   const path = join(folder, '.env');
   const before = existsSync(path) ? io.readFile(path) : null;
   const text = mergeEnvFile(before, settings, { header, dropped });
@@ -96,21 +96,21 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   if (before !== null && before !== text) await confirmChange(io, path, flags);
   else await confirm(io, 'Continue?', flags);
   if (before !== text) await writeOwnerOnly(path, text);
-  tell(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
+  report(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
   await createCredentials(own, dataDir);
-  tell(io, 'checking what can be checked before the start:');
+  report(io, 'running the checks that need no receiver:');
   await runDoctor(own, { beforeStart: true }).catch(refuseToStart);
   await receiveAndRegister(own, plan);
 }
 
-/** Throws `conflict` where a receiver with another address serves the data directory. */
-async function refuseSecond(io: Io, dataDir: string): Promise<void> {
+/** Throws `conflict` if a receiver with another address uses the data directory. */
+async function requireNoOther(io: Io, dataDir: string): Promise<void> {
   const running = await findRunning(dataDir);
   if (running === null || isSameListener(running, loadConfig(io, ['health']).health.listen)) return;
   throw alreadyServed(dataDir, running);
 }
 
-/** Throws `usage` for a filter that the catalogue would refuse, before anything is written. */
+/** Checks the filter before anything is written. Throws `usage` if the catalogue would reject it. */
 function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
   const filter = filterOfFlags(flags, io);
   if (filter === undefined) return undefined;
@@ -124,42 +124,42 @@ function planText(
     path: string;
     before: string | null;
     dataDir: string;
-    /** Undefined where a file names the subscriptions. */
+    /** Undefined if earshot.config.ts defines the subscriptions. */
     filter: string | undefined;
   },
 ): string {
   const { path, before, dataDir, filter } = facts;
   const { event = ['created'], subscription = defaultSubscriptionName } = flags;
-  const removed = dropped.length === 0 ? '' : `Removed from it: ${dropped.join(', ')}\n`;
-  const what =
+  const removed = dropped.length === 0 ? '' : `Removed: ${dropped.join(', ')}\n`;
+  const subject =
     filter !== undefined
       ? `subscription "${subscription}" (${event.join(', ')}), filter: ${printable(filter || 'none')}`
       : flags.subscription === undefined
         ? `the subscriptions of ${subscriptionsFileName}`
-        : `subscription "${subscription}" as it was registered last`;
-  return `${path} (${before === null ? 'new' : 'exists; its other lines stay'}; readable by its owner alone):
+        : `subscription "${subscription}" as last registered`;
+  return `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):
 
 ${shownSettings(settings)
   .map((line) => `  ${printable(line)}\n`)
   .join('')}
 ${removed}Then:
-  1. create endpoint credentials in ${printable(dataDir)}, unless there are some
-  2. run the doctor's checks that need no receiver
+  1. create endpoint credentials in ${printable(dataDir)}, if there are none
+  2. run the checks of earshot doctor that need no receiver
   3. start the receiver
-  4. register ${what}
+  4. register ${subject}
   5. ${flags.stay ? 'receive until Ctrl-C' : 'stop the receiver'}
 `;
 }
 
-/** An existing file is changed with --force, or after a yes. */
+/** Confirms the change of an existing file, unless --force and --yes are set. */
 async function confirmChange(io: Io, path: string, { force, yes }: SetupFlags): Promise<void> {
   if (force && yes) return;
   if (yes) {
-    throw new AppError('conflict', `${path} exists and would be changed, so nothing was done.`, {
-      advice: 'Add --force to change it; lines of other names stay.',
+    throw new AppError('conflict', `${path} exists and would be changed. Nothing was done.`, {
+      advice: 'Add --force to change it. Lines of other variables stay unchanged.',
     });
   }
-  await confirm(io, `Change the existing ${path}, and continue?`, {});
+  await confirm(io, `Change the existing file ${path} and continue?`, {});
 }
 
 async function createCredentials(io: Io, dataDir: string): Promise<void> {
@@ -172,21 +172,21 @@ async function createCredentials(io: Io, dataDir: string): Promise<void> {
   } finally {
     release();
   }
-  tell(io, `endpoint credentials created in ${dataDir}`);
+  report(io, `endpoint credentials created in ${dataDir}`);
 }
 
 function refuseToStart(cause: unknown): never {
   if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
   throw new AppError('unavailable', `${errorText(cause)} Nothing was registered.`, {
-    advice: 'Fix what failed, and run `earshot setup` again: it reads the answers from .env.',
+    advice: 'Fix the failed checks and run `earshot setup` again. It reads your answers from .env.',
     cause,
   });
 }
 
-/** Registers when the receiver answers, as a subscription without one loses its notifications. */
+/** Registers only when the receiver answers: without a receiver, notifications would be lost. */
 async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPlan): Promise<void> {
   const { event, subscription } = flags;
-  const wanted = {
+  const registration = {
     ...(event === undefined ? {} : { event }),
     ...(subscription === undefined ? {} : { subscription }),
     ...conditionFlagsOf(flags),
@@ -195,28 +195,28 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
   const isRunning =
     (await askReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'takes';
   if (isRunning) {
-    tell(io, 'a receiver with these credentials is running already; registering');
-    await register(io, wanted);
-    tell(io, 'If its settings have changed, restart the receiver.');
+    report(io, 'a receiver with these credentials is already running; registering');
+    await register(io, registration);
+    report(io, 'done. If settings have changed, restart the receiver.');
     return;
   }
   const done = new AbortController();
   const signal = AbortSignal.any([io.signal, done.signal]);
   let watching: Promise<void> = Promise.resolve();
   await start({ ...io, signal }, version, async (receiver) => {
-    await untilTakes(io);
+    await untilReady(io);
     const afterPosition = await receiver.store.lastPosition();
-    await register(io, wanted);
+    await register(io, registration);
     if (!flags.stay) return done.abort('registered');
-    tell(io, 'registered. The receiver runs until Ctrl-C; waiting for the first notification');
+    report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
     watching = announceFirst(receiver, { ...io, signal }, afterPosition);
   });
   await watching;
-  tell(io, farewell);
+  report(io, farewell);
 }
 
-/** Resolves when the receiver can take a notification: with a first certificate, that may take minutes. */
-async function untilTakes(io: Io): Promise<void> {
+/** Resolves when the receiver accepts notifications. Ordering the first certificate may take minutes. */
+async function untilReady(io: Io): Promise<void> {
   const config = loadConfig(io, ['health']).health;
   for (let waitedMs = 0; waitedMs < certificateTimeoutMs; waitedMs += pollMs) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Stopped. Nothing was registered.');
@@ -225,8 +225,8 @@ async function untilTakes(io: Io): Promise<void> {
   }
   throw new AppError(
     'unavailable',
-    'The receiver has no certificate after 5 minutes, so nothing was registered.',
-    { advice: 'The log above has the reason; `earshot certificate test` finds out more.' },
+    'The receiver has no certificate after 5 minutes. Nothing was registered.',
+    { advice: 'See the log above for the reason, and run `earshot certificate test`.' },
   );
 }
 
@@ -238,12 +238,12 @@ async function announceFirst(
 ): Promise<void> {
   const wait = () => pause(pollMs, io.signal);
   for await (const row of followLog({ log: store, afterPosition, wait, signal: io.signal })) {
-    tell(io, `first notification stored: ${row.event} ${row.productName ?? row.productId}`);
+    report(io, `first notification stored: ${row.event} ${row.productName ?? row.productId}`);
     return;
   }
 }
 
-/** A step of the way, for people. */
-function tell(io: Pick<Io, 'env' | 'stderr'>, text: string): void {
+/** Prints a step of the set-up. */
+function report(io: Pick<Io, 'env' | 'stderr'>, text: string): void {
   io.stderr.write(`${painter(io, io.stderr)('bold', 'setup:')} ${printable(text)}\n`);
 }

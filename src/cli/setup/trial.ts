@@ -31,18 +31,18 @@ const controlLine = /^# Control port of the sandbox: (\S+:\d+)$/m;
 
 const account = { username: accountDefault, password: accountDefault };
 
-/** Slow enough to be read, and fast enough for a first notification within seconds. */
+/** Slow enough to read, and fast enough for a first notification within seconds. */
 const productsPerSecond = 2;
 
-/** What the catalogue has published before, so that there is something to count and to query there. */
+/** Products that the catalogue published earlier, so that it has products to count and to query. */
 const past = { durationMs: 604_800_000, productsPerDay: 400 };
 
-/** Where the parts of a trial listen, as `host:port`. */
+/** Addresses of the parts of a trial, as `host:port`. */
 type Addresses = Record<'service' | 'control' | 'inference' | 'listen' | 'consoleListen', string>;
 
 /**
- * Runs until Ctrl-C, or until the registration with `--no-stay`. The settings of the working folder are not used,
- * unless it is the folder of a trial: that one is continued then.
+ * Runs until Ctrl-C, or with `--no-stay` until the registration. Ignores the settings of the working folder, unless it
+ * is the folder of a trial: then it continues that trial.
  */
 export async function runTrial(
   io: Io,
@@ -55,13 +55,13 @@ export async function runTrial(
   if (running !== null) throw trialRuns(io, folder, running);
   const earlier = readEarlier(io, folder);
   const addresses = { ...(await newAddresses()), ...earlier?.addresses };
-  await refuseTaken(addresses);
+  await requireFreePorts(addresses);
   const now = () => io.nowUs() / 1000;
   const certificate = await createTrialCertificate(folder, now);
   const sandbox = await startSandbox({
     ...{ account, now, ratePerSecond: productsPerSecond, past },
     ...{ modifiedShare: 0.2, deletedShare: 0.1 },
-    // The products of the earlier run are in the log: others must not have the same ids.
+    // The log has the products of the earlier run, so new ones need other ids.
     ...(earlier === null ? {} : { seed: Math.trunc(io.random() * 2 ** 31) }),
     serviceListen: addresses.service,
     controlListen: addresses.control,
@@ -82,7 +82,7 @@ export async function runTrial(
       showCommands(io, folder, sandbox.controlUrl);
     }
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
-    const farewell = `The trial has ended. To continue it: \`earshot setup --sandbox${dir}\`. To remove all of it: rm -r ${shown(io, folder)}`;
+    const farewell = `The trial has ended. To continue it: \`earshot setup --sandbox${dir}\`. To remove it: rm -r ${shown(io, folder)}`;
     const header = `${headerBegin.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
     const plan = { folder, settings, dropped: [], header, farewell };
     await install(io, { ...plan, flags: trialFlags, version });
@@ -91,7 +91,7 @@ export async function runTrial(
   }
 }
 
-/** The folder of the trial: the working folder where that is one. A trial inside another one is refused. */
+/** Returns the folder of the trial: the working folder if it is one. Refuses a trial inside another trial. */
 function trialFolder(io: Io, { dir }: SetupFlags): string {
   const here = resolve(io.workingDir);
   const folder =
@@ -100,9 +100,9 @@ function trialFolder(io: Io, { dir }: SetupFlags): string {
     if (!isTrial(io, above)) continue;
     throw new AppError(
       'conflict',
-      `${folder} lies in the trial ${above}, and a trial inside a trial is not created.`,
+      `${folder} is inside the trial ${above}. Trials cannot be nested.`,
       {
-        advice: `To continue that one: ${inFolder(io, above, 'setup --sandbox')}. For another one, name a folder outside it with --dir.`,
+        advice: `To continue that trial: ${inFolder(io, above, 'setup --sandbox')}. For another trial, specify a folder outside it with --dir.`,
       },
     );
   }
@@ -114,7 +114,7 @@ function isTrial(io: Io, folder: string): boolean {
   return existsSync(path) && io.readFile(path).startsWith(headerBegin);
 }
 
-/** The `.env` of an earlier run; null where there is none yet. Throws `conflict` for settings of another origin. */
+/** Reads the `.env` of an earlier run; null for none. Throws `conflict` if something else wrote the file. */
 function readEarlier(io: Io, folder: string) {
   const path = join(folder, '.env');
   if (!existsSync(path)) return null;
@@ -122,14 +122,14 @@ function readEarlier(io: Io, folder: string) {
     throw new AppError(
       'conflict',
       `${path} was not written by \`earshot setup --sandbox\`, so it is not replaced.`,
-      { advice: 'Name another folder: --dir trial-2.' },
+      { advice: 'Specify another folder: --dir trial-2.' },
     );
   }
   const text = io.readFile(path);
   const present = parseEnv(text) as Settings;
   const { EARSHOT_DATA_DIR, EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_PROBE_CA, ...rest } =
     present;
-  // Paths are those of the folder as it is called now.
+  // Paths are set again, as the folder may have moved.
   const settings = Object.entries(rest).filter(([name]) => name.startsWith('EARSHOT_'));
   const addresses = {
     service: hostOf(present.EARSHOT_CATALOGUE_URL),
@@ -145,7 +145,7 @@ function readEarlier(io: Io, folder: string) {
   };
 }
 
-/** What the flags choose; without them, what was registered last; at first, SENTINEL-2. */
+/** Returns the flags of the subscription: as given, else as last registered, else SENTINEL-2. */
 async function filterFlags(
   flags: SetupFlags,
   { dataDir, readFlag }: { dataDir: string; readFlag: ReadFlag },
@@ -156,9 +156,9 @@ async function filterFlags(
   const reader = openStoreReader(dataDir);
   try {
     const registered = await reader.administration.registrations();
-    const wanted = flags.subscription ?? registered[0]?.name;
-    const one = registered.find(({ name }) => name === wanted);
-    return one === undefined ? first : { subscription: one.name };
+    const subscription = flags.subscription ?? registered[0]?.name;
+    const isKnown = registered.some(({ name }) => name === subscription);
+    return isKnown && subscription !== undefined ? { subscription } : first;
   } finally {
     await reader.close();
   }
@@ -167,22 +167,22 @@ async function filterFlags(
 function trialRuns(io: Io, folder: string, running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'conflict',
-    `The trial in ${folder} is running already: ${runningText(running)}. Nothing was changed.`,
+    `The trial in ${folder} is already running: ${runningText(running)}. Nothing was changed.`,
     {
-      advice: `Use it in this terminal: ${inFolder(io, folder, 'status')}. To end it: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, name another folder: --dir trial-2.`,
+      advice: `Use it from this terminal: ${inFolder(io, folder, 'status')}. To stop it: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, specify another folder: --dir trial-2.`,
     },
   );
 }
 
-/** The usual ports of a sandbox and a receiver, or others where they are taken. */
+/** Returns the usual ports of a sandbox and a receiver, or free ones if they are in use. */
 async function newAddresses(): Promise<Addresses> {
   const at = async (port: number) => `127.0.0.1:${(await isFree(port)) ? port : await anyPort()}`;
   const [service, control, inference] = [await at(8091), await at(8090), await at(8092)];
   return { service, control, inference, listen: await at(8443), consoleListen: await at(8080) };
 }
 
-/** The addresses of an earlier run are used again; another program may have them now. */
-async function refuseTaken(addresses: Addresses): Promise<void> {
+/** Throws `conflict` if another program now uses a port of the earlier run. */
+async function requireFreePorts(addresses: Addresses): Promise<void> {
   for (const address of Object.values(addresses)) {
     // The private listener may be `off`.
     if (Number.isNaN(portOf(address)) || (await isFree(portOf(address)))) continue;
@@ -191,7 +191,7 @@ async function refuseTaken(addresses: Addresses): Promise<void> {
       `Another program uses port ${portOf(address)} of this trial, so nothing was started.`,
       {
         advice:
-          'End that program (a sandbox that was started separately?), or start another trial: --dir trial-2.',
+          'Stop that program (a separately started sandbox?), or start another trial: --dir trial-2.',
       },
     );
   }
@@ -205,7 +205,7 @@ async function anyPort(): Promise<number> {
   return port;
 }
 
-/** The port of loopback where it is free, or any one for 0; null where it is taken. */
+/** Returns the loopback port if it is free, or any free port for 0; null if it is in use. */
 async function listenOnce(port: number): Promise<number | null> {
   const server = createServer();
   try {
@@ -223,13 +223,13 @@ async function listenOnce(port: number): Promise<number | null> {
 
 function showCommands(io: Io, folder: string, controlUrl: string): void {
   const paint = painter(io, io.stderr);
-  io.stderr.write(`A sandbox plays the catalogue: no account is needed. Watch and control it at ${controlUrl}.
-In a second terminal, every command works on this trial:
+  io.stderr.write(`A sandbox simulates the catalogue, so no account is needed. Observe and control it at ${controlUrl}.
+In a second terminal, all commands work on this trial:
   ${paint('bold', inFolder(io, folder, 'status'))}
 `);
 }
 
-/** A command for a shell in the working folder, to be run in the folder of the trial. */
+/** Returns a shell command that runs an earshot command in the folder of the trial. */
 function inFolder(io: Io, folder: string, command: string): string {
   const program = printable(nameCalledIn(folder, io));
   return `${folder === resolve(io.workingDir) ? '' : `cd ${shown(io, folder)} && `}${program} ${command}`;
@@ -244,14 +244,14 @@ const portOf = (address: string) => Number(address.split(':').at(-1));
 const hostOf = (url: string | undefined) => URL.parse(url ?? '')?.host;
 
 interface TrialCertificate {
-  /** The root, which the sandbox is to trust. */
+  /** Root certificate for the sandbox to trust. */
   authorityPem: string;
   files: { cert: string; key: string; ca: string };
-  /** Writes the files. The authority's own key is not kept. */
+  /** Writes the files. The key of the authority is not stored. */
   write(): Promise<void>;
 }
 
-/** A certificate for this machine, from an authority of its own, with files in the folder. */
+/** Creates a certificate for this machine, issued by a new authority, with files in the folder. */
 export async function createTrialCertificate(
   folder: string,
   now: () => number,
@@ -271,7 +271,7 @@ export async function createTrialCertificate(
   };
 }
 
-/** The variables for receiver and commands. */
+/** Returns the variables for receiver and commands. */
 export function trialSettings(trial: {
   dataDir: string;
   files: TrialCertificate['files'];

@@ -91,7 +91,7 @@ export function createPublication(options: PublicationOptions) {
     // Drawn even without recipients, so that subscriptions do not affect later draws.
     const plans = moment.past ? null : drawEventPlans(options);
     const isDeletion = change === 'deleted';
-    const record = changed(source, change, product, moment.atMs);
+    const record = applyChange(source, change, product, moment.atMs);
     live.delete(product);
     if (isDeletion) followUps.cancel(product);
     else live.add(product);
@@ -157,7 +157,12 @@ export function createPublication(options: PublicationOptions) {
 }
 
 /** Returns the record after a change, which happens before the notification. */
-function changed(source: PublicationSource, change: Change, product: LiveProduct, atMs: number) {
+function applyChange(
+  source: PublicationSource,
+  change: Change,
+  product: LiveProduct,
+  atMs: number,
+) {
   if (change === 'created') return product.latest;
   product.changedMs = Math.max(atMs - product.delayMs, product.changedMs + 1);
   if (change === 'deleted') return source.deleted(product.latest, product.changedMs);

@@ -12,7 +12,7 @@ export interface PublisherOptions extends PublicationOptions {
   /** Number of products to publish by rate (default: all of the source). */
   readonly count?: number | undefined;
   /** Publishing by rate begins when this resolves (default: immediately). */
-  readonly begins?: Promise<void>;
+  readonly startAfter?: Promise<void>;
 }
 
 /** Simulated past before the start. */
@@ -46,7 +46,13 @@ export type Publisher = ReturnType<typeof createPublisher>;
 
 /** Creates a publisher. Publishes nothing before a method is called. */
 export function createPublisher(options: PublisherOptions) {
-  const { clock, dispatcher, begins, ratePerSecond, count = Number.POSITIVE_INFINITY } = options;
+  const {
+    clock,
+    dispatcher,
+    startAfter,
+    ratePerSecond,
+    count = Number.POSITIVE_INFINITY,
+  } = options;
   const publication = createPublication(options);
   const gate = createGate();
   const present = () => ({ atMs: Math.trunc(clock.now()), past: false });
@@ -54,7 +60,7 @@ export function createPublisher(options: PublisherOptions) {
   return {
     /** Publishes until the count, the end of the source or an abort; then waits for the deliveries. */
     run: async (signal: AbortSignal): Promise<void> => {
-      if (begins !== undefined) await Promise.race([begins, aborted(signal)]);
+      if (startAfter !== undefined) await Promise.race([startAfter, aborted(signal)]);
       const intervalMs = 1_000 / ratePerSecond;
       let dueMs = clock.now();
       let published = 0;

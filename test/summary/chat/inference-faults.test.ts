@@ -223,7 +223,7 @@ describe('an answer of no use', () => {
       const huge = await faultWith({ status, body: 'x'.repeat(answerBytesMax + 1) });
       expect([huge.kind, huge.message]).toEqual([
         'unexpected_form',
-        'The inference service (HOST) returned an unusable answer: its answer is larger than 1048576 bytes. Check EARSHOT_INFERENCE_URL.',
+        'The inference service (HOST) returned an unusable answer: the response is larger than 1048576 bytes. Check EARSHOT_INFERENCE_URL.',
       ]);
     }
     const deep = '['.repeat(200_000) + ']'.repeat(200_000);
@@ -279,7 +279,7 @@ describe('no answer', () => {
     const { kind, message } = await faultWith(answer);
     expect(kind).toBe('unreachable');
     expect(message).toMatch(
-      /cannot be reached: the connection broke \(\w+\)\. Retry later, or check EARSHOT_INFERENCE_URL\.$/,
+      /cannot be reached: the connection was lost \(\w+\)\. Retry later, or check EARSHOT_INFERENCE_URL\.$/,
     );
   });
 

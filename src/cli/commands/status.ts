@@ -56,7 +56,7 @@ machine whether it takes notifications, which needs its settings. Problems of th
 Active alerts are shown with their own text. Nothing is changed, and no other machine is asked.
 
 --json: at version well parts failures receiver log subscriptions behindProxy certificate coverage
-readers sinks summaries disk backups alerts; docs/monitoring.md#status tells of each field. The same on
+readers sinks summaries disk backups alerts; described in docs/reference/http.md. The same on
 /api/status of the private listener, where the receiver itself tells.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 something is not well (--check).

@@ -54,7 +54,7 @@ Works with and without a running receiver: reads the data directory, and sends a
 receiver on this machine. Changes nothing, and does not contact other machines.
 
 Fields of --json: at version well parts failures receiver log subscriptions behindProxy certificate
-coverage readers sinks summaries disk backups alerts (details: docs/monitoring.md#status). The same
+coverage readers sinks summaries disk backups alerts (see docs/reference/http.md). The same
 on /api/status of the private listener.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a part has a problem (--check).

@@ -106,9 +106,9 @@ export const processMetrics: readonly MetricRow[] = [
     'counter',
     'process_cpu_seconds_total',
     'seconds',
-    'User and system CPU time of the process.',
+    'CPU time of the process, user and system.',
   ),
-  row('gauge', 'process_start_time_seconds', 'seconds since 1970', 'Start time of the process.'),
+  row('gauge', 'process_start_time_seconds', 'seconds since 1970', 'Process start time.'),
   row(
     'gauge',
     'process_resident_memory_bytes',

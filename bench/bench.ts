@@ -34,13 +34,13 @@ const options = {
       'observed (as recorded, increasing with time) or guid (as specified)',
       ackIdForms,
     ),
-    usual: 'observed',
+    default: 'observed',
   },
   growth: flag(
     'also measure speed and memory on a small and on a large database, and the\nlatency of the readiness probe while another process scans the large one',
   ),
   'growth-rows': integerList('A,B', 'rows of the small and the large database', {
-    ...{ usual: '10000,1000000', max: 100_000_000, count: 2 },
+    ...{ default: '10000,1000000', max: 100_000_000, count: 2 },
   }),
   'prefill-body-bytes': optional(
     integer('N', 'size of their bodies (default: real size, about 5 kB each)', {
@@ -48,7 +48,7 @@ const options = {
     }),
   ),
   'probe-seconds': number('S', 'duration of the probe, when idle and during scans', {
-    ...{ usual: 10, quick: 2, min: 0.1, max: 600 },
+    ...{ default: 10, quick: 2, min: 0.1, max: 600 },
   }),
   index: flag(
     'also measure intake with the product index on and off in turn, and the\nindexing rate during intake at full speed',

@@ -47,10 +47,10 @@ const notificationsRange = { min: 100, max: 10_000_000 };
 const options = {
   ...loadOptions,
   notifications: integer('N', 'notifications of each kind, at full speed', {
-    ...{ usual: 50_000, ...notificationsRange },
+    ...{ default: 50_000, ...notificationsRange },
   }),
   singles: integer('N', 'notifications of each kind, one at a time', {
-    usual: 5_000,
+    default: 5_000,
     ...notificationsRange,
   }),
   'no-speed': flag('measure only disk space'),

@@ -309,7 +309,7 @@ async function startMonitoredReceiver(
   await waitForExit(start('credentials', 'create'));
   await registerEarlier(file('data'));
   const receiver = start('start');
-  await waitForLog(receiver, '"ready: notifications are taken"');
+  await waitForLog(receiver, '"ready to receive notifications"');
   await waitForExit(start('register', '--yes'));
   await waitForExit(start('reconcile', '--since', '5h'));
   await waitForExit(start('backup', '--to', file('backup.db')));

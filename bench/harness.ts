@@ -21,7 +21,7 @@ export interface Option<Value> {
   readonly argument?: string;
   readonly text: string;
   /** Default value, as typed. */
-  readonly usual?: string;
+  readonly default?: string;
   /** Default value with --quick. */
   readonly quick?: string;
   /** Parses the value. Throws UsageError. */
@@ -39,7 +39,7 @@ export function flag(text: string): Option<boolean> {
 }
 
 interface NumberRange {
-  readonly usual?: number;
+  readonly default?: number;
   readonly quick?: number;
   readonly min: number;
   readonly max: number;
@@ -47,19 +47,19 @@ interface NumberRange {
 
 export function number(argument: string, text: string, range: NumberRange): Option<number> {
   const read = (typed: string, name: string) => numberOf(typed, name, range);
-  return { argument, text, ...usualOf(range), read };
+  return { argument, text, ...defaultsOf(range), read };
 }
 
 export function integer(argument: string, text: string, range: NumberRange): Option<number> {
   const read = (typed: string, name: string) => integerOf(typed, name, range);
-  return { argument, text, ...usualOf(range), read };
+  return { argument, text, ...defaultsOf(range), read };
 }
 
 /** Option of comma-separated integers, `count` of them or any number. */
 export function integerList(
   argument: string,
   text: string,
-  range: { usual: string; quick?: string; max: number; count?: number },
+  range: { default: string; quick?: string; max: number; count?: number },
 ): Option<number[]> {
   const read = (typed: string, name: string) => {
     const parts = typed.split(',');
@@ -68,8 +68,8 @@ export function integerList(
     }
     return parts.map((part) => integerOf(part, name, { min: 1, max: range.max }));
   };
-  const { usual, quick } = range;
-  return { argument, text, usual, ...(quick === undefined ? {} : { quick }), read };
+  const { default: value, quick } = range;
+  return { argument, text, default: value, ...(quick === undefined ? {} : { quick }), read };
 }
 
 /** Option of any text, or one of several words; undefined if not given. */
@@ -90,9 +90,9 @@ export function optional<Value>(option: Option<Value>): Option<Value | undefined
   return option;
 }
 
-function usualOf({ usual, quick }: NumberRange) {
+function defaultsOf({ default: value, quick }: NumberRange) {
   return {
-    ...(usual === undefined ? {} : { usual: String(usual) }),
+    ...(value === undefined ? {} : { default: String(value) }),
     ...(quick === undefined ? {} : { quick: String(quick) }),
   };
 }
@@ -117,7 +117,10 @@ const everyOption = {
 };
 
 /** Option of the folder for data. */
-export const dirOption = word('FOLDER', "folder for the data (the system's temporary folder)");
+export const dirOption = word(
+  'FOLDER',
+  "folder for the data (default: the system's temporary folder)",
+);
 
 /** A benchmark or attack with its command line. */
 export interface Benchmark<Table extends OptionTable> {
@@ -212,9 +215,9 @@ function readOptions<Table extends OptionTable>(
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
-  const values = Object.entries(table).map(([name, { argument, usual, quick, read }]) => {
+  const values = Object.entries(table).map(([name, { argument, default: value, quick, read }]) => {
     if (argument === undefined) return [name, typed[name] === true];
-    const text = typed[name] ?? (typed.quick === true ? quick : undefined) ?? usual;
+    const text = typed[name] ?? (typed.quick === true ? quick : undefined) ?? value;
     return [name, text === undefined ? undefined : read(String(text), name)];
   });
   return Object.fromEntries(values);
@@ -224,9 +227,9 @@ function helpText(
   { command, about, closing }: Pick<Benchmark<OptionTable>, 'command' | 'about' | 'closing'>,
   table: OptionTable,
 ): string {
-  const rows = Object.entries(table).map(([name, { argument, text, usual }]) => [
+  const rows = Object.entries(table).map(([name, { argument, text, default: value }]) => [
     `  --${[name, argument].filter(Boolean).join(' ')}`,
-    usual === undefined ? text : `${text} (${usual})`,
+    value === undefined ? text : `${text} (default: ${value})`,
   ]);
   const width = Math.max(...rows.map(([left = '']) => left.length)) + 2;
   const lines = rows.map(([left = '', text = '']) => {

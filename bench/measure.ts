@@ -22,16 +22,16 @@ import {
 /** Options of every benchmark that loads a server. */
 export const loadOptions = {
   rounds: integer('N', 'number of rounds; figures are medians', {
-    ...{ usual: 5, quick: 1, min: 1, max: 1_000 },
+    ...{ default: 5, quick: 1, min: 1, max: 1_000 },
   }),
   seconds: number('S', 'measured time of one server or state in one round', {
-    ...{ usual: 8, quick: 2, min: 0.1, max: 600 },
+    ...{ default: 8, quick: 2, min: 0.1, max: 600 },
   }),
   'warm-up-seconds': number('S', 'load before the measurement', {
-    ...{ usual: 2, quick: 1, min: 0.1, max: 600 },
+    ...{ default: 2, quick: 1, min: 0.1, max: 600 },
   }),
   connections: integer('N', 'keep-alive connections, one request in flight on each', {
-    ...{ usual: 64, min: 1, max: 10_000 },
+    ...{ default: 64, min: 1, max: 10_000 },
   }),
 } as const;
 
@@ -43,7 +43,7 @@ export interface BenchSetting extends Pick<BenchContext, 'cleanup' | 'progress' 
   readonly rounds: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** Number of distinct bodies sent in turn (default: templateCounts.usual). */
+  /** Number of distinct bodies sent in turn (default: templateCounts.default). */
   readonly templateCount?: number;
   /** Returns a unique number below 65,536. */
   nextRun(): number;
@@ -154,7 +154,7 @@ async function applyLoad(
   const job: LoadJob = {
     ...{ host: '127.0.0.1', port: server.port, path: '/notifications/bench' },
     ...{ authorityPem, username, password, ackIdForm, connections, warmUpMs, measureMs, run },
-    templateCount: Math.max(setting.templateCount ?? templateCounts.usual, connections),
+    templateCount: Math.max(setting.templateCount ?? templateCounts.default, connections),
     serverProcessId: server.processId,
   };
   const child = spawn(process.execPath, [join(import.meta.dirname, 'load.ts')]);

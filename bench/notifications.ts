@@ -85,7 +85,7 @@ export interface BodyTemplate extends BodyFacts {
 }
 
 /** Number of bodies sent in turn: the default, and the number for distinct bodies. */
-export const templateCounts = { usual: 256, distinct: 4_096 };
+export const templateCounts = { default: 256, distinct: 4_096 };
 
 const firstProductMs = Date.UTC(2026, 0, 1);
 const productIntervalMs = 1_300;
@@ -94,7 +94,7 @@ const seed = 7;
 /** Creates `count` distinct templates, deterministic. */
 export function createBodyTemplates(
   form: AckIdForm,
-  count: number = templateCounts.usual,
+  count: number = templateCounts.default,
 ): BodyTemplate[] {
   const generator = createProductGenerator({ seed });
   const subscriptionId = createRandom(seed).uuid();

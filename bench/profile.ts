@@ -15,9 +15,9 @@ import { createSetting, loadOptions, measureServer } from './measure.ts';
 import { templateCounts } from './notifications.ts';
 
 const options = {
-  seconds: number('S', 'measured time', { usual: 8, min: 0.5, max: 600 }),
+  seconds: number('S', 'measured time', { default: 8, min: 0.5, max: 600 }),
   connections: loadOptions.connections,
-  top: integer('N', 'functions shown per thread', { usual: 12, min: 1, max: 1_000 }),
+  top: integer('N', 'functions shown per thread', { default: 12, min: 1, max: 1_000 }),
   'no-index': flag('without the product index'),
   dir: dirOption,
 };

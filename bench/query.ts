@@ -31,17 +31,17 @@ import { createEndpoint } from './servers.ts';
 
 const options = {
   rows: integerList('A,B', 'products of the small and the large index', {
-    ...{ usual: '10000,1000000', quick: '2000,20000', max: 100_000_000, count: 2 },
+    ...{ default: '10000,1000000', quick: '2000,20000', max: 100_000_000, count: 2 },
   }),
   values: integer('N', 'values per kind of query', {
-    ...{ usual: 50, quick: 10, min: 1, max: 10_000 },
+    ...{ default: 50, quick: 10, min: 1, max: 10_000 },
   }),
   dir: word(
     'FOLDER',
-    "folder for the data, 9 GB per million products (the system's temporary folder)",
+    "folder for the data, 9 GB per million products (default: the system's temporary folder)",
   ),
   keep: flag('keep the data in products-A and products-B, and reuse existing data'),
-  quick: flag('10 values, 2000 and 20000 products by default'),
+  quick: flag('10 values; --rows 2000,20000 by default'),
   check: flag('exit 1 if a target is missed or a query scans the table'),
 };
 

@@ -39,12 +39,12 @@ const modifiedShare = 0.3;
 const deletedShare = 0.02;
 
 const options = {
-  days: number('N', 'days of the past', { usual: 10, quick: 1, min: 0.1, max: 300 }),
+  days: number('N', 'days of the past', { default: 10, quick: 1, min: 0.1, max: 300 }),
   'per-day': integer('N', 'products published per day', {
-    ...{ usual: 32_000, quick: 4_000, min: 1, max: 1_000_000 },
+    ...{ default: 32_000, quick: 4_000, min: 1, max: 1_000_000 },
   }),
   'requests-per-minute': integerList('A,B', 'one run at each rate', {
-    ...{ usual: '60,6000', max: 1_000_000 },
+    ...{ default: '60,6000', max: 1_000_000 },
   }),
   dir: dirOption,
   quick: flag('1 day of 4000 products by default'),

@@ -1,4 +1,4 @@
-/** Trains a compression dictionary for bodies and writes it as a module of the store. */
+/** Trains a compression dictionary for bodies and writes it as a data file of the store. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,14 +9,13 @@ import { createProductGenerator } from '../src/sandbox/products/product-generato
 import { usualShape } from './bodies.ts';
 import type { BenchIo } from './harness.ts';
 
-/** Version to train. For a new one, increase it, and add the written module to `body-codec.ts`. */
+/** Version to train. For a new one, increase it, and import the written file in src/store/bodies/bodies.ts. */
 const version = 1;
 
 /** Measured optimum: a smaller one makes packs larger; a larger one costs more to load than it saves (decision 28). */
 const dictionaryBytes = 16 * 2 ** 10;
 
-const base64Columns = 96;
-const name = `src/store/bodies/dictionary-${version}.ts`;
+const name = `src/store/bodies/dictionary-${version}.json`;
 const target = new URL(`../${name}`, import.meta.url);
 
 /** Returns the exit code. Never replaces an existing dictionary: bodies were compressed with it. */
@@ -28,7 +27,8 @@ export function run(_argv: readonly string[], { stdout, stderr }: BenchIo): numb
       stderr.write(`zstd cannot train: ${trained}. To install it on Debian: apt install zstd\n`);
       return 1;
     }
-    const text = moduleOf(trained);
+    const about = `Dictionary ${version} for bodies, by npm run train:dictionary. Frozen: it is needed to read what was written.`;
+    const text = `${JSON.stringify({ about, base64: trained.toString('base64') }, null, 2)}\n`;
     if (!existsSync(target)) writeFileSync(target, text);
     else if (readFileSync(target, 'utf8') !== text) {
       stderr.write(
@@ -90,15 +90,4 @@ function* samples(): Generator<Buffer> {
       yield builder.build({ event: 'deleted', product, ...about }).body;
     } else yield builder.build({ event: 'created', product: created, ...about }).body;
   }
-}
-
-function moduleOf(dictionary: Buffer): string {
-  const lines = dictionary.toString('base64').match(new RegExp(`.{1,${base64Columns}}`, 'g')) ?? [];
-  return `/** Dictionary ${version} for bodies, by \`npm run train:dictionary\`. Frozen: it is needed to read what was written. */
-
-/** Base64, in lines. */
-export const dictionary${version} = \`
-${lines.join('\n')}
-\`;
-`;
 }

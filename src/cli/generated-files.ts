@@ -85,7 +85,7 @@ These pages write \`earshot X\`; messages write the form in which you called the
 | anywhere, once it is on the path (below) | \`earshot X\` | 1 |
 | in a checkout, by its path | \`bin/earshot X\` | 1 |
 | in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: no lines of npm's own) | 1.4 times |
-| in a folder where [the package](../start.md#run-from-the-package) is installed | \`npx --no -- earshot X\` | 2.4 times |
+| with [the package](../start.md#run-from-the-package) | \`npx --no -- earshot X\` | 2.4 times |
 
 **On the path.** In a checkout, once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or any folder
 of your \`PATH\`). It works from any folder and uses the Node that \`npm ci\` has installed. \`npm link\`

@@ -196,8 +196,8 @@ export function shorten(text: string, width: number): string {
 const widthMin = 30;
 
 /**
- * Wraps a text to indented lines. A word that is too long is not split. Returns one line if the output is not a
- * terminal, or its width is unknown.
+ * Wraps a text to indented lines. Does not split a word or a command in backticks, so that a command can be pasted.
+ * Returns one line if the output is not a terminal, or its width is unknown.
  */
 export function wrapText(
   text: string,
@@ -209,7 +209,7 @@ export function wrapText(
   const lines: string[] = [];
   let line = '';
   let used = 0;
-  for (const word of text.split(' ')) {
+  for (const word of text.split(/ (?=(?:[^`]*`[^`]*`)*[^`]*$)/)) {
     const wide = cellWidth(word);
     if (line !== '' && used + 1 + wide > width) {
       lines.push(line);

@@ -1,4 +1,4 @@
-/** Shows a plan as a difference that a person can read, or as JSON. */
+/** Formats a plan as a readable difference or as JSON. */
 import {
   type AccountLimits,
   nameOf,
@@ -12,16 +12,16 @@ import type { painter } from './output.ts';
 
 type Paint = ReturnType<typeof painter>;
 
-/** What happens on the way from the old one to the new one. */
+/** Effect of each way to replace a subscription. */
 const ways: Record<ReplacementWay, string> = {
-  overlap: 'the new one runs before the old one goes: no event is missed, some may come twice',
+  overlap: 'the new one starts before the old one is deleted: no gap, but possible duplicates',
   switch:
-    'the new one is made paused, then the two change places: events of that moment are missed, and the gap is recorded',
+    'the new one is created paused, then replaces the old one: a short gap, which is recorded',
   'delete-first':
-    'the account is full, so the old one goes first: events until the new one runs are missed, and the gap is recorded',
+    'the account is full, so the old one is deleted first: a gap until the new one runs, which is recorded',
 };
 
-/** A step in words: `replace`, `resume, change credentials`, … */
+/** Actions of a step: `replace`, `resume, change credentials`, … */
 export function actionsOf(step: PlanStep): string[] {
   if (step.kind !== 'edit') return [step.kind];
   const { status, endpoint, credentials } = step.edit;
@@ -33,36 +33,35 @@ export function actionsOf(step: PlanStep): string[] {
   ];
 }
 
-/** The whole plan, a block for each step, ending in a line on the limits. */
+/** Formats the plan with one block per step, and a last line with the account limits. */
 export function planText(plan: Plan, limits: AccountLimits, paint: Paint): string {
   const { steps, unchanged, obsolete, unmanaged, counts } = plan;
   const pruned = new Set(steps.flatMap((step) => ('name' in step ? [step.name] : [])));
   const kept = obsolete.filter((name) => !pruned.has(name)).map(printable);
   const lines = steps.map((step) => stepText(step, paint));
-  if (unchanged.length > 0) lines.push(`${paint('green', '=')} as wanted: ${unchanged.join(', ')}`);
+  if (unchanged.length > 0) lines.push(`${paint('green', '=')} unchanged: ${unchanged.join(', ')}`);
   if (kept.length > 0) {
     lines.push(
-      `${paint('yellow', '!')} no longer wanted, and kept: ${kept.join(', ')}  (--prune deletes)`,
+      `${paint('yellow', '!')} not configured, kept: ${kept.join(', ')}  (to delete: --prune)`,
     );
   }
-  const others =
-    unmanaged.length === 0 ? '' : `; ${unmanaged.length} of them not ours, which stay untouched`;
+  const others = unmanaged.length === 0 ? '' : `; ${unmanaged.length} unmanaged, never changed`;
   const { runningMax, totalMax } = limits;
   const total = `  The account has ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
   return [...lines, paint('dim', total), ''].join('\n');
 }
 
-/** A step for machines; `docs` of the command name the fields. */
+/** Converts a step to the JSON fields that the command documents. */
 export function stepJson(step: PlanStep, publicUrl: string) {
   const name = nameOf(step);
   const id = 'current' in step ? step.current.id : null;
   const base = { name, actions: actionsOf(step), id };
   if (step.kind === 'delete' || step.kind === 'forget') return base;
   const { events, filter, status } = step.desired;
-  const wanted = { events, filter, status, endpoint: endpointOf(publicUrl, name) };
-  if (step.kind !== 'replace') return { ...base, wanted };
+  const desired = { events, filter, status, endpoint: endpointOf(publicUrl, name) };
+  if (step.kind !== 'replace') return { ...base, wanted: desired };
   const replaces = step.old.map(({ id: old }) => old);
-  return { ...base, wanted, replaces, differs: step.differs, way: step.way };
+  return { ...base, wanted: desired, replaces, differs: step.differs, way: step.way };
 }
 
 const signs = {
@@ -93,7 +92,7 @@ function linesOf(step: PlanStep, paint: Paint): string[] {
       return [`id      ${printable(id)}`, `filter  ${filterText(filter)}`];
     }
     case 'forget':
-      return ['it is no longer remembered here'];
+      return ['removed from the data directory'];
     case 'edit': {
       const { current, edit } = step;
       return [
@@ -124,12 +123,12 @@ function replaceLines(
       lines.push(...changed('status  ', first.status, desired.status, paint));
     }
   }
-  if (ready !== null) lines.push(`its replacement ${printable(ready.id)} was made before`);
+  if (ready !== null) lines.push(`replacement ${printable(ready.id)} already exists`);
   lines.push(paint('dim', ways[way]));
   return lines;
 }
 
-/** Two lines, of before and after; none where nothing changes. */
+/** Lines with the old and the new value; none without a change. */
 function changed(label: string, from: string, to: string | undefined, paint: Paint): string[] {
   if (to === undefined) return [];
   return [
@@ -139,5 +138,5 @@ function changed(label: string, from: string, to: string | undefined, paint: Pai
 }
 
 function filterText(filter: string): string {
-  return filter === '' ? '(none: every product)' : printable(filter);
+  return filter === '' ? '(none: all products)' : printable(filter);
 }

@@ -1,4 +1,4 @@
-/** The configuration by section. A command loads the sections that it uses, and is refused for no others. */
+/** The configuration by section. A command loads only the sections it uses; problems in others do not matter. */
 import type { Account } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { hostInUrl, isLoopbackHost } from '../http/network-address.ts';
@@ -6,63 +6,63 @@ import { credentialsFileName, readEndpointCredentials } from './endpoint-credent
 import { checkSections, type Environment, type Loaded, loadSections, type Reader } from './load.ts';
 import { readOwnAcme, readServedTls, readTls } from './tls.ts';
 
-/** Each reads its variables, and checks those that belong together. */
+/** Sections: each reads its variables and checks that they are consistent. */
 const sections = {
   publicUrl: ({ value }: Reader) => value('EARSHOT_PUBLIC_URL'),
   listen: ({ value }: Reader) => value('EARSHOT_LISTEN'),
   console: readConsole,
-  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: ({ value }: Reader) => value('EARSHOT_TRUSTED_PROXIES') ?? [],
   logLevel: ({ value }: Reader) => value('EARSHOT_LOG_LEVEL'),
   dataDir: ({ value }: Reader) => value('EARSHOT_DATA_DIR'),
-  /** What is kept free on its disk; the default depends on the disk. */
+  /** Reserved free space on its disk; the default depends on the disk. */
   diskReserveBytes: ({ value }: Reader) => value('EARSHOT_DISK_RESERVE'),
-  /** Whether the product index is kept. */
+  /** True if the product index is maintained. */
   index: ({ value }: Reader) => value('EARSHOT_INDEX'),
-  /** Null where everything is kept. */
+  /** Null when everything is kept. */
   keep: ({ value }: Reader) => value('EARSHOT_KEEP') ?? null,
-  /** Whether the receiver compacts the log. */
+  /** True if the receiver compacts the log. */
   compact: ({ value }: Reader) => value('EARSHOT_COMPACT'),
   backup: ({ value }: Reader) => ({
-    /** Null where the receiver makes none. */
+    /** Null when the receiver makes no backups. */
     folder: value('EARSHOT_BACKUP_DIR') ?? null,
     everyHours: value('EARSHOT_BACKUP_EVERY'),
-    /** How many stay there. */
+    /** Number of backups to keep. */
     keep: value('EARSHOT_BACKUP_KEEP'),
   }),
-  /** For the receiver, which needs them. */
+  /** Required credentials, for the receiver. */
   credentials: readCredentials,
-  /** For the account's commands: there may be none, and they differ from the account's. */
+  /** Optional credentials, for commands of the account; they differ from those of the account. */
   endpoint: readEndpoint,
   health: readHealth,
   tls: (reader: Reader) => readTls(reader),
   servedTls: readServedTls,
   acme: (reader: Reader) => readOwnAcme(reader, 'needed'),
-  /** The same before the user agrees to the authority's terms. */
+  /** The same, before the user agrees to the terms of the authority. */
   acmeTrial: (reader: Reader) => readOwnAcme(reader, 'asked'),
   acmeAgreed: ({ value }: Reader) => value('EARSHOT_ACME_AGREE') === 'yes',
-  /** PEM file of authorities that are trusted when our own endpoint is probed. */
+  /** PEM file of additional authorities for probes of our own endpoint. */
   probeCa: ({ value }: Reader) => value('EARSHOT_PROBE_CA'),
   catalogueUrl: ({ value }: Reader) => value('EARSHOT_CATALOGUE_URL'),
   tokenUrl: ({ value }: Reader) => value('EARSHOT_TOKEN_URL'),
-  /** How the account is entered; null when nothing says so. */
+  /** Login of the catalogue account; null if not configured. */
   account: readAccount,
   limits: ({ value }: Reader) => ({
     runningMax: value('EARSHOT_SUBSCRIPTIONS_RUNNING_MAX'),
     totalMax: value('EARSHOT_SUBSCRIPTIONS_MAX'),
   }),
-  /** Whether the receiver compares the log with the catalogue. */
+  /** True if the receiver compares the log with the catalogue. */
   reconcile: ({ value }: Reader) => value('EARSHOT_RECONCILE'),
   requestsPerMinute: ({ value }: Reader) => value('EARSHOT_RECONCILE_REQUESTS_PER_MINUTE'),
   alertUrl: ({ value }: Reader) => value('EARSHOT_ALERT_URL') ?? null,
-  /** A program and its arguments. */
+  /** Program and arguments. */
   alertCommand: ({ value }: Reader) => value('EARSHOT_ALERT_COMMAND') ?? null,
   summary: readSummary,
 };
 
 export type Config = Loaded<typeof sections>;
 
-/** Throws one `configuration` error that lists all problems of these sections, and names that are unknown. */
+/** Loads sections. Throws one `configuration` error that lists all their problems, and unknown variables. */
 export function loadConfig<const Section extends keyof Config>(
   environment: Environment,
   names: readonly Section[],
@@ -70,7 +70,7 @@ export function loadConfig<const Section extends keyof Config>(
   return loadSections(environment, chosen(names));
 }
 
-/** The sections that can be read, and all problems. */
+/** Returns the valid sections, and all problems. */
 export function checkConfig<const Section extends keyof Config>(
   environment: Environment,
   names: readonly Section[],
@@ -83,11 +83,11 @@ function chosen<Section extends keyof Config>(names: readonly Section[]) {
   return Object.fromEntries(entries) as Pick<typeof sections, Section>;
 }
 
-/** For commands that look into the data directory. */
+/** Sections for commands that use the data directory. */
 export const dataSections = ['dataDir', 'diskReserveBytes'] as const;
 export type DataConfig = Pick<Config, (typeof dataSections)[number]>;
 
-/** For the receiver itself. */
+/** Sections for the receiver. */
 export const serveSections = [
   'publicUrl',
   'listen',
@@ -101,7 +101,7 @@ export const serveSections = [
 ] as const;
 export type ServeConfig = Pick<Config, (typeof serveSections)[number]>;
 
-/** For commands that work on the catalogue account. */
+/** Sections for commands that use the catalogue account. */
 export const accountSections = [
   'dataDir',
   'publicUrl',
@@ -113,7 +113,7 @@ export const accountSections = [
 ] as const;
 export type AccountConfig = Pick<Config, (typeof accountSections)[number]>;
 
-/** For a comparison with the catalogue. */
+/** Sections for a comparison with the catalogue. */
 export const reconcileSections = [
   ...dataSections,
   'catalogueUrl',
@@ -122,11 +122,11 @@ export const reconcileSections = [
 ] as const;
 export type ReconcileConfig = Pick<Config, (typeof reconcileSections)[number]>;
 
-/** For the watchdog. */
+/** Sections for the watchdog. */
 export const watchSections = ['reconcile', 'alertUrl', 'alertCommand'] as const;
 export type WatchConfig = Pick<Config, (typeof watchSections)[number]>;
 
-/** For the receiver with all of its background jobs. */
+/** Sections for the receiver with all background jobs. */
 export const startSections = [
   ...serveSections,
   ...accountSections,
@@ -139,19 +139,21 @@ export const startSections = [
 ] as const;
 export type StartConfig = Pick<Config, (typeof startSections)[number]>;
 
-/** With what a call of the catalogue needs. */
+/** Account configuration with all settings that requests to the catalogue need. */
 export type CompleteAccountConfig = AccountConfig & { account: Account; publicUrl: string };
 
-/** The configuration of the account's commands. Throws `configuration`, also where a part is not set. */
+/**
+ * Loads the configuration for commands of the account. Throws `configuration`, also for a setting that is not set.
+ */
 export function loadAccountConfig(environment: Environment): CompleteAccountConfig {
   const complete = completeAccountConfig(loadConfig(environment, accountSections));
   if (!('missing' in complete)) return complete;
-  throw new AppError('configuration', 'What the catalogue needs to know is not all set.', {
+  throw new AppError('configuration', 'Settings are missing:', {
     details: complete.missing,
   });
 }
 
-/** The same configuration when nothing is missing; else what is, in sentences. */
+/** Returns the complete configuration, or sentences that name the missing settings. */
 export function completeAccountConfig(
   config: AccountConfig,
 ): CompleteAccountConfig | { missing: string[] } {
@@ -166,13 +168,13 @@ export function completeAccountConfig(
   }
   if (publicUrl === undefined) {
     missing.push(
-      'Set EARSHOT_PUBLIC_URL: the https address under which the catalogue reaches the receiver.',
+      'Set EARSHOT_PUBLIC_URL: the https URL at which the catalogue reaches the receiver.',
     );
   }
   return { missing };
 }
 
-/** Why the receiver does not compare automatically with these settings; null when it does. */
+/** Returns why the receiver does not compare automatically with these settings; null when it does. */
 export function comparisonOff({
   reconcile,
   index,
@@ -181,11 +183,11 @@ export function comparisonOff({
   return index ? null : 'EARSHOT_INDEX is off, and a comparison uses the product index.';
 }
 
-/** Null for a private listener that is turned off. */
+/** Reads the private listener; null when it is off. */
 function readConsole({ value, failed, report }: Reader) {
   const listen = value('EARSHOT_CONSOLE_LISTEN');
   const password = value('EARSHOT_CONSOLE_PASSWORD');
-  /** The beginning of download URLs. */
+  /** Base of download URLs. */
   const catalogueUrl = value('EARSHOT_CATALOGUE_URL');
   if (listen === null) return null;
   const isOpen = password === undefined && !isLoopbackHost(listen.host);
@@ -205,7 +207,7 @@ function readCredentials(reader: Reader) {
   if (endpoint.source !== 'none') return endpoint;
   reader.report(
     'EARSHOT_ENDPOINT_USERNAME',
-    'There are no endpoint credentials, so nobody could be let in.',
+    'No endpoint credentials are configured: all notifications would be refused.',
     'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD.',
   );
   return reader.stop();
@@ -220,28 +222,30 @@ function readEndpoint(reader: Reader) {
     reader.report(
       isVariable ? 'EARSHOT_ENDPOINT_PASSWORD' : null,
       `${which} is the password of your account.`,
-      'The catalogue would send it over the network with every notification: use another one.',
+      'Use another password: the catalogue sends this one over the network with every notification.',
     );
   }
   return endpoint;
 }
 
-/** How a command reaches the receiver of this machine, with the pair that the catalogue is to be given. */
+/**
+ * Reads how a command connects to the receiver on this machine, with the credentials that the catalogue should use.
+ */
 function readHealth(reader: Reader) {
   const listen = reader.value('EARSHOT_LISTEN');
   const secure = reader.value('EARSHOT_TLS') !== 'off';
   if (listen.port === 0) {
     reader.report(
       'EARSHOT_LISTEN',
-      'EARSHOT_LISTEN has port 0, any free one: the receiver cannot be found.',
+      'EARSHOT_LISTEN has port 0 (any free port): the port of the receiver is not known.',
     );
   }
   const credentials = readEndpointCredentials(reader).pairs.at(-1);
   if (credentials !== undefined) return { listen, secure, credentials };
   reader.report(
     'EARSHOT_ENDPOINT_USERNAME',
-    'There are no endpoint credentials to log in with.',
-    'Run this with the settings of the receiver.',
+    'No endpoint credentials are configured.',
+    'Run this command with the settings of the receiver.',
   );
   return reader.stop();
 }
@@ -268,7 +272,7 @@ function readAccount({ value, failed, report }: Reader): Account | null {
 
 function readSummary(reader: Reader) {
   const { value, report } = reader;
-  /** For the subscriptions that state no rule of their own. */
+  /** Rule of the subscriptions without one of their own. */
   const rule = value('EARSHOT_SUMMARY');
   const inference = readInference(reader);
   const budget = {
@@ -279,14 +283,14 @@ function readSummary(reader: Reader) {
   if (rule !== 'off' && !value('EARSHOT_INDEX')) {
     report(
       'EARSHOT_SUMMARY',
-      `EARSHOT_SUMMARY=${rule} needs the product index, from which texts are made, but EARSHOT_INDEX is off.`,
+      `EARSHOT_SUMMARY=${rule} needs the product index, but EARSHOT_INDEX is off.`,
       'Set EARSHOT_INDEX=on, or EARSHOT_SUMMARY=off.',
     );
   }
   return { rule, inference, budget };
 }
 
-/** Null where no model is configured: texts are made from the facts alone. */
+/** Reads the language model; null when none is configured: texts are then generated from the facts alone. */
 function readInference({ value, failed, report }: Reader) {
   const url = value('EARSHOT_INFERENCE_URL');
   const apiKey = value('EARSHOT_INFERENCE_API_KEY');
@@ -296,15 +300,15 @@ function readInference({ value, failed, report }: Reader) {
   if (apiKey !== undefined) {
     report(
       'EARSHOT_INFERENCE_MODEL',
-      'EARSHOT_INFERENCE_API_KEY is set, but no model is.',
-      'Set EARSHOT_INFERENCE_MODEL to one that is available to the project of the key, such as openai/gpt-oss-120b.',
+      'EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not.',
+      'Set EARSHOT_INFERENCE_MODEL to a model that is available to the project of the key, such as openai/gpt-oss-120b.',
     );
   }
   if (model !== undefined) {
     report(
       'EARSHOT_INFERENCE_API_KEY',
-      'EARSHOT_INFERENCE_MODEL is set, but there is no key.',
-      'Set EARSHOT_INFERENCE_API_KEY to an API key of your project at the inference service, or EARSHOT_INFERENCE_API_KEY_FILE to a file that holds it.',
+      'EARSHOT_INFERENCE_MODEL is set, but EARSHOT_INFERENCE_API_KEY is not.',
+      'Set EARSHOT_INFERENCE_API_KEY to an API key of your project at the inference service, or EARSHOT_INFERENCE_API_KEY_FILE to the path of a file that contains it.',
     );
   }
   return null;

@@ -1,4 +1,4 @@
-/** The credentials that the receiver accepts: from the variables, else from the data directory. */
+/** Credentials that the receiver accepts: from the variables, or from the data directory. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -9,8 +9,8 @@ import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import type { Reader } from './load.ts';
 
 /**
- * Kept owner-only in the data directory. Several pairs while the catalogue changes to a new one: all
- * are accepted, and the last one is what the catalogue is to be given.
+ * File in the data directory, readable only by its owner. It has several pairs during a rotation: all are accepted,
+ * and the last one is for the catalogue.
  */
 export const credentialsFileName = 'endpoint-credentials.json';
 
@@ -28,7 +28,9 @@ export interface EndpointCredentials {
   pairs: CredentialPairs;
 }
 
-/** Stops with a problem where the credentials cannot be read; that there are none is for the section to judge. */
+/**
+ * Reads the credentials. Stops with a problem if they cannot be read; the caller decides whether they are required.
+ */
 export function readEndpointCredentials({
   value,
   failed,
@@ -58,8 +60,8 @@ export function readEndpointCredentials({
 }
 
 /**
- * The pairs in the data directory; null without a file. Throws `configuration` for one that is not ours
- * alone, cannot be read, or holds something else.
+ * Returns the pairs in the data directory; null without a file. Throws `configuration` when the file belongs to or is
+ * open to others, cannot be read, or is invalid.
  */
 export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   const path = join(dataDir, credentialsFileName);
@@ -69,11 +71,14 @@ export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   if (parsed.success) return parsed.data.pairs;
   throw new AppError(
     'configuration',
-    `${path} is not as earshot wrote it: {"pairs":[{"username":…,"password":…}]}.`,
+    `${path} is invalid. Expected: {"pairs":[{"username":…,"password":…}]}.`,
   );
 }
 
-/** Replaces the file in one step, and makes its folder if need be; on disk when it resolves. Rejects with `configuration`. */
+/**
+ * Replaces the file atomically and creates its directory if needed; on disk when it resolves. Rejects with
+ * `configuration`.
+ */
 export async function writeCredentialsFile(dataDir: string, pairs: CredentialPairs): Promise<void> {
   const path = join(dataDir, credentialsFileName);
   try {
@@ -81,18 +86,18 @@ export async function writeCredentialsFile(dataDir: string, pairs: CredentialPai
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `${path} cannot be written (${errorCodeOf(cause)}). Run this as the user of the receiver, and look at the disk.`,
+      `${path} cannot be written (${errorCodeOf(cause)}). Run this command as the user of the receiver, and check the disk.`,
       { cause },
     );
   }
 }
 
-/** How often the file is looked at. */
+/** Interval of checks of the file. */
 const watchIntervalMs = 500;
 
 /**
- * Looks at the file again and again, and tells when it holds other pairs than the `current` ones. One
- * that is gone or cannot be used is reported once, and the pairs in use stay.
+ * Watches the file, and calls `onChange` when its pairs differ from `current`. Reports a missing or invalid file
+ * once; the pairs in use stay.
  */
 export function watchCredentialsFile(options: {
   dataDir: string;
@@ -102,15 +107,15 @@ export function watchCredentialsFile(options: {
 }): { stop(): void } {
   const { dataDir, onChange, onProblem } = options;
   let { current } = options;
-  // Nothing yet: since the current pairs were read, the file may have changed already.
+  // Unset: the file may have changed since the current pairs were read.
   let seen: string | undefined;
-  const look = () => {
+  const check = () => {
     const mark = markOf(dataDir);
     if (mark === seen) return;
     seen = mark;
     try {
       const pairs = readCredentialsFile(dataDir);
-      if (pairs === null) return onProblem('the file is gone');
+      if (pairs === null) return onProblem('the file is missing');
       if (isDeepStrictEqual(pairs, current)) return;
       current = pairs;
       onChange(pairs);
@@ -118,12 +123,12 @@ export function watchCredentialsFile(options: {
       onProblem(errorText(error));
     }
   };
-  const timer = setInterval(look, watchIntervalMs);
+  const timer = setInterval(check, watchIntervalMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
 
-/** Differs when the file was replaced, written or made readable for others. */
+/** Returns a mark that changes when the file is replaced, written or made readable for others. */
 function markOf(dataDir: string): string {
   try {
     const stats = statSync(join(dataDir, credentialsFileName), { throwIfNoEntry: false });

@@ -1,30 +1,30 @@
-/** Reads a GeoJSON file: for a filter in `earshot.config.ts`, and for a flag. */
+/** Reads a GeoJSON file, for a filter in `earshot.config.ts` or for a flag. */
 
 import { readFileSync } from 'node:fs';
 import { AppError, errorText, readFaultOf } from '../domain/app-error.ts';
 import { readAreas } from '../filter/geometry/geojson.ts';
 
 /**
- * Reads a Geometry, a Feature or a FeatureCollection, as an area for `intersects`. A path is seen from the
- * folder that the command runs in, which is that of `earshot.config.ts`; a file URL, such as
- * `new URL('./area.geojson', import.meta.url)`, from anywhere. Throws `invalid`, with the reason.
+ * Reads a Geometry, a Feature or a FeatureCollection, as an area for `intersects`. A path is relative to the working
+ * directory, which is that of `earshot.config.ts`; a file URL, such as `new URL('./area.geojson', import.meta.url)`,
+ * is absolute. Throws `invalid`, with the reason.
  */
 export function geojsonFile(path: string | URL): object {
   return readGeoJsonFile(path, (file) => readFileSync(file, 'utf8'));
 }
 
-/** The JSON of a file that holds GeoJSON. Throws `invalid`, with the reason. */
+/** Returns the JSON of a GeoJSON file. Throws `invalid`, with the reason. */
 export function readGeoJsonFile<Path extends string | URL>(
   path: Path,
   readText: (path: Path) => string,
 ): object {
   try {
-    // Some editors begin a file with a byte order mark.
+    // Some editors start a file with a byte order mark.
     const text = readText(path).replace(/^\ufeff/, '');
     if (text.trim() === '') throw new AppError('invalid', 'it is empty');
     const value: unknown = JSON.parse(text);
     readAreas(value);
-    // It could not be read as GeoJSON were it none.
+    // Valid GeoJSON is an object.
     return value as object;
   } catch (cause) {
     const details = cause instanceof AppError ? cause.details : [];
@@ -37,7 +37,7 @@ export function readGeoJsonFile<Path extends string | URL>(
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
-  if (cause instanceof SyntaxError) return `it is no JSON (${cause.message})`;
+  if (cause instanceof SyntaxError) return `it is not JSON (${cause.message})`;
   if (cause instanceof AppError || !('code' in cause)) return errorText(cause).replace(/\.$/, '');
   return readFaultOf(cause);
 }

@@ -1,4 +1,4 @@
-/** Reads the environment against the table of variables, and collects all problems before it reports any. */
+/** Reads the environment with the table of variables, and collects all problems before reporting them. */
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../domain/app-error.ts';
 import { editDistance } from '../domain/text.ts';
@@ -10,52 +10,52 @@ import {
   variables,
 } from './variables.ts';
 
-/** The environment, and the files that `…_FILE` variables name. */
+/** Environment variables, and access to the files of `…_FILE` variables. */
 export interface Environment {
   env: Readonly<Record<string, string | undefined>>;
   readFile: (path: string) => string;
 }
 
 export interface ConfigProblem {
-  /** Null where it is no variable's. */
+  /** Null when no variable causes it. */
   variable: string | null;
-  /** A line for the user; it never holds a secret's value. */
+  /** A line for the user, never with the value of a secret. */
   message: string;
-  /** What to do about it, where the message alone does not say so. */
+  /** Next step, if the message does not state it. */
   advice?: string | undefined;
 }
 
-/** What a section of the configuration is read with. */
+/** Functions with which a section of the configuration is read. */
 export interface Reader {
-  /** A variable's value; an empty text counts as unset. With a problem: its default, or undefined. */
+  /** Returns the value of a variable; an empty text counts as unset. After a problem: its default, or undefined. */
   value<Name extends VariableName>(name: Name): Value<Name>;
-  /** True where a problem with one of them was reported: what follows from it is no second problem. */
+  /** Returns true when one of them has a reported problem, so that its consequences are not reported again. */
   failed(...names: VariableName[]): boolean;
   report(variable: VariableName | null, message: string, advice?: string): void;
-  /** Ends a section that has problems and thus no value. */
+  /** Ends a section that has problems and therefore no value. */
   stop(): never;
   readFile: Environment['readFile'];
 }
 
 export type Sections = Readonly<Record<string, (reader: Reader) => unknown>>;
 
-/** The values of sections, never to be changed. */
+/** Values of sections, frozen. */
 export type Loaded<From extends Sections> = {
   readonly [Name in keyof From]: ReturnType<From[Name]>;
 };
 
-/** Reads every section. Throws one `configuration` error that lists all problems. */
+/** Reads all sections. Throws one `configuration` error that lists all problems. */
 export function loadSections<From extends Sections>(
   environment: Environment,
   sections: From,
 ): Loaded<From> {
   const { config, problems } = checkSections(environment, sections);
   refuseProblems(problems);
-  // Without a problem, every section was read.
+  // Without problems, all sections were read.
   return config as Loaded<From>;
 }
 
-/** Reads as many sections as can be read, and lists all problems. */
+/** Reads all valid sections, and lists all problems. */
 export function checkSections<From extends Sections>(
   environment: Environment,
   sections: From,
@@ -74,7 +74,7 @@ export function checkSections<From extends Sections>(
       return found;
     };
     const reader: Reader = {
-      // Each value was read by the schema that its type is inferred from.
+      // Each value was parsed by the schema that defines its type.
       value: <Name extends VariableName>(name: Name) => reading(name).value as Value<Name>,
       failed: (...names) =>
         names.filter((name) => reading(name).problem !== null || suspects.has(name)).length > 0,
@@ -97,12 +97,12 @@ export function checkSections<From extends Sections>(
 
 const stopped = Symbol('a section has problems');
 
-/** Two sections may meet the same one. */
+/** Removes duplicates: two sections may report the same problem. */
 function distinct(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return [...new Map(problems.map((problem) => [problem.message, problem])).values()];
 }
 
-/** Throws one `configuration` error that lists every problem; returns when there is none. */
+/** Throws one `configuration` error that lists all problems; returns without one. */
 export function refuseProblems(found: readonly ConfigProblem[]): void {
   const problems = distinct(found);
   if (problems.length === 0) return;
@@ -114,12 +114,12 @@ export function refuseProblems(found: readonly ConfigProblem[]): void {
   );
 }
 
-/** A problem as a line for the user. */
+/** Formats a problem as a line for the user. */
 export function problemLine({ message, advice }: ConfigProblem): string {
   return withAdvice(message, advice);
 }
 
-/** The problems that a `configuration` error lists; its message where it lists none. */
+/** Returns the problems of a `configuration` error, or its message when it lists none. */
 export function problemsOf({
   facts,
   details,
@@ -156,16 +156,16 @@ function textOf(
   if (!file) return { text, problem: null };
   if (text !== undefined)
     return {
-      problem: { message: `${name} and ${name}_FILE are both set.`, advice: 'Keep one of them.' },
+      problem: { message: `${name} and ${name}_FILE are both set.`, advice: 'Remove one of them.' },
     };
   try {
     const content = readFile(file).replace(/\r?\n$/, '');
     if (content !== '') return { text: content, problem: null };
-    return { problem: { message: `The file that ${name}_FILE names is empty.` } };
+    return { problem: { message: `The file of ${name}_FILE is empty.` } };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    // Without the name: somebody may have put the secret itself there.
-    return { problem: { message: `The file that ${name}_FILE names cannot be read (${code}).` } };
+    // Omits the path: a user may have set the secret itself as the path.
+    return { problem: { message: `The file of ${name}_FILE cannot be read (${code}).` } };
   }
 }
 
@@ -176,12 +176,12 @@ function describe(name: string, issues: readonly z.core.$ZodIssue[], { example }
   return { message: `${name}: ${messages.join('; ')}.`, advice: `Example: ${example}` };
 }
 
-/** `on or off`; `a, b or c`. */
+/** Formats a list: `on or off`; `a, b or c`. */
 function orList(words: readonly string[]): string {
   return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' or ');
 }
 
-/** Names of ours that nobody knows, each with the variable that is probably meant. */
+/** Returns unknown EARSHOT_ variables, each with the variable that is probably meant. */
 function unknownNames(env: Environment['env']) {
   const known = new Map<string, VariableName>(
     variableRows.flatMap(([name, { secret }]) =>
@@ -199,8 +199,8 @@ function unknownNames(env: Environment['env']) {
       const distances = [...known.keys()].map((one) => ({ one, far: editDistance(name, one) }));
       const nearest = distances.reduce((best, next) => (next.far < best.far ? next : best));
       const isNear = nearest.far <= (name.length - 'EARSHOT_'.length) / 2;
-      const advice = isNear ? `Did you mean ${nearest.one}?` : 'Take it out.';
-      const message = `${name} is not a variable of earshot.`;
+      const advice = isNear ? `Did you mean ${nearest.one}?` : 'Remove it.';
+      const message = `${name} is not a known variable.`;
       return {
         problem: { variable: name, message, advice },
         meant: isNear ? known.get(nearest.one) : undefined,
@@ -208,7 +208,7 @@ function unknownNames(env: Environment['env']) {
     });
 }
 
-/** Freezes a value and all that is in it. */
+/** Freezes a value recursively. */
 function frozen<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value;
   for (const inner of Object.values(value)) frozen(inner);

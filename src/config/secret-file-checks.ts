@@ -1,4 +1,4 @@
-/** The check of the files that users supply: others should neither read their secrets nor change what they say. */
+/** Checks that other users of the machine cannot read the secret files of the user or change trusted files. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Finding } from '../domain/finding.ts';
@@ -7,7 +7,7 @@ import { type VariableName, variableRows } from './variables.ts';
 
 const check = 'secret files';
 
-/** Who changes these decides whom earshot trusts, or what it does. */
+/** Files that determine which certificates earshot uses and trusts. */
 const trustedNames: readonly VariableName[] = [
   'EARSHOT_TLS_CERT',
   'EARSHOT_ACME_CA',
@@ -15,8 +15,8 @@ const trustedNames: readonly VariableName[] = [
 ];
 
 /**
- * Looks at the files that variables name, and at `.env` and `earshot.config.ts` in the working directory. A group may
- * read and change them: that is how keys are shared with a receiver. For the doctor, and for the log at the start.
+ * Checks the files named by variables, and `.env` and `earshot.config.ts` in the working directory. Group access is
+ * allowed, as keys are shared with a receiver that way. For the doctor, and for the log at the start.
  */
 export async function checkSecretFiles(options: {
   env: Readonly<Record<string, string | undefined>>;
@@ -31,26 +31,26 @@ export async function checkSecretFiles(options: {
   const trusted = [...named(trustedNames), join(workingDir, subscriptionsFileName)];
   const modes = await modesOf(secrets);
   const found = [
-    ...openTo(0o007, modes, { may: 'read or change', away: 'chmod o=' }),
-    ...openTo(0o002, await modesOf(trusted), { may: 'change', away: 'chmod o-w' }),
+    ...openTo(0o007, modes, { access: 'read or change', fix: 'chmod o=' }),
+    ...openTo(0o002, await modesOf(trusted), { access: 'change', fix: 'chmod o-w' }),
   ];
   if (found.length > 0 || modes.size === 0) return found;
-  const message = `${modes.size === 1 ? 'The file' : `The ${modes.size} files`} with secrets of yours cannot be read by everybody.`;
+  const message = `${modes.size === 1 ? 'The secret file is' : `The ${modes.size} secret files are`} not open to other users.`;
   return [{ check, state: 'pass', message }];
 }
 
 function openTo(
   bits: number,
   modes: ReadonlyMap<string, number>,
-  { may, away }: { may: string; away: string },
+  { access, fix }: { access: string; fix: string },
 ): Finding[] {
   const open = [...modes].flatMap(([file, mode]) => ((mode & bits) === 0 ? [] : [file]));
   if (open.length === 0) return [];
-  const message = `Every user of this machine may ${may} ${open.join(', ')}.`;
-  return [{ check, state: 'warn', message, advice: `Run: ${away} ${open.join(' ')}` }];
+  const message = `Every user of this machine may ${access} ${open.join(', ')}.`;
+  return [{ check, state: 'warn', message, advice: `Run: ${fix} ${open.join(' ')}` }];
 }
 
-/** Without those that cannot be looked at: the check of the configuration reports them. */
+/** Omits files that cannot be read: the check of the configuration reports them. */
 async function modesOf(files: readonly string[]): Promise<Map<string, number>> {
   const modes = new Map<string, number>();
   for (const file of files) {

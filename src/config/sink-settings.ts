@@ -1,4 +1,4 @@
-/** The form of a sink in `earshot.config.ts`; what belongs to its kind is in the file of the kind. */
+/** Schema of a sink in `earshot.config.ts`; settings of a kind of sink are in the file of the kind. */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ const wholeNumber = (most: number) => {
 
 const names = Object.keys(sinkKinds) as SinkKindName[];
 const kinds: readonly AnySinkKind[] = Object.values(sinkKinds);
-const oneOfThem = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(names);
+const targetList = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(names);
 
 type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
   all: infer All,
@@ -28,58 +28,58 @@ const kindFields = Object.assign({}, ...kinds.map(({ fields }) => fields)) as In
 
 const subscriptionForm = "must be the name of a subscription, such as 'alps'";
 
-/** A sink: where to, and what. */
+/** A sink: its target, and the notifications it receives. */
 export const sinkSchema = z
   .strictObject(
     {
       ...kindFields,
-      /** Only what came for these subscriptions; by default all of them. */
+      /** Subscriptions whose notifications it receives; by default all. */
       subscriptions: z
         .array(
           z.string(subscriptionForm).regex(subscriptionNamePattern, subscriptionForm),
           "must be a list, such as ['alps']",
         )
-        .min(1, 'name a subscription, or leave this out')
+        .min(1, 'name a subscription, or omit this field')
         .optional(),
-      /** Only these events; by default all of them. */
+      /** Events it receives; by default all. */
       events: z
         .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
-        .min(1, 'name an event, or leave this out')
+        .min(1, 'name an event, or omit this field')
         .optional(),
-      /** Only products that match; empty, or left out, for every product. */
+      /** Filter of products; by default every product. */
       filter: filterSchema.default(''),
-      /** Where a new sink begins: with what comes from `now` on (default), or at the `start` of the log. */
+      /** Start of a new sink: future notifications (`now`, default), or the `start` of the log. */
       from: z.enum(['now', 'start']).default('now'),
-      /** How many deliveries may be open at a time; the default is that of the kind. */
+      /** Maximum number of concurrent deliveries; the default depends on the kind. */
       concurrency: wholeNumber(64).optional(),
-      /** For one attempt; 30 by default. */
+      /** Timeout of one attempt; 30 by default. */
       timeoutSeconds: wholeNumber(3_600).default(30),
-      /** Refusals of one item until it is a dead letter; 5 by default. */
+      /** Number of refusals after which an item becomes a dead letter; 5 by default. */
       attempts: wholeNumber(100).default(5),
     },
     "must be an object, such as { command: ['node', 'act.js'] }",
   )
   .refine(
     (sink) => names.filter((name) => sink[name] !== undefined).length === 1,
-    `name one target: ${oneOfThem}`,
+    `set exactly one target: ${targetList}`,
   )
   .superRefine((sink, context) => {
     const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
     for (const fault of faults) context.addIssue(fault);
   });
 
-/** A sink as the file has it, its form checked. */
+/** A sink in the file, parsed. */
 export type SinkInput = z.output<typeof sinkSchema>;
 
-/** The fields that are known at a place in a sink. */
+/** Returns the known fields at a path in a sink. */
 export function sinkFields([name]: readonly PropertyKey[]): readonly string[] {
   if (name === undefined) return Object.keys(sinkSchema.shape);
   return kinds[names.indexOf(name as SinkKindName)]?.targetFields ?? [];
 }
 
 /**
- * The target of a sink, and the number of deliveries at a time. Files are seen from the folder; what is wrong with
- * them is added to `problems`, without their content.
+ * Returns the target and concurrency of a sink. File paths are relative to the folder; problems with files are added
+ * to `problems`, without their content.
  */
 export function readTarget(
   sink: SinkInput,
@@ -107,8 +107,8 @@ export function readTarget(
 function accessFault(path: string, isSecret: boolean): string | null {
   try {
     const stats = statSync(path);
-    if (stats.isDirectory()) return `${path} is a folder, not a file.`;
-    // A group may read it: systemd delivers files that way which only root can read.
+    if (stats.isDirectory()) return `${path} is a directory, not a file.`;
+    // Group access is allowed: systemd delivers files that way that only root can read.
     if (isSecret && (stats.mode & 0o007) !== 0) {
       return `every user of this machine may read ${path}. Run: chmod o= ${path}`;
     }

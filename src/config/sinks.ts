@@ -1,4 +1,4 @@
-/** The sinks of `earshot.config.ts`, with the secrets and certificates that it names files for. */
+/** Sinks of `earshot.config.ts`, with the secrets and certificates of their files. */
 import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
 import { sortedEvents } from '../domain/subscription.ts';
@@ -9,17 +9,16 @@ import type { SinkDefinition } from '../sinks/registry.ts';
 import { readTarget, type SinkInput } from './sink-settings.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';
 
-/** Sinks of the folder's file, by name. */
+/** Sinks of the file, by name. */
 export interface LoadedSinks {
   definitions: readonly SinkDefinition[];
-  /** Those that cannot be started, with all their problems; no secret is in it. */
+  /** Sinks that cannot be started, with all their problems, without secrets. */
   faulty: readonly { name: string; problems: readonly string[] }[];
 }
 
 /**
- * The sinks of the folder's file, the sound and the faulty ones; none without a file, or where it has none. The
- * files that it names are seen from the folder. Rejects with `configuration` where the file as a whole
- * cannot be read.
+ * Loads the valid and the faulty sinks of the file in the folder; none without a file. Paths in it are relative to
+ * the folder. Rejects with `configuration` when the file as a whole cannot be read.
  */
 export async function loadEachSink(folder: string): Promise<LoadedSinks> {
   const sinks = (await readConfigFile(join(folder, subscriptionsFileName)))?.sinks ?? {};
@@ -45,15 +44,15 @@ export async function loadEachSink(folder: string): Promise<LoadedSinks> {
   return { definitions, faulty };
 }
 
-/** The error with the code `configuration` that lists the problems of sinks. */
+/** Returns a `configuration` error that lists the problems of sinks. */
 export function faultySinks(folder: string, faulty: LoadedSinks['faulty']): AppError {
   const details = faulty.flatMap(({ problems }) => problems);
   return new AppError('configuration', faultsOf(join(folder, subscriptionsFileName)), { details });
 }
 
-/** A finding about a filter that earshot evaluates itself. */
+/** A finding about a filter that earshot evaluates. */
 export interface PlacedFinding {
-  /** The place in the file, such as `sinks.archive.filter`. */
+  /** Path in the file, such as `sinks.archive.filter`. */
   where: string;
   filter: string;
   finding: FilterFinding;
@@ -62,20 +61,20 @@ export interface PlacedFinding {
 export function filterFindings(places: readonly [where: string, filter: string][]) {
   return places.flatMap(([where, filter]): PlacedFinding[] =>
     checkFilter(filter, 'Products')
-      // What would be slow at the catalogue is not so here.
+      // Slow only at the catalogue.
       .findings.filter(({ code }) => code !== 'name-without-collection')
       .map((finding) => ({ where, filter, finding })),
   );
 }
 
-/** Those that make a filter unusable, a line each. */
+/** Returns the errors, one line each. */
 export function filterErrors(findings: readonly PlacedFinding[]): string[] {
   return findings
     .filter(({ finding }) => finding.severity === 'error')
     .map(({ where, filter, finding }) => `${where}: ${showFinding(filter, finding)}`);
 }
 
-/** Findings about the filters of sinks; sinks that were loaded have warnings only. */
+/** Returns findings about the filters of sinks; loaded sinks only have warnings. */
 export function sinkFilterFindings(
   definitions: readonly Pick<SinkDefinition, 'name' | 'filter'>[],
 ): readonly PlacedFinding[] {
@@ -83,28 +82,31 @@ export function sinkFilterFindings(
   return filterFindings(filtered.map(({ name, filter }) => [`sinks.${name}.filter`, filter]));
 }
 
-/** A name in a sink's `subscriptions` that no subscription has or had. */
+/** A name in the `subscriptions` of a sink that is not known. */
 export interface UnknownSubscription {
-  /** Such as `sinks.archive.subscriptions: there is no subscription alsp.` */
+  /** Example: `sinks.archive.subscriptions: unknown subscription alsp.` */
   message: string;
-  /** The name that may be meant, or those that there are. */
+  /** The name that is probably meant, or the known names. */
   hint: string;
 }
 
-/** `known` are those of the file, and those that were ever registered. */
+/** Returns the unknown subscriptions of sinks. `known` lists those in the file and all that were ever registered. */
 export function unknownSubscriptions(
   definitions: readonly Pick<SinkDefinition, 'name' | 'subscriptions'>[],
   known: readonly string[],
 ): UnknownSubscription[] {
   const names = [...new Set(known)].toSorted();
-  const all = names.length === 0 ? 'There is none yet.' : `Known are: ${names.join(', ')}.`;
+  const all =
+    names.length === 0
+      ? 'No subscription is known yet.'
+      : `Known subscriptions: ${names.join(', ')}.`;
   return definitions.flatMap(({ name, subscriptions }) =>
     subscriptions
-      .filter((wanted) => !names.includes(wanted))
-      .map((wanted) => {
-        const nearest = nearestName(wanted, names);
+      .filter((unknown) => !names.includes(unknown))
+      .map((unknown) => {
+        const nearest = nearestName(unknown, names);
         return {
-          message: `sinks.${name}.subscriptions: there is no subscription ${wanted}.`,
+          message: `sinks.${name}.subscriptions: unknown subscription ${unknown}.`,
           hint: nearest === null ? all : `Did you mean ${nearest}? ${all}`,
         };
       }),

@@ -1,4 +1,4 @@
-/** `earshot.config.ts`: the subscriptions and sinks that a user names, checked before anything uses them. */
+/** `earshot.config.ts`: subscriptions and sinks defined by the user, validated on loading. */
 
 import { hash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -27,17 +27,17 @@ import { filterSchema } from './values.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
 
-/** Each area is a text of its own in every window. */
+/** Maximum number of areas; each has its own text in every window. */
 const areasMax = 100;
 
-/** Says what to write in place of something that is no object; all else has words of its own. */
+/** Returns the message for a value that is not an object; other issues have their own. */
 function inText(advice: string) {
   return ({ code }: { code?: string }) => (code === 'invalid_type' ? advice : undefined);
 }
 
 const eachSchema = z.strictObject(
   {
-    /** Only for products that match; empty, or left out, for every product. */
+    /** Filter of products; by default every product. */
     filter: filterSchema.default(''),
   },
   { error: inText("use 'each', or { each: { filter: … } }") },
@@ -55,15 +55,15 @@ const digestSchema = z
     {
       /** `day` by default. */
       window: z.enum(digestWindows).default('day'),
-      /** One for all that arrives, which is the default, or one for each collection. */
+      /** `all`: a digest of all products (default). `collection`: one per collection. */
       per: z.enum(['all', 'collection']).optional(),
-      /** One for each of these, by your own word for it, with a filter that says what belongs to it. */
+      /** A digest per area: a name of your choice and a filter. */
       areas: z
         .record(areaName, filterSchema)
-        .refine((areas) => Object.keys(areas).length > 0, 'name an area, or leave this out')
+        .refine((areas) => Object.keys(areas).length > 0, 'name an area, or omit this field')
         .refine(
           (areas) => Object.keys(areas).length <= areasMax,
-          `name ${areasMax} areas at the most`,
+          `at most ${areasMax} areas are allowed`,
         )
         .optional(),
     },
@@ -71,17 +71,17 @@ const digestSchema = z
   )
   .refine(
     ({ per, areas }) => per === undefined || areas === undefined,
-    'per and areas exclude each other: keep one of them',
+    'per and areas exclude each other: remove one of them',
   );
 
 const ruleSchemas = {
   kind: z.enum(summaryRuleKinds).transform(plainSummaryRule),
   each: z.strictObject({
-    /** One text per product. */
+    /** A text per product. */
     each: eachSchema.transform(({ filter }): SummaryRule => ({ kind: 'each', filter })),
   }),
   digest: z.strictObject({
-    /** One text per window, which is a UTC one: an hour, a day, or a week from Monday on. */
+    /** A text per UTC window: an hour, a day, or a week starting on Monday. */
     digest: digestSchema.transform(({ window, per = 'all', areas = {} }): SummaryRule => {
       const list = Object.entries(areas).map(([name, filter]) => ({ name, filter }));
       return { kind: 'digest', window, per, areas: list };
@@ -92,8 +92,8 @@ const ruleSchemas = {
 type SummaryInput = { [Form in keyof typeof ruleSchemas]: z.input<(typeof ruleSchemas)[Form]> };
 
 /**
- * Reads a rule in any of its forms. The form is chosen before it is checked, so that what is wrong is told
- * with its place. Filters are read, not checked.
+ * Parses a rule in any of its forms. The form is chosen first, so that problems are reported with their path. Filters
+ * are parsed later.
  */
 const summaryRuleSchema = z
   .custom<SummaryInput[keyof SummaryInput]>()
@@ -105,7 +105,7 @@ const summaryRuleSchema = z
     }
     const result = ruleSchemas[form].safeParse(value);
     if (result.success) return ruleOf(result.data);
-    // Already in words; the place of the rule in the file is put before theirs.
+    // These already have a message; the path of the rule is prepended to theirs.
     for (const issue of result.error.issues) {
       context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
     }
@@ -114,49 +114,49 @@ const summaryRuleSchema = z
 
 const forms = `${summaryRuleKinds.join(', ')}, { each: { filter: … } } or { digest: { window: … } }`;
 
-/** Names the field, too, where a single one was to say which form it is. */
+/** Includes the field when a single one should have selected the form. */
 function formAdvice(value: unknown): string {
   const [field, ...more] = typeof value === 'object' && value !== null ? Object.keys(value) : [];
   if (field === undefined || more.length > 0) return `use ${forms}`;
   const nearest = nearestName(field, summaryRuleFields(['summary']));
   const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
-  return `${JSON.stringify(field)} is not known here.${hint} Use ${forms}`;
+  return `${JSON.stringify(field)} is not a known field.${hint} Use ${forms}`;
 }
 
-/** What a subscription needs: events, a filter, whether it runs, and what is told of it in words. */
+/** A subscription: events, filter, status and summary rule. */
 const subscriptionSchema = z.strictObject(
   {
-    /** Events to notify; by default `['created']`. */
+    /** Events to be pushed; by default `['created']`. */
     events: z
       .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
-      .min(1, 'name an event, or leave this out')
+      .min(1, 'name an event, or omit this field')
       .default(['created']),
     /**
-     * A `$filter` expression as for a product query, as a text or built with `and`, `collection`, …; empty,
-     * or left out, for every product.
+     * A `$filter` expression as for a product query, as text or built with `and`, `collection`, …; by default every
+     * product.
      */
     filter: filterSchema.default(''),
     status: z.enum(requestedStatuses).default('running'),
     /**
-     * Summaries by a language model: of `each` product, a `digest` of a window, or none (`off`). By default as
-     * EARSHOT_SUMMARY has it.
+     * Summaries by a language model: for `each` product, a `digest` of a window, or `off`. The default is
+     * EARSHOT_SUMMARY.
      */
     summary: summaryRuleSchema.optional(),
   },
   `must be an object, such as { filter: "Collection/Name eq 'SENTINEL-2'" }`,
 );
 
-const nameRule = 'use small letters, digits and dashes; at most 63';
+const nameRule = 'use lower-case letters, digits and dashes; at most 63 characters';
 
-const noSubscriptions = 'there are none. Write subscriptions: { <name>: { filter: … } }.';
+const noSubscriptions = 'missing. Write subscriptions: { <name>: { filter: … } }.';
 
 const configSchema = z
   .strictObject({
-    /** May be left out where the file has only sinks. */
+    /** Optional when the file has sinks. */
     subscriptions: z
       .record(z.string().regex(subscriptionNamePattern, nameRule), subscriptionSchema)
       .optional(),
-    /** Targets that notifications are delivered to, each under a name of its own. */
+    /** Targets that notifications are delivered to, by name. */
     sinks: z
       .record(
         z.string().regex(sinkNamePattern, nameRule),
@@ -170,17 +170,17 @@ const configSchema = z
     message: noSubscriptions,
   });
 
-/** What `earshot.config.ts` exports as its default. */
+/** Default export of `earshot.config.ts`. */
 export type EarshotConfig = z.input<typeof configSchema>;
 
-/** Gives `earshot.config.ts` its types; returns what it is given. */
+/** Returns its argument; adds types to `earshot.config.ts`. */
 export function defineConfig(config: EarshotConfig): EarshotConfig {
   return config;
 }
 
 /**
- * The subscriptions of the folder's `earshot.config.ts`, by name; null without such a file, or where it names none. A file that
- * has changed is read anew. Rejects with `configuration`, all problems at once.
+ * Loads the subscriptions of `earshot.config.ts` in the folder, sorted by name; null without such a file or
+ * subscriptions in it. A changed file is reloaded. Rejects with `configuration`, with all problems.
  */
 export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
   const config = await readConfigFile(join(folder, subscriptionsFileName));
@@ -192,7 +192,7 @@ export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubs
     .toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
-/** What the file says; null without one. Rejects with `configuration`, all problems at once. */
+/** Loads the file; null without one. Rejects with `configuration`, with all problems. */
 export async function readConfigFile(path: string): Promise<z.output<typeof configSchema> | null> {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   const result = configSchema.safeParse(await defaultExportOf(path));
@@ -201,27 +201,27 @@ export async function readConfigFile(path: string): Promise<z.output<typeof conf
   throw new AppError('configuration', faultsOf(path), { details });
 }
 
-/** How a complaint about the file begins. */
+/** Returns the message of an error that lists problems of the file. */
 export function faultsOf(path: string): string {
-  return `${path} has faults.`;
+  return `${path} is invalid.`;
 }
 
 async function defaultExportOf(path: string): Promise<unknown> {
   try {
-    // The digest in the address keeps an earlier reading from being handed out again.
+    // The digest in the URL prevents Node from returning a cached module.
     const digest = hash('sha256', readFileSync(path));
     const module = await importConfigFile(`${pathToFileURL(path).href}?digest=${digest}`);
     return z.looseObject({ default: z.unknown() }).safeParse(module).data?.default;
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `${path} cannot be loaded: ${reasonOf(cause)}. Fix it, or move it away.`,
+      `${path} cannot be loaded: ${reasonOf(cause)}. Fix or remove the file.`,
       { cause, details: cause instanceof AppError ? cause.details : [] },
     );
   }
 }
 
-/** With the line: of a fault of form it stands above the stack, of what is thrown within it. */
+/** Returns the reason with the line: for a syntax error it is above the stack, for a thrown error within it. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const stack = cause.stack ?? '';
@@ -234,10 +234,10 @@ function reasonOf(cause: unknown): string {
 
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'the default export' : issue.path.join('.');
-  // The reason why a name is refused stands one level deeper.
+  // The reason for an invalid name is one level deeper.
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
   if (issue.path.length === 0 && issue.code === 'invalid_type') {
-    return 'it has no such form: export default defineConfig({ subscriptions: { … } }).';
+    return 'the default export is not valid. Write: export default defineConfig({ subscriptions: { … } }).';
   }
   if (where === 'subscriptions' && issue.code === 'invalid_type') {
     return `subscriptions: ${noSubscriptions}`;
@@ -249,12 +249,12 @@ function describe(issue: z.core.$ZodIssue): string {
 
 function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys): string {
   const known = fieldsAt(path);
-  const said = keys.map((key) => {
+  const messages = keys.map((key) => {
     const nearest = nearestName(key, known);
     const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
-    return `${JSON.stringify(key)} is not known here.${hint}`;
+    return `${JSON.stringify(key)} is not a known field.${hint}`;
   });
-  return `${said.join(' ')} Known are: ${known.join(', ')}.`;
+  return `${messages.join(' ')} Known fields: ${known.join(', ')}.`;
 }
 
 function fieldsAt([part, name, ...deeper]: readonly PropertyKey[]): readonly string[] {
@@ -264,7 +264,7 @@ function fieldsAt([part, name, ...deeper]: readonly PropertyKey[]): readonly str
   return summaryRuleFields(deeper);
 }
 
-/** The fields that are known at a place in a rule, `summary` being the first step to it. */
+/** Returns the known fields at a path in a rule that starts with `summary`. */
 function summaryRuleFields([, form, ...deeper]: readonly PropertyKey[]): readonly string[] {
   if (deeper.length > 0) return [];
   if (form === undefined) return ['each', 'digest'];
@@ -283,7 +283,7 @@ function ruleOf(read: z.output<(typeof ruleSchemas)[keyof typeof ruleSchemas]>):
   return 'digest' in read ? read.digest : read;
 }
 
-/** What the file may import as 'earshot': the sources in a checkout, else the build. */
+/** Module that the file imports as 'earshot': the sources in a checkout, otherwise the build. */
 const ownIndex = new URL(
   import.meta.url.endsWith('.ts') ? '../index.ts' : '../index.js',
   import.meta.url,
@@ -292,10 +292,10 @@ const ownIndex = new URL(
 const typescriptFile = /\.ts(\?|$)/;
 
 /**
- * Imports the file. While it loads, the package name leads to this program: a folder
- * such as `/etc/earshot` has no packages to find it in, and a checkout has no build. Other names are left
- * to Node. The file and what it imports in TypeScript are ES modules, whatever a `package.json` beside
- * them says: `npm init` writes one that makes them CommonJS.
+ * Imports the file. While it loads, the package name resolves to this program, because a directory such as
+ * `/etc/earshot` has no packages and a checkout has no build; other names are resolved by Node. The file and its
+ * TypeScript imports are loaded as ES modules, whatever a nearby `package.json` says: `npm init` creates one that
+ * makes them CommonJS.
  */
 async function importConfigFile(address: string): Promise<unknown> {
   const hooks = registerHooks({

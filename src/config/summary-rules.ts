@@ -1,4 +1,4 @@
-/** The rules of `earshot.config.ts` on summaries; not in `subscriptions-file.ts`, as they load the filter language. */
+/** Summary rules of `earshot.config.ts`. Not in `subscriptions-file.ts`, because they load the filter language. */
 import { join } from 'node:path';
 import { AppError } from '../domain/app-error.ts';
 import type { SummaryRule, SummaryRuleKind } from '../domain/summaries.ts';
@@ -6,8 +6,8 @@ import { filterErrors, filterFindings, type PlacedFinding } from './sinks.ts';
 import { faultsOf, readConfigFile, subscriptionsFileName } from './subscriptions-file.ts';
 
 /**
- * The rules of the subscriptions that state one, by the subscription's name; none without a file. Rejects
- * with `configuration`, all problems at once, those of filters too: earshot alone evaluates these.
+ * Loads the rules of the subscriptions that define one, by subscription name; none without a file. Rejects with
+ * `configuration`, with all problems, including those of filters, which only earshot evaluates.
  */
 export async function loadSummaryRules(folder: string): Promise<ReadonlyMap<string, SummaryRule>> {
   const path = join(folder, subscriptionsFileName);
@@ -21,7 +21,7 @@ export async function loadSummaryRules(folder: string): Promise<ReadonlyMap<stri
   return rules;
 }
 
-/** Findings about the filters of rules; rules that were loaded have warnings only. */
+/** Returns findings about the filters of rules; loaded rules only have warnings. */
 export function ruleFilterFindings(
   rules: ReadonlyMap<string, SummaryRule>,
 ): readonly PlacedFinding[] {
@@ -35,13 +35,16 @@ export function ruleFilterFindings(
   );
 }
 
-/** `each` where any asks for it. Rejects with `configuration` when the rules cannot be read. */
+/**
+ * Returns the combined mode of all rules: `each` if any has it. Rejects with `configuration` when the rules cannot be
+ * read.
+ */
 export async function summaryModeOf(
   { rule }: { rule: SummaryRuleKind },
   workingDir: string,
 ): Promise<SummaryRuleKind> {
   const rules = await loadSummaryRules(workingDir);
   const kinds = [rule, ...[...rules.values()].map(({ kind }) => kind)];
-  const asked = (['each', 'digest'] as const).find((kind) => kinds.includes(kind));
-  return asked ?? 'off';
+  const mode = (['each', 'digest'] as const).find((kind) => kinds.includes(kind));
+  return mode ?? 'off';
 }

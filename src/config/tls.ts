@@ -1,17 +1,17 @@
-/** The section on HTTPS: certificate files, a certificate authority, or a proxy in front. */
+/** HTTPS settings: certificate files, a certificate authority, or a reverse proxy. */
 import { isIP } from 'node:net';
 import { AppError } from '../domain/app-error.ts';
 import { holdsCertificates } from '../http/tls-settings.ts';
 import type { Reader } from './load.ts';
 import type { VariableName } from './variables.ts';
 
-/** `off` is plain HTTP, behind a proxy that speaks HTTPS. */
+/** `off`: plain HTTP behind a proxy that terminates HTTPS. */
 export type TlsConfig = ReturnType<typeof readTls>;
 
-/** What an order at a certificate authority needs (RFC 8555). */
+/** Settings for orders at a certificate authority (RFC 8555). */
 export type AcmeConfig = ReturnType<typeof readAcme>;
 
-/** Whether a missing agreement to the authority's terms is a problem already. */
+/** `needed`: a missing agreement to the terms of the authority is a problem. */
 type Agreement = 'needed' | 'asked';
 
 export function readTls(reader: Reader, agreement: Agreement = 'needed') {
@@ -21,13 +21,16 @@ export function readTls(reader: Reader, agreement: Agreement = 'needed') {
     value('EARSHOT_TLS_CERT'),
     value('EARSHOT_TLS_KEY'),
   ];
-  // A value that cannot be used is reported even where it is not needed.
+  // Reports invalid values even if they are not used.
   failed(...acmeNames);
   if (failed('EARSHOT_TLS')) return stop();
   if (tls === 'acme') return readAcme(reader, agreement);
   if (tls === 'off') {
     if (cert === undefined && key === undefined) return { kind: 'off' as const };
-    report('EARSHOT_TLS', 'EARSHOT_TLS=off does not go with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY.');
+    report(
+      'EARSHOT_TLS',
+      'EARSHOT_TLS=off cannot be combined with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY.',
+    );
     return stop();
   }
   if (cert !== undefined && key !== undefined) return { kind: 'files' as const, cert, key };
@@ -38,30 +41,33 @@ export function readTls(reader: Reader, agreement: Agreement = 'needed') {
   report(
     missing[0] ?? null,
     `HTTPS needs ${missing.join(' and ')}.`,
-    'To let earshot get its certificate: EARSHOT_TLS=acme. Behind a proxy: EARSHOT_TLS=off.',
+    'For an automatic certificate, set EARSHOT_TLS=acme. Behind a reverse proxy, set EARSHOT_TLS=off.',
   );
   return stop();
 }
 
-/** For commands that order. Throws `configuration` where the certificate is not ours to get. */
+/**
+ * Reads the settings for commands that order certificates. Throws `configuration` when earshot does not manage the
+ * certificate.
+ */
 export function readOwnAcme(reader: Reader, agreement: Agreement) {
   const tls = reader.value('EARSHOT_TLS');
   reader.failed(...acmeNames);
   if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, agreement);
   throw new AppError(
     'configuration',
-    `EARSHOT_TLS is ${tls}: earshot gets no certificate itself. Set EARSHOT_TLS=acme, or renew it where it comes from.`,
+    `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Set EARSHOT_TLS=acme, or renew it with the tool that issued it.`,
   );
 }
 
-/** For a look at the certificate. Throws `configuration` behind a proxy, which has it. */
+/** Reads the settings for commands that show the certificate. Throws `configuration` behind a proxy, which has it. */
 export function readServedTls(reader: Reader) {
   const tls = readTls(reader, 'asked');
   if (tls.kind !== 'off') return tls;
   if (reader.failed(...acmeNames)) return reader.stop();
   throw new AppError(
     'configuration',
-    'EARSHOT_TLS is off: the proxy in front has the certificate. Look there, or run `earshot doctor`.',
+    'EARSHOT_TLS is off: the reverse proxy has the certificate. Check it there, or run `earshot doctor`.',
   );
 }
 
@@ -82,14 +88,14 @@ function readAcme(reader: Reader, agreement: Agreement) {
   if (value('EARSHOT_TLS_CERT') !== undefined || value('EARSHOT_TLS_KEY') !== undefined) {
     report(
       'EARSHOT_TLS',
-      'EARSHOT_TLS=acme does not go with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY: remove them, or set EARSHOT_TLS=files.',
+      'EARSHOT_TLS=acme cannot be combined with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY: remove them, or set EARSHOT_TLS=files.',
     );
   }
   const isAgreed = value('EARSHOT_ACME_AGREE') === 'yes' || agreement === 'asked';
   if (!isAgreed && !failed('EARSHOT_ACME_AGREE')) {
     report(
       'EARSHOT_ACME_AGREE',
-      "EARSHOT_TLS=acme needs your agreement to the authority's terms of service: read them (`earshot certificate test` shows where), then set EARSHOT_ACME_AGREE=yes.",
+      'EARSHOT_TLS=acme needs your agreement to the terms of service of the authority: read them (`earshot certificate test` prints their URL), then set EARSHOT_ACME_AGREE=yes.',
     );
   }
   const keyId = value('EARSHOT_ACME_EAB_KEY_ID');
@@ -104,13 +110,13 @@ function readAcme(reader: Reader, agreement: Agreement) {
   return {
     kind: 'acme' as const,
     directoryUrl: value('EARSHOT_ACME_DIRECTORY'),
-    /** The name that the certificate is for. */
+    /** Host name of the certificate. */
     host,
     email: value('EARSHOT_ACME_EMAIL'),
     challenge: value('EARSHOT_ACME_CHALLENGE'),
-    /** Where http-01 challenges are answered. */
+    /** Listener for http-01 challenges. */
     httpListen: value('EARSHOT_ACME_HTTP_LISTEN'),
-    /** PEM text of roots that the authority's own HTTPS is checked against besides the system's. */
+    /** PEM text of additional root certificates for the HTTPS connection to the authority. */
     extraCaPem: readCa(reader),
     /** External account binding. */
     eab: keyId === undefined || hmacKey === undefined ? undefined : { keyId, hmacKey },
@@ -121,7 +127,7 @@ function readAcme(reader: Reader, agreement: Agreement) {
 const hostName =
   /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
-/** Any text where a problem is reported. */
+/** Returns the host name for the certificate; any text when a problem is reported. */
 function hostToCertify({ value, failed, report }: Reader): string {
   const publicUrl = value('EARSHOT_PUBLIC_URL');
   const refuse = (message: string) => report('EARSHOT_PUBLIC_URL', message);
@@ -129,15 +135,15 @@ function hostToCertify({ value, failed, report }: Reader): string {
   if (publicUrl === undefined) {
     if (!failed('EARSHOT_PUBLIC_URL'))
       refuse(
-        'EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the name in it is what the certificate is for.',
+        'EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the certificate is issued for its host name.',
       );
   } else if (isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0) {
     refuse(
-      `EARSHOT_PUBLIC_URL holds the address ${host}; EARSHOT_TLS=acme needs a name that leads to it.`,
+      `EARSHOT_PUBLIC_URL contains the IP address ${host}; EARSHOT_TLS=acme needs a host name that resolves to it.`,
     );
   } else if (!hostName.test(host)) {
     refuse(
-      `EARSHOT_PUBLIC_URL holds ${host}, for which no certificate can be had: a name has letters, digits and dashes, and dots between its parts.`,
+      `EARSHOT_PUBLIC_URL contains ${host}, which is not a valid host name for a certificate: use letters, digits, dashes and dots.`,
     );
   }
   return host;
@@ -149,12 +155,9 @@ function readCa({ value, report, readFile }: Reader): string | undefined {
   try {
     const pem = readFile(file);
     if (holdsCertificates(pem)) return pem;
-    report(
-      'EARSHOT_ACME_CA',
-      `EARSHOT_ACME_CA names ${file}, which does not hold PEM certificates alone.`,
-    );
+    report('EARSHOT_ACME_CA', `EARSHOT_ACME_CA: ${file} must contain only PEM certificates.`);
   } catch {
-    report('EARSHOT_ACME_CA', `EARSHOT_ACME_CA names ${file}, which cannot be read.`);
+    report('EARSHOT_ACME_CA', `EARSHOT_ACME_CA: ${file} cannot be read.`);
   }
   return undefined;
 }

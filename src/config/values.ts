@@ -1,17 +1,17 @@
-/** Schemas that read the text of a variable, or a field of `earshot.config.ts`, into a value. */
+/** Schemas that parse the text of a variable, or a field of `earshot.config.ts`. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Retention } from '../domain/pruning.ts';
 import type { Expression } from '../filter/builder.ts';
 import { exactUrl } from '../http/network-address.ts';
 
-/** Completes "NAME: …". */
+/** Adds a message that follows "NAME: ". */
 function refuse(context: z.RefinementCtx, message: string): never {
   context.addIssue(message);
   return z.NEVER;
 }
 
-/** `host:port`, with IPv6 addresses in brackets, to its two parts. */
+/** Parses `host:port`, with IPv6 addresses in brackets. */
 export const listenAddress = z.string().transform((text, context) => {
   const match = /^(?:\[([0-9a-f:]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
   const port = Number(match?.[3]);
@@ -19,7 +19,7 @@ export const listenAddress = z.string().transform((text, context) => {
   return refuse(context, 'must be host:port, such as 0.0.0.0:8443 or [::]:8443');
 });
 
-/** The same, or `off` to null. */
+/** Parses the same, or `off` as null. */
 export const listenAddressOrOff = z
   .string()
   .transform((text) => (text === 'off' ? null : text))
@@ -28,27 +28,27 @@ export const listenAddressOrOff = z
 export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on');
 
 /** A secret that is sent in a header. */
-export const word = z.string().regex(/^[\x21-\x7e]+$/, 'must be one word without blanks');
+export const word = z.string().regex(/^[\x21-\x7e]+$/, 'must be one word without spaces');
 
-/** An https URL without path, to its origin. */
+/** Parses an https URL without a path to its origin. */
 export const publicUrl = z.string().transform((text, context) => {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:')
     return refuse(context, 'must be an https URL, such as https://earshot.example.org:8443');
   const { username, password, pathname, search, hash, origin } = url;
   if (username + password + search + hash === '' && pathname === '/') return origin;
-  return refuse(context, 'must hold nothing but https://, the name and perhaps the port');
+  return refuse(context, 'must contain only https://, the host name and optionally the port');
 });
 
-/** The same for a service below which paths are asked: without ?, and without its last slash. */
+/** Parses the base URL of a service: no query string; removes trailing slashes. */
 export const outboundUrl = exactUrl
-  .refine((href) => !href.includes('?'), 'must hold no ?')
+  .refine((href) => !href.includes('?'), 'must not contain ?')
   .transform((href) => href.replace(/\/+$/, ''));
 
-/** An outbound URL; the path of the API is taken off, as people copy it along. */
+/** Parses an outbound URL and removes the path of the API, which users often copy. */
 export const catalogueUrl = outboundUrl.transform((url) => url.replace(/\/odata(\/v1)?$/, ''));
 
-/** The same; the path of the chat completions is taken off, as people copy it along. */
+/** Parses an outbound URL and removes the path of chat completions, which users often copy. */
 export const inferenceUrl = outboundUrl.transform((url) =>
   url.replace(/\/openai(\/v1(\/chat\/completions)?)?$/, ''),
 );
@@ -59,10 +59,10 @@ export const modelName = z
   .max(200, 'is too long')
   .regex(
     /^[\x21-\x2e\x30-\x7e]+(\/[\x21-\x2e\x30-\x7e]+)+$/,
-    'must have the form <vendor>/<model_name>, without blanks',
+    'must have the form <vendor>/<model_name>, without spaces',
   );
 
-/** A folder, to its absolute path: the folder that a receiver was started in may be moved later. */
+/** Resolves a directory to its absolute path, as the working directory of a receiver may be moved later. */
 export const directory = z.string().transform((path) => resolve(path));
 
 /** A whole number of at least 1. */
@@ -82,7 +82,7 @@ const byteUnits: Readonly<Record<string, number>> = {
   ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
 };
 
-/** A size such as `256MiB`, `1.5GB` or `0`, to bytes. */
+/** Parses a size such as `256MiB`, `1.5GB` or `0` to bytes. */
 export const byteSize = z.string().transform((text, context) => {
   const match = /^(\d{1,9}(?:\.\d{1,3})?) ?([kMGT]|[KMGT]i)?B?$/.exec(text);
   const unit = byteUnits[match?.[2] ?? ''];
@@ -90,7 +90,7 @@ export const byteSize = z.string().transform((text, context) => {
   return refuse(context, 'must be a size, such as 256MiB or 1.5GB');
 });
 
-/** A program and its arguments with blanks between them, to a list. */
+/** Parses a program and its arguments, separated by spaces. */
 export const commandLine = z
   .string()
   .transform((text) => text.split(/\s+/).filter((part) => part !== ''))
@@ -98,12 +98,15 @@ export const commandLine = z
 
 const addressRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 
-/** Addresses and ranges (CIDR) with commas between them, to a list. */
+/** Parses IP addresses and ranges (CIDR), separated by commas. */
 export const addressRanges = z.string().transform((text, context) => {
   const ranges = text.split(',').map((range) => range.trim());
   const wrong = ranges.find((range) => !addressRange.safeParse(range).success);
   if (wrong === undefined) return ranges;
-  return refuse(context, `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is none`);
+  return refuse(
+    context,
+    `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is not one`,
+  );
 });
 
 const ageUnitsUs: Readonly<Record<string, number>> = {
@@ -112,7 +115,7 @@ const ageUnitsUs: Readonly<Record<string, number>> = {
   w: 604_800_000_000,
 };
 
-/** `365d`, `52w` or `36h`, to microseconds. */
+/** Parses `365d`, `52w` or `36h` to microseconds. */
 export const keptAge = z.string().transform((text, context) => {
   const match = /^(\d{1,5}) ?([hdw])$/.exec(text);
   const unitUs = ageUnitsUs[match?.[2] ?? ''];
@@ -121,7 +124,7 @@ export const keptAge = z.string().transform((text, context) => {
   return refuse(context, `must be an age such as 365d, 52w or 36h${hint}`);
 });
 
-/** `50GB` or `20GiB`, to bytes: a number alone would be taken for anything. */
+/** Parses `50GB` or `20GiB` to bytes. The unit is required, as a bare number is ambiguous. */
 export const keptSize = z.string().transform((text, context) => {
   const size = /[kMGT]i?B?$/.test(text) ? byteSize.safeParse(text) : null;
   if (size?.success === true && size.data > 0) return size.data;
@@ -129,10 +132,10 @@ export const keptSize = z.string().transform((text, context) => {
   return refuse(context, `must be a size such as 50GB or 20GiB${hint}`);
 });
 
-/** Less is more likely a slip than intended, and pruning cannot be undone. */
-const leastKept = { ageUs: 86_400_000_000, bytes: 100e6 };
+/** Minimum limits: smaller ones are probably mistakes, and pruning cannot be undone. */
+const minimumLimits = { ageUs: 86_400_000_000, bytes: 100e6 };
 
-/** `365d`, `50GB`, or both with a comma between them. */
+/** Parses `365d`, `50GB`, or both, separated by a comma. */
 export const kept = z.string().transform((text, context): Retention => {
   const found: Retention = { ageUs: null, bytes: null };
   for (const part of text.split(',').map((one) => one.trim())) {
@@ -140,20 +143,20 @@ export const kept = z.string().transform((text, context): Retention => {
     if (age.success && found.ageUs === null) found.ageUs = age.data;
     else if (size.success && found.bytes === null) found.bytes = size.data;
     else {
-      const what = age.success || size.success ? 'comes too often' : 'is neither';
+      const what = age.success || size.success ? 'is a repeated limit' : 'is neither';
       const hint = suggestion(part, sizeLike(part) ?? ageLike(part));
       return refuse(
         context,
-        `must be an age such as 365d, a size such as 50GB, or both with a comma between them; "${part}" ${what}${hint}`,
+        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; "${part}" ${what}${hint}`,
       );
     }
   }
-  const { ageUs, bytes } = leastKept;
+  const { ageUs, bytes } = minimumLimits;
   if ((found.ageUs ?? ageUs) >= ageUs && (found.bytes ?? bytes) >= bytes) return found;
   return refuse(context, 'must be at least 1d, or 100MB');
 });
 
-/** `365`, `365 days`, `1y`: what was meant, as we write it; null for anything else. */
+/** Returns the correct form of `365`, `365 days` or `1y`; null for anything else. */
 function ageLike(text: string): string | null {
   const match = /^(\d{1,5}) ?(?:([hdwy])(?:ours?|ays?|eeks?|ears?)?)?$/i.exec(text);
   const unit = match?.[2]?.toLowerCase() ?? 'd';
@@ -161,7 +164,7 @@ function ageLike(text: string): string | null {
   return unit === 'y' ? `${Number(match[1]) * 365}d` : `${match[1]}${unit}`;
 }
 
-/** `50gb`, `50 Gb`; but not `12m`, which may be months. */
+/** Returns the correct form of `50gb` or `50 Gb`; null for anything else, also `12m`, which may be months. */
 function sizeLike(text: string): string | null {
   const match = /^([\d.]{1,10}) ?(?:([kmgt])(i)?b|([gt]))$/i.exec(text);
   const unit = (match?.[2] ?? match?.[4])?.toUpperCase().replace('K', 'k');
@@ -172,11 +175,11 @@ function suggestion(text: string, like: string | null): string {
   return like === null || like === text ? '' : `. Did you mean ${like}?`;
 }
 
-/** A filter as `earshot.config.ts` gives it. An expression may come from another copy of this program. */
+/** Parses a filter of `earshot.config.ts`. An expression may come from another copy of this program. */
 export const filterSchema = z
   .custom<string | Expression>(
     (value) =>
       typeof value === 'string' || z.looseObject({ tree: z.object() }).safeParse(value).success,
-    'must be a string with a $filter expression, such as "Collection/Name eq \'SENTINEL-2\'", or an expression made with collection(…), and(…), …',
+    'must be a string with a $filter expression, such as "Collection/Name eq \'SENTINEL-2\'", or an expression built with collection(…), and(…), …',
   )
   .transform(String);

@@ -1,18 +1,18 @@
-/** The one table of variables, by section: name, meaning, schema, default. */
+/** Table of all environment variables by section: name, description, schema, default. */
 import { z } from 'zod';
 import { summaryRuleKinds } from '../domain/summaries.ts';
 import { exactUrl } from '../http/network-address.ts';
 import * as values from './values.ts';
 
-/** One row. The schema reads the variable's text; `default` is a text too. */
+/** A variable. The schema parses its text; `default` is a text too. */
 export interface Variable {
   schema: z.ZodType;
   default?: string;
-  /** May also be given as a file, named by the variable with `_FILE` appended. */
+  /** May also be set as `<name>_FILE`, the path of a file that contains the value. */
   secret?: true;
-  /** One or two sentences for `docs/reference/configuration.md`. */
+  /** Description for `docs/reference/configuration.md`, in one to three sentences. */
   description: string;
-  /** A value as a user would write it. */
+  /** Example of a value. */
   example: string;
 }
 
@@ -21,7 +21,7 @@ export const variables = {
   EARSHOT_PUBLIC_URL: {
     schema: values.publicUrl,
     description:
-      'The https address under which the catalogue reaches this receiver, with the port if it is not 443.',
+      'The https URL at which the catalogue reaches this receiver, with the port if it is not 443.',
     example: 'https://earshot.example.org:8443',
   },
   EARSHOT_LISTEN: {
@@ -34,13 +34,13 @@ export const variables = {
     schema: values.listenAddressOrOff,
     default: '127.0.0.1:8080',
     description:
-      'Address and port of the private listener, which answers queries and hands out health and metrics (plain HTTP), or `off`. Other addresses than those of this machine itself need EARSHOT_CONSOLE_PASSWORD.',
+      'Address and port of the private listener for queries, health and metrics (plain HTTP), or `off`. An address that other machines can reach requires EARSHOT_CONSOLE_PASSWORD.',
     example: '127.0.0.1:8080',
   },
   EARSHOT_CONSOLE_PASSWORD: {
     schema: z.string(),
     secret: true,
-    description: 'The password of the private listener (Basic Auth); the user name is `earshot`.',
+    description: 'Password of the private listener (Basic Auth); the user name is `earshot`.',
     example: 'another-long-random-text',
   },
 
@@ -49,66 +49,67 @@ export const variables = {
     schema: values.onOrOff,
     default: 'on',
     description:
-      'Whether the receiver keeps the product index, which queries by filter need. With `off` it can still be made by `earshot index rebuild`.',
+      '`on`: the receiver maintains the product index, which queries by filter need. With `off`, `earshot index rebuild` can still build it.',
     example: 'on',
   },
   EARSHOT_DATA_DIR: {
     schema: values.directory,
     default: './data',
-    description: 'The folder that holds the database and the secrets that earshot makes itself.',
+    description: 'The data directory, for the database and for the secrets that earshot creates.',
     example: '/var/lib/earshot',
   },
   EARSHOT_DISK_RESERVE: {
     schema: values.byteSize,
     description:
-      'How much of the disk of the data directory is kept free: with less, notifications are refused (503) until there is room again. 256 MiB unless told otherwise, and on a disk below 5 GiB a twentieth of it. 0 for no such limit.',
+      'Minimum free space on the disk of the data directory. Below it, notifications are refused (503) until there is enough free space again. By default 256 MiB, or 5 % of a disk smaller than 5 GiB. 0 disables the limit.',
     example: '1GiB',
   },
   EARSHOT_KEEP: {
     schema: values.kept,
     description:
-      'What of the log the receiver keeps: notifications up to an age (`365d`), as many of the newest as fit a size (`50GB`), or both with a comma. Once a day it removes the others for good. Everything is kept unless told.',
+      'Limits of the notification log: a maximum age (`365d`), a maximum size (`50GB`), or both, separated by a comma. Once a day the receiver permanently removes the oldest notifications beyond a limit. By default everything is kept.',
     example: '365d,50GB',
   },
   EARSHOT_COMPACT: {
     schema: values.onOrOff,
     default: 'on',
     description:
-      'Whether the receiver compacts the log by itself, every hour, while nothing waits to be stored. `earshot compact` works either way.',
+      '`on`: the receiver compacts the log automatically, every hour while no notification is waiting to be stored. `earshot compact` works either way.',
     example: 'on',
   },
   EARSHOT_BACKUP_DIR: {
     schema: values.directory,
     description:
-      'The folder into which the receiver puts backups by itself, best on another disk; one receiver, one folder. None are made unless it is set. The first backup creates the folder. They hold secrets, too, and are readable by their owner alone.',
+      'Directory for automatic backups, preferably on another disk; each receiver needs its own. Without it, no backups are made. The first backup creates the directory. Backups contain secrets and are readable only by their owner.',
     example: '/mnt/backups/earshot',
   },
   EARSHOT_BACKUP_EVERY: {
     schema: values.count,
     default: '24',
-    description: 'Hours from one backup to the next.',
+    description: 'Interval of automatic backups, in hours.',
     example: '24',
   },
   EARSHOT_BACKUP_KEEP: {
     schema: values.count,
     default: '7',
     description:
-      'How many backups stay in that folder. Older ones are removed when a new one was made and checked.',
+      'Number of automatic backups to keep. Older ones are removed after a new one has been created and verified.',
     example: '7',
   },
 
   // Credentials of the endpoint
   EARSHOT_ENDPOINT_USERNAME: {
     schema: z.string().refine((name) => !name.includes(':'), {
-      error: 'a user name cannot hold a colon (RFC 7617)',
+      error: 'a user name cannot contain a colon (RFC 7617)',
     }),
-    description: 'The user name with which the catalogue logs in here (Basic Auth).',
+    description: 'User name with which the catalogue authenticates to this receiver (Basic Auth).',
     example: 'catalogue',
   },
   EARSHOT_ENDPOINT_PASSWORD: {
     schema: z.string(),
     secret: true,
-    description: 'The password that belongs to it. Use another one than that of your account.',
+    description:
+      'Password of this user. It must differ from the password of your catalogue account.',
     example: 'a-long-random-text',
   },
 
@@ -117,79 +118,80 @@ export const variables = {
     schema: z.enum(['files', 'acme', 'off']),
     default: 'files',
     description:
-      '`files`: HTTPS with the certificate and key named below. `acme`: earshot gets and renews its certificate itself. `off`: plain HTTP, only behind a proxy that speaks HTTPS.',
+      '`files`: HTTPS with the certificate and key below. `acme`: earshot obtains and renews its certificate automatically. `off`: plain HTTP, only behind a reverse proxy that terminates HTTPS.',
     example: 'acme',
   },
   EARSHOT_TLS_CERT: {
     schema: z.string(),
     description:
-      'File with the certificate and its chain, PEM. Read again by itself when it changes.',
+      'PEM file with the certificate and its chain. Reloaded automatically when it changes.',
     example: '/etc/letsencrypt/live/earshot.example.org/fullchain.pem',
   },
   EARSHOT_TLS_KEY: {
     schema: z.string(),
-    description: 'File with the private key of the certificate, PEM.',
+    description: 'PEM file with the private key of the certificate.',
     example: '/etc/letsencrypt/live/earshot.example.org/privkey.pem',
   },
   EARSHOT_ACME_DIRECTORY: {
     schema: exactUrl,
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     description:
-      "The directory URL of the certificate authority (ACME, RFC 8555). Let's Encrypt unless told otherwise.",
+      "Directory URL of the certificate authority (ACME, RFC 8555). By default Let's Encrypt.",
     example: 'https://acme-v02.api.letsencrypt.org/directory',
   },
   EARSHOT_ACME_EMAIL: {
     schema: z.email('must be an e-mail address'),
-    description: 'Where the authority may write to. Some ask for it, some take none.',
+    description:
+      'Contact address for the authority. Some authorities require it, others ignore it.',
     example: 'me@example.org',
   },
   EARSHOT_ACME_AGREE: {
-    schema: z.literal('yes', "must be yes, which means: I agree to the authority's terms"),
+    schema: z.literal('yes', 'must be yes, to agree to the terms of the authority'),
     description:
-      "`yes`: you agree to the authority's terms of service. `earshot certificate test` shows where they stand.",
+      '`yes`: you agree to the terms of service of the authority. `earshot certificate test` prints their URL.',
     example: 'yes',
   },
   EARSHOT_ACME_CHALLENGE: {
     schema: z.enum(['http-01', 'tls-alpn-01']),
     default: 'http-01',
     description:
-      'How the authority checks that the name is yours. `http-01`: it asks port 80 of this host. `tls-alpn-01`: it asks port 443, which must lead to EARSHOT_LISTEN.',
+      'Challenge with which the authority verifies the host name. `http-01`: it connects to port 80 of this host. `tls-alpn-01`: it connects to port 443, which must lead to EARSHOT_LISTEN.',
     example: 'http-01',
   },
   EARSHOT_ACME_HTTP_LISTEN: {
     schema: values.listenAddress,
     default: '0.0.0.0:80',
     description:
-      'Address and port on which http-01 challenges are answered, and nothing else. The authority reaches it as port 80.',
+      'Address and port of the listener that answers http-01 challenges and nothing else. The authority connects to port 80, which must lead to it.',
     example: '0.0.0.0:80',
   },
   EARSHOT_ACME_CA: {
     schema: z.string(),
     description:
-      "PEM file of authorities that the certificate authority's own HTTPS is checked against, besides the system's. For a private authority.",
+      'PEM file with additional root certificates to verify the HTTPS connection to the certificate authority. For a private authority.',
     example: './private-authority.pem',
   },
   EARSHOT_ACME_EAB_KEY_ID: {
     schema: z.string(),
-    description: 'External account binding: the key id, from an authority that asks for it.',
+    description: 'Key id of the external account binding, if the authority requires one.',
     example: 'kid-1',
   },
   EARSHOT_ACME_EAB_HMAC_KEY: {
-    schema: z.string().regex(/^[\w+/-]+=*$/, 'must be base64url text, as the authority gave it'),
+    schema: z.string().regex(/^[\w+/-]+=*$/, 'must be base64url text, as issued by the authority'),
     secret: true,
-    description: 'The key (base64url) that belongs to it.',
+    description: 'HMAC key of the external account binding (base64url).',
     example: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
   },
   EARSHOT_TRUSTED_PROXIES: {
     schema: values.addressRanges,
     description:
-      'Addresses or ranges of the proxies in front, with commas between them. `X-Forwarded-For` is believed from these alone.',
+      'IP addresses or ranges of trusted reverse proxies, separated by commas. `X-Forwarded-For` is only accepted from these.',
     example: '127.0.0.1, ::1',
   },
   EARSHOT_PROBE_CA: {
     schema: z.string(),
     description:
-      'PEM file of authorities to trust besides the public ones when earshot looks at its own endpoint. For tests: the catalogue trusts public authorities only.',
+      'PEM file with additional root certificates to trust when earshot probes its own endpoint. For tests: the catalogue only trusts public authorities.',
     example: './authority.pem',
   },
 
@@ -197,32 +199,32 @@ export const variables = {
   EARSHOT_CATALOGUE_URL: {
     schema: values.catalogueUrl,
     default: 'https://catalogue.dataspace.copernicus.eu',
-    description: 'The catalogue, without `/odata/v1`.',
+    description: 'URL of the catalogue, without `/odata/v1`.',
     example: 'https://datahub.creodias.eu',
   },
   EARSHOT_TOKEN_URL: {
     schema: values.outboundUrl,
     default:
       'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
-    description: 'The token endpoint of the identity provider.',
+    description: 'Token endpoint of the identity provider.',
     example:
       'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
   },
   EARSHOT_CLIENT_ID: {
     schema: z.string(),
     default: 'cdse-public',
-    description: 'The client that tokens are asked for as (OAuth 2.0 client id).',
+    description: 'OAuth 2.0 client id used to request tokens.',
     example: 'cdse-public',
   },
   EARSHOT_ACCOUNT_USERNAME: {
     schema: z.string(),
-    description: 'Your account at the catalogue, for registering and maintaining subscriptions.',
+    description: 'User name of your catalogue account, to register and maintain subscriptions.',
     example: 'me@example.org',
   },
   EARSHOT_ACCOUNT_PASSWORD: {
     schema: z.string(),
     secret: true,
-    description: 'Its password.',
+    description: 'Password of your catalogue account.',
     example: 'the-password-of-your-account',
   },
   EARSHOT_ACCOUNT_TOTP: {
@@ -235,26 +237,27 @@ export const variables = {
       }),
     secret: true,
     description:
-      'For accounts with two-factor login: the shared secret that the authenticator app was given (base32), or one six-digit code, which is good for half a minute.',
+      'For accounts with two-factor login: the shared secret of the authenticator app (base32), or a single six-digit code, which is valid for half a minute.',
     example: 'JBSWY3DPEHPK3PXP',
   },
   EARSHOT_ACCESS_TOKEN: {
     schema: values.word,
     secret: true,
     description:
-      'An access token to be used as it is, instead of user name and password. It ends after minutes, so maintenance cannot live on it.',
+      'An access token to use instead of user name and password. It expires after minutes, so it is not suitable for maintenance.',
     example: 'eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjB9.c2ln',
   },
   EARSHOT_SUBSCRIPTIONS_RUNNING_MAX: {
     schema: values.count,
     default: '2',
-    description: 'How many subscriptions of an account the catalogue lets run.',
+    description: 'Maximum number of running subscriptions per account at the catalogue.',
     example: '2',
   },
   EARSHOT_SUBSCRIPTIONS_MAX: {
     schema: values.count,
     default: '10',
-    description: 'How many subscriptions the catalogue lets an account have, paused ones included.',
+    description:
+      'Maximum number of subscriptions per account at the catalogue, including paused ones.',
     example: '10',
   },
 
@@ -263,27 +266,27 @@ export const variables = {
     schema: values.onOrOff,
     default: 'on',
     description:
-      'Whether the receiver compares the log with the catalogue by itself, and writes what is missing into it. `earshot reconcile` works either way.',
+      '`on`: the receiver compares the log with the catalogue automatically and fetches missing notifications. `earshot reconcile` works either way.',
     example: 'on',
   },
   EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: {
     schema: values.count,
     default: '60',
     description:
-      'How many requests for lists of products the catalogue gets in a minute at the most, one after the other. One brings up to 1,000 products.',
+      'Maximum number of product queries per minute sent to the catalogue, one at a time. Each returns up to 1,000 products.',
     example: '60',
   },
   EARSHOT_ALERT_URL: {
     schema: exactUrl,
     secret: true,
     description:
-      'Where alerts are posted as JSON, with a `text` that incoming webhooks of chat systems show. A secret, as such addresses let anybody post.',
+      'URL to which alerts are sent as JSON (POST), with a `text` field for incoming webhooks of chat systems. It is a secret, because it allows anybody to post.',
     example: 'https://chat.example.org/hooks/abcdef',
   },
   EARSHOT_ALERT_COMMAND: {
     schema: values.commandLine,
     description:
-      'A program that is run for each alert, with the same JSON on its standard input; arguments follow with blanks between them, no shell reads them.',
+      'Program that is run for each alert, with the same JSON on standard input. Arguments are separated by spaces; no shell is used.',
     example: '/usr/local/bin/tell-me --urgent',
   },
 
@@ -292,46 +295,45 @@ export const variables = {
     schema: z.enum(summaryRuleKinds),
     default: 'off',
     description:
-      'What is told in words, for subscriptions whose `summary` in `earshot.config.ts` does not say so: `each` product, a `digest` of each day, or nothing. Without a model the texts are plain ones made from the facts.',
+      'Default `summary` of subscriptions in `earshot.config.ts`: a text for `each` product, a daily `digest`, or `off`. Without a language model, the texts are generated from the facts alone.',
     example: 'digest',
   },
   EARSHOT_INFERENCE_URL: {
     schema: values.inferenceUrl,
     default: 'https://api-sherlock.cloudferro.com',
-    description: 'The inference service that texts are asked of, without `/openai/v1`.',
+    description: 'URL of the inference service, without `/openai/v1`.',
     example: 'https://api-sherlock.cloudferro.com',
   },
   EARSHOT_INFERENCE_API_KEY: {
     schema: values.word,
     secret: true,
     description:
-      'The API key of your project at the inference service. With EARSHOT_INFERENCE_MODEL it lets a language model write the texts.',
+      'API key of your project at the inference service. Together with EARSHOT_INFERENCE_MODEL, it enables texts by a language model.',
     example: 'the-key-of-your-project',
   },
   EARSHOT_INFERENCE_MODEL: {
     schema: values.modelName,
     description:
-      'The language model, `<vendor>/<model_name>`: one that is available to the project of the key.',
+      'Language model, `<vendor>/<model_name>`. It must be available to the project of the key.',
     example: 'openai/gpt-oss-120b',
   },
   EARSHOT_SUMMARY_REQUESTS_PER_HOUR: {
     schema: values.amount,
     default: '60',
     description:
-      'How many requests the inference service gets in any hour at the most. What exceeds it waits.',
+      'Maximum number of requests to the inference service in any hour. Further requests wait.',
     example: '60',
   },
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: {
     schema: values.amount,
     default: '500',
-    description: 'The same in any 24 hours.',
+    description: 'Maximum number of requests to the inference service in any 24 hours.',
     example: '500',
   },
   EARSHOT_SUMMARY_TOKENS_PER_DAY: {
     schema: values.amount,
     default: '500000',
-    description:
-      'How many tokens, of questions and answers together, are spent in any 24 hours at the most.',
+    description: 'Maximum number of tokens (prompts and answers) in any 24 hours.',
     example: '500000',
   },
 
@@ -340,17 +342,17 @@ export const variables = {
     schema: z.enum(['debug', 'info', 'warn', 'error']),
     default: 'info',
     description:
-      'How much is logged. `debug` adds a line for each notification; `info` sums them up every minute.',
+      'Minimum level of log lines. `debug` logs every notification; `info` logs their counts every minute.',
     example: 'info',
   },
 } as const satisfies Record<`EARSHOT_${string}`, Variable>;
 
 export type VariableName = keyof typeof variables;
 
-/** What a variable holds once it is read; undefined where it is not set and has no default. */
+/** Value of a variable; undefined when it is not set and has no default. */
 export type Value<Name extends VariableName> =
   | z.output<(typeof variables)[Name]['schema']>
   | ((typeof variables)[Name] extends { default: string } ? never : undefined);
 
-/** Every row, for code that treats all alike. */
+/** All variables as entries. */
 export const variableRows = Object.entries(variables) as [VariableName, Variable][];

@@ -84,7 +84,7 @@ function parseTermOfOr(cursor: Cursor, hasPrevious: boolean): FilterTree {
   const isBare = term.node === 'and' && !cursor.parenthesised.has(term);
   if (!isBare || !(hasPrevious || cursor.isKeyword('or'))) return term;
   cursor.deepen(span, levels + 1);
-  const message = '`and` precedes `or`, as in OData; the catalogue does not document this.';
+  const message = '`and` takes precedence over `or` in OData; the catalogue does not document it.';
   cursor.warn(span, { code: 'precedence', message, hint: 'Put parentheses around this part.' });
   return term;
 }

@@ -94,7 +94,7 @@ function sentencesOf(
     case 'not_found':
       return [
         `The catalogue could not ${purpose} ${facts}: the subscription does not exist.`,
-        'To list all: earshot subscriptions list.',
+        'To list all: `earshot subscriptions list`.',
       ];
     case 'conflict':
       return [`The catalogue refused to ${purpose} ${facts}: it conflicts with existing data.`];

@@ -277,7 +277,7 @@ describe('one subscription', () => {
     const error = await errorOf(client.edit(id, { status: 'paused' }));
     expect([error.code, errorText(error)]).toEqual([
       'not_found',
-      `The catalogue could not change subscription ${id} (404, request id r-404): the subscription does not exist. To list all: earshot subscriptions list. Response: Subscription with id ${id} not found.`,
+      `The catalogue could not change subscription ${id} (404, request id r-404): the subscription does not exist. To list all: \`earshot subscriptions list\`. Response: Subscription with id ${id} not found.`,
     ]);
   });
 });

@@ -30,17 +30,17 @@ const many = { min: 0, max: 100_000_000 };
 
 const options = {
   requests: integer('N', 'to the public listener, a fifth of them over plain HTTP', {
-    ...{ usual: 100_000, ...many },
+    ...{ default: 100_000, ...many },
   }),
   private: integer('N', 'to the private listener, half of them with a password', {
-    ...{ usual: 20_000, ...many },
+    ...{ default: 20_000, ...many },
   }),
   seed: optional(
     integer('N', 'the same seed sends the same bytes (a new one each time)', {
       ...{ min: 0, max: 2 ** 32 - 1 },
     }),
   ),
-  connections: integer('N', 'at a time', { usual: 24, min: 1, max: 200 }),
+  connections: integer('N', 'at a time', { default: 24, min: 1, max: 200 }),
   only: optional(integer('N', 'plays case N alone; wants --seed and --listener', many)),
   listener: word('NAME', listenerNames.join(', '), listenerNames),
   dir: dirOption,

@@ -7,7 +7,7 @@ import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 import { judgePublicAnswer } from './verdicts.ts';
 
 const options = {
-  addresses: integer('N', 'different ones', { usual: 20_000, min: 1, max: 10_000_000 }),
+  addresses: integer('N', 'different ones', { default: 20_000, min: 1, max: 10_000_000 }),
   dir: dirOption,
 };
 

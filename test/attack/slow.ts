@@ -11,8 +11,8 @@ import { type SteadyPushes, startSteadyPushes } from './steady-pushes.ts';
 import { type MemoryUse, startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 
 const options = {
-  connections: integer('N', 'of strangers at a time', { usual: 5_000, min: 1, max: 60_000 }),
-  seconds: integer('N', 'of each crowd, when it has gathered', { usual: 60, min: 1, max: 3_600 }),
+  connections: integer('N', 'of strangers at a time', { default: 5_000, min: 1, max: 60_000 }),
+  seconds: integer('N', 'of each crowd, when it has gathered', { default: 60, min: 1, max: 3_600 }),
   dir: dirOption,
 };
 

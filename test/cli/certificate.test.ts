@@ -193,6 +193,6 @@ describe('earshot certificate show', () => {
   it('behind a proxy says who has the certificate', async () => {
     const env = { EARSHOT_TLS: 'off' };
     const { err } = await expectEnd(runCommand('certificate show', { env }), 2);
-    expect(err).toMatch(/the proxy in front has the certificate/);
+    expect(err).toMatch(/the reverse proxy has the certificate/);
   });
 });

@@ -67,7 +67,7 @@ it('lists all problems at once after the settings, and exits 2', async () => {
   expect(out).toMatch(/^EARSHOT_LISTEN +environment +here$/m);
   expect(out).toContain(`earshot.config.ts  ${join(folder, 'earshot.config.ts')}`);
   expect(err).toContain('Did you mean EARSHOT_LOG_LEVEL?');
-  expect(err).toContain('sinks.A: use small letters');
+  expect(err).toContain('sinks.A: use lower-case letters');
   expect(JSON.parse((await run('-o', 'json')).out).problems).toHaveLength(3);
 });
 

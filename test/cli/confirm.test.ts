@@ -57,7 +57,11 @@ describe('a command that asks', () => {
     const { run, sandbox } = await openAccountContext();
     const register = ['register', '--event', 'created'];
     const nobody = await expectEnd(run(register), 2, '--yes');
-    const refused = await expectEnd(run(register, { answers: ['n'] }), 1, 'Apply this? [y/N]');
+    const refused = await expectEnd(
+      run(register, { answers: ['n'] }),
+      1,
+      'Apply these changes? [y/N]',
+    );
     expect(refused.err).toContain('earshot: Nothing was changed.');
     // What would be done had been shown before the question.
     for (const { out } of [nobody, refused]) expect(out).toContain('create');

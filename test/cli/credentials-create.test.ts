@@ -80,7 +80,7 @@ describe('earshot credentials create', () => {
 
   it.each([
     ['that others can read', JSON.stringify({ pairs: [given] }), 0o644, /chmod 600/],
-    ['that is broken', 'nonsense', 0o600, /not as earshot wrote it/],
+    ['that is broken', 'nonsense', 0o600, /is invalid/],
   ])('does not write over a file %s, and exits 2', async (_title, text, mode, reason) => {
     const dataDir = temporaryDirectory();
     const path = join(dataDir, credentialsFileName);

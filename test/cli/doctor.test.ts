@@ -109,7 +109,7 @@ describe('the doctor before anything is set up', () => {
     const texts = told.map(({ message, advice }) => `${message} ${advice}`);
     for (const words of [
       /EARSHOT_LISTEN: must be host:port/,
-      /EARSHOT_PUBLIC_URI is not a variable.*EARSHOT_PUBLIC_URL/,
+      /EARSHOT_PUBLIC_URI is not a known variable.*EARSHOT_PUBLIC_URL/,
       /EARSHOT_SUBSCRIPTIONS_MAX: must be a whole number/,
       /file of EARSHOT_PROBE_CA .*missing\.pem/,
       /EARSHOT_ACCOUNT_TOTP: must be six digits/,
@@ -375,9 +375,9 @@ describe('the doctor on sinks and alerts', () => {
       {
         check: 'filters',
         state: 'warn',
-        message: 'sinks.bus.subscriptions: there is no subscription alsp.',
+        message: 'sinks.bus.subscriptions: unknown subscription alsp.',
         advice:
-          'Did you mean alps? Known are: alps, nile. Until it exists, nothing is delivered for it.',
+          'Did you mean alps? Known subscriptions: alps, nile. Until it exists, nothing is delivered for it.',
       },
     ]);
   });
@@ -422,7 +422,7 @@ describe('the doctor, where no model is configured,', () => {
     const warned = {
       check: 'inference key',
       state: 'warn',
-      message: expect.stringContaining('made from the fact sheets only'),
+      message: expect.stringContaining('generated from the facts alone'),
       advice: expect.stringMatching(/EARSHOT_INFERENCE_API_KEY.*EARSHOT_INFERENCE_MODEL/),
     };
     expect(await findingsOf(inference, { EARSHOT_SUMMARY: 'digest' })).toEqual([warned]);
@@ -488,7 +488,7 @@ describe('the doctor, where the settings of summaries have faults,', () => {
     const findings = await findingsOf(['configuration', ...inference], env, folder);
     const texts = findings.map(({ state, message, advice }) => `${state} ${message} ${advice}`);
     for (const words of [
-      /^fail EARSHOT_INFERENCE_API_KEY is set, but no model is/,
+      /^fail EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not/,
       /^fail EARSHOT_SUMMARY_TOKENS_PER_DAY: must be a whole number/,
       /^fail subscriptions\.alps\.summary\.each\.filter: [\s\S]*Naem.*[\s\S]*Fix it in earshot\.config\.ts\.$/,
       /^skipped Not checked, because "configuration" failed/,

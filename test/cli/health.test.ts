@@ -135,10 +135,8 @@ describe('earshot health ends with 2', () => {
     const dataDir = temporaryDirectory();
     const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
     const { err } = await expectEnd(runCommand('health', { env }), 2);
-    expect(err).toContain(
-      'EARSHOT_LISTN is not a variable of earshot. Did you mean EARSHOT_LISTEN?',
-    );
-    expect(err).toContain('There are no endpoint credentials to log in with.');
+    expect(err).toContain('EARSHOT_LISTN is not a known variable. Did you mean EARSHOT_LISTEN?');
+    expect(err).toContain('No endpoint credentials are configured.');
     expect(err).toContain('EARSHOT_LISTEN has port 0');
   });
 });

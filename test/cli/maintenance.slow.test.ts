@@ -58,12 +58,12 @@ describe('a round', () => {
     [
       'credentials that are broken',
       ({ dataDir }) => writeFileSync(join(dataDir, credentialsFileName), `{"${secret}`),
-      /not as earshot wrote it/,
+      /is invalid/,
     ],
     [
       'a broken earshot.config.ts',
       ({ folder }) => writeFileSync(join(folder, subscriptionsFileName), 'export default 1;'),
-      /has faults/,
+      /is invalid/,
     ],
   ])(
     'is refused for %s, leaves the lock free, and goes well when they are whole',

@@ -54,11 +54,11 @@ describe('a plan', () => {
       '- delete    old',
       '- forget    old',
       '+ create    alps',
-      '= as wanted: sea, ice',
-      '! no longer wanted, and kept: older  (--prune deletes)',
+      '= unchanged: sea, ice',
+      '! not configured, kept: older  (to delete: --prune)',
     ]);
     expect(lines.slice(-2)).toEqual([
-      '  The account has 1 of 2 running, 4 of 10 in total; 2 of them not ours, which stay untouched.',
+      '  The account has 1 of 2 running, 4 of 10 in total; 2 unmanaged, never changed.',
       '',
     ]);
   });

@@ -81,7 +81,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     [
       '+ create    alps',
       '    events  created, modified',
-      '    filter  (none: every product)',
+      '    filter  (none: all products)',
       '    status  running',
     ],
     { ...json, actions: ['create'], id: null, wanted: { ...wanted, filter: '' } },
@@ -138,7 +138,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
       changedEvents,
       "    - filter  Collection/Name eq 'SENTINEL-1'",
       "    + filter  Collection/Name eq 'SENTINEL-2'",
-      expect.stringMatching(/^ {4}the new one runs before the old one goes: no event is missed/),
+      expect.stringMatching(/^ {4}the new one starts before the old one is deleted: no gap/),
     ),
     {
       ...{ ...json, id: null, actions: ['replace'], replaces: ['c06f2e68'] },
@@ -150,7 +150,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     replacing({ desired: { ...desired, status: 'paused' }, differs: ['events'] }),
     replaced(
       [...changedEvents, '    - status  running', '    + status  paused'],
-      expect.stringMatching(/the new one runs before/),
+      expect.stringMatching(/the new one starts before/),
     ),
     expect.objectContaining({ wanted: paused, differs: ['events'] }),
   ],
@@ -159,7 +159,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     replacing({ differs: ['events'], way: 'switch' }),
     replaced(
       changedEvents,
-      expect.stringMatching(/change places.* missed, and the gap is recorded$/),
+      expect.stringMatching(/replaces the old one: a short gap, which is recorded$/),
     ),
     expect.objectContaining({ differs: ['events'], way: 'switch' }),
   ],
@@ -167,8 +167,8 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     'that deletes first',
     replacing({ differs: ['filter'], way: 'delete-first', desired: { ...desired, filter: '' } }),
     replaced(
-      ["    - filter  Collection/Name eq 'SENTINEL-1'", '    + filter  (none: every product)'],
-      expect.stringMatching(/the old one goes first.* missed, and the gap is recorded$/),
+      ["    - filter  Collection/Name eq 'SENTINEL-1'", '    + filter  (none: all products)'],
+      expect.stringMatching(/the old one is deleted first: a gap .* which is recorded$/),
     ),
     expect.objectContaining({ differs: ['filter'], way: 'delete-first' }),
   ],
@@ -181,21 +181,21 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     }),
     [
       ...['~ replace   alps', '    id      c06f2e68, another'],
-      '    its replacement ready was made before',
-      expect.stringMatching(/the new one runs/),
+      '    replacement ready already exists',
+      expect.stringMatching(/the new one starts/),
     ],
     expect.objectContaining({ replaces: ['c06f2e68', 'another'], differs: [] }),
   ],
   [
     'that deletes',
     { kind: 'delete', name: 'alps', current: { ...current, filter: '' } },
-    ['- delete    alps', '    id      c06f2e68', '    filter  (none: every product)'],
+    ['- delete    alps', '    id      c06f2e68', '    filter  (none: all products)'],
     { name: 'alps', actions: ['delete'], id: 'c06f2e68' },
   ],
   [
     'that forgets',
     { kind: 'forget', name: 'alps' },
-    ['- forget    alps', '    it is no longer remembered here'],
+    ['- forget    alps', '    removed from the data directory'],
     { name: 'alps', actions: ['forget'], id: null },
   ],
 ];

@@ -17,7 +17,7 @@ describe('earshot register', () => {
     await expectEnd(context.run(registered), 0, 'Done.');
     expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
     const second = await expectEnd(context.run('register --yes'), 0);
-    expect(second.out).toContain('as wanted: default');
+    expect(second.out).toContain('unchanged: default');
     expect(creations(context)).toBe(1);
   });
 
@@ -38,7 +38,7 @@ describe('earshot register', () => {
     context.sandbox.addSubscription(stranger('a'));
     await context.run(registered);
     const changed = await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
-    expect(changed.out).toContain('the gap is recorded');
+    expect(changed.out).toContain('a short gap, which is recorded');
     expect(rows(context)).toMatchObject([
       { name: 'a', status: 'running' },
       { name: 'default', status: 'running', filter: otherFilter },
@@ -66,7 +66,7 @@ describe('earshot register', () => {
   it('puts the old one back when the new one is refused where ten exist', async ({ context }) => {
     await context.run(registered);
     for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
-    await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was made anew');
+    await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was recreated');
     expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
     const gaps = await context.receiver.store.administration.gaps();
@@ -78,8 +78,12 @@ describe('earshot register', () => {
       context.sandbox.addSubscription(stranger('a')),
       context.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
     ];
-    const refused = await expectEnd(context.run(registered), 1, /no room.*nothing was changed/);
-    expect(refused.err).toContain('the catalogue lets 2 run');
+    const refused = await expectEnd(
+      context.run(registered),
+      1,
+      /exceeds the limits.*Nothing was changed/,
+    );
+    expect(refused.err).toContain('the maximum is 2');
     expect(context.sandbox.subscriptions()).toEqual(strangers);
     expect(creations(context)).toBe(0);
     await expectEnd(context.run([...registered, '--status', 'paused']), 0);
@@ -89,7 +93,7 @@ describe('earshot register', () => {
 
   it('refuses a file that wants three running before anybody is asked', async ({ context }) => {
     writeSubscriptions(context, { a: {}, b: {}, c: {} });
-    await expectEnd(context.run('register --yes'), 2, 'wants 3 running');
+    await expectEnd(context.run('register --yes'), 2, '3 running subscriptions');
     expect(context.sandbox.requests()).toEqual([]);
   });
 
@@ -114,7 +118,7 @@ describe('earshot register', () => {
     const other = context.sandbox.addSubscription(stranger('x', 'paused'));
     writeSubscriptions(context, { a: { filter } });
     const kept = await context.run('register --yes');
-    expect(kept.out).toContain('no longer wanted, and kept: b');
+    expect(kept.out).toContain('not configured, kept: b');
     expect(rows(context)).toHaveLength(3);
     await expectEnd(context.run('register --prune --yes'), 0);
     expect(rows(context).map(({ name }) => name)).toEqual(['a', 'x']);
@@ -172,15 +176,17 @@ describe('before it writes, earshot register', () => {
     const context = await openAccountContext();
     const { EARSHOT_PROBE_CA: _, ...env } = context.env;
     const refused = await expectEnd(context.run(registered, { env }), 1);
-    expect(refused.err).toMatch(/does not answer as the catalogue needs it.*certificate/s);
+    expect(refused.err).toMatch(
+      /Nothing was changed, because the check of .* failed.*certificate/s,
+    );
     expect(creations(context)).toBe(0);
     const skipped = await context.run([...registered, '--skip-probe'], { env });
-    expect(skipped.err).toContain('was NOT looked at');
+    expect(skipped.err).toContain('was NOT checked');
     expect(rows(context)).toHaveLength(1);
   });
 
   it('says what it needs when nothing was ever wanted', async ({ context }) => {
-    await expectEnd(context.run('register --yes'), 2, '--event created,modified');
+    await expectEnd(context.run('register --yes'), 2, '--event created');
   });
 
   it('lists everything that is missing at once', async ({ context: { run } }) => {

@@ -28,15 +28,15 @@ describe('earshot replay', () => {
       return err;
     };
     expect(await count()).toBe(
-      'Received from the start of the log until now (UTC): 4 notifications would be handed over to bus, the first 2026-05-02 07:00, the last 2026-05-02 11:00.\n',
+      'Received from the start of the log until now (UTC): 4 notifications would be delivered to bus, the first 2026-05-02 07:00, the last 2026-05-02 11:00.\n',
     );
-    expect(await count('--since', '210m')).toContain(': 2 notifications would be handed over');
+    expect(await count('--since', '210m')).toContain(': 2 notifications would be delivered');
     expect(await count('--since', '210m', '--until', '90m')).toBe(
-      'Received from 2026-05-02 08:30 until 2026-05-02 10:30 (UTC): 1 notification would be handed over to bus, received 2026-05-02 10:00.\n',
+      'Received from 2026-05-02 08:30 until 2026-05-02 10:30 (UTC): 1 notification would be delivered to bus, received 2026-05-02 10:00.\n',
     );
     expect(await count('--filter', "contains(Name,'A_')")).toContain(': 3 notifications would');
     expect(await count('--filter', "contains(Name,'S1')")).toBe(
-      'Received from the start of the log until now (UTC): nothing that matches the filter that bus wants by its own rules.\n',
+      'Received from the start of the log until now (UTC): no notification matches the rules of bus and the filter.\n',
     );
     expect(await replays()).toEqual([]);
     const { out, err } = await earshot('replay --sink bus --dry-run --json');
@@ -49,7 +49,7 @@ describe('earshot replay', () => {
     const none = await earshot('replay --sink bus');
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     const no = await expectEnd(earshot('replay --sink bus', { answers: ['no'] }), 1);
-    expect(no.err).toContain('Hand 4 notifications over to bus once more?');
+    expect(no.err).toContain('Deliver 4 notifications to bus again?');
     expect(await replays()).toEqual([]);
     await expectEnd(earshot('replay --sink bus --since 210m', { answers: ['y'] }), 0, 'Replay 1');
     const since = { sinceUs: nowUs - 3.5 * hourUs, untilUs: null };
@@ -60,13 +60,15 @@ describe('earshot replay', () => {
     const { earshot, replays, dataDir } = await openContext();
     const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
     const first = await ask('--since', '7h');
-    expect(first.err).toContain('4 notifications are handed over to bus');
-    expect(first.err).toContain('No receiver delivers to sinks');
+    expect(first.err).toContain('4 notifications will be delivered to bus');
+    expect(first.err).toContain('No receiver is delivering to sinks');
     const same = await earshot('replay --sink bus --yes --since 7h', {
       nowUs: () => nowUs + hourUs,
     });
     expect(same.code).toBe(1);
-    expect(same.err).toContain('Replay 1, asked for at 2026-05-02 12:00 (UTC), hands the same');
+    expect(same.err).toContain(
+      'Replay 1 to bus (requested 2026-05-02 12:00 UTC) already covers this request',
+    );
     expect((await ask('--since', '7h', '--dry-run')).code).toBe(0);
     expect((await ask('--since', '7h', '--filter', "contains(Name,'A_')")).code).toBe(0);
     expect((await ask('--since', '8h')).code).toBe(0);
@@ -89,14 +91,14 @@ describe('earshot replay', () => {
     const come = (Name: string, AckId: string) =>
       fill([delivery({ ProductId: Name, AckId, value: { Name } }, { receivedAtUs: nowUs - 1 })]);
     await come('S1A_6', 'ack-6');
-    expect((await ask()).err).toContain('Replay 1, asked for');
+    expect((await ask()).err).toContain('Replay 1 to bus');
     await come('S2A_7', 'ack-7');
-    await expectEnd(ask(), 0, '5 notifications are handed over to bus');
+    await expectEnd(ask(), 0, '5 notifications will be delivered to bus');
     expect(await replays()).toMatchObject([
       { id: 2, lastPosition: 7 },
       { id: 1, lastPosition: 5 },
     ]);
-    expect((await ask()).err).toContain('Replay 2, asked for');
+    expect((await ask()).err).toContain('Replay 2 to bus (requested');
   });
 
   it('says that the folder has no earshot.config.ts', async () => {
@@ -112,7 +114,7 @@ describe('earshot replay', () => {
     [
       'an empty window',
       ['--sink', 'bus', '--since', '1h', '--until', '2h'],
-      /--since must lie before --until/,
+      /--since must be before --until/,
     ],
     [
       'a window that has not begun',

@@ -39,7 +39,7 @@ describe('earshot restore', () => {
     const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended).toMatchObject({ code: 0, out: '' });
     expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
-    expect(ended.err).toContain('Next: start the receiver.');
+    expect(ended.err).toContain('Next: start the receiver, then run `earshot doctor`.');
     expect(ended.err).toContain('earshot reconcile --since 2026-05-02T12:00:00Z');
     expect(await contentsIn(fresh)).toHaveLength(5);
   });
@@ -47,7 +47,7 @@ describe('earshot restore', () => {
   it('shows what lies there and where it goes, and does nothing without a yes', async () => {
     const { file, dataDir, run } = await openContext();
     const refused = await expectEnd(run(['restore', file]), 2);
-    expect(refused.err).toMatch(/holds:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
+    expect(refused.err).toMatch(/contains:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
     expect(refused.err).toContain(`All of it will be moved to ${join(dataDir, aside)}.`);
     const denied = await run(['restore', file], { answers: ['n'] });
     expect(denied).toMatchObject({ code: 1, err: expect.stringContaining('Nothing was changed.') });
@@ -132,7 +132,7 @@ describe('earshot restore --check', () => {
     const { file, dataDir, out, run } = await openContext();
     const before = [readdirSync(dataDir), readdirSync(out)];
     const ended = await run(['restore', '--check', file], { env: {} });
-    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('It is as it was made.') });
+    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('Backup intact.') });
     expect([readdirSync(dataDir), readdirSync(out)]).toEqual(before);
   });
 

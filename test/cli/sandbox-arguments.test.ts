@@ -107,7 +107,7 @@ describe('the sandbox prints at its start', () => {
   it('the lines for .env, and that it waits for a registration', async () => {
     const { code, err, lines, tokenUrl } = await runUntilLogin([], {});
     expect(code).toBe(0);
-    expect(err).toContain('Waiting for a subscription that runs.');
+    expect(err).toContain('Waiting for a running subscription.');
     expect(lines).toEqual([
       `EARSHOT_CATALOGUE_URL=${new URL(tokenUrl).origin}`,
       `EARSHOT_TOKEN_URL=${tokenUrl}`,
@@ -140,9 +140,9 @@ describe('the sandbox prints at its start', () => {
 
 describe('the sandbox gives advice when a notification', () => {
   it.each<[string, EndpointAnswer | null, string]>([
-    ['is answered 401', () => 401, 'The receiver has other credentials'],
+    ['is answered 401', () => 401, 'The credentials of the receiver differ'],
     ['is answered 404', () => 404, 'The path is /notifications/<name>'],
-    ['is answered 500', () => 500, 'It is tried again.'],
+    ['is answered 500', () => 500, 'It will be retried.'],
     ['reaches nobody', null, 'Is the receiver running there?'],
   ])('%s', async (_title, answer, advice) => {
     const url =

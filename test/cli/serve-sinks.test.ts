@@ -112,7 +112,7 @@ describe('the sinks of a receiver', () => {
     );
     const warnings = lines().filter(({ level }) => level === 'warn');
     expect(warnings.map(({ fields }) => fields.reason)).toEqual([
-      'sinks.act.subscriptions: there is no subscription nlie. Did you mean nile? Known are: alps, nile, oder.',
+      'sinks.act.subscriptions: unknown subscription nlie. Did you mean nile? Known subscriptions: alps, nile, oder.',
     ]);
     expect(deliveryState()).toMatchObject({ names: ['act'], fault: null });
   });

@@ -117,7 +117,7 @@ describe('earshot start', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const [warning] = lines.filter(({ level }) => level === 'warn');
-    expect(warning.msg).toMatch(/^EARSHOT_TLS=off: this is plain HTTP/);
+    expect(warning.msg).toMatch(/^EARSHOT_TLS=off: passwords are sent unencrypted/);
     expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
     expect(err).not.toContain('secret');
   });

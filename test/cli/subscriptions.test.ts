@@ -57,8 +57,8 @@ describe('earshot subscriptions', () => {
   it('shows until when one lives, and what was missed', async ({ context: { run } }) => {
     await run('subscriptions pause default');
     const { out } = await run('subscriptions show default');
-    expect(out).toMatch(/status +paused, held by command/);
-    expect(out).toMatch(/missed .* to now: paused by command/);
+    expect(out).toMatch(/status +paused, by command/);
+    expect(out).toMatch(/gap .* to now: paused by command/);
     expect(await run('subscriptions show nobody')).toMatchObject({ code: 1 });
   });
 
@@ -84,7 +84,7 @@ describe('earshot subscriptions', () => {
   it('does not resume a third one, and says what to do', async ({ context }) => {
     await context.run('subscriptions pause default');
     context.sandbox.addSubscription(stranger('second'));
-    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause one first');
+    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause another one first');
     expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 
@@ -117,7 +117,11 @@ describe('earshot subscriptions', () => {
   it('forgets what a deletion that was cut short has left here', async ({ context }) => {
     const id = context.sandbox.subscriptions()[1]?.id ?? '';
     expect(await asPerson(context, id)).toBe(204);
-    await expectEnd(context.run('subscriptions delete default --yes'), 0, 'gone already');
+    await expectEnd(
+      context.run('subscriptions delete default --yes'),
+      0,
+      'no longer exists in the account',
+    );
     expect(await context.receiver.store.administration.registrations()).toEqual([]);
     expect(await context.run('subscriptions delete default --yes')).toMatchObject({
       code: 1,
@@ -130,7 +134,7 @@ describe('earshot subscriptions', () => {
       await expectEnd(
         context.run(['subscriptions', how, context.foreignId, ...yes]),
         1,
-        'is not ours',
+        'is unmanaged',
       );
     }
     expect(rows(context)[0]).toMatchObject({ name: 'other', status: 'running' });

@@ -18,7 +18,7 @@ describe('tail --no-follow', () => {
     const context = await filledContext(numbered(1, 2));
     const { code, out, err } = await context.earshot(toTheEnd);
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toMatch(/nothing is printed\. Add --since, -n or --from start\.\n$/);
+    expect(err).toMatch(/^Nothing to print: .* Add --since, -n or --from start\.\n$/);
     expect((await context.earshot([...toTheEnd, '--from', 'now'])).err).toBe('');
   });
 
@@ -90,10 +90,16 @@ describe('tail with a start in the past', () => {
   });
 
   it.each([
-    ['--since 1h --from start', '--since and --from both state the start.'],
-    ['-n 5 --from 3', '-n and --from both state the start.'],
-    ['--since 1h --reader downloads', 'the reader continues where it stopped. Use --from'],
-    ['-n 5 --reader downloads', 'the reader continues where it stopped. Use --from'],
+    ['--since 1h --from start', '--since cannot be combined with --from.'],
+    ['-n 5 --from 3', '-n cannot be combined with --from.'],
+    [
+      '--since 1h --reader downloads',
+      'the reader starts at its stored position. To move the reader, use --from',
+    ],
+    [
+      '-n 5 --reader downloads',
+      'the reader starts at its stored position. To move the reader, use --from',
+    ],
     ['--until 1h', 'Add --since, -n or --from start.'],
   ])('refuses %s, with advice', async (line, advice) => {
     const context = await createFourHours();

@@ -29,7 +29,7 @@ describe('colour', () => {
     ['a terminal under an empty NO_COLOR', { isTTY: true, env: { NO_COLOR: '' } }, true],
   ])('on %s', async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
     const { err } = await runCommand(argv, { isTTY, env: { ...credentials, ...env } });
-    expect(err).toContain('Made-up notifications may now go to another machine.');
+    expect(err).toContain('Generated notifications may be sent to other machines.');
     expect(err.includes('\u001b[')).toBe(coloured);
   });
 });

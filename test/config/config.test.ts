@@ -89,7 +89,7 @@ describe('the look at the receiver of this machine', () => {
   it('is refused without credentials, and with a port that cannot be known', () => {
     expect(refusalOf(() => readHealth({ EARSHOT_LISTEN: '127.0.0.1:0' })).details).toEqual([
       expect.stringContaining('has port 0'),
-      expect.stringContaining('no endpoint credentials to log in with'),
+      expect.stringContaining('No endpoint credentials are configured'),
     ]);
   });
 });
@@ -126,7 +126,7 @@ describe('the private listener', () => {
     const env = { EARSHOT_CONSOLE_LISTEN: '0.0.0.0:8080', EARSHOT_CONSOLE_PASSWORD_FILE: 'word' };
     expect(configWith(env, { word: `${secretWord}\n` }).console?.password).toBe(secretWord);
     expect(problemsWith(env)).toEqual([
-      'The file that EARSHOT_CONSOLE_PASSWORD_FILE names cannot be read (ENOENT).',
+      'The file of EARSHOT_CONSOLE_PASSWORD_FILE cannot be read (ENOENT).',
     ]);
   });
 
@@ -205,18 +205,18 @@ it.each<[env: Env, ...problems: string[]]>([
   ],
   [
     { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWRD: 'x' },
-    'EARSHOT_ACCOUNT_PASSWRD is not a variable',
+    'EARSHOT_ACCOUNT_PASSWRD is not a known variable',
   ],
   [
     { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD_FILE: 'gone' },
-    'EARSHOT_ACCOUNT_PASSWORD_FILE names cannot be read (ENOENT)',
+    'The file of EARSHOT_ACCOUNT_PASSWORD_FILE cannot be read (ENOENT)',
   ],
-  [key, 'no model is. Set EARSHOT_INFERENCE_MODEL to one'],
-  [{ EARSHOT_INFERENCE_MODEL }, 'there is no key. Set EARSHOT_INFERENCE_API_KEY'],
+  [key, 'EARSHOT_INFERENCE_MODEL is not. Set EARSHOT_INFERENCE_MODEL to a'],
+  [{ EARSHOT_INFERENCE_MODEL }, 'EARSHOT_INFERENCE_API_KEY is not. Set EARSHOT_INFERENCE_API_KEY'],
   [{ ...key, EARSHOT_INFERENCE_MODEL: 'gpt' }, 'EARSHOT_INFERENCE_MODEL: must have the form'],
   [
     { EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'gone' },
-    'EARSHOT_INFERENCE_API_KEY_FILE names cannot be read (ENOENT)',
+    'The file of EARSHOT_INFERENCE_API_KEY_FILE cannot be read (ENOENT)',
   ],
   [
     { ...key, EARSHOT_INFERENCE_MODLE: EARSHOT_INFERENCE_MODEL },
@@ -225,7 +225,7 @@ it.each<[env: Env, ...problems: string[]]>([
   [
     { ...key, EARSHOT_INFERENCE_URL: 'http://inference.example.org' },
     'EARSHOT_INFERENCE_URL: must be an https URL',
-    'no model is',
+    'EARSHOT_INFERENCE_MODEL is not',
   ],
   [
     { EARSHOT_SUMMARY: 'each', EARSHOT_INDEX: 'off' },
@@ -240,7 +240,7 @@ it.each<[env: Env, ...problems: string[]]>([
 });
 
 describe('the password of the account', () => {
-  const reused = /is the password of your account.*use another one/;
+  const reused = /is the password of your account.*Use another password/;
 
   it('is refused as that of the endpoint', () => {
     const endpoint = {

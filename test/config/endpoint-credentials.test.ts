@@ -77,7 +77,7 @@ describe('the credentials file', () => {
   ])('is refused when it holds %s', (_title, text) => {
     const { dataDir, path } = createDataDir(text);
     const error = refusalOf(() => configOf(dataDir));
-    expect(error.details).toEqual([expect.stringContaining(`${path} is not as earshot wrote it`)]);
+    expect(error.details).toEqual([expect.stringContaining(`${path} is invalid`)]);
     expect(wholeTextOf(error)).not.toContain(secret);
   });
 
@@ -141,7 +141,7 @@ describe('without any credentials', () => {
   it('the receiver does not start: nobody could be let in', () => {
     const { dataDir } = createDataDir();
     expect(refusalOf(() => configOf(dataDir)).details).toEqual([
-      expect.stringMatching(/no endpoint credentials.*EARSHOT_ENDPOINT_USERNAME and/),
+      expect.stringMatching(/No endpoint credentials.*EARSHOT_ENDPOINT_USERNAME and/),
     ]);
   });
 
@@ -249,9 +249,9 @@ describe('a receiver with the credentials file', () => {
   });
 
   it.each<[string, (path: string) => void, RegExp]>([
-    ['broken', (path) => writeFileSync(path, text([second]).slice(0, -2)), /as earshot wrote it/],
-    ['empty', (path) => writeFileSync(path, ''), /as earshot wrote it/],
-    ['without a pair', (path) => writeFileSync(path, text([])), /as earshot wrote it/],
+    ['broken', (path) => writeFileSync(path, text([second]).slice(0, -2)), /is invalid/],
+    ['empty', (path) => writeFileSync(path, ''), /is invalid/],
+    ['without a pair', (path) => writeFileSync(path, text([])), /is invalid/],
     [
       'readable for others',
       (path) => {
@@ -260,7 +260,7 @@ describe('a receiver with the credentials file', () => {
       },
       /others may read or change it\. Run: chmod 600 /,
     ],
-    ['deleted', (path) => rmSync(path), /the file is gone/],
+    ['deleted', (path) => rmSync(path), /the file is missing/],
   ])(
     'keeps its pairs while the file is %s, says so once, and goes on when it is whole',
     async (_title, harm, reason) => {

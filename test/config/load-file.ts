@@ -45,5 +45,5 @@ export function refusalAt(path: string, place: string, problems: readonly string
     const begin = (place + problem.slice(0, -1)).replaceAll(/[^\w ]/g, '\\$&');
     return expect.stringMatching(new RegExp(`^${begin}.*\\.$`));
   });
-  return { name: 'AppError', code: 'configuration', message: `${path} has faults.`, details };
+  return { name: 'AppError', code: 'configuration', message: `${path} is invalid.`, details };
 }

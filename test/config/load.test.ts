@@ -35,7 +35,7 @@ describe('the environment', () => {
     ['EARSHOT_TLS_CERTIFICATE', 'EARSHOT_TLS_CERT'],
     ['EARSHOT_TLS_KEY_FILE', 'EARSHOT_TLS_KEY'],
   ])('holds %s, which is unknown: %s is suggested', (variable, nearest) => {
-    const message = `${variable} is not a variable of earshot.`;
+    const message = `${variable} is not a known variable.`;
     const advice = `Did you mean ${nearest}?`;
     for (const text of ['x', '']) {
       const { facts, details } = refusalOf(() => configWith({ [variable]: text }));
@@ -81,7 +81,7 @@ describe('the environment', () => {
   it('is refused in one line that says how many there are and where to read about them', () => {
     const many = refusalOf(() => loadConfig(environment({}), serveSections));
     expect(many.code).toBe('configuration');
-    expect(many.message).toMatch(/^2 problems .*docs\/configuration\.md/);
+    expect(many.message).toMatch(/^2 problems .*docs\/reference\/configuration\.md/);
     expect(refusalOf(() => configWith({ EARSHOT_LISTEN: 'x' })).message).toMatch(/^One problem /);
   });
 });
@@ -100,14 +100,14 @@ describe('a secret from a file', () => {
   it('that is empty is a problem', () => {
     for (const text of ['\n', ''])
       expect(refusalOf(() => passwordFrom(text)).details).toEqual([
-        'The file that EARSHOT_ENDPOINT_PASSWORD_FILE names is empty.',
+        'The file of EARSHOT_ENDPOINT_PASSWORD_FILE is empty.',
       ]);
   });
 
   it('that cannot be read is a problem which names variable and reason, and not the file', () => {
     const env = { EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_ENDPOINT_PASSWORD_FILE: '/run/pw' };
     expect(problemsWith(env)[0]).toBe(
-      'The file that EARSHOT_ENDPOINT_PASSWORD_FILE names cannot be read (ENOENT).',
+      'The file of EARSHOT_ENDPOINT_PASSWORD_FILE cannot be read (ENOENT).',
     );
   });
 

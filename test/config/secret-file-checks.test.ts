@@ -22,7 +22,7 @@ describe('files with secrets', () => {
       EARSHOT_TLS_KEY: join(folder, 'key'),
     };
     expect(await checkSecretFiles({ env, workingDir: folder })).toMatchObject([
-      { check: 'secret files', state: 'pass', message: expect.stringContaining('3 files') },
+      { check: 'secret files', state: 'pass', message: expect.stringContaining('3 secret files') },
     ]);
   });
 

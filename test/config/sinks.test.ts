@@ -132,28 +132,28 @@ describe('sinks', () => {
 });
 
 describe('a sink with faults', () => {
-  const one = 'name one target: command, webhook or nats';
+  const one = 'set exactly one target: command, webhook or nats';
   const nats = { servers: ['nats://a'], subject: 'a' };
   it.each<[sink: unknown, ...problems: string[]]>([
     [{}, `: ${one}`],
     [{ command: ['a'], webhook: 'https://a.example' }, `: ${one}`],
     [
       { command: ['a'], fitler: '' },
-      ': "fitler" is not known here. Did you mean filter? Known are: command, …',
+      ': "fitler" is not a known field. Did you mean filter? Known fields: command, …',
     ],
     [
       { nats: { ...nats, server: 'x' } },
-      '.nats: "server" is not known here. Did you mean servers? Known are: servers, …',
+      '.nats: "server" is not a known field. Did you mean servers? Known fields: servers, …',
     ],
     [{ command: [] }, '.command: must name a program'],
     [{ command: 'act.py' }, ".command: must be a list, such as ['node', 'act.js']"],
     [
       { webhook: 'http://hooks.example.org' },
-      '.webhook: must be an https URL; http only to this machine…',
+      '.webhook: must be an https URL; http is allowed only for this machine…',
     ],
     [
       { webhook: 'https://me:hunter2@hooks.example.org' },
-      '.webhook: must hold no user name, password or #',
+      '.webhook: must not contain a user name, password or #',
     ],
     [
       { nats: { ...nats, subject: 'earshot.>' } },
@@ -177,7 +177,7 @@ describe('a sink with faults', () => {
       '.attempts: must be a whole number from 1 to 100',
     ],
     [{ command: ['a'], events: ['made'] }, '.events.0: use one of …'],
-    [{ command: ['a'], events: [] }, '.events: name an event, or leave this out'],
+    [{ command: ['a'], events: [] }, '.events: name an event, or omit this field'],
   ])('(%j) is refused with where and why', async (sink, ...problems) => {
     const { sinks, path } = await load({ a: sink });
     expect(sinks).toEqual(refusalAt(path, 'sinks.a', problems));
@@ -242,7 +242,7 @@ describe('a sink with faults', () => {
         expect.stringMatching(/^sinks\.b\.filter: error/),
         `sinks.c.secretFile: ${folder}/gone cannot be read (ENOENT).`,
         'sinks.d.secretFile: the file is empty.',
-        `sinks.e.secretFile: ${folder} is a folder, not a file.`,
+        `sinks.e.secretFile: ${folder} is a directory, not a file.`,
       ],
     });
     expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');
@@ -250,7 +250,7 @@ describe('a sink with faults', () => {
     expect(subscriptions).toMatchObject([{ name: 'alps' }]);
     const named = await load({ Archive: web });
     expect(named.sinks).toMatchObject({
-      details: [expect.stringMatching(/^sinks\.Archive: use small/)],
+      details: [expect.stringMatching(/^sinks\.Archive: use lower-case/)],
     });
   });
 

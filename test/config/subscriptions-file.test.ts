@@ -153,19 +153,19 @@ describe('defineConfig', () => {
 });
 
 describe('a file with faults', () => {
-  const form = 'it has no such form: export default defineConfig…';
-  const nameRule = 'use small letters, digits and dashes; at most 63';
+  const form = 'the default export is not valid. Write: export default defineConfig…';
+  const nameRule = 'use lower-case letters, digits and dashes; at most 63 characters';
   const faulty = (a: unknown) => exporting({ subscriptions: { a } });
   it.each<[text: string, ...problems: string[]]>([
     ['export const subscriptions = {};', form],
     ['export default null;', form],
     ['export default () => ({ subscriptions: {} });', form],
     [exporting({}), 'subscriptions: …'],
-    [exporting({ subscriptions: [] }), 'subscriptions: there are none…'],
+    [exporting({ subscriptions: [] }), 'subscriptions: missing…'],
     [
       exporting({ subscriptions: { a: { filtr: '' } }, limits: {} }),
-      'subscriptions.a: "filtr" is not known here…',
-      'the default export: "limits" is not known here…',
+      'subscriptions.a: "filtr" is not a known field…',
+      'the default export: "limits" is not a known field…',
     ],
     ...['Alps', '-alps', 'al_ps', 'al ps', '', 'a'.repeat(64), 'alps\n', 'älps'].map(
       (name): [string, string] => [
@@ -201,7 +201,7 @@ describe('a file with faults', () => {
     write(workingDir, exporting({ subscriptions: { Alps: {} } }));
     const ended = await runCommand(['register', '--yes'], { workingDir });
     expect(ended).toMatchObject({ code: 2, out: '' });
-    expect(ended.err).toMatch(/has faults\.\n {2}- subscriptions\.Alps: use small letters/);
+    expect(ended.err).toMatch(/is invalid\.\n {2}- subscriptions\.Alps: use lower-case letters/);
   });
 });
 
@@ -216,8 +216,12 @@ describe('a file that cannot be loaded', () => {
     ],
     ['forgets a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
     ['needs more than its types taken out', `enum A { B }\n${good}`, /enum is not supported/],
-    ['throws', `throw new Error('no filter today.');\n${good}`, /: no filter today\. Fix it/],
-    ['throws what is no error', `throw 'a text';\n${good}`, /: a text\. Fix it/],
+    [
+      'throws',
+      `throw new Error('no filter today.');\n${good}`,
+      /: no filter today\. Fix or remove/,
+    ],
+    ['throws what is no error', `throw 'a text';\n${good}`, /: a text\. Fix or remove/],
     ['waits for what fails', 'export default await Promise.reject(new Error("x"));', /: x\./],
     ['imports what is not there', `import './gone.ts';\n${good}`, /Cannot find module .*gone\.ts/],
   ])('because it %s is refused with the reason and what to do', async (_title, text, reason) => {
@@ -231,7 +235,7 @@ describe('a file that cannot be loaded', () => {
       details: [],
     });
     expect(loaded).toMatchObject({
-      message: expect.stringMatching(/ cannot be loaded: .*\. Fix it, or move it away\.$/),
+      message: expect.stringMatching(/ cannot be loaded: .*\. Fix or remove the file\.$/),
     });
     expect(loaded).toMatchObject({ message: expect.stringContaining(path) });
   });

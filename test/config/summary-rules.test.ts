@@ -102,26 +102,26 @@ describe('a summary rule with faults', () => {
     ['all', ': use one of off, each, digest'],
     [1, ': use off, each, digest, { each: …'],
     [null, ': use off…'],
-    [{ dayly: {} }, ': "dayly" is not known here. Use off…'],
-    [{ eac: {} }, ': "eac" is not known here. Did you mean each? Use off…'],
+    [{ dayly: {} }, ': "dayly" is not a known field. Use off…'],
+    [{ eac: {} }, ': "eac" is not a known field. Did you mean each? Use off…'],
     [{ each: {}, digest: {} }, ': use off…'],
-    [{ each: {}, of: 1 }, ': "of" is not known here. Known are: each, digest'],
+    [{ each: {}, of: 1 }, ': "of" is not a known field. Known fields: each, digest'],
     [{ each: true }, ".each: use 'each', or { each: { filter: … } }"],
     [{ digest: 'day' }, ".digest: use 'digest', or { digest: { window: … } }"],
     [
       { each: { filtre: '' } },
-      '.each: "filtre" is not known here. Did you mean filter? Known are: filter',
+      '.each: "filtre" is not a known field. Did you mean filter? Known fields: filter',
     ],
     [
       { digest: { area: { x: '' } } },
-      '.digest: "area" is not known here. Did you mean areas? Known are: window, …',
+      '.digest: "area" is not a known field. Did you mean areas? Known fields: window, …',
     ],
     [{ each: { filter: 1 } }, '.each.filter: must be…'],
     [{ digest: { window: 'month' } }, '.digest.window: use one of hour, day, week'],
     [{ digest: { per: 'tile' } }, '.digest.per: use one of all, collection'],
     [{ digest: { per: 'all', areas: { x: '' } } }, '.digest: per and areas exclude each other…'],
     [{ digest: { areas: {} } }, '.digest.areas: name an area…'],
-    [{ digest: { areas: manyAreas } }, '.digest.areas: name 100 areas…'],
+    [{ digest: { areas: manyAreas } }, '.digest.areas: at most 100 areas…'],
     ...['', '  ', 'a\u0007b', 'a\u202eb', 'a'.repeat(61)].map((name): [unknown, string] => [
       { digest: { areas: { [name]: '' } } },
       `.digest.areas.${name}: an area needs a name of 1 to 60 printable characters`,
@@ -143,12 +143,14 @@ describe('a summary rule with faults', () => {
     const slip = await loadText("export default { subscriptions: { a: { sumary: 'each' } } };\n");
     expect(slip.rules).toEqual(
       refused(
-        'subscriptions.a: "sumary" is not known here. Did you mean summary? Known are: events, filter, status, summary.',
+        'subscriptions.a: "sumary" is not a known field. Did you mean summary? Known fields: events, filter, status, summary.',
       ),
     );
     const above = await loadText('export default { subscriptions: {}, zzzzzzzz: {} };\n');
     expect(above.rules).toEqual(
-      refused('the default export: "zzzzzzzz" is not known here. Known are: subscriptions, sinks.'),
+      refused(
+        'the default export: "zzzzzzzz" is not a known field. Known fields: subscriptions, sinks.',
+      ),
     );
   });
 
@@ -160,7 +162,7 @@ describe('a summary rule with faults', () => {
     });
     expect(rules).toMatchObject({
       code: 'configuration',
-      message: `${path} has faults.`,
+      message: `${path} is invalid.`,
       details: [
         expect.stringMatching(/^subscriptions\.a\.summary\.each\.filter: error/),
         expect.stringMatching(/^subscriptions\.b\.summary\.digest\.areas\.bad: error/),

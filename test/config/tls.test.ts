@@ -75,35 +75,38 @@ describe('EARSHOT_TLS=acme', () => {
   });
 
   it.each<[Env, RegExp]>([
-    [{ EARSHOT_PUBLIC_URL: undefined }, /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the name in/],
+    [
+      { EARSHOT_PUBLIC_URL: undefined },
+      /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the certificate/,
+    ],
     [
       { EARSHOT_PUBLIC_URL: 'https://203.0.113.7:8443' },
-      /^EARSHOT_PUBLIC_URL holds the address 203\.0\.113\.7; EARSHOT_TLS=acme needs a name/,
+      /^EARSHOT_PUBLIC_URL contains the IP address 203\.0\.113\.7; EARSHOT_TLS=acme needs a host name/,
     ],
-    [{ EARSHOT_PUBLIC_URL: 'https://0x7f.1' }, /^EARSHOT_PUBLIC_URL holds .* 127\.0\.0\.1; /],
+    [{ EARSHOT_PUBLIC_URL: 'https://0x7f.1' }, /^EARSHOT_PUBLIC_URL contains .* 127\.0\.0\.1; /],
     [
       { EARSHOT_PUBLIC_URL: 'https://[2001:db8::1]' },
-      /^EARSHOT_PUBLIC_URL holds the address \[2001:db8::1\]; /,
+      /^EARSHOT_PUBLIC_URL contains the IP address \[2001:db8::1\]; /,
     ],
     [{ EARSHOT_ACME_AGREE: undefined }, /needs your agreement .*_AGREE=yes\.$/],
     [{ EARSHOT_ACME_AGREE: 'no' }, /^EARSHOT_ACME_AGREE: must be yes/],
     [{ EARSHOT_ACME_EAB_KEY_ID: 'kid-1' }, /belong together: set both\.$/],
     [{ EARSHOT_ACME_EAB_HMAC_KEY: 'c2VjcmV0' }, /belong together: set both\.$/],
-    [{ EARSHOT_ACME_CA: 'gone.pem' }, /^EARSHOT_ACME_CA names gone\.pem, which cannot be read\.$/],
+    [{ EARSHOT_ACME_CA: 'gone.pem' }, /^EARSHOT_ACME_CA: gone\.pem cannot be read\.$/],
     ...['key', 'broken'].map((name): [Env, RegExp] => [
       { EARSHOT_ACME_CA: `${name}.pem` },
-      new RegExp(`^EARSHOT_ACME_CA names ${name}.pem, which does not hold PEM certificates alone`),
+      new RegExp(`^EARSHOT_ACME_CA: ${name}.pem must contain only PEM certificates`),
     ]),
     [
       { EARSHOT_PUBLIC_URL: 'https://*.example.org' },
-      /^EARSHOT_PUBLIC_URL holds \*\.example\.org, for which no certificate can be had/,
+      /^EARSHOT_PUBLIC_URL contains \*\.example\.org, which is not a valid host name/,
     ],
     [
       { EARSHOT_PUBLIC_URL: 'https://my_host.example.org' },
-      /^EARSHOT_PUBLIC_URL holds my_host\.example\.org, for which no certificate/,
+      /^EARSHOT_PUBLIC_URL contains my_host\.example\.org, which is not a valid host name/,
     ],
-    [{ EARSHOT_TLS_CERT: 'cert.pem' }, /^EARSHOT_TLS=acme does not go with/],
-    [{ EARSHOT_TLS_KEY: 'key.pem' }, /^EARSHOT_TLS=acme does not go with/],
+    [{ EARSHOT_TLS_CERT: 'cert.pem' }, /^EARSHOT_TLS=acme cannot be combined with/],
+    [{ EARSHOT_TLS_KEY: 'key.pem' }, /^EARSHOT_TLS=acme cannot be combined with/],
     [{ EARSHOT_ACME_DIRECTORY: 'http://ca.example.org' }, /^EARSHOT_ACME_DIRECTORY: /],
     [{ EARSHOT_ACME_EMAIL: 'me' }, /^EARSHOT_ACME_EMAIL: /],
     [{ EARSHOT_ACME_CHALLENGE: 'dns-01' }, /^EARSHOT_ACME_CHALLENGE: /],
@@ -228,8 +231,8 @@ describe('HTTPS', () => {
       { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
       /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
     ],
-    [{ ...off, EARSHOT_TLS_CERT: 'x.pem' }, /^EARSHOT_TLS=off does not go with/],
-    [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off does not go with/],
+    [{ ...off, EARSHOT_TLS_CERT: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
+    [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
   ])('with %j is refused', (env, problem) => {
     expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
   });

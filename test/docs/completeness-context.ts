@@ -1,4 +1,4 @@
-/** The two days that docs/completeness.md shows: a catalogue, and a log that lacks some of it. */
+/** The two days shown in docs/operations.md: a catalogue, and a log that lacks some of its events. */
 import { onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';

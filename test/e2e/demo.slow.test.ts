@@ -100,9 +100,9 @@ it('restores at Ctrl-C what was lost, and then ends', { timeout: 60_000 }, async
   const close = once(child, 'close');
   child.kill('SIGINT');
   expect(await close).toEqual([0, null]);
-  expect(printed.out).toMatch(/^\$ .*\breconcile {3}fetches what was lost:$/m);
+  expect(printed.out).toMatch(/^\$ .*\breconcile {3}recovers lost notifications:$/m);
   expect(printed.err).toMatch(/^Recovered \d+ of \d+ events\. /m);
-  expect(printed.err).toMatch(/^ {2}restored demo(-deletions)? (created|modified|deleted) /m);
+  expect(printed.err).toMatch(/^ {2}recovered demo(-deletions)? (created|modified|deleted) /m);
   expect(printed.out).toMatch(/^\d+ notifications stored, /m);
   expect(readdirSync(TMPDIR)).toEqual([]);
 });
@@ -172,12 +172,14 @@ describe('the demo', { timeout: 60_000 }, () => {
     const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
     expect(stdout).toMatch(row);
     expect(stderr).toMatch(/^Recovered \d+ of \d+ events\. `/m);
-    expect(stderr.match(/^ {2}restored demo created /gm)).toHaveLength(lost);
-    const restored = stderr.match(/^ {2}restored demo-filtered created /gm) ?? [];
+    expect(stderr.match(/^ {2}recovered demo created /gm)).toHaveLength(lost);
+    const restored = stderr.match(/^ {2}recovered demo-filtered created /gm) ?? [];
     expect(stderr.match(/^ {2}demo-filtered created /gm) ?? []).toHaveLength(restored.length);
     // More products than summaries may be asked for in an hour.
     expect(count.summaries).toBe(250);
-    expect(stderr).toMatch(/^\d+ summaries wait for the budget of 250 requests an hour\.$/m);
+    expect(stderr).toMatch(
+      /^\d+ summaries waiting: the budget of 250 requests per hour is used up\.$/m,
+    );
   });
 
   it('stores all 132 real records', (context) => {

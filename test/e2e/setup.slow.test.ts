@@ -208,7 +208,7 @@ describe('setup with flags', () => {
     for (const output of [text, done.out, done.err]) expect(output).not.toContain(account.password);
     expect(sandbox.subscriptions()).toMatchObject([{ status: 'running', events: ['created'] }]);
     const started = run(['start'], folder);
-    await started.says('ready: notifications are taken');
+    await started.says('ready to receive notifications');
     const tail = run(['tail', '--subscription', 'alps'], folder);
     await Promise.race([tail.says('S2'), started.exit]);
     expect(tail.output()).toContain('created');

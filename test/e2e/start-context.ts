@@ -49,7 +49,7 @@ async function openStartContext() {
       running.stop();
       await running.ended;
     });
-    await expect.poll(running.err).toContain('"ready: notifications are taken"');
+    await expect.poll(running.err).toContain('"ready to receive notifications"');
     return running;
   };
   /** Ends it as SIGTERM does. */

@@ -79,7 +79,7 @@ it('reports a faulty file once, runs without a removed one, and protects a versi
     return parts.filter(({ part }) => part === 'sinks' || part === 'summaries');
   };
   const details = [expect.stringMatching(/^sinks: must be an object with a name for each sink/)];
-  await expect.poll(errors).toMatchObject([{ reason: `${path} has faults.`, details }]);
+  await expect.poll(errors).toMatchObject([{ reason: `${path} is invalid.`, details }]);
   await expect.poll(parts).toMatchObject([
     {
       level: 'warning',

@@ -57,7 +57,7 @@ it('closes what starts after SIGTERM', async () => {
     await promise;
     export default { sinks: {} };`);
   const receiver = await start();
-  await expect.poll(receiver.log).toContain('notifications are taken');
+  await expect.poll(receiver.log).toContain('ready to receive notifications');
   expect(await terminated(receiver)).toEqual([0, null]);
   expect(receiver.log()).not.toContain('"level":"error"');
   expect(receiver.log()).toContain('"stopped"');
@@ -72,7 +72,7 @@ globalThis.setTimeout = (call, ms, ...rest) => wait(call, ms === 25_000 ? 500 : 
 it('ends on SIGTERM though a part does not close, and names the part', async () => {
   const { start, preload } = await openFolder();
   const receiver = await start(preload(hangingClose));
-  await expect.poll(receiver.log).toContain('notifications are taken');
+  await expect.poll(receiver.log).toContain('ready to receive notifications');
   expect(await terminated(receiver)).toEqual([1, null]);
   const line = receiver
     .log()

@@ -13,9 +13,9 @@ const lossCountShare = 0.2;
 
 const options = {
   subscriptions: integer('N', 'of each kind; a fifth of them for each usual loss of pushes', {
-    ...{ usual: 100, min: 1, max: 10_000 },
+    ...{ default: 100, min: 1, max: 10_000 },
   }),
-  months: integer('N', 'of each subscription, from its beginning', { usual: 6, min: 1, max: 60 }),
+  months: integer('N', 'of each subscription, from its beginning', { default: 6, min: 1, max: 60 }),
   check: flag(
     `exit code 1 when there are more than ${falseAlarmsPerMonthMax} false alarms of silence a month`,
   ),

@@ -14,15 +14,15 @@ import { coverageFaults, type MonthCounts, readLog, resultOf, totalOf } from './
 import { type WalkedMonth, walkMonth } from './month-walk.ts';
 
 const options = {
-  days: integer('N', 'days of the month, 8 at least', { usual: 30, min: 8, max: 60 }),
+  days: integer('N', 'days of the month, 8 at least', { default: 30, min: 8, max: 60 }),
   'per-day': integer('N', 'products published in each of them', {
-    ...{ usual: 4_000, min: 21, max: 100_000 },
+    ...{ default: 4_000, min: 21, max: 100_000 },
   }),
   'round-hours': integer('N', 'simulated hours between two rounds of comparing', {
-    ...{ usual: 4, min: 1, max: 24 },
+    ...{ default: 4, min: 1, max: 24 },
   }),
   seed: integer('N', 'of the products, the faults and the moments', {
-    ...{ usual: 1, min: 0, max: 2 ** 31 - 1 },
+    ...{ default: 1, min: 0, max: 2 ** 31 - 1 },
   }),
   dir: dirOption,
   check: flag('exit 1 when the log differs from the truth'),

@@ -442,7 +442,10 @@ describe('the check of alerts', () => {
   it('ends at once when it is to end', async () => {
     const signal = AbortSignal.abort();
     const [finding] = await checkAlerts({ ...options, alertUrl: 'http://127.0.0.1:9/', signal });
-    expect(finding).toMatchObject({ state: 'fail', message: expect.stringContaining('was ended') });
+    expect(finding).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('was cancelled'),
+    });
   });
 });
 

@@ -1,6 +1,11 @@
-/** `earshot register`: makes the catalogue account hold the subscriptions that are wanted. */
+/** `earshot register`: applies the desired subscriptions to the catalogue account. */
 import { InvalidArgumentError, Option } from 'commander';
-import { applyPlan, beyondLimits, type PreparedPlan, preparePlan } from '../../admin/apply-plan.ts';
+import {
+  applyPlan,
+  limitsExceeded,
+  type PreparedPlan,
+  preparePlan,
+} from '../../admin/apply-plan.ts';
 import { desiredFromAccount, nameOf, type Plan } from '../../admin/plan.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
@@ -14,7 +19,7 @@ import {
 import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
 import { defineCommand, type Parts, withParts } from '../command.ts';
-import { confirm, yesOption } from '../flags.ts';
+import { confirm, dryRunOption, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
 import { actionsOf, planText, stepJson } from '../plan-output.ts';
@@ -40,41 +45,44 @@ interface RegisterFlags extends SubscriptionFlags {
 }
 
 export const registerCommand = defineCommand('register', {
-  description: 'Make the catalogue account hold the subscriptions you want.',
+  description: 'Create, change or delete subscriptions at the catalogue as configured.',
   flags: (command) =>
     addSubscriptionFlags(command)
-      .addOption(new Option('--status <status>', 'running or paused').choices(requestedStatuses))
-      .option('--prune', 'delete those of ours that are no longer wanted')
-      .option('--moved-from <url>', 'adopt those of an earlier EARSHOT_PUBLIC_URL', earlierUrl)
-      .option('--dry-run', 'show the plan, change nothing')
-      .option('--check', 'show the plan, change nothing, exit 3 when there is something to do')
-      .option('--json', 'the plan as JSON: changes unchanged unwanted others applied')
+      .addOption(
+        new Option('--status <status>', 'status of the subscription').choices(requestedStatuses),
+      )
+      .option('--prune', 'deletion of managed subscriptions that are no longer configured')
+      .option(
+        '--moved-from <url>',
+        'earlier EARSHOT_PUBLIC_URL, to adopt its subscriptions',
+        earlierUrl,
+      )
+      .addOption(dryRunOption())
+      .option('--check', 'exit code 3 if the account differs; nothing is changed')
+      .addOption(jsonOption())
       .addOption(yesOption())
-      .option('--skip-probe', 'do not look at the endpoint first, which the catalogue advises')
-      .option('--skip-filter-check', 'let the catalogue alone judge the filters'),
-  help: `The subscriptions of ${subscriptionsFileName} are registered, if that file exists. Otherwise the flags
-describe one subscription: its events, filter and status. What they leave out stays as it was
-registered last; at first that is: created, every product, running. The flags of the filter are
-joined by "and". Before anything is changed, the resulting filter is shown, and how many products
-of the last week it matches.
-Each change in --json: name, actions, id, wanted (events filter status endpoint), replaces, differs,
-way.
+      .option('--skip-probe', 'no check of the endpoint before')
+      .option('--skip-filter-check', 'no check of the filters before'),
+  help: `Registers the subscriptions of ${subscriptionsFileName}. Without that file, the flags describe one
+subscription; a missing flag keeps its last value (initially: created, all products, running).
+Before the prompt, the command shows the plan, the filter and the number of matches in the last
+week. An invalid filter is refused. Subscriptions that earshot does not manage are never changed.
 
-A filter with errors is refused before anything is changed (see \`earshot filter check\`);
---skip-filter-check registers it as it is. What others made in the account is never touched. Needs
-EARSHOT_PUBLIC_URL and the account's variables. The receiver must run, reachable over HTTPS.
+Needs EARSHOT_PUBLIC_URL and the account variables. The receiver must be running and reachable over
+HTTPS. Fields of --json: changes (each with name actions id wanted replaces differs way) unchanged
+unwanted others applied.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account differs (--check).
 
 Examples:
   $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20
-  $ earshot register --event created,modified --filter "Collection/Name eq 'SENTINEL-2'"
-  $ earshot register --subscription alps --collection S1 --bbox 5,45,11,48 --dry-run
-  $ earshot register --dry-run          what would be done
-  $ earshot register --check --json     for a monitor: exit code 3 on differences
-  $ earshot register --prune --yes      delete what ${subscriptionsFileName} no longer names`,
+  $ earshot register --dry-run          show the plan
+  $ earshot register --check --json     for a monitor
+  $ earshot register --prune --yes      delete subscriptions that are not in ${subscriptionsFileName}`,
   run: register,
 });
 
-/** Opens the account when flags, file and configuration have been checked. */
+/** Opens the account after flags, file and configuration have been checked. */
 export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io.workingDir);
   const filter = filterOfFlags(flags, io);
@@ -83,15 +91,15 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   if (file !== null && isStated) throw describedTwice();
   const readOnly = (flags.dryRun || flags.check) ?? false;
   if (flags.json && !(flags.yes || readOnly)) {
-    throw new AppError('usage', '--json asks nothing: add --dry-run, --check or --yes.');
+    throw new AppError('usage', '--json has no prompt. Add --dry-run, --check or --yes.');
   }
   const config = loadAccountConfig(io);
   refuseTooMany(file ?? [], config);
   const withAccount = async ({ account }: Pick<Parts, 'account'>) => {
-    const before = await remembered(account);
-    const one = isStated ? stated(flags, filter, before) : null;
+    const before = await lastRegistered(account);
+    const one = isStated ? describedByFlags(flags, filter, before) : null;
     const desired = file ?? (one === null ? before : [one]);
-    if (desired.length === 0 && file === null) throw nothingWanted();
+    if (desired.length === 0 && file === null) throw nothingDescribed();
     warnOfMixedEvents(desired, io);
     if (filter?.trim() === '') {
       io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
@@ -103,11 +111,11 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
 }
 
 const emptyFilter =
-  '--filter is empty: that is every product of the catalogue, tens of thousands a day.';
+  '--filter is empty: the subscription has all products, tens of thousands per day.';
 
 interface Desired {
   desired: readonly DesiredSubscription[];
-  /** The one whose filter is printed, with a count of what it matches. */
+  /** Subscription whose filter is printed with its number of matches. */
   shown: DesiredSubscription | null;
   readOnly: boolean;
 }
@@ -126,16 +134,16 @@ async function planAndApply(
   if (!flags.skipFilterCheck) refuseFilters(desired, plan, io);
   if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
   if (movedFrom !== undefined && !listed.some(({ endpoint }) => endpoint?.startsWith(movedFrom))) {
-    io.stderr.write(`Nothing in the account delivers to ${movedFrom}.\n`);
+    io.stderr.write(`No subscription of the account delivers to ${movedFrom}.\n`);
   }
   const fault =
     flags.check && isChange
-      ? new AppError('differences', 'The account is not as wanted.', {
-          advice: '`earshot register` changes it.',
+      ? new AppError('differences', 'The account differs from the desired state.', {
+          advice: 'To apply the changes: `earshot register`.',
           details: limitErrors,
         })
       : limitErrors.length > 0
-        ? beyondLimits(prepared)
+        ? limitsExceeded(prepared)
         : null;
   const applies = isChange && !readOnly && fault === null;
   if (!json) await showPlan(plan, { json, applied: false }, account, io);
@@ -150,7 +158,7 @@ async function apply(
   account: OpenedAccount,
   io: Io,
 ): Promise<void> {
-  await confirm(io, 'Apply this?', { yes });
+  await confirm(io, 'Apply these changes?', { yes });
   const paint = painter(io, io.stderr);
   if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
   await applyPlan(prepared, await account.withCredentials(), {
@@ -161,11 +169,11 @@ async function apply(
       io.stderr.write(`${paint('cyan', '…')} ${action} ${printable(nameOf(step))}\n`);
     },
   });
-  io.stderr.write(`${paint('green', 'Done.')} Listed again: the account is as wanted.\n`);
+  io.stderr.write(`${paint('green', 'Done.')} The account matches the desired state.\n`);
 }
 
 const skippedProbe =
-  'The endpoint was NOT looked at. If it does not answer, the catalogue tries each notification three times and then loses it.';
+  'The endpoint was NOT checked. If it does not answer, the catalogue retries each notification three times and then drops it.';
 
 async function showPlan(
   plan: Plan,
@@ -180,16 +188,16 @@ async function showPlan(
   await printJson(io.stdout, shown);
 }
 
-/** What the flags say; what they leave out is as it was registered last. */
-function stated(
+/** Subscription of the flags; missing ones keep the last registered value. */
+function describedByFlags(
   { event, status, subscription: name = defaultSubscriptionName }: RegisterFlags,
   filter: string | undefined,
   before: readonly DesiredSubscription[],
 ): DesiredSubscription {
   const last = before.find((one) => one.name === name);
-  // A name alone must not subscribe to every product.
+  // A name alone must not subscribe to all products.
   if (last === undefined && [event, filter, status].every((flag) => flag === undefined)) {
-    throw nothingWanted();
+    throw nothingDescribed();
   }
   return {
     name,
@@ -199,8 +207,8 @@ function stated(
   };
 }
 
-/** What was registered last; where nothing is remembered, what of ours the account holds. */
-async function remembered(account: OpenedAccount): Promise<DesiredSubscription[]> {
+/** Last registered subscriptions; without any, the managed ones of the account. */
+async function lastRegistered(account: OpenedAccount): Promise<DesiredSubscription[]> {
   const { administration, client, publicUrl } = account;
   const registrations = await administration.registrations();
   if (registrations.length === 0) return desiredFromAccount(await client.list(), publicUrl);
@@ -212,13 +220,13 @@ async function remembered(account: OpenedAccount): Promise<DesiredSubscription[]
   }));
 }
 
-function nothingWanted(): AppError {
+function nothingDescribed(): AppError {
   return new AppError('usage', 'No subscription is described.', {
-    advice: `Add flags, such as --event created,modified --collection S2 --bbox 5,45,11,48 or --filter "…", or write ${subscriptionsFileName}. For every product: --event created.`,
+    advice: `Add flags, such as --collection S2 --bbox 5,45,11,48 or --filter "…", or create ${subscriptionsFileName}. For all products: --event created.`,
   });
 }
 
-/** Known without asking anybody. */
+/** Checks the account limits before any request. */
 function refuseTooMany(
   desired: readonly DesiredSubscription[],
   { limits: { runningMax, totalMax } }: CompleteAccountConfig,
@@ -227,24 +235,24 @@ function refuseTooMany(
   const problems: string[] = [];
   if (running > runningMax) {
     problems.push(
-      `It wants ${running} running; the catalogue lets ${runningMax} run. Give the others status: 'paused'.`,
+      `${running} running subscriptions; the catalogue allows ${runningMax}. Set status: 'paused' for the others.`,
     );
   }
   if (desired.length > totalMax) {
-    problems.push(`It names ${desired.length}; the catalogue allows ${totalMax} for an account.`);
+    problems.push(`${desired.length} subscriptions; the catalogue allows ${totalMax} per account.`);
   }
   if (problems.length === 0) return;
-  throw new AppError('configuration', `${subscriptionsFileName} wants more than there can be.`, {
+  throw new AppError('configuration', `${subscriptionsFileName} exceeds the account limits.`, {
     details: problems,
   });
 }
 
-/** Facts, catalogue 1.3: deleted stands alone in the documented combinations, with a filter language of its own. */
+/** Facts, catalogue 1.3: the catalogue documents deleted only alone, with filter fields of its own. */
 function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): void {
   for (const { name, events } of desired) {
     if (!events.includes('deleted') || events.length === 1) continue;
     io.stderr.write(
-      `${painter(io, io.stderr)('yellow', `"${name}" wants deleted beside other events`)}: the catalogue documents deleted only by itself, as its filters speak of other fields. Two subscriptions are safer.\n`,
+      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: the catalogue documents deleted only alone, with other filter fields. Two subscriptions are safer.\n`,
     );
   }
 }
@@ -252,5 +260,5 @@ function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): voi
 function earlierUrl(text: string): string {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol)) return url.origin;
-  throw new InvalidArgumentError('Use the URL as it was, such as https://old.example.org:8443.');
+  throw new InvalidArgumentError('Use the earlier URL, such as https://old.example.org:8443.');
 }

@@ -1,4 +1,4 @@
-/** `earshot replay`: delivers a part of the log to a sink once more. */
+/** `earshot replay`: delivers a part of the log to a sink again. */
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -11,6 +11,8 @@ import { defineCommand, withParts } from '../command.ts';
 import {
   addSpan,
   confirm,
+  dryRunOption,
+  jsonOption,
   readTimeArgument,
   readWindow,
   type TimeArgument,
@@ -21,24 +23,26 @@ import { counted, createProgressLine, printJson, whole } from '../output.ts';
 import { definedSink, receiverNote, unknownSinkSubscriptions } from '../sink-names.ts';
 
 export const replayCommand = defineCommand('replay', {
-  description: 'Hand what was received before over to a sink once more.',
+  description: 'Deliver notifications of the log to a sink again.',
   flags: (command, io) => {
-    command.requiredOption('--sink <name>', 'a sink of earshot.config.ts');
-    return addSpan(command, readTimeArgument(io), 'received', 'all')
-      .option('--filter <expression>', 'only products that match this $filter expression')
-      .option('--dry-run', 'tell how many there are, and do nothing')
+    command.requiredOption('--sink <name>', 'sink of earshot.config.ts');
+    return addSpan(command, readTimeArgument(io), 'received', 'start of the log')
+      .option('--filter <expression>', '$filter expression, in addition to that of the sink')
+      .addOption(dryRunOption())
       .addOption(yesOption())
-      .option('--json', 'as JSON: sink notifications replay');
+      .addOption(jsonOption());
   },
-  help: `Counts first what the sink would get: what it wants by its own rules, and of that what matches the
-filter; then asks. The receiver hands it over by the same path as what is new, behind what is new,
-with replay: true, an id of its own, and notificationId as it was the first time. One that is not
-running does it when it starts. Where a replay of the same has not finished, another is refused.
+  help: `Counts the notifications that match the sink's own filter and the flags, and asks. The receiver
+delivers them after new notifications, with replay: true, a new id, and the original notificationId.
+If no receiver is running, it does so after its start. A second replay of the same range is refused
+until the first has finished.
+
+Fields of --json: sink notifications replay (id; null for none).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot replay --sink bus --since 7d --dry-run
+  $ earshot replay --sink bus --since 7d --dry-run                   count only
   $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes
   $ earshot replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
   run: replay,
@@ -59,12 +63,12 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
   const definition = await definedSink(flags.sink, io);
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
-    // A subscription that nobody knows may still come: it is no fault.
+    // An unknown subscription may be registered later, so it is only a warning.
     for (const { message, hint } of await unknownSinkSubscriptions([definition], store, io)) {
       io.stderr.write(`Warning: ${message} ${hint}\n`);
     }
     const { sink, dryRun, json } = flags;
-    const found = await countWanted(io, { store, definition, flags });
+    const found = await countMatching(io, { store, definition, flags });
     const request = dryRun ? null : requestOf(flags, found);
     const same = request && (await store.sinks.sameReplay(request));
     if (same !== null) throw unfinishedReplay(same);
@@ -72,21 +76,21 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     let id: number | null = null;
     if (request !== null) {
       const what = counted(found.count, 'notification');
-      await confirm(io, `Hand ${what} over to ${sink} once more?`, flags);
+      await confirm(io, `Deliver ${what} to ${sink} again?`, flags);
       ({ id } = await store.sinks.addReplay({ ...request, requestedAtUs: io.nowUs() }));
     }
     if (json) {
       const answer = { sink, notifications: found.count, replay: id };
       await printJson(io.stdout, answer, 'line');
     } else if (id !== null) {
-      io.stderr.write(`Replay ${id}: the receiver hands them over (\`earshot sinks list\`).\n`);
+      io.stderr.write(`Replay ${id} queued. Progress: \`earshot sinks list\`.\n`);
     }
     const note = id === null ? null : await receiverNote(dataDir);
     if (note !== null) io.stderr.write(`${note}\n`);
   });
 }
 
-/** Null where nothing was found. */
+/** Returns the request; null if nothing was found. */
 function requestOf({ sink, filter = '', since, until }: ReplayFlags, { first, last }: Found) {
   if (first === null || last === null) return null;
   const [sinceUs, untilUs] = [since?.us ?? null, until?.us ?? null];
@@ -94,18 +98,18 @@ function requestOf({ sink, filter = '', since, until }: ReplayFlags, { first, la
   return { sink, filter, sinceUs, untilUs, afterPosition, lastPosition };
 }
 
-/** Rows between two signs of life on a terminal. */
+/** Rows between two updates of the progress line. */
 const progressEvery = 5_000;
 
 interface Found {
   count: number;
-  /** Null where nothing was found. */
+  /** Null if nothing was found. */
   first: NotificationRow | null;
   last: NotificationRow | null;
 }
 
-/** Rejects with `usage` for a filter that is none, `cancelled` when the user ends it. */
-async function countWanted(
+/** Counts matching notifications. Rejects with `usage` for an invalid filter, `cancelled` on interruption. */
+async function countMatching(
   io: Io,
   deps: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
 ): Promise<Found> {
@@ -113,12 +117,12 @@ async function countWanted(
   const wants = wantsOf(definition, store, flags.filter);
   const found: Found = { count: 0, first: null, last: null };
   const progress = createProgressLine(io.stderr);
-  let looked = 0;
+  let checked = 0;
   const rows = store.find({ sinceUs: flags.since?.us, untilUs: flags.until?.us, order: 'oldest' });
   for await (const row of rows) {
-    if (io.signal.aborted) throw new AppError('cancelled', 'Ended. Nothing was changed.');
-    looked += 1;
-    if (looked % progressEvery === 0) progress.show(`${whole(looked)} looked at`);
+    if (io.signal.aborted) throw new AppError('cancelled', 'Interrupted. Nothing was changed.');
+    checked += 1;
+    if (checked % progressEvery === 0) progress.show(`${whole(checked)} checked`);
     if (!(await wants(row))) continue;
     found.count += 1;
     found.first ??= row;
@@ -128,28 +132,27 @@ async function countWanted(
   return found;
 }
 
-/** The sink's own filter has been looked at: what is wrong is in the flag. */
+/** The sink's own filter is already checked, so an error is in the flag. */
 function wantsOf(definition: SinkDefinition, store: Store, filter: string | undefined): Matcher {
   try {
     return compileMatcher(definition, store, filter);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
-    throw error.with({ code: 'usage', message: `--filter cannot be used. ${error.message}` });
+    throw error.with({ code: 'usage', message: `--filter is invalid. ${error.message}` });
   }
 }
 
-/** The window, how many, and the times of the first and the last of them. */
+/** Describes the time range, the count, and the times of the first and last notification. */
 function previewText({ count, first, last }: Found, flags: ReplayFlags): string {
   const { sink, since, until, filter, dryRun, yes } = flags;
   const from = since === undefined ? 'the start of the log' : shortDateUs(since.us);
   const window = `Received from ${from} until ${until === undefined ? 'now' : shortDateUs(until.us)} (UTC)`;
   if (first === null || last === null) {
-    const what = filter === undefined ? '' : ' that matches the filter';
-    return `${window}: nothing${what} that ${sink} wants by its own rules.`;
+    const matching = filter === undefined ? '' : ' and the filter';
+    return `${window}: no notification matches the rules of ${sink}${matching}.`;
   }
-  const are = count === 1 ? 'is' : 'are';
-  const verb = yes && !dryRun ? are : 'would be';
+  const verb = yes && !dryRun ? 'will be' : 'would be';
   const [firstAt, lastAt] = [shortDateUs(first.receivedAtUs), shortDateUs(last.receivedAtUs)];
   const times = count === 1 ? `received ${firstAt}` : `the first ${firstAt}, the last ${lastAt}`;
-  return `${window}: ${counted(count, 'notification')} ${verb} handed over to ${sink}, ${times}.`;
+  return `${window}: ${counted(count, 'notification')} ${verb} delivered to ${sink}, ${times}.`;
 }

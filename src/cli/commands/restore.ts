@@ -1,4 +1,4 @@
-/** `earshot restore`: makes a data directory of a backup. */
+/** `earshot restore`: restores or verifies a backup. */
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -15,37 +15,34 @@ import {
 } from '../../store/backups/restore-backup.ts';
 import { compactTime, createBackupProgress, isKeptFile } from '../backup-files.ts';
 import { defineCommand } from '../command.ts';
-import { addHiddenAlias, confirm, folder, yesOption } from '../flags.ts';
+import { addHiddenAlias, confirm, folder, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { printJson } from '../output.ts';
 
 export const restoreCommand = defineCommand('restore', {
-  description: 'Make a data directory of a backup, or look whether a backup is sound.',
+  description: 'Restore a data directory from a backup, or verify a backup.',
   flags: (command) => {
     command
-      .argument('<file>', 'a file that `earshot backup` has written')
-      .option('--check', 'only look whether all of it is as it was made; exits 3 when it is not')
+      .argument('<file>', 'backup file')
+      .option('--check', 'exit code 3 if the backup is damaged; nothing is restored')
       .addOption(yesOption())
-      .option('--json', 'as JSON: file madeAt version notifications lastPosition bytes files …');
+      .addOption(jsonOption());
     return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });
   },
-  help: `Stop the receiver first: a directory that is in use is refused. The backup is copied there, read in
-full and held against the figures in it, before anything of the old contents is touched. These are
-not deleted: they go into a folder before-restore-<time> within, from where they may be removed.
+  help: `Stop the receiver first: a data directory in use is refused. The backup is copied and verified, then
+the old contents are moved to the subfolder before-restore-<time>. Nothing is deleted.
 
-What came after the backup was made is fetched from the catalogue by the receiver when it starts, as
-after any outage (30 days back; \`earshot reconcile --since\` goes further). Sinks get what came
-after the backup once more.
+After its start, the receiver fetches newer notifications from the catalogue (maximum 30 days; for
+more, run \`earshot reconcile --since\`). Sinks get these notifications again.
 
-Fields of --json: file, madeAt, version (of the earshot that made it), notifications, lastPosition
-(of the log), bytes, files (those of the data directory that it holds); without --check also dataDir
-and movedTo (where the old contents are; null without any).
+Fields of --json: file madeAt version (of earshot) notifications lastPosition bytes files (those of
+the data directory); without --check also dataDir and movedTo (folder of the old contents, or null).
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 not sound (--check).
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 damaged backup (--check).
 
 Examples:
-  $ earshot restore --check /mnt/backups/earshot-20261121T120000Z.db
-  $ earshot restore /mnt/backups/earshot-20261121T120000Z.db
+  $ earshot restore --check /mnt/backups/earshot-20261121T120000Z.db     verify only
+  $ earshot restore /mnt/backups/earshot-20261121T120000Z.db             restore after a prompt
   $ earshot restore /mnt/backups/earshot-20261121T120000Z.db --data-dir /tmp/inspect`,
   run: runRestore,
 });
@@ -76,16 +73,16 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
   io.stderr.write(`${restoredText(dataDir, backup, isMoved ? aside : null).join('\n')}\n`);
 }
 
-/** A copy has the rights that were given to it on its way. */
+/** Warns if other users can read the secrets in the backup: copying may have changed the file mode. */
 function warnOfReaders({ stderr }: Io, file: string, { files }: InspectedBackup): void {
   const isOpen = (statSync(file).mode & 0o004) !== 0;
   if (files.length === 0 || !isOpen) return;
   stderr.write(
-    `${file} holds secrets, and every user of this machine may read it. Run: chmod 600 ${file}\n`,
+    `${file} contains secrets, and every user of this machine can read it. Run: chmod 600 ${file}\n`,
   );
 }
 
-/** Rejects with `differences` for a backup that is not as it was made. */
+/** Verifies a backup. Rejects with `differences` if it is damaged. */
 async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void> {
   const progress = createBackupProgress(io);
   const watch = { onProgress: progress.show, signal: io.signal };
@@ -94,14 +91,14 @@ async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void
     warnOfReaders(io, file, backup);
     await verifySealed(file, backup, watch).finally(progress.done);
     if (json) await printJson(io.stdout, toJson(file, backup), 'line');
-    else io.stderr.write(`${summaryOf(file, backup)} It is as it was made.\n`);
+    else io.stderr.write(`${summaryOf(file, backup)} Backup intact.\n`);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     throw error.with({ code: 'differences', cause: error });
   }
 }
 
-/** Resolves with whether there is anything to be moved aside. */
+/** Asks for confirmation if there are old contents. Returns true if they will be moved. */
 async function askAboutOld(
   io: Io,
   about: { dataDir: string; aside: string; backup: InspectedBackup; flags: RestoreFlags },
@@ -117,7 +114,7 @@ async function askAboutOld(
     return `  ${name.padEnd(28)}  ${size.padStart(8)}  ${shortDateUs(stats.mtimeMs * 1_000)}`;
   });
   io.stderr.write(
-    `${dataDir} holds:\n${entries.join('\n')}\nAll of it will be moved to ${aside}.\n`,
+    `${dataDir} contains:\n${entries.join('\n')}\nAll of it will be moved to ${aside}.\n`,
   );
   const made = shortDateUs(backup.madeAtUs);
   await confirm(io, `Restore ${backup.notifications} notifications as of ${made} (UTC)?`, flags);
@@ -128,14 +125,16 @@ function restoredText(dataDir: string, backup: InspectedBackup, aside: string | 
   const made = formatDateUs(backup.madeAtUs);
   return [
     summaryOf(dataDir, backup),
-    ...(aside === null ? [] : [`The old contents are in ${aside}; remove it when all is well.`]),
+    ...(aside === null
+      ? []
+      : [`Old contents: ${aside}. Delete the folder when you no longer need it.`]),
     ...(backup.files.length > 0
       ? []
       : [
-          'The backup holds no secrets. Without credentials in the data directory, or the variables, run `earshot credentials create`, and `earshot register` after the start.',
+          'The backup contains no secrets. Without EARSHOT_ENDPOINT_USERNAME and …_PASSWORD, run `earshot credentials create` now, and `earshot register` after the start.',
         ]),
-    'Next: start the receiver. It fetches what came since by itself, 30 days back; then `earshot doctor`.',
-    `For all at once, or for longer: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,
+    'Next: start the receiver, then run `earshot doctor`. The receiver fetches newer notifications automatically (maximum 30 days).',
+    `To fetch all of them now: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,
   ];
 }
 

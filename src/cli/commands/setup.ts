@@ -1,36 +1,36 @@
-/** `earshot setup`: from nothing to a registered subscription, with questions or flags. */
+/** `earshot setup`: configures earshot and registers a subscription, with questions or flags. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { defineCommand } from '../command.ts';
+import { dryRunOption } from '../flags.ts';
 import { addSubscriptionFlags } from '../register-filter.ts';
 import { addQuestionFlags, type ReadFlag, type SetupFlags } from '../setup/questions.ts';
 
 export const setupCommand = defineCommand('setup', {
-  description: 'Ask for the settings, write .env, start the receiver, and register a subscription.',
+  description: 'Configure earshot step by step, start the receiver and register a subscription.',
   flags: (command) =>
     addSubscriptionFlags(addQuestionFlags(command))
-      .option('--sandbox', 'a trial without an account, in a folder of its own')
-      .option('--dir <folder>', 'with --sandbox: that folder (default: sandbox-trial)')
-      .option('--dry-run', 'print the file and the steps, change nothing')
-      .option('--force', 'with --yes: change a .env that exists')
-      .option('--yes', 'ask only what is missing')
-      .option('--no-stay', 'stop the receiver after the registration'),
-  help: `Asks for what no flag and no variable says, and explains an answer that it cannot use. Without a
-terminal it lists all missing flags, and exits with 2. Secrets are no flags: they are asked without
-echo, or read from files or variables.
+      .option('--sandbox', 'trial without an account, in a separate folder')
+      .option('--dir <folder>', 'folder of --sandbox (default: sandbox-trial)')
+      .addOption(dryRunOption())
+      .option('--force', 'with --yes: change of an existing .env')
+      .option('--yes', 'no confirmation prompts; questions only for missing settings')
+      .option('--no-stay', 'stop of the receiver after the registration'),
+  help: `Asks for settings that are not set by a flag or a variable. Without a terminal it lists the missing
+flags and exits with 2. Secrets are read from files or variables, or asked without echo.
 
-Writes all EARSHOT_ variables of this run to .env in this folder, readable by its owner alone; lines
-of other names stay. Creates endpoint credentials, runs the doctor's checks, starts the receiver,
-registers the subscription when the receiver answers, and receives until Ctrl-C. With --no-stay the
-receiver stops after the registration: start it at once, as the catalogue repeats a notification
-three times only. What is lost before, the receiver fetches from the catalogue later.
+Writes the EARSHOT_ variables to .env in this folder, readable by its owner only, and keeps other
+lines. Then it creates endpoint credentials, runs the checks of the doctor, starts the receiver,
+registers the subscription, and receives until Ctrl-C. After --no-stay, start the receiver
+immediately: the catalogue retries a notification only three times.
 
-With --sandbox a sandbox plays the catalogue on this machine, with an authority of its own; no
-variable of this folder is used. Without flags the trial subscribes to SENTINEL-2. It runs until
-Ctrl-C.
+--sandbox uses a local imitation of the catalogue and no variable of this folder. Without flags, it
+subscribes to SENTINEL-2.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot setup                        questions, one after the other
-  $ earshot setup --sandbox              a trial: the first notification within seconds
+  $ earshot setup --sandbox              trial: the first notification within seconds
   $ earshot setup --host earshot.example.org --agree --account-username me@example.org \\
     --account-password-file ./account-password --collection S2 --area alps.geojson --yes
   $ earshot setup --host earshot.example.org --tls off --dry-run`,
@@ -41,11 +41,11 @@ Examples:
   },
 });
 
-/** The questions check an answer as the flag of the same name does. */
+/** Returns a function that checks an answer with the parser of the flag of the same name. */
 function reader(command: Command): ReadFlag {
   return (flag, text) => {
     const option = command.options.find((one) => one.attributeName() === flag);
-    if (option?.parseArg === undefined) throw new InvalidArgumentError('It cannot be read.');
+    if (option?.parseArg === undefined) throw new InvalidArgumentError('Unknown setting.');
     return option.parseArg(text, undefined);
   };
 }

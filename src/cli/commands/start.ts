@@ -1,4 +1,4 @@
-/** `earshot start`: serves the endpoint until it is asked to stop. */
+/** `earshot start`: runs the receiver. */
 import { loadConfig, type ServeConfig, startSections } from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -9,33 +9,35 @@ import type { RunningReceiver } from '../start/serve.ts';
 import { startSystemdNotices } from '../systemd.ts';
 
 export const startCommand = defineCommand('start', {
-  description: 'Serve the endpoint: receive notifications and store them.',
+  description: 'Run the receiver: accept pushes and store notifications.',
   help: `Settings are environment variables, or lines of a file .env: see docs/reference/configuration.md.
-With the account's variables and EARSHOT_PUBLIC_URL it also maintains what \`register\` registered.
-It compares the log with the catalogue, fetches what no push told of, watches for what goes wrong,
-and hands notifications over to the sinks of earshot.config.ts.
-Stops cleanly on SIGTERM or Ctrl-C: what has been answered is on disk.
+Background jobs: deliver notifications to the sinks of earshot.config.ts, compare the log with the
+catalogue and fetch missing notifications, write summaries, check for alerts. With the account
+variables and EARSHOT_PUBLIC_URL, also maintain the registered subscriptions. Stops cleanly on
+SIGTERM or Ctrl-C: every acknowledged notification is on disk.
+
+Exit codes: 0 stopped, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot start
+  $ earshot start                                                      settings in .env
   $ EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start
   $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 … earshot start      behind a proxy`,
   run: (io) => start(io, io.version),
 });
 
-/** From the request to stop, or a failed start, until the process is ended whatever is open. systemd waits for 30 s. */
+/** Timeout of a shutdown, after which the process exits. Shorter than the 30 s of systemd. */
 const stopTimeoutMs = 25_000;
-/** A start that is under way when the program is asked to stop may finish for so long: then it closes cleanly. */
+/** Time for a start in progress to finish before a shutdown, so that it closes cleanly. */
 const startGraceMs = 2_000;
 
-/** Serves until the signal is aborted. `beforeJobs` runs when the receiver answers; its failure ends the receiver. */
+/** Runs until the signal is aborted. `beforeJobs` runs when the receiver answers; its failure stops the receiver. */
 export async function start(
   io: Io,
   version: string,
   beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
 ): Promise<void> {
   const config = loadConfig(io, startSections);
-  // Loaded when it is asked for: a query next door should not have to load a server.
+  // Loaded on demand: other commands do not need the server.
   const [
     { createLogger },
     { markServed },
@@ -68,7 +70,7 @@ export async function start(
     closers.add(() => systemd.stop(), 'systemd notices');
     await beforeJobs(receiver);
     const starting = startBackgroundJobs(receiver, { ...config, version }, { log, io, closers });
-    // A start that is still under way when the program is asked to stop ends at its next part, which is closed then.
+    // If a shutdown begins during the start, the part that is being started is closed afterwards.
     jobs = starting.catch(reportFailedJob(log, io)).then(() => {
       return io.signal.aborted ? closers.closeAll() : undefined;
     });
@@ -88,7 +90,7 @@ export async function start(
   log.info({}, 'stopped');
 }
 
-/** Logs why a background job failed to start, and throws it as an error that says what to do; not during a shutdown. */
+/** Logs the failed start of a background job, and throws it with advice; not during a shutdown. */
 function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: unknown) => void {
   return (error) => {
     if (signal.aborted) return;
@@ -102,7 +104,7 @@ function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: u
   };
 }
 
-/** Resolves when everything has started, or soon after the program was asked to stop. */
+/** Resolves when everything has started, or soon after a shutdown was requested. */
 async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signal'>) {
   const aborted = untilAborted(signal).then(() =>
     pause(startGraceMs, new AbortController().signal),
@@ -110,7 +112,7 @@ async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signa
   await Promise.race([starting, aborted]);
 }
 
-/** Ends the process when parts do not close in time. Does not keep the process from ending earlier. */
+/** Exits if the parts do not close in time. Does not prevent an earlier exit. */
 function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<Io, 'exit'>): void {
   const timer = setTimeout(() => {
     const seconds = stopTimeoutMs / 1_000;
@@ -132,24 +134,19 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
   const { dataDir, publicUrl, tls, trustedProxies, console } = config;
   const warn = (message: string) => log.warn({}, message);
   if (tls.kind === 'off') {
-    warn(
-      'EARSHOT_TLS=off: this is plain HTTP. Passwords cross the network as they are unless a proxy in front speaks HTTPS',
-    );
+    warn('EARSHOT_TLS=off: passwords are sent unencrypted unless a proxy in front uses HTTPS');
   }
   if (tls.kind === 'off' && trustedProxies.length === 0) {
     warn(
-      'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy all clients look like one, and share one limit of failed logins. Set it to the address of the proxy',
+      'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy, all clients share one limit of failed logins. Set it to the address of the proxy',
     );
   }
   if (console?.password !== undefined && consoleUrl !== null) {
-    log.info(
-      {},
-      'the private listener speaks plain HTTP: let its password cross no foreign network',
-    );
+    log.info({}, 'the private listener uses plain HTTP: use its password in trusted networks only');
   }
   const endpoint = `${publicUrl ?? url}/notifications/<name>`;
   const state = hasCertificate
-    ? 'ready: notifications are taken'
-    : 'ready, but for the certificate: notifications are taken as soon as there is one';
+    ? 'ready to receive notifications'
+    : 'waiting for the certificate; notifications are received after it is issued';
   log.info({ url, dataDir, endpoint, consoleUrl }, state);
 }

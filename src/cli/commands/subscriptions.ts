@@ -1,4 +1,4 @@
-/** `earshot subscriptions`: shows the account's subscriptions, and changes single ones of ours. */
+/** `earshot subscriptions`: lists the subscriptions of the account, and changes managed ones. */
 import type { ManagedSubscription } from '../../admin/direct-change.ts';
 import { lastDeliveryOf } from '../../admin/maintain.ts';
 import { sortAccount } from '../../admin/plan.ts';
@@ -10,24 +10,37 @@ import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
-import { confirm, limitOption, yesOption } from '../flags.ts';
+import { confirm, jsonOption, limitOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, isoTime, printJson, printTable, writeForeign } from '../output.ts';
 
 type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
 
+const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
+
 const pauseCommand = defineCommand('pause', {
-  description: 'Pause one of ours. What happens meanwhile is not sent later; the gap is recorded.',
+  description: 'Pause a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
-  help: 'Maintenance leaves it paused until it is resumed.\n\nExample:\n  $ earshot subscriptions pause default',
+  help: `The catalogue does not send the events of the pause later; earshot records the gap. Automatic
+maintenance does not resume the subscription.
+
+${exitCodes}
+
+Examples:
+  $ earshot subscriptions pause default      pause
+  $ earshot subscriptions resume default     resume later`,
   needs: ['account'],
   run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'paused'),
 });
 
 const resumeCommand = defineCommand('resume', {
-  description: 'Resume one of ours, and put it back under maintenance.',
+  description: 'Resume a managed subscription and its automatic maintenance.',
   flags: (command) => command.argument('<name or id>'),
-  help: 'Example:\n  $ earshot subscriptions resume default',
+  help: `${exitCodes}
+
+Examples:
+  $ earshot subscriptions resume default     resume
+  $ earshot subscriptions show default       state and gaps`,
   needs: ['account'],
   run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'running'),
 });
@@ -44,17 +57,24 @@ async function changeStatus(
   const { name, current, registration } = ours;
   const heldBy = status === 'paused' ? 'command' : null;
   if (current.status === status && registration?.heldBy === heldBy) {
-    return tell(io, `${name} is ${status} already.`);
+    return print(io, `${name} is already ${status}.`);
   }
   await (status === 'paused' ? pauseByCommand : resumeByCommand)(ours, io.account);
-  tell(io, `${name} is ${status}.`);
+  print(io, `${name} is ${status}.`);
 }
 
 const removeCommand = (how: 'cancel' | 'delete') =>
   defineCommand(how, {
-    description: `Take one of ours out of the account for good (${{ cancel: 'PATCH to cancelled', delete: 'DELETE' }[how]}).`,
+    description: `Remove a managed subscription permanently from the account (${{ cancel: 'PATCH to cancelled', delete: 'DELETE' }[how]}).`,
     flags: (command) => command.argument('<name or id>').addOption(yesOption()),
-    help: `What was received stays here. With an earshot.config.ts that names it, \`register\` makes it anew.\n\nExample:\n  $ earshot subscriptions ${how} default`,
+    help: `Received notifications remain in the log. If earshot.config.ts has the subscription, the next
+\`earshot register\` creates it again.
+
+${exitCodes}
+
+Examples:
+  $ earshot subscriptions ${how} default           after a prompt
+  $ earshot subscriptions ${how} default --yes     without a prompt`,
     needs: ['account'],
     run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
       const { findManaged, removeStaleRegistration, removeByCommand } = await import(
@@ -65,11 +85,13 @@ const removeCommand = (how: 'cancel' | 'delete') =>
           throw error;
         return null;
       });
-      if (ours === null) return tell(io, `${nameOrId} was gone already, and is forgotten.`);
-      tell(io, `This goes for good, and sends nothing any more:\n${description(ours)}`);
+      if (ours === null) {
+        return print(io, `${nameOrId} no longer exists in the account; removed it here.`);
+      }
+      print(io, `This permanently ${how}s:\n${description(ours)}`);
       await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });
       await removeByCommand(ours, how, account);
-      tell(io, `${ours.name} is gone from the account.`);
+      print(io, `Removed ${ours.name} from the account.`);
     },
   });
 
@@ -89,14 +111,14 @@ function description({
     .join('\n');
 }
 
-const filterText = (filter: string) => (filter === '' ? '(none: every product)' : filter);
+const filterText = (filter: string) => (filter === '' ? '(none: all products)' : filter);
 
-function tell(io: Pick<Io, 'stderr'>, text: string): void {
+function print(io: Pick<Io, 'stderr'>, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
 interface Row {
-  /** Ours have a name; null for those of others. */
+  /** Name of a managed subscription; null for an unmanaged one. */
   name: string | null;
   listed: CatalogueSubscription;
   registration: Registration | undefined;
@@ -104,31 +126,37 @@ interface Row {
 }
 
 const listCommand = defineCommand('list', {
-  description: 'List every subscription of the account; those without a name are not ours.',
-  flags: (command) =>
-    command.option(
-      '--json',
-      'as JSON: name id status type events filter endpoint submittedAt lastNotificationAt pausesAt cancelsAt heldBy',
-    ),
-  help: 'A narrow terminal has fewer columns; `subscriptions show` and --json have everything.\n\nExample:\n  $ earshot subscriptions list --json',
+  description: 'List all subscriptions of the account; unmanaged ones have no name.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Fields of --json: name id status type events filter endpoint submittedAt lastNotificationAt pausesAt
+cancelsAt heldBy. The table has fewer columns on a narrow terminal.
+
+${exitCodes}
+
+Examples:
+  $ earshot subscriptions list            table
+  $ earshot subscriptions list --json     all fields`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: async (io, { json }: { json?: true }) => {
     const rows = await readRows(io.account);
     if (json) return printJson(io.stdout, rows.map(toOutput));
     if ((await printTable(io.stdout, columns, rows)) === 0) {
-      tell(io, 'The account has no subscriptions.');
+      print(io, 'The account has no subscriptions.');
     }
   },
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show one: what it is, until when it lives, what was missed.',
-  flags: (command) =>
-    command
-      .argument('<name or id>')
-      .option('--json', 'as JSON, a list: the fields of list, and gaps (from to reason)'),
-  help: 'Example:\n  $ earshot subscriptions show default',
+  description: 'Show a subscription with its expiry dates and gaps.',
+  flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
+  help: `--json prints an array with the fields of \`earshot subscriptions list\`, and gaps (from to reason).
+
+${exitCodes}
+
+Examples:
+  $ earshot subscriptions show default            by name
+  $ earshot subscriptions show default --json     for programs`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: show,
@@ -139,14 +167,12 @@ async function show(
   { json }: { json?: true },
   nameOrId: string,
 ): Promise<void> {
-  const wanted = nameOrId.toLowerCase();
+  const key = nameOrId.toLowerCase();
   const rows = await readRows(account);
-  const found = rows.filter(
-    ({ name, listed }) => name === wanted || listed.id.toLowerCase() === wanted,
-  );
+  const found = rows.filter(({ name, listed }) => name === key || listed.id.toLowerCase() === key);
   if (found.length === 0) {
     throw new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
-      advice: '`earshot subscriptions list` shows all.',
+      advice: 'To list all: `earshot subscriptions list`.',
     });
   }
   const gaps = await account.store.administration.gaps();
@@ -194,14 +220,14 @@ const columns: readonly Column<Row>[] = [
     value: ({ listed }) => minute(listed.lastNotificationAtUs),
     optionalRank: 1,
   },
-  // One without a name is shown by its id only.
+  // An unmanaged subscription has only its id.
   {
     title: 'id',
     value: ({ listed }) => listed.id,
     optionalRank: 3,
     requiredBy: ({ name }) => name === null,
   },
-  { title: 'filter', value: ({ listed }) => listed.filter || '(every product)', flexible: true },
+  { title: 'filter', value: ({ listed }) => listed.filter || '(all products)', flexible: true },
 ];
 
 function toOutput({ name, listed, registration, lifetime }: Row) {
@@ -224,21 +250,21 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
 
 function details({ name, listed, registration, lifetime }: Row, gaps: readonly Gap[]): string {
   const { id, status, events, filter, endpoint, submittedAtUs, lastNotificationAtUs } = listed;
-  const held = { command: ', held by command', person: ', left as a person set it' } as const;
+  const setBy = { command: ', by command', person: ', by a user at the catalogue' } as const;
   const lines = [
-    ['name', name ?? '- (not ours)'],
+    ['name', name ?? '- (unmanaged)'],
     ['id', id],
-    ['status', `${status}${registration?.heldBy ? held[registration.heldBy] : ''}`],
+    ['status', `${status}${registration?.heldBy ? setBy[registration.heldBy] : ''}`],
     ['type', typeOf(listed)],
     ['events', events.join(', ')],
     ['filter', filterText(filter)],
     ['endpoint', endpoint ?? '-'],
     ['submitted', minute(submittedAtUs)],
     ['last notification', minute(lastNotificationAtUs)],
-    ...(status === 'running' ? [['paused by itself', day(lifetime.pausesAtUs)]] : []),
-    ['deleted by itself', day(lifetime.cancelsAtUs)],
+    ...(status === 'running' ? [['automatic pause', day(lifetime.pausesAtUs)]] : []),
+    ['automatic deletion', day(lifetime.cancelsAtUs)],
     ...gaps.map((gap) => [
-      'missed',
+      'gap',
       `${second(gap.fromUs)} to ${gap.toUs === null ? 'now' : second(gap.toUs)}: ${gap.reason}`,
     ]),
   ];
@@ -249,19 +275,25 @@ function gapOutput({ fromUs, toUs, reason }: Gap) {
   return { from: formatDateUs(fromUs), to: isoTime(toUs), reason };
 }
 
-/** Facts, catalogue 1.3: old answers do not name the type, but only push has an endpoint. */
+/** Facts, catalogue 1.3: old responses do not contain the type, but only push has an endpoint. */
 function typeOf({ type, endpoint }: CatalogueSubscription): string {
   return type ?? (endpoint === null ? 'pull' : 'push');
 }
 
 const historyCommand = defineCommand('history', {
-  description: 'Tell what was done to our subscriptions and why, newest first.',
+  description: 'List the changes of managed subscriptions with reasons, newest first.',
   flags: (command) =>
     command
-      .argument('[name]', 'only this one')
+      .argument('[name]', 'only this subscription')
       .addOption(limitOption().default(100))
-      .option('--json', 'as JSON: at subscription subscriptionId action actor reason'),
-  help: 'Example:\n  $ earshot subscriptions history default --limit 20',
+      .addOption(jsonOption()),
+  help: `Fields of --json: at subscription subscriptionId action actor reason.
+
+${exitCodes}
+
+Examples:
+  $ earshot subscriptions history                        all subscriptions
+  $ earshot subscriptions history default --limit 20     one of them, the last 20 changes`,
   needs: ['reader'],
   run: async (io, { limit, json }: { limit: number; json?: true }, name?: string) => {
     const asked = name === undefined ? { limit } : { subscription: name, limit };
@@ -270,7 +302,7 @@ const historyCommand = defineCommand('history', {
       const shown = entries.map(({ atUs, ...rest }) => ({ at: formatDateUs(atUs), ...rest }));
       await printJson(io.stdout, shown);
     } else if ((await printTable(io.stdout, historyColumns, entries)) === 0) {
-      tell(io, `Nothing has been done${name === undefined ? '' : ` to ${name}`} yet.`);
+      print(io, `No changes${name === undefined ? '' : ` of ${name}`} yet.`);
     }
   },
 });
@@ -280,16 +312,20 @@ const historyColumns: readonly Column<HistoryEntry>[] = [
   { title: 'subscription', value: ({ subscription }) => subscription },
   { title: 'action', value: ({ action }) => action },
   { title: 'by', value: ({ actor }) => actor },
-  { title: 'why', value: ({ reason }) => reason, flexible: true },
+  { title: 'reason', value: ({ reason }) => reason, flexible: true },
 ];
 
 export const subscriptionsCommand = defineGroup('subscriptions', {
-  description: 'Look at the subscriptions of the account; pause, resume, cancel, delete ours.',
-  help: `Examples:
-  $ earshot subscriptions
-  $ earshot subscriptions show default
-  $ earshot subscriptions pause default
-  $ earshot subscriptions history`,
+  description: 'List the subscriptions of the account; pause, resume or remove managed ones.',
+  help: `A managed subscription was registered by earshot and has a name here.
+
+${exitCodes}
+
+Examples:
+  $ earshot subscriptions                   list all (same as list)
+  $ earshot subscriptions show default      expiry dates and gaps
+  $ earshot subscriptions pause default     pause one
+  $ earshot subscriptions history           what was changed, and why`,
   usual: listCommand,
   commands: [
     showCommand,

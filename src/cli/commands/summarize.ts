@@ -1,48 +1,43 @@
-/** `earshot summarize`: has a language model tell, in short texts, what arrived. */
+/** `earshot summarize`: writes summaries with a language model. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { digestWindows } from '../../domain/summaries.ts';
 import { defineCommand } from '../command.ts';
-import { limitOption, readTime, sinceOption, untilOption } from '../flags.ts';
+import {
+  dryRunOption,
+  jsonOption,
+  limitOption,
+  readTime,
+  sinceOption,
+  untilOption,
+} from '../flags.ts';
 import type { SummarizeFlags } from '../summaries/run-summarize.ts';
 
 export const summarizeCommand = defineCommand('summarize', {
-  description: 'Write the summaries that are due, or those that are asked for here.',
+  description: 'Write the summaries that are due, or those selected by flags.',
   flags: (command, io) => addFlags(command, readTime(io)),
-  help: `Waits when the inference service asks for a pause of up to 2 minutes: 429 or
-503 with Retry-After.
+  help: `Without --each or --digest, writes the summaries of the rules (\`summary\` in earshot.config.ts, or
+EARSHOT_SUMMARY). Without a model (EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL), the text
+is generated from the fact sheet. An existing text for the same facts, model and prompt is reused.
+EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the requests,
+together with those of the receiver; other summaries wait. Retry-After is obeyed up to 2 minutes.
 
-Without --each or --digest, does what the rules ask for: \`summary\` in earshot.config.ts, or
-EARSHOT_SUMMARY. For --each, --since is 24h by default; with --filter alone, the time does not
-count.
+--each: default of --since is 24h; with --filter alone, any time. --digest: complete hours, days or
+weeks (UTC, from Monday) within --since and --until; without --since, the last one. --retry: failed
+and dropped summaries, or unverified ones by id. --drop: requests in progress are not dropped.
 
---digest tells of whole hours, days or weeks (UTC; weeks begin on Monday) that are over: all that
---since to --until touches, without --since the last one. The one that still lasts is left out; only
-where nothing came in the others, it is told of up to now.
+--json prints JSON lines with the fields of \`earshot query summaries\`; with --dry-run: kind
+productId productName tokens request.
 
-A text that is there already for the same facts, model and prompt is not asked for again. Together
-with a receiver that runs, no more is sent than EARSHOT_SUMMARY_REQUESTS_PER_HOUR,
-…_REQUESTS_PER_DAY and …_TOKENS_PER_DAY allow: what is left waits. Without a model
-(EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL) the texts are made of the facts alone.
-
---retry with ids also takes texts that are not verified. What --drop dropped, it tries again. A text
-that is being asked for is not dropped, and a rule that is not turned off goes on asking for new
-ones.
-
---json: kind productId productName text model verified createdAt error, and more (query summaries
---help); with --dry-run kind productId productName tokens request. --dry-run needs no model. Exit
-code 1 when a text failed, or the service cannot be used; not for what waits for the budget.
+Exit codes: 0 done or waiting for the budget, 1 a summary failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot summarize                                          what is due by the rules
-  $ earshot summarize --each --since 2h --limit 20
-  $ earshot summarize --digest day --since 7d
-  $ earshot summarize --each --filter "Collection/Name eq 'SENTINEL-1'" --dry-run
-  $ earshot summarize --retry all
-  $ earshot summarize --drop all                               after a rule was turned off
-  $ earshot summarize --print-prompt`,
+  $ earshot summarize                                   summaries of the rules
+  $ earshot summarize --each --since 2h --limit 20      one for each of the newest 20 products
+  $ earshot summarize --digest day --since 7d           one for each day
+  $ earshot summarize --retry all                       retry failed and dropped ones`,
   check: (flags: SummarizeFlags) => refuseLooseFlags(flags),
-  // It loads maps and the worker: not for `--help`.
+  // Loaded on demand: maps and the worker are large, and `--help` does not need them.
   run: async (io, flags: SummarizeFlags) =>
     (await import('../summaries/run-summarize.ts')).summarize(io, flags),
 });
@@ -50,35 +45,35 @@ Examples:
 function addFlags(command: Command, time: ReturnType<typeof readTime>): Command {
   return command
     .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
-    .option('--each', 'one text for each product, whatever the rules say')
+    .option('--each', 'one summary per product, independent of the rules')
     .addOption(
-      new Option('--digest <window>', 'one text for each window, whatever the rules say')
+      new Option('--digest <window>', 'one digest per window, independent of the rules')
         .choices(digestWindows)
         .conflicts('each'),
     )
     .addOption(sinceOption(time, 'received'))
     .addOption(untilOption(time, 'received'))
-    .option('--filter <expression>', 'only products that match this $filter expression')
-    .option('--subscription <name>', 'only what came for this subscription')
-    .addOption(limitOption({ of: 'texts', note: 'the newest first' }))
-    .option('--dry-run', 'print the requests and what they would cost; send and change nothing')
+    .option('--filter <expression>', '$filter expression that selects products')
+    .option('--subscription <name>', 'only this subscription')
+    .addOption(limitOption({ of: 'texts', note: 'unlimited, newest first' }))
+    .addOption(dryRunOption())
     .addOption(
-      new Option('--retry <all|ids>', 'try what failed or was dropped again; ids with commas')
+      new Option('--retry <all|ids>', 'retry of failed and dropped summaries (comma-separated ids)')
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'drop']),
     )
     .addOption(
-      new Option('--drop <all|ids>', 'write no text for what waits, and do nothing else')
+      new Option('--drop <all|ids>', 'removal of waiting summaries (comma-separated ids)')
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )
-    .option('--print-prompt', 'print what the model is told, and nothing else')
-    .option('--json', 'as JSON lines: the rows of query summaries, or the requests');
+    .option('--print-prompt', 'only the prompt of the model')
+    .addOption(jsonOption());
 }
 
-const idsAdvice = 'Use all, or ids as query summaries shows them: 12,15.';
+const idsAdvice = 'Use all, or ids from `earshot query summaries`: 12,15.';
 
-/** A flag without its ids is refused before they are read. */
+/** Adds advice to commander's error about missing ids. */
 function withIdsAdvice(error: string): string {
   return error.replace(/(--(?:retry|drop) .* argument missing)\n/, `$1. ${idsAdvice}\n`);
 }
@@ -99,6 +94,6 @@ function refuseLooseFlags(flags: SummarizeFlags): void {
   if (loose.length === 0) return;
   throw new AppError(
     'usage',
-    `--${loose.join(' and --')}: say what is to be written, --each or --digest day. Without them, the rules say it.`,
+    `--${loose.join(' and --')}: add --each or --digest day. Without them, the rules select the summaries.`,
   );
 }

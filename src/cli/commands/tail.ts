@@ -1,4 +1,4 @@
-/** `earshot tail`: prints a part of the log and follows it; a named reader continues where it stopped. */
+/** `earshot tail`: prints and follows the log; a named reader continues at its stored position. */
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -20,9 +20,9 @@ import {
 import { shorten, widthOf, writeForeign } from '../output.ts';
 import type { ProductCells } from '../product-cells.ts';
 
-/** How often the end of the log is read. */
+/** Poll interval at the end of the log. */
 const pollMs = 500;
-/** A named reader's position is stored at least after this many rows. */
+/** Maximum rows between two updates of the stored position. */
 const rowsPerMoveMax = 1000;
 
 type StartingPoint = 'start' | 'now' | number;
@@ -36,48 +36,47 @@ interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'json' | 'ndjson'
 }
 
 export const tailCommand = defineCommand('tail', {
-  description: 'Print notifications as they arrive, and with --since or -n those before.',
+  description: 'Print notifications as they arrive.',
   flags: (command, io) => {
     addFilterOptions(command, io)
       .option(
         '-n, --limit <rows>',
-        'first the last rows that match, as many as this',
+        'number of existing rows to print first (default: 0)',
         wholeNumber(),
       )
-      .option('-f, --follow', 'wait for more at the end of the log (the default)')
-      .option('--no-follow', 'stop at the end of the log instead of waiting for more')
+      .option('-f, --follow', 'wait for new notifications at the end of the log (default)')
+      .option('--no-follow', 'exit at the end of the log')
       .option(
         '--reader <name>',
-        'store the position under this name, and continue from it next time',
+        'name of a stored position; the next run continues there',
         readerName,
       )
       .option(
         '--from <where>',
-        'start, now, or a position (default: where the reader stopped, else now)',
+        'start, now, or a position (default: position of --reader, otherwise now)',
         startingPoint,
       );
     return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
       '--wide',
-      'print whole names on any terminal',
+      'full names and all columns, on any terminal width',
     );
   },
-  help: `--since prints what the log has from that time on, then follows. --until ends it at that time.
--n N starts with the last N rows that match. Both can be combined; --reader and --from state the
-start themselves, so neither goes with them.
+  help: `Starts with new notifications, or with existing ones by --since, -n, --from or --reader; exits at
+--until. --since and -n cannot be combined with --from and --reader.
 
-Lines have time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
-and the product's name where the terminal has the width. json and ndjson are the same: one JSON
-object per line, with the fields of \`earshot query\`.
+Columns: time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
+product name. json and ndjson are the same: one object per line, with the fields of \`earshot query\`.
 
-A named reader is stored after its rows are written: after a crash some may come again, none is
-left out. The same name keeps one position, whatever the filter.
+The position of a reader is stored after its rows have been written: after a crash, some rows can be
+repeated, but none is skipped. A reader has one position, independent of the other flags.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot tail
-  $ earshot tail --since 1h                             the last hour, then what arrives
-  $ earshot tail -n 20 --event deleted --output json
-  $ earshot tail --since 2026-11-01 --until 2026-11-02 --no-follow
-  $ earshot tail --reader downloads --from start --no-follow --output json   what is new`,
+  $ earshot tail                                            new notifications
+  $ earshot tail --since 1h                                 the last hour, then new ones
+  $ earshot tail -n 20 --event deleted --output json        the last 20 deletions, then new ones
+  $ earshot tail --reader downloads --from start --no-follow --output json`,
   check: (flags: TailFlags, io) => {
     refuseTwoStarts(flags);
     refuseEmptySpan(io, flags);
@@ -90,7 +89,7 @@ Examples:
         await print(io, flags, reader, await startOf(flags, reader));
       });
     }
-    // The position of a named reader is a change.
+    // A named reader changes its stored position.
     await withParts(io, ['store'], async ({ store }) => {
       const known = from === undefined ? await store.cursor(name) : null;
       const move = (position: number) => store.moveCursor(name, position, io.nowUs());
@@ -101,20 +100,20 @@ Examples:
   },
 });
 
-/** A reader that skipped rows by time or number would leave them out permanently: it must be moved explicitly. */
+/** Rejects two start flags. With --reader, --since or -n would skip rows permanently. */
 function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
   const start = since === undefined ? '-n' : '--since';
   if (since === undefined && limit === undefined) return;
   if (from !== undefined) {
-    throw new AppError('usage', `${start} and --from both state the start.`, {
+    throw new AppError('usage', `${start} cannot be combined with --from.`, {
       advice: 'Use one of them.',
     });
   }
   if (reader === undefined) return;
   throw new AppError(
     'usage',
-    `${start} does not go with --reader: the reader continues where it stopped.`,
-    { advice: 'Use --from start, now or a position to move it, or leave --reader out.' },
+    `${start} cannot be combined with --reader: the reader starts at its stored position.`,
+    { advice: 'To move the reader, use --from start, now or a position. Or omit --reader.' },
   );
 }
 
@@ -124,18 +123,18 @@ function refuseEmptySpan(io: Io, flags: TailFlags): void {
   if (reader !== undefined || !isFromNow) return;
   if (flags.follow === false && flags.from === undefined) {
     io.stderr.write(
-      'tail starts with what arrives now, and --no-follow ends it there: nothing is printed. Add --since, -n or --from start.\n',
+      'Nothing to print: tail starts with new notifications, and --no-follow exits. Add --since, -n or --from start.\n',
     );
   }
   if (msUntilEnd(flags, io) > 0) return;
   throw new AppError(
     'usage',
-    '--until has passed, and tail starts with what arrives now: nothing could be printed.',
+    'Nothing to print: --until is in the past, and tail starts with new notifications.',
     { advice: 'Add --since, -n or --from start.' },
   );
 }
 
-/** The position after which the rows are printed. */
+/** Returns the position after which rows are printed. */
 async function startOf(flags: TailFlags, store: StoreReader): Promise<number> {
   const { from = 'now', since, limit } = flags;
   if (typeof from === 'number') return from;
@@ -164,14 +163,14 @@ async function print(
   };
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
-  let isOver = msUntilEnd(flags, io) === 0;
+  let isPastEnd = msUntilEnd(flags, io) === 0;
   const wait = async () => {
     await storePosition();
-    // One more round after --until has passed: a row received before it may be committed after it.
-    if (flags.follow === false || isOver) return stop.abort();
+    // One more poll after --until: a row received before it may be committed after it.
+    if (flags.follow === false || isPastEnd) return stop.abort();
     const leftMs = msUntilEnd(flags, io);
-    isOver = leftMs === 0;
-    await pause(isOver ? pollMs : Math.min(pollMs, leftMs), signal);
+    isPastEnd = leftMs === 0;
+    await pause(isPastEnd ? pollMs : Math.min(pollMs, leftMs), signal);
   };
   const query: NotificationQuery = toQuery(flags);
   const toLine = lineWriter(io, flags, store);
@@ -198,14 +197,14 @@ function lineWriter(
   return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
 }
 
-/** Widths of columns from the satellite on: lines stream, so nothing can be measured before. */
+/** Fixed column widths from the satellite on: streamed lines cannot be measured before. */
 const cellWidths = [3, 14, 10, 6, 14] as const;
-/** The same on a terminal that is too narrow for them. */
+/** Column widths on a narrow terminal. */
 const narrowWidths = [3, 14, 10, 5, 8] as const;
 const beginWidth = 29;
 const fullWidth = cellWidths.reduce((sum, width) => sum + 2 + width, beginWidth);
 
-/** Columns that the terminal has no width for are left out, from the last on. */
+/** Formats a row, without the last columns if the terminal is too narrow. */
 function lineOf(row: NotificationRow, cells: ProductCells, width: number): string {
   const time = shortDateUs(row.receivedAtUs, 'second');
   const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}`;
@@ -227,7 +226,9 @@ function lineOf(row: NotificationRow, cells: ProductCells, width: number): strin
 
 function readerName(text: string): string {
   if (/^[a-z0-9][a-z0-9._-]{0,62}$/.test(text)) return text;
-  throw new InvalidArgumentError('Use small letters, digits, dots and dashes; at most 63.');
+  throw new InvalidArgumentError(
+    'Use lower-case letters, digits, dots, dashes and underscores (maximum 63 characters).',
+  );
 }
 
 function startingPoint(text: string): StartingPoint {

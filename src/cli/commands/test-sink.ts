@@ -1,4 +1,4 @@
-/** `earshot sinks test`: delivers one marked sample to a sink, outside of its queue. */
+/** `earshot sinks test`: delivers a test notification to a sink, outside of its queue. */
 import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
@@ -12,22 +12,23 @@ import { type Io, pause } from '../io.ts';
 import { definedSink } from '../sink-names.ts';
 
 export const testCommand = defineCommand('test', {
-  description: 'Deliver one sample to a sink, and print its answer.',
-  flags: (command) => command.argument('<sink>', 'its name'),
-  help: `Sends the newest notification that the sink wants, or else a built-in sample. The document has
-\`"test": true\` and an id that begins with test_. The sink's place in the log does not change.
+  description: 'Deliver a test notification to a sink and print the response.',
+  flags: (command) => command.argument('<sink>', 'name of the sink'),
+  help: `Sends the newest notification that matches the sink, otherwise a built-in sample. The document has
+\`"test": true\` and an id that starts with test_. The position of the sink does not change.
 
 Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
 
-Example:
-  $ earshot sinks test hook`,
+Examples:
+  $ earshot sinks test hook                    test one sink
+  $ earshot sinks test hook && echo works      use the exit code`,
   run: testSink,
 });
 
-/** The newest notifications among which one is looked for that the sink wants. */
+/** Number of newest notifications that are searched for a matching one. */
 const recentMax = 200;
 
-/** Rejects with `unavailable` where the sink does not acknowledge the sample. */
+/** Rejects with `unavailable` if the sink does not acknowledge the sample. */
 async function testSink(io: Io, _flags: object, name: string): Promise<void> {
   const definition = await definedSink(name, io);
   const sample = (await recentSample(definition, io)) ?? builtInSample(io);
@@ -45,7 +46,7 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
       throw new AppError(
         'unavailable',
         `${name} did not acknowledge the test delivery: ${answer.reason}.`,
-        { advice: '`earshot doctor` checks what it needs.' },
+        { advice: 'To check the requirements of the sink: `earshot doctor`.' },
       );
     }
     io.stdout.write(`${name} acknowledged the test delivery ${document.id}.\n`);
@@ -58,7 +59,7 @@ const nothing = () => undefined;
 
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Of a command sink. */
+/** Prints the output of a command sink. */
 function printOutput({ stderr }: Pick<Io, 'stderr'>, fields: object): void {
   for (const [stream, text] of Object.entries(fields)) {
     if (!['stdout', 'stderr'].includes(stream) || typeof text !== 'string' || text === '') continue;
@@ -72,7 +73,7 @@ interface Sample {
   body: Uint8Array;
 }
 
-/** The newest notification that the sink wants; null without one, or without a data directory. */
+/** Newest notification that matches the sink; null without one, or without a data directory. */
 async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample | null> {
   try {
     return await withParts(io, ['reader'], async ({ reader }) => {
@@ -89,7 +90,7 @@ async function recentSample(definition: SinkDefinition, io: Io): Promise<Sample 
   }
 }
 
-/** A product that does not exist, for a log without a notification that the sink wants. */
+/** Sample with a fictional product, for a log without a matching notification. */
 function builtInSample({ nowUs }: Pick<Io, 'nowUs'>): Sample {
   const productId = '00000000-0000-4000-8000-000000000000';
   const productName = 'EARSHOT_TEST_DELIVERY.SAFE';

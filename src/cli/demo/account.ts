@@ -1,4 +1,4 @@
-/** The demo's way through the account: token, plan, look at the endpoint, register, maintain. */
+/** Account part of the demo: token, plan, endpoint probe, registration, maintenance. */
 
 import { applyPlan, preparePlan } from '../../admin/apply-plan.ts';
 import { maintain } from '../../admin/maintain.ts';
@@ -13,19 +13,19 @@ import { painter } from '../output.ts';
 import { planText } from '../plan-output.ts';
 import type { DemoContext } from './context.ts';
 
-/** Paths below /notifications; the second one is that of the counting form alone. */
+/** Paths below /notifications. Only the counting form uses the second one. */
 export const demoName = 'demo';
 
 export const filteredName = 'demo-filtered';
 
-/** The counting form tells everything from what matches; the lively one shows only what matches. */
+/** The counting form compares all products with the matching ones; the interactive form shows matching ones only. */
 const everything = { name: demoName, events: ['created'], filter: '', status: 'running' } as const;
 
 export const demoCollection = 'SENTINEL-2';
 
 /**
- * From 20 to 60 degrees north, all around: the made-up satellites are where real ones could be, so any
- * one country may see none of them for hours.
+ * From 20 to 60 degrees north, all around the globe: the simulated satellites follow realistic orbits, so
+ * a single country may get no product for hours.
  */
 const demoBox: Box = { west: -180, south: 20, east: 180, north: 60 };
 
@@ -41,12 +41,12 @@ const corners = [
 
 const ring = corners.map((corner) => corner.join(' ')).join(',');
 
-/** As it would be given to `register`. */
+/** Filter as for `register`. */
 export const demoFilter = `Collection/Name eq '${demoCollection}' and OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
 
 const filtered = { ...everything, name: filteredName, filter: demoFilter } as const;
 
-const wanted = {
+const desired = {
   counting: [everything, filtered],
   // The catalogue documents deletions in a subscription of their own (facts, catalogue 1.3).
   lively: [
@@ -55,37 +55,37 @@ const wanted = {
   ],
 } as const satisfies Record<string, readonly DesiredSubscription[]>;
 
-/** Registers as `earshot register` does; then the sandbox publishes. */
+/** Registers as `earshot register` does; then starts publishing. */
 export async function registerDemo(
   io: Io,
   demo: DemoContext,
-  form: keyof typeof wanted,
+  form: keyof typeof desired,
 ): Promise<void> {
   const context = contextOf(io, demo);
-  const prepared = await preparePlan({ desired: wanted[form] }, context);
+  const prepared = await preparePlan({ desired: desired[form] }, context);
   if (form === 'lively') {
     const paint = painter(io, io.stdout);
     io.stdout.write(
-      `One login at the sandbox's identity provider. What \`register\` would do:\n\n`,
+      `Logged in at the sandbox's identity provider. Plan of \`earshot register\`:\n\n`,
     );
     io.stdout.write(`${planText(prepared.plan, context.limits, paint)}\n`);
   }
   await applyPlan(prepared, context, { actor: 'register' });
-  // Not before all of them run, or a subscription would miss what the other was sent.
+  // Starts when all subscriptions run, so that all get the same products.
   demo.sandbox.resume();
   if (form === 'lively') {
-    io.stdout.write('The endpoint answered 200 over a trusted certificate. Registered.\n\n');
+    io.stdout.write('Registered: the endpoint answered 200 with a trusted certificate.\n\n');
   }
 }
 
-/** One round of maintenance; throws when it finds anything to do or to tell. */
+/** Runs one round of maintenance. Throws if it changes or reports anything. */
 export async function maintainDemo(io: Io, demo: DemoContext): Promise<number> {
   const results = await maintain({ inFile: null }, contextOf(io, demo));
   const odd = results.filter(
     ({ did, notes, failure }) => did !== null || notes.length > 0 || failure !== null,
   );
   if (odd.length === 0) return results.length;
-  throw new AppError('invalid', 'Maintenance found something to do in a fresh account.', {
+  throw new AppError('invalid', 'Maintenance changed or reported something in a new account.', {
     details: odd.map(({ name, status, failure }) => `${name}: ${status} ${failure ?? ''}`),
   });
 }
@@ -95,12 +95,12 @@ function contextOf(io: Io, { config, receiver }: DemoContext): AccountContext {
   return createAccountContext(config, pair, receiver.store, io);
 }
 
-/** The same as a tree. */
+/** Returns the filter as a tree. */
 export function demoTree(): FilterTree {
   return parseFilter(demoFilter).tree;
 }
 
-/** The place alone, as `query -- products --bbox` asks for it. */
+/** Area of the filter, as of `query products --bbox`. */
 export const demoPlace: FilterTree = {
   node: 'intersects',
   argument: 'area',
@@ -108,5 +108,5 @@ export const demoPlace: FilterTree = {
   geometry: { type: 'Polygon', coordinates: [corners] },
 };
 
-/** The flags of `query` that ask for the same products as the filter. */
+/** Flags of `query` that select the same products as the filter. */
 export const demoQueryFlags = `--collection ${demoCollection} --bbox=${[west, south, east, north].join(',')}`;

@@ -1,4 +1,4 @@
-/** What the demo works with: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
+/** Context of the demo: a receiver and a sandbox catalogue on loopback, in a temporary folder. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,13 +20,13 @@ import { startDemoSummaries } from './summaries.ts';
 
 export interface DemoContext {
   dataDir: string;
-  /** The variables with which every command works on the demo's data, and a file of them for a shell. */
+  /** Variables with which all commands work on the demo's data, and a file with them for a shell. */
   settings: Readonly<Record<string, string>>;
   settingsFile: string;
   receiver: RunningReceiver;
-  /** Publishes when it is resumed. */
+  /** Paused until it is resumed. */
   sandbox: Sandbox;
-  /** The account at the sandbox's catalogue, and the endpoint to be registered there. */
+  /** Account at the sandbox's catalogue, and endpoint to register there. */
   config: CompleteAccountConfig;
   /** Stops everything and removes the folder. */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export type DemoPublishing = Pick<
   'count' | 'recordsFile' | 'ratePerSecond' | 'modifiedShare' | 'deletedShare' | 'faults' | 'seed'
 >;
 
-/** Shorter than the real service's, so that a loss shows within seconds. */
+/** Shorter than those of the real service, so that losses appear within seconds. */
 const retryDelaysMs: [number, number, number] = [100, 200, 400];
 
 export async function openDemoContext(io: Io, publishing: DemoPublishing): Promise<DemoContext> {
@@ -65,10 +65,10 @@ export async function openDemoContext(io: Io, publishing: DemoPublishing): Promi
     closers.add(() => receiver.close());
     const dataDir = join(folder, 'data');
     const settings = settingsOf({ dataDir, files, sandbox, account }, receiver);
-    // Commands that log in to the endpoint find them here.
+    // For commands that log in to the endpoint.
     await writeCredentialsFile(dataDir, [pair]);
     const settingsFile = join(folder, 'settings');
-    const header = 'Settings of a demo that is running: set -a; . <this file>; set +a';
+    const header = 'Settings of a running demo: set -a; . <this file>; set +a';
     await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
     const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
     closers.add(() => summaries.stop());
@@ -96,7 +96,7 @@ export async function openDemoContext(io: Io, publishing: DemoPublishing): Promi
   }
 }
 
-/** Starts the watchdog, so that the demo's alerts and status are those of a receiver that is checked. */
+/** Starts the watchdog, so that alerts and status of the demo are complete. */
 function watchReceiver(
   io: Io,
   receiver: RunningReceiver,
@@ -127,7 +127,7 @@ function settingsOf(
     ...trialSettings({ ...trial, publicUrl: url, listen, consoleListen: hostOf(consoleUrl) }),
     // This receiver does not compare automatically.
     EARSHOT_RECONCILE: 'off',
-    // A sandbox on this machine needs no sparing.
+    // A sandbox on this machine needs no rate limit.
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
   };
 }

@@ -1,4 +1,4 @@
-/** The demo's reports: its subscriptions, what was lost on the way to them, and what reconcile restored. */
+/** Reports of the demo: subscriptions, lost notifications, and recovered ones. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseDate } from '../../domain/dates.ts';
@@ -23,7 +23,7 @@ import type { DemoContext } from './context.ts';
 
 const lossesListedMax = 50;
 
-/** Shows that only what matches arrived, and that it is found by its place. */
+/** Prints the result of the filtered subscription: received notifications, and products found by queries. */
 export function showFiltered(
   io: Io,
   { published, delivered, stored }: SubscriptionResult,
@@ -31,31 +31,31 @@ export function showFiltered(
   events: number,
 ): void {
   const paint = painter(io, io.stdout);
-  const lost = published === delivered ? '' : `, ${published - delivered} lost on the way`;
-  io.stdout.write(`A filtered subscription ran beside the one about everything:
+  const lost = published === delivered ? '' : `, ${published - delivered} lost in transit`;
+  io.stdout.write(`A second subscription, with a filter, ran at the same time:
   filter   ${paint('cyan', demoFilter)}
   matched  ${published} of ${events} published${lost}
   stored   ${stored}
-  found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and place: ${paint('bold', asCalled(`$ earshot query products ${demoQueryFlags}`, io))}
+  found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and area: ${paint('bold', asCalled(`$ earshot query products ${demoQueryFlags}`, io))}
 `);
 }
 
-/** Lists losses; those of the filtered subscription with its name. */
+/** Lists lost notifications, with `name` for the filtered subscription. */
 export function listLosses(io: Io, losses: readonly DeliveryEntry[], name = ''): void {
   if (losses.length === 0) return;
   const to = name === '' ? '' : ` to ${name}`;
   io.stderr.write(
-    `${losses.length} lost on the way${to}, as the sandbox was configured to lose them:\n`,
+    `${losses.length} notifications${to} lost in transit, as configured in the sandbox:\n`,
   );
   for (const { productName, event, reason } of losses.slice(0, lossesListedMax)) {
     const begin = `  ${name === '' ? '' : `${name} `}${event} `;
-    io.stderr.write(productLines(io, begin, productName, reason ?? 'not known'));
+    io.stderr.write(productLines(io, begin, productName, reason ?? 'unknown'));
   }
   const more = losses.length - lossesListedMax;
   if (more > 0) io.stderr.write(`  … and ${more} more\n`);
 }
 
-/** A line about a product. On a narrow terminal the name is cut in the middle, and the reason stands below it. */
+/** Formats a line about a product. On a narrow terminal, shortens the name and puts the reason below. */
 function productLines(
   { stderr }: Pick<Io, 'stderr'>,
   begin: string,
@@ -71,17 +71,17 @@ function productLines(
 }
 
 /**
- * Compares the log with the sandbox's catalogue as `earshot reconcile` does, and lists what that restored.
- * `recovered`: rows that reconcile has written, by the subscription's name; `missing`: losses that are
- * not in the log afterwards, one sentence each.
+ * Compares the log with the sandbox's catalogue as `earshot reconcile` does, and lists the recovered notifications.
+ * `recovered`: their number by name of the subscription; `missing`: losses that are still not in the log, one
+ * sentence each.
  */
-export async function restoreLosses(
+export async function recoverLosses(
   io: Io,
   { settings, sandbox, receiver }: Pick<DemoContext, 'settings' | 'sandbox' | 'receiver'>,
 ) {
   const paint = painter(io, io.stdout);
   io.stdout.write(
-    `\n${paint('bold', asCalled('$ earshot reconcile', io))}   fetches what was lost:\n`,
+    `\n${paint('bold', asCalled('$ earshot reconcile', io))}   recovers lost notifications:\n`,
   );
   await runReconcile(ioWith(io, settings), { subscription: [] });
   const stored = new Set<string>();
@@ -101,32 +101,32 @@ export async function restoreLosses(
     if (timesReceivedOk > 0) continue;
     const name = names.get(subscriptionId) ?? '';
     const what = `${name} ${event} ${printable(productName)}`;
-    if (!stored.has(`${name} ${event} ${productId}`)) missing.push(`${what}: lost, not restored`);
+    if (!stored.has(`${name} ${event} ${productId}`)) missing.push(`${what}: lost, not recovered`);
     else if (++listed <= lossesListedMax)
-      io.stderr.write(productLines(io, `  restored ${name} ${event} `, productName));
+      io.stderr.write(productLines(io, `  recovered ${name} ${event} `, productName));
   }
   if (listed > lossesListedMax) io.stderr.write(`  … and ${listed - lossesListedMax} more\n`);
   return { recovered, missing };
 }
 
-/** One subscription of the demo, in the sandbox's record and in the store's. */
+/** Counts of one subscription, from the records of the sandbox and of the store. */
 export interface SubscriptionResult {
-  /** Notifications owed to the subscription. */
+  /** Notifications of the subscription. */
   published: number;
-  /** Those of them that the endpoint accepted at least once. */
+  /** Notifications that the endpoint accepted at least once. */
   delivered: number;
   stored: number;
   /** Deliveries beyond the first. */
   duplicates: number;
-  /** The ids of the products that it was owed. */
+  /** Ids of the products of these notifications. */
   productIds: Set<string>;
-  /** Published, but never seen by the endpoint. */
+  /** Notifications that the endpoint never received. */
   losses: DeliveryEntry[];
 }
 
 /**
- * Counts from both records, and matches them notification by notification. `mismatches` tells what
- * does not agree, one sentence each; `subscriptions` goes by the name in the path.
+ * Counts in both records, and matches them notification by notification. `mismatches`: differences, one
+ * sentence each; `subscriptions`: results by the name in the path.
  */
 export async function countDemo(
   log: Pick<NotificationLog, 'counts' | 'find'>,
@@ -141,28 +141,28 @@ export async function countDemo(
     const { ackId, subscriptionId, productId, event, notificationDateUs } = row;
     const key = ackId ?? `${subscriptionId} ${productId} ${event} ${notificationDateUs}`;
     if (!missing.delete(key))
-      mismatches.push(`${row.productName ?? productId}: stored, but twice or never sent`);
+      mismatches.push(`${row.productName ?? productId}: stored, but sent twice or never`);
     const result = subscriptions.get(row.subscription ?? '');
     if (result === undefined) continue;
     result.stored += 1;
     result.duplicates += row.timesSeen - 1;
   }
   for (const entry of missing.values()) {
-    mismatches.push(`${entry.productName}: answered with success, but not stored`);
+    mismatches.push(`${entry.productName}: acknowledged, but not stored`);
   }
   const { receivedOk, accepted: first, pending } = sandbox.totals();
   if (duplicates !== receivedOk - first) {
-    mismatches.push(`${receivedOk - first} duplicates were answered, ${duplicates} counted`);
+    mismatches.push(`${receivedOk - first} duplicates acknowledged, ${duplicates} counted`);
   }
   for (const [name, { delivered, stored }] of subscriptions) {
     if (stored !== delivered) mismatches.push(`${name}: ${delivered} accepted, ${stored} stored`);
   }
-  if (quarantined > 0) mismatches.push(`${quarantined} bodies were not understood`);
-  if (pending > 0) mismatches.push(`${pending} were not delivered in time`);
+  if (quarantined > 0) mismatches.push(`${quarantined} bodies in quarantine`);
+  if (pending > 0) mismatches.push(`${pending} notifications not delivered in time`);
   return { subscriptions, quarantined, mismatches };
 }
 
-/** What the sandbox's record says of each subscription; nothing is stored yet. */
+/** Returns the counts from the record of the sandbox; `stored` is 0. */
 function resultsOf(
   sandbox: Pick<Sandbox, 'entries' | 'subscriptions'>,
 ): Map<string, SubscriptionResult> {
@@ -189,34 +189,33 @@ function keyOf(entry: DeliveryEntry): string {
   return ackId ?? `${subscriptionId} ${productId} ${event} ${parseDate(notificationDate)?.us}`;
 }
 
-/** How long the index may take for what the log has at the end. */
+/** Maximum wait for the index at the end. */
 const indexTimeoutMs = 4_000;
 
 const pollMs = 20;
 
-/** Ids of products. */
 type Ids = ReadonlySet<string>;
 
 /**
- * What the filter finds, what of the collection the place alone finds, and what does not agree, one
- * sentence each. `owed`: the products of which the subscription `name` was owed a notification.
+ * Queries the index by filter, and by collection and area, and returns the differences, one sentence each.
+ * `expected`: products of the notifications of the subscription `name`.
  */
 export async function queryDemo(
   { products, store }: Pick<RunningReceiver, 'products' | 'store'>,
   name: string,
-  owed: Ids,
+  expected: Ids,
 ) {
-  const unread = await indexed(products);
+  const unread = await waitForIndex(products);
   const byFilter = await idsOf(products, demoTree(), () => true);
   const byPlace = await idsOf(products, demoPlace, (collection) => collection === demoCollection);
-  const { verdicts, strays } = await verdictsOf(store, demoTree(), name);
-  const mismatches = [...strays, ...compare(byFilter, byPlace, owed, verdicts)];
+  const { matches, unexpected } = await evaluateLog(store, demoTree(), name);
+  const mismatches = [...unexpected, ...compare(byFilter, byPlace, expected, matches)];
   if (unread > 0) mismatches.push(`${unread} notifications are not indexed`);
   return { byFilter, byPlace, mismatches };
 }
 
-/** Gives the index time for what is in the log; resolves to how many notifications it has not read. */
-export async function indexed(products: Pick<Products, 'indexState'>): Promise<number> {
+/** Waits until the index has read the log; resolves with the number of unread notifications. */
+export async function waitForIndex(products: Pick<Products, 'indexState'>): Promise<number> {
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const { indexedPosition, lastPosition, skipped } = await products.indexState();
     const unread = lastPosition - indexedPosition + skipped;
@@ -228,55 +227,55 @@ export async function indexed(products: Pick<Products, 'indexState'>): Promise<n
 async function idsOf(
   products: Products,
   filter: FilterTree,
-  isMeant: (collection: string | null) => boolean,
+  isSelected: (collection: string | null) => boolean,
 ): Promise<Ids> {
   const ids = new Set<string>();
   for await (const { row } of products.find({ entity: 'Products', filter, records: false })) {
-    if (isMeant(row.collection)) ids.add(row.productId);
+    if (isSelected(row.collection)) ids.add(row.productId);
   }
   return ids;
 }
 
-/** What the filter says of each record in the log, by product; and what came to `name` against it. */
-async function verdictsOf(
+/** Evaluates the filter on each record in the log. `unexpected`: notifications of `name` that do not match. */
+async function evaluateLog(
   log: Pick<NotificationLog, 'find' | 'body'>,
   filter: FilterTree,
   name: string,
 ) {
-  const matches = compileFilter(filter);
-  const verdicts = new Map<string, Set<boolean>>();
-  const strays: string[] = [];
+  const test = compileFilter(filter);
+  const matches = new Map<string, Set<boolean>>();
+  const unexpected: string[] = [];
   for await (const { position, productId, subscription } of log.find({})) {
     const record = recordIn(bodyDocument(await log.body(position)), 0);
     if (record === null) continue;
-    const verdict = verdicts.get(productId) ?? new Set();
-    const isMatch = matches(productView(record));
-    verdicts.set(productId, verdict.add(isMatch));
+    const results = matches.get(productId) ?? new Set();
+    const isMatch = test(productView(record));
+    matches.set(productId, results.add(isMatch));
     if (!isMatch && subscription === name)
-      strays.push(`${productId}: arrived, but it does not match`);
+      unexpected.push(`${productId}: received, but it does not match`);
   }
-  return { verdicts, strays };
+  return { matches, unexpected };
 }
 
 /**
- * What was owed may be lost on its way, so the log says what must be found: each product whose record
- * matches. Records from a file may tell of one product twice; then either of them may count.
+ * Compares the results of the queries with the log: each product with a matching record must be found. Records
+ * from a file may include a product twice; then either record may count.
  */
 function compare(
   byFilter: Ids,
   byPlace: Ids,
-  owed: Ids,
-  verdicts: ReadonlyMap<string, ReadonlySet<boolean>>,
+  expected: Ids,
+  matches: ReadonlyMap<string, ReadonlySet<boolean>>,
 ): string[] {
-  const matching = [...verdicts].flatMap(([id, verdict]) => (verdict.has(true) ? [id] : []));
-  const certain = matching.filter((id) => verdicts.get(id)?.has(false) === false);
-  const tell = (ids: Iterable<string>, within: Ids, what: string) =>
-    [...ids].filter((id) => !within.has(id)).map((id) => `${id}: ${what}`);
+  const matching = [...matches].flatMap(([id, results]) => (results.has(true) ? [id] : []));
+  const certain = matching.filter((id) => matches.get(id)?.has(false) === false);
+  const missingIn = (other: Ids, ids: Iterable<string>, problem: string) =>
+    [...ids].filter((id) => !other.has(id)).map((id) => `${id}: ${problem}`);
   return [
-    ...tell(byFilter, owed, 'found by the filter, but it was not owed'),
-    ...tell(byFilter, new Set(matching), 'found by the filter, but its record does not match'),
-    ...tell(certain, byFilter, 'its record matches, but the filter does not find it'),
-    ...tell(byFilter, byPlace, 'found by the filter, but not by its place'),
-    ...tell(byPlace, byFilter, 'found by its place, but not by the filter'),
+    ...missingIn(expected, byFilter, 'found by the filter, but not expected'),
+    ...missingIn(new Set(matching), byFilter, 'found by the filter, but its record does not match'),
+    ...missingIn(byFilter, certain, 'its record matches, but the filter does not find it'),
+    ...missingIn(byPlace, byFilter, 'found by the filter, but not by its area'),
+    ...missingIn(byFilter, byPlace, 'found by its area, but not by the filter'),
   ];
 }

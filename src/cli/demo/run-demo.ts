@@ -1,4 +1,4 @@
-/** The run of `earshot demo`: sandbox, receiver, subscription, arrivals and count. */
+/** Runs `earshot demo`: sandbox, receiver, registration, notifications, counts. */
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
@@ -10,7 +10,7 @@ import {
   countDemo,
   listLosses,
   queryDemo,
-  restoreLosses,
+  recoverLosses,
   type SubscriptionResult,
   showFiltered,
 } from './report.ts';
@@ -27,22 +27,22 @@ export interface DemoFlags {
 
 const onceProductsDefault = 200;
 
-/** `--once` ends within 40 s; this leaves some for the start and the count. */
+/** `--once` ends within 40 s, including the start and the count. */
 const onceTimeoutMs = 32_000;
 
 const onceRatePerSecond = 150;
 
-/** One or two of them match the filter: slow enough to be read. */
+/** One or two products per second match the filter: slow enough to read. */
 const livelyRatePerSecond = 8;
 
 const mismatchesListedMax = 50;
 
-/** Time to restore what was lost after Ctrl-C. */
-const restoreTimeoutMs = 20_000;
+/** Time after Ctrl-C to recover lost notifications. */
+const recoveryTimeoutMs = 20_000;
 
 const pendingPollMs = 100;
 
-/** Throws `invalid` when the records of sandbox and store do not agree. */
+/** Runs the demo. Throws `invalid` if the records of sandbox and store differ. */
 export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
   if (!flags.once) showIntro(io);
   const progress = createProgressLine(io.stderr);
@@ -53,9 +53,9 @@ export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
     await registerDemo(io, demo, flags.once ? 'counting' : 'lively');
     if (flags.once) return await runOnce(io, demo, progress, flags.faults === true);
     await showArrivals(io, demo, flags);
-    // Whoever ends the demo waits for no calls of the account.
+    // After Ctrl-C, skips maintenance, which would delay the end.
     const maintained = io.signal.aborted ? null : await maintainDemo(io, demo);
-    if (flags.faults) await restoreShown(io, demo);
+    if (flags.faults) await recoverShown(io, demo);
     await showFarewell(io, demo, maintained);
   } finally {
     progress.clear();
@@ -64,19 +64,19 @@ export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
 }
 
 /**
- * Restores what was lost, after Ctrl-C within a time limit. What is lost there may have been modified or deleted
- * since, and then the catalogue no longer shows it.
+ * Recovers lost notifications, after Ctrl-C with a time limit. A product modified or deleted since then is not
+ * recovered: the catalogue has its newest state only.
  */
-async function restoreShown(io: Io, demo: DemoContext): Promise<void> {
+async function recoverShown(io: Io, demo: DemoContext): Promise<void> {
   const isStopped = io.signal.aborted;
-  const signal = isStopped ? AbortSignal.timeout(restoreTimeoutMs) : io.signal;
+  const signal = isStopped ? AbortSignal.timeout(recoveryTimeoutMs) : io.signal;
   if (isStopped) await endPublishing(io, demo, signal);
   try {
-    const { missing } = await restoreLosses({ ...io, signal }, demo);
+    const { missing } = await recoverLosses({ ...io, signal }, demo);
     for (const one of missing) io.stderr.write(`  ${one}: the catalogue has a newer state\n`);
   } catch (error) {
     if (!isStopped || !isAppError(error, 'cancelled')) throw error;
-    io.stderr.write(`Not everything could be restored within ${restoreTimeoutMs / 1_000} s.\n`);
+    io.stderr.write(`Recovery did not finish within ${recoveryTimeoutMs / 1_000} s.\n`);
   }
 }
 
@@ -88,7 +88,7 @@ async function endPublishing(
 ): Promise<void> {
   sandbox.pause();
   stdout.write(
-    '\nPublishing has stopped. Ctrl-C again ends at once, and leaves the data behind.\n',
+    '\nPublishing stopped. Press Ctrl-C again to exit at once, without removing the data.\n',
   );
   while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
 }
@@ -100,7 +100,7 @@ function publishing(flags: DemoFlags): DemoPublishing {
     seed,
     faults: faults ? demoFaults : noFaults,
     ratePerSecond: once ? onceRatePerSecond : livelyRatePerSecond,
-    // The lively form shows all three events; the counting one counts products.
+    // The interactive form shows all three events; the counting form counts products.
     modifiedShare: once ? 0 : 0.2,
     deletedShare: once ? 0 : 0.1,
     ...(count === undefined ? {} : { count }),
@@ -115,57 +115,57 @@ async function runOnce(
   faults: boolean,
 ): Promise<void> {
   const { sandbox, receiver } = demo;
-  await finishing(io, sandbox, progress);
-  requireGoingOn(io);
+  await untilPublished(io, sandbox, progress);
+  requireNotStopped(io);
   progress.show('comparing the records of sandbox and store …');
   const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox);
   const everything = resultOf(subscriptions, demoName);
   const filtered = resultOf(subscriptions, filteredName);
   const found = await queryDemo(receiver, filteredName, filtered.productIds);
   progress.show('waiting for the summaries …');
-  const told = await countSummaries(io, receiver, sandbox);
-  requireGoingOn(io);
+  const counted = await countSummaries(io, receiver, sandbox);
+  requireNotStopped(io);
   await maintainDemo(io, demo);
   progress.clear();
   listLosses(io, everything.losses);
   listLosses(io, filtered.losses, filteredName);
-  const restored = faults ? await restoreLosses(io, demo) : null;
+  const recovery = faults ? await recoverLosses(io, demo) : null;
   showFiltered(io, filtered, found, sandbox.holdings().events);
   const { published, delivered, stored, duplicates } = everything;
   await showSummaries(io, receiver, 1);
-  const { summaries, rest } = told;
+  const { summaries, rest } = counted;
   if (rest !== null) io.stderr.write(`${rest}\n`);
   const count = { published, delivered, stored, duplicates, quarantined, summaries };
-  const recovered = restored?.recovered.get(demoName) ?? 0;
+  const recovered = recovery?.recovered.get(demoName) ?? 0;
   io.stdout.write(`${JSON.stringify(faults ? { ...count, recovered } : count)}\n`);
   const all = [
-    ...[...mismatches, ...found.mismatches, ...told.mismatches],
-    ...(restored?.missing ?? []),
+    ...[...mismatches, ...found.mismatches, ...counted.mismatches],
+    ...(recovery?.missing ?? []),
   ];
   if (all.length > 0) {
-    throw new AppError('invalid', 'The records of the sandbox and of the store do not agree.', {
+    throw new AppError('invalid', 'The records of the sandbox and of the store differ.', {
       details: all.slice(0, mismatchesListedMax),
     });
   }
 }
 
-function requireGoingOn({ signal }: Io): void {
-  if (signal.aborted) throw new AppError('cancelled', 'Ended before everything was counted.');
+function requireNotStopped({ signal }: Io): void {
+  if (signal.aborted) throw new AppError('cancelled', 'Stopped before everything was counted.');
 }
 
 function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: string) {
   const result = subscriptions.get(name);
   if (result) return result;
-  throw new AppError('invalid', `The sandbox knows of no subscription to /notifications/${name}.`);
+  throw new AppError('invalid', `The sandbox has no subscription for /notifications/${name}.`);
 }
 
-async function finishing(io: Io, sandbox: Sandbox, progress: ProgressLine): Promise<void> {
+async function untilPublished(io: Io, sandbox: Sandbox, progress: ProgressLine): Promise<void> {
   const stop = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
   const done = new AbortController();
   const finished = sandbox.finished.finally(() => done.abort());
   const report = async () => {
     while (!done.signal.aborted && io.stderr.isTTY) {
-      // Two subscriptions: some products have two notifications.
+      // A product may match both subscriptions, and so have two notifications.
       const { published, delivered } = sandbox.totals();
       const { events } = sandbox.holdings();
       progress.show(

@@ -1,4 +1,4 @@
-/** What a newcomer sees: what starts, where it listens, notifications arriving, how to look further. */
+/** Screen of the interactive demo: addresses, incoming notifications, example queries. */
 
 import type { NotificationRow } from '../../domain/ports.ts';
 import { followLog } from '../../domain/streams.ts';
@@ -11,31 +11,28 @@ import type { ProductCells } from '../product-cells.ts';
 import { writeProducts } from '../product-output.ts';
 import { demoFilter, demoQueryFlags, demoTree } from './account.ts';
 import type { DemoContext } from './context.ts';
-import { indexed } from './report.ts';
+import { waitForIndex } from './report.ts';
 import { showSummaries } from './summaries.ts';
 
-/** After so many notifications, a query of the log is shown, and after more one by place. */
+/** Number of notifications after which a query of the log, a query by area, and summaries are shown. */
 const logQueryAfter = 6;
-
-const placeQueryAfter = 12;
-
-/** And after these, what a model says of them. */
+const areaQueryAfter = 12;
 const summariesAfter = 16;
 
 const pollMs = 150;
 
-/** Where the last column of an arrival begins. */
+/** Start of the last column of a notification. */
 const productColumn = 52;
 
-/** The first thing on the screen. */
+/** Prints the first lines of the screen. */
 export function showIntro(io: Io): void {
   const paint = painter(io, io.stdout);
   io.stdout.write(`${paint('bold', 'earshot demo')}: a sandbox catalogue pushes to a receiver, over real HTTPS.
-Making a throw-away certificate authority and starting the receiver …
+Creating a temporary certificate authority and starting the receiver …
 `);
 }
 
-/** Shows notifications as they are stored, until all are published or the user ends it. */
+/** Prints notifications as they are stored, until all are published or the user stops the demo. */
 export async function showArrivals(
   io: Io,
   demo: DemoContext,
@@ -43,7 +40,7 @@ export async function showArrivals(
 ): Promise<void> {
   showAddresses(io, demo);
   const paint = painter(io, io.stdout);
-  const atStop = faults ? 'restores what was lost, and ends the demo' : 'ends the demo';
+  const atStop = faults ? 'recovers lost notifications and ends the demo' : 'ends the demo';
   io.stdout.write(`Ctrl-C ${atStop}.
 
 ${paint('dim', '    #  of events  event     place             delay  product')}
@@ -53,7 +50,7 @@ ${paint('dim', '    #  of events  event     place             delay  product')}
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
   const wait = async () => {
-    // Looks once more after the last one was published, then stops.
+    // Reads the log once more after the last notification was published.
     if (finished.signal.aborted) stop.abort();
     await pause(pollMs, signal);
   };
@@ -63,13 +60,13 @@ ${paint('dim', '    #  of events  event     place             delay  product')}
     io.stdout.write(`${await arrival(io, demo, row)}\n`);
     count += 1;
     if (count === logQueryAfter) await showLogQuery(io, demo);
-    if (count === placeQueryAfter) await showPlaceQuery(io, demo);
+    if (count === areaQueryAfter) await showAreaQuery(io, demo);
     if (count === summariesAfter) await showSummaries(io, demo.receiver, 3);
   }
   if (finished.signal.aborted) await publishing;
 }
 
-/** The last thing on the screen. */
+/** Prints the last lines of the screen. */
 export async function showFarewell(
   io: Io,
   { receiver, sandbox }: DemoContext,
@@ -79,24 +76,24 @@ export async function showFarewell(
   const { events } = sandbox.holdings();
   const stored = painter(io, io.stdout)('bold', `${notifications} notifications stored`);
   io.stdout.write(`
-${stored}, ${duplicates} duplicates recognised, ${quarantined} in quarantine.
+${stored}, ${duplicates} duplicates detected, ${quarantined} in quarantine.
 The catalogue had ${events} events; ${sandbox.totals().published} of them matched the filter.
-${maintained === null ? '' : `Maintenance looked at ${maintained} subscriptions and found nothing to do.\n`}Next: the README shows how to run the receiver on a host of your own.
+${maintained === null ? '' : `Maintenance checked ${maintained} subscriptions: no changes needed.\n`}Next: see the README for running the receiver on your own host.
 `);
 }
 
 function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoContext): void {
   const paint = painter(io, io.stdout);
   io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
-  sandbox   ${paint('cyan', sandbox.controlUrl)}  (watch and steer it: /totals /record /subscriptions)
+  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
   queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
   data      ${paint('cyan', dataDir)}  (removed at the end)
   filter    ${paint('cyan', demoFilter)}
 
-The catalogue publishes all its missions, all over the world: only what matches the filter arrives.
-Every command works on the demo's data. Paste this line into another terminal, in this folder:
+The catalogue publishes products of all missions worldwide. Only those that match the filter arrive.
+All commands work on the demo's data. Paste this line into another terminal, in this folder:
   ${paint('bold', `set -a; . ${settingsFile}; set +a`)}
-and then, for example:
+Then, for example:
 ${asCalled(
   `  $ earshot status
   $ earshot query products ${demoQueryFlags}
@@ -129,7 +126,7 @@ async function arrival(
   ].join('  ');
 }
 
-/** The whole name where the terminal has the width for it, else what identifies the product for people. */
+/** Returns the full name if it fits; otherwise mission, type and tile. */
 function productText(row: NotificationRow, cells: ProductCells, width: number): string {
   const name = printable(row.productName ?? row.productId);
   const { mission, type, tile } = cells;
@@ -139,16 +136,16 @@ function productText(row: NotificationRow, cells: ProductCells, width: number): 
 
 async function showLogQuery(io: Io, { receiver }: DemoContext): Promise<void> {
   const command = painter(io, io.stdout)('bold', asCalled('$ earshot query --limit 5', io));
-  io.stdout.write(`\n${command}   what has arrived by now:\n`);
+  io.stdout.write(`\n${command}   the last notifications:\n`);
   await writeNotifications(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
   io.stdout.write('\n');
 }
 
-async function showPlaceQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {
+async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {
   const flags = `products ${demoQueryFlags} --limit 5`;
   const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
-  io.stdout.write(`\n${command}   products by their place:\n`);
-  await indexed(products);
+  io.stdout.write(`\n${command}   products by area:\n`);
+  await waitForIndex(products);
   const query = { entity: 'Products', filter: demoTree(), limit: 5 } as const;
   await writeProducts(io.stdout, 'table', products.find(query));
   io.stdout.write('\n');

@@ -1,4 +1,4 @@
-/** The demo's summaries: a worker beside the receiver, and the count of what it had written. */
+/** Summaries of the demo: a worker next to the receiver, and the count of its summaries. */
 import { AppError } from '../../domain/app-error.ts';
 import { plainSummaryRule, type SummaryReader } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
@@ -13,15 +13,15 @@ import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { openSummaryContext } from '../summaries/summary-context.ts';
 
-/** What a demo may spend; beyond it, summaries wait, as they would with a real service. */
+/** Budget of the demo. When it is used up, summaries wait, as with a real service. */
 const budget = { requestsPerHour: 250, requestsPerDay: 250, tokensPerDay: 1_000_000 };
 
-/** How long the texts may take when all notifications are there. */
+/** Maximum wait for the summaries after the last notification. */
 const timeoutMs = 12_000;
 
 const pollMs = 100;
 
-/** Begins before anything is published: one text for each product. */
+/** Starts the worker before anything is published: one summary for each product. */
 export async function startDemoSummaries(
   io: Io,
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
@@ -36,15 +36,15 @@ export async function startDemoSummaries(
   const log = createLogger(io, 'warn');
   const context = openSummaryContext(config, { store, products, log }, io);
   const ruleOf = compileRules(new Map(), plainSummaryRule(rule));
-  // Sets the cursor, as the log is empty.
+  // Sets the cursor at the start of the empty log.
   await collectJobs(context, ruleOf);
   return startSummaryWorker(context, ruleOf, { pollMs });
 }
 
 /**
- * Waits for the texts, and compares them with what the sandbox answered. Ends early with the signal.
- * Gives how many `summaries` are of the model, how many were left and why (`rest`, null when none
- * was), and what does not agree, one sentence each.
+ * Waits for the summaries, and compares them with the answers of the sandbox. Ends early if the signal is
+ * aborted. `summaries`: number written by the model; `rest`: number and reason of those left, null for none;
+ * `mismatches`: differences, one sentence each.
  */
 export async function countSummaries(
   io: Pick<Io, 'nowUs' | 'signal'>,
@@ -59,22 +59,22 @@ export async function countSummaries(
     const subject = printable(productName ?? productId ?? '');
     if (text?.model != null) summaries += 1;
     if (state === 'failed' || state === 'dropped') mismatches.push(`${subject}: ${error}`);
-    if (text?.verified === false) mismatches.push(`${subject}: its text is not verified`);
+    if (text?.verified === false) mismatches.push(`${subject}: the summary is not verified`);
   }
   const { distinct, repeated } = inference.totals();
-  // What is still being asked for is in one of the two counts, and perhaps not in the other.
+  // A request in flight may be in one of the two counts only.
   if (distinct !== summaries && asking === 0) {
-    mismatches.push(`${distinct} requests were answered, ${summaries} texts are kept`);
+    mismatches.push(`${distinct} requests answered, ${summaries} summaries stored`);
   }
-  if (repeated > 0) mismatches.push(`${repeated} requests were sent twice`);
+  if (repeated > 0) mismatches.push(`${repeated} requests sent twice`);
   const why = isSpent
-    ? `for the budget of ${budget.requestsPerHour} requests an hour`
-    : 'as there was no time for them';
+    ? `the budget of ${budget.requestsPerHour} requests per hour is used up`
+    : 'the time limit was reached';
   const left = waiting + asking;
-  return { summaries, rest: left === 0 ? null : `${left} summaries wait ${why}.`, mismatches };
+  return { summaries, rest: left === 0 ? null : `${left} summaries waiting: ${why}.`, mismatches };
 }
 
-/** Resolves when everything is written, or the budget is spent, or the time is up; with what is left then. */
+/** Resolves with the remaining counts when all is written, the budget is used up, or the time limit is reached. */
 async function settled(
   { nowUs, signal }: Pick<Io, 'nowUs' | 'signal'>,
   store: Pick<RunningReceiver['store'], 'cursor'> & { summaries: SummaryReader },
@@ -91,7 +91,7 @@ async function settled(
   }
 }
 
-/** Shows the newest texts, once there are any. */
+/** Prints the newest summaries, if there are any. */
 export async function showSummaries(
   io: Io,
   { store }: Pick<RunningReceiver, 'store'>,
@@ -107,5 +107,5 @@ export async function showSummaries(
   }
   if (lines.length === 0) return;
   const command = paint('bold', asCalled(`$ earshot query summaries --limit ${limit}`, io));
-  io.stdout.write(`\n${command}   what the sandbox's model says of them:\n${lines.join('')}\n`);
+  io.stdout.write(`\n${command}   summaries by the sandbox's model:\n${lines.join('')}\n`);
 }

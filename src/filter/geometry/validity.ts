@@ -148,7 +148,7 @@ function contactFault({ a, b, kind, point, at, ...sides }: Contact): GeometryFau
   const near = `near ${showPoint(point, 6)}`;
   const { aInsideB, bInsideA } = sides;
   if (kind === 'self') {
-    const message = `The ring crosses or touches itself ${near}. Make it a simple loop.`;
+    const message = `The ring crosses or touches itself ${near}. Redraw it as a simple loop.`;
     return fault('self-intersecting', message, at);
   }
   if (a.part !== b.part) {

@@ -1,7 +1,7 @@
 /**
  * Checks whether an answer is safe, and whether its claims are in the facts.
  *
- * Guarantees and limits: docs/decisions/0021-what-a-text-may-say.md.
+ * Guarantees and limits: docs/decisions/0021-summary-verification.md.
  */
 import type { FactSheet } from '../facts/phrases.ts';
 import { type Claim, type Doubt, matchingText, type PlacedDoubt } from './claim.ts';

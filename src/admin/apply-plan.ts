@@ -1,4 +1,4 @@
-/** From what is wanted to an account that holds it: plan, look at the endpoint, apply, look again. */
+/** Brings the account to the desired state: plan, check of the endpoint, apply, verification. */
 import { AppError } from '../domain/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
 import { applyStep } from './apply-step.ts';
@@ -20,7 +20,7 @@ export interface PlanOptions {
 export interface PreparedPlan {
   options: PlanOptions;
   plan: Plan;
-  /** What goes beyond the limits; empty for a plan that can be carried out. */
+  /** Exceeded limits, one sentence each; empty for a plan that can be applied. */
   limitErrors: string[];
   listed: StepContext['listed'];
   listedAtUs: number;
@@ -48,9 +48,9 @@ export async function preparePlan(
 }
 
 /**
- * Carries a plan out and verifies it by listing again. Rejects with `conflict` when limits forbid it
- * or the account is not as planned afterwards, `unavailable` when our endpoint does not answer as the
- * catalogue needs it; what was done until then is kept, and a new plan goes on from there.
+ * Applies a plan, then lists the account again to verify it. Rejects with `conflict` when a limit is
+ * exceeded or the account differs afterwards, and with `unavailable` when the endpoint does not
+ * answer as the catalogue requires. Completed steps stay, and a new plan continues from there.
  */
 export async function applyPlan(
   prepared: PreparedPlan,
@@ -61,7 +61,7 @@ export async function applyPlan(
   },
 ): Promise<void> {
   const { plan, limitErrors, listed, listedAtUs, options } = prepared;
-  if (limitErrors.length > 0) throw beyondLimits(prepared);
+  if (limitErrors.length > 0) throw limitsExceeded(prepared);
   const { skipProbe = false, onStep = () => undefined, ...why } = how;
   if (!skipProbe) await requireEndpoints(plan.steps, context);
   const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
@@ -72,44 +72,47 @@ export async function applyPlan(
   if (plan.steps.length > 0) await verify(options, context);
 }
 
-/** What to do when a plan goes beyond the limits. */
-export function beyondLimits({ limitErrors, plan, options }: PreparedPlan): AppError {
+export function limitsExceeded({ limitErrors, plan, options }: PreparedPlan): AppError {
   const prunable = options.prune !== true && plan.obsolete.length > 0;
-  return new AppError('conflict', 'The account has no room for this; nothing was changed.', {
-    details: [
-      ...limitErrors,
-      ...(prunable
-        ? [`${plan.obsolete.join(', ')}: no longer wanted. --prune makes that room.`]
-        : []),
-      "Pause or delete one, or register the new one as paused. If the catalogue's limits have changed: EARSHOT_SUBSCRIPTIONS_RUNNING_MAX, EARSHOT_SUBSCRIPTIONS_MAX.",
-    ],
-  });
+  return new AppError(
+    'conflict',
+    'The plan exceeds the limits of the account. Nothing was changed.',
+    {
+      details: [
+        ...limitErrors,
+        ...(prunable
+          ? [`Not in the desired state: ${plan.obsolete.join(', ')}. To delete them, add --prune.`]
+          : []),
+        "Pause or delete a subscription, or register the new one as paused. If the catalogue's limits have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.",
+      ],
+    },
+  );
 }
 
-/** Specification, "What the service does", 5: a GET must return 200 before a subscription is made. */
+/** Specification, "What the service does", 5: a GET must return 200 before a subscription is created. */
 async function requireEndpoints(
   steps: readonly PlanStep[],
   { probe, publicUrl, credentials }: AccountContext,
 ): Promise<void> {
   for (const step of steps) {
-    if (!leadsToEndpoint(step)) continue;
+    if (!needsEndpoint(step)) continue;
     const endpoint = endpointOf(publicUrl, step.desired.name);
     const { fault } = await probe(endpoint, credentials);
     if (fault === null) continue;
     throw new AppError(
       'unavailable',
-      `${endpoint} does not answer as the catalogue needs it, so nothing was changed: ${fault.message}`,
+      `Nothing was changed, because the check of ${endpoint} failed: ${fault.message}`,
       {
         details: [
           fault.advice,
-          '`earshot doctor` looks at everything. If the endpoint can be reached from outside but not from here: --skip-probe.',
+          'For all checks, run `earshot doctor`. If the endpoint can be reached from the Internet but not from this machine, add --skip-probe.',
         ],
       },
     );
   }
 }
 
-function leadsToEndpoint(step: PlanStep): step is Extract<PlanStep, { desired: unknown }> {
+function needsEndpoint(step: PlanStep): step is Extract<PlanStep, { desired: unknown }> {
   if (step.kind === 'create' || step.kind === 'replace') return true;
   if (step.kind !== 'edit') return false;
   return step.edit.endpoint !== undefined || step.edit.credentials !== undefined;
@@ -120,10 +123,10 @@ async function verify(options: PlanOptions, context: AccountContext): Promise<vo
   if (plan.steps.length === 0) return;
   throw new AppError(
     'conflict',
-    'Every step was answered with success, but the account is not as planned.',
+    'The catalogue confirmed every step, but the account differs from the plan.',
     {
       details: [
-        `Not as wanted: ${[...new Set(plan.steps.map(nameOf))].join(', ')}. Run \`earshot register --dry-run\` to see what differs.`,
+        `Different: ${[...new Set(plan.steps.map(nameOf))].join(', ')}. To show the differences, run \`earshot register --dry-run\`.`,
       ],
     },
   );

@@ -26,7 +26,7 @@ import type {
 
 type Step<Kind extends PlanStep['kind']> = Extract<PlanStep, { kind: Kind }>;
 
-/** Applies one step. Rejects with what the client or the store rejects with; may be called again. */
+/** Applies one step. Rejects with the errors of the client and the store; may be called again. */
 export function applyStep(step: PlanStep, context: StepContext): Promise<void> {
   switch (step.kind) {
     case 'create':
@@ -40,20 +40,20 @@ export function applyStep(step: PlanStep, context: StepContext): Promise<void> {
     case 'delete':
       return remove(step, context);
     case 'forget':
-      return forget(step, context);
+      return removeRegistration(step, context);
   }
 }
 
 interface Done {
-  /** The registration as it is now. */
+  /** The resulting registration. */
   save: Registration;
-  /** The subscription that the step was about; that of the registration unless it is another one. */
+  /** Id of the changed subscription; by default that of the registration. */
   id?: string | null;
-  /** It runs now, so that nothing is missed from here on. */
+  /** True if it is running now, which closes gaps. */
   runs: boolean;
   action: HistoryAction;
   what: string;
-  /** For the history; now by default. */
+  /** Time of the history entry; now by default. */
   atUs?: number;
 }
 
@@ -80,7 +80,7 @@ async function create({ desired }: Step<'create'>, context: StepContext): Promis
   const registration = await registrationFor(desired, context);
   const intent = { ...registration, subscriptionId: null };
   const ranUntilUs = registration.runningSeenAtUs;
-  const openGap = ranUntilUs === null ? null : gapOf(desired, ranUntilUs, 'it was gone');
+  const openGap = ranUntilUs === null ? null : gapOf(desired, ranUntilUs, 'it was deleted');
   const { id } = await withIntent(intent, context, () => createOnce(desired, context), { openGap });
   const recreated = registration.subscriptionId !== null || ranUntilUs !== null;
   const save = {
@@ -92,9 +92,9 @@ async function create({ desired }: Step<'create'>, context: StepContext): Promis
     unfinished: false,
   };
   const action = recreated ? 'recreated' : 'created';
-  // Not after the answer: pushes may come before it, and events are expected from here on.
+  // The time before the request: pushes may come before its answer, and events are expected from here.
   const atUs = Math.min(beganAtUs, nowUs());
-  await commitDone({ save, runs, action, what: `made, ${status}`, atUs }, context);
+  await commitDone({ save, runs, action, what: `status ${status}`, atUs }, context);
 }
 
 async function adopt({ desired, current }: Step<'adopt'>, context: StepContext): Promise<void> {
@@ -106,7 +106,7 @@ async function adopt({ desired, current }: Step<'adopt'>, context: StepContext):
     subscriptionId: current.id,
     unfinished: false,
   };
-  await commitDone({ save, runs, action: 'adopted', what: 'it is as wanted' }, context);
+  await commitDone({ save, runs, action: 'adopted', what: 'no change needed' }, context);
 }
 
 async function edit(step: Step<'edit'>, context: StepContext): Promise<void> {
@@ -135,7 +135,7 @@ async function registrationToEdit(
 ): Promise<Registration> {
   const registration = await registrationFor(desired, context, current);
   const { subscriptionId } = registration;
-  // Another one that is recorded and still exists is replaced next: until then its Id is needed.
+  // If another one is registered and still exists, the next step replaces it and needs its Id.
   const isThere = context.listed.some(
     ({ id, status }) => id === subscriptionId && status !== 'cancelled',
   );
@@ -143,7 +143,7 @@ async function registrationToEdit(
   return { ...registration, credentialsDigest: null, subscriptionId: current.id };
 }
 
-/** Records the desired state, and since when events are missed, before the request. */
+/** Records the desired state and the gap, then sends the request. */
 async function requestEdit(
   { desired, current, edit: { status, endpoint, credentials: given } }: Step<'edit'>,
   registration: Registration,
@@ -166,7 +166,7 @@ async function requestEdit(
   if (actor !== 'maintain' || registration.unfinished) {
     return withIntent(registration, context, request, { openGap });
   }
-  // Maintenance lists the account again anyway, and must not have to finish what it did not begin.
+  // Maintenance lists the account in each round, and must not resume a change that was never sent.
   if (openGap !== null) await administration.commit({ openGap });
   return request();
 }
@@ -181,64 +181,66 @@ function changesOf({ status, endpoint, credentials }: PlannedEdit): string {
   return [
     ...(status === undefined ? [] : [`now ${status}`]),
     ...(endpoint === undefined ? [] : [`endpoint ${endpoint}`]),
-    ...(credentials === undefined ? [] : ['credentials given']),
+    ...(credentials === undefined ? [] : ['new credentials']),
   ].join(', ');
 }
 
 async function remove({ name, current }: Step<'delete'>, context: StepContext): Promise<void> {
   await context.client.delete(current.id);
   await context.administration.commit({
-    history: [historyEntry({ name, id: current.id }, 'deleted', 'no longer wanted', context)],
+    history: [
+      historyEntry({ name, id: current.id }, 'deleted', 'not in the desired state', context),
+    ],
     closeGaps: { subscription: name, toUs: context.nowUs() },
   });
 }
 
-function forget({ name }: Step<'forget'>, context: StepContext): Promise<void> {
+function removeRegistration({ name }: Step<'forget'>, context: StepContext): Promise<void> {
   return context.administration.commit({
     removeRegistration: name,
-    history: [historyEntry({ name, id: null }, 'forgotten', 'no longer wanted', context)],
-    // A deletion before may have been cut short.
+    history: [historyEntry({ name, id: null }, 'forgotten', 'not in the desired state', context)],
+    // An earlier deletion may have been interrupted.
     closeGaps: { subscription: name, toUs: context.nowUs() },
   });
 }
 
-const triesMax = 3;
+const attemptsMax = 3;
 
-/** A request without an answer may still be in progress: time before the account is listed. */
+/** Delay before listing the account: a request without an answer may still be in progress. */
 const listDelayDefaultMs = 1_500;
 
 /**
- * Resolves with the subscription that was made. Rejects as `create` does; with `unavailable` when it
- * is still not there after the last try.
+ * Creates a subscription and resolves with it. Rejects as `create` does, and with `unavailable` when
+ * it does not exist after the last attempt.
  */
 export async function createOnce(
   { name, events, filter, status }: DesiredSubscription,
   { client, publicUrl, credentials, listed, random, listDelayMs }: StepContext,
 ): Promise<CatalogueSubscription> {
   const endpoint = endpointOf(publicUrl, name);
-  const wanted = { events, filter, status, endpoint, credentials };
+  const desired = { events, filter, status, endpoint, credentials };
   const knownIds = new Set(listed.map(({ id }) => id));
-  const isIt = (one: CatalogueSubscription) =>
+  const isCreated = (one: CatalogueSubscription) =>
     !knownIds.has(one.id) &&
     one.status !== 'cancelled' &&
     isSameEndpoint(one.endpoint, endpoint) &&
-    differencesOf(wanted, one).length === 0;
-  for (let tries = 1; ; tries += 1) {
-    const { created, failure, isRefused } = await attempt(client, wanted);
+    differencesOf(desired, one).length === 0;
+  for (let attempts = 1; ; attempts += 1) {
+    const { created, failure, isRefused } = await attempt(client, desired);
     if (created !== null) return created;
-    if (isRefused && tries === 1) throw failure;
+    if (isRefused && attempts === 1) throw failure;
     await delay((listDelayMs ?? listDelayDefaultMs) * (1 + random()));
-    const found = (await client.list()).find(isIt);
+    const found = (await client.list()).find(isCreated);
     if (found !== undefined) return found;
-    // An earlier try that was still in progress may have taken the place that this one was refused.
-    if (isRefused || tries === triesMax) throw failure;
+    // The refusal may come from an earlier attempt that was still in progress and reached the limit.
+    if (isRefused || attempts === attemptsMax) throw failure;
   }
 }
 
-/** One try. After a failure other than a refusal, the subscription may exist. */
-async function attempt(client: SubscriptionClient, wanted: NewSubscription) {
+/** Sends the request once. After a failure other than a refusal, the subscription may exist. */
+async function attempt(client: SubscriptionClient, desired: NewSubscription) {
   try {
-    const created = await client.create(wanted);
+    const created = await client.create(desired);
     const failure = new Error('The answer to the creation could not be read.');
     return { created, failure, isRefused: false };
   } catch (failure) {
@@ -256,15 +258,15 @@ async function replaceSubscription(step: Step<'replace'>, context: StepContext):
   const registration = await registrationFor(desired, context);
   const running = desired.status === 'running';
   const beganAtUs = nowUs();
-  const stoodStill = ![...old, ready].some((one) => one?.status === 'running');
-  const stillFromUs = running && stoodStill ? registration.runningSeenAtUs : null;
-  if (stillFromUs !== null) {
-    await administration.commit({ openGap: gapOf(desired, stillFromUs, 'it was paused') });
+  const wasPaused = ![...old, ready].some((one) => one?.status === 'running');
+  const pausedFromUs = running && wasPaused ? registration.runningSeenAtUs : null;
+  if (pausedFromUs !== null) {
+    await administration.commit({ openGap: gapOf(desired, pausedFromUs, 'it was paused') });
   }
-  const fresh = ready ?? (await makeNew(step, registration, context));
+  const fresh = ready ?? (await createReplacement(step, registration, context));
   if (ready !== null) await administration.commit({ save: { ...registration, unfinished: true } });
   if (fresh.status !== desired.status) {
-    if (way === 'switch') await changePlaces(fresh, step, context);
+    if (way === 'switch') await switchTo(fresh, step, context);
     else await client.edit(fresh.id, { status: desired.status });
   }
   if (way !== 'delete-first') for (const { id } of old) await client.delete(id);
@@ -275,23 +277,26 @@ async function replaceSubscription(step: Step<'replace'>, context: StepContext):
     subscriptionId: fresh.id,
     unfinished: false,
   };
-  await commitDone({ save, runs: running, action: 'replaced', what: whyOf(step) }, context);
+  await commitDone(
+    { save, runs: running, action: 'replaced', what: replacementReason(step) },
+    context,
+  );
 }
 
 /** Creates the new one: in its desired state, or paused for a switch. */
-function makeNew(
+function createReplacement(
   step: Step<'replace'>,
   registration: Registration,
   context: StepContext,
 ): Promise<CatalogueSubscription> {
   const { desired, way } = step;
-  if (way === 'delete-first') return makeRoomFirst(step, registration, context);
+  if (way === 'delete-first') return deleteFirst(step, registration, context);
   const status = way === 'switch' ? 'paused' : desired.status;
   return withIntent(registration, context, () => createOnce({ ...desired, status }, context));
 }
 
-/** In a full account the old one is deleted first; if the new one is refused, the old one is recreated. */
-async function makeRoomFirst(
+/** Deletes the old one, then creates the new one. If that is refused, recreates the old one. */
+async function deleteFirst(
   { desired, old }: Step<'replace'>,
   registration: Registration,
   context: StepContext,
@@ -300,19 +305,22 @@ async function makeRoomFirst(
   const { name } = desired;
   const missed = old.find(({ status }) => status === 'running');
   const beganAtUs = nowUs();
-  const reason = 'replaced in a full account';
-  // Of the old one: until the new one is accepted, that is what is missed.
+  const reason = 'replacement in a full account';
+  // The gap of the old one: its events are missed until the new one is accepted.
   const openGap = missed === undefined ? null : gapOf({ name, ...missed }, beganAtUs, reason);
-  const make = async () => {
+  const deleteAndCreate = async () => {
     for (const { id } of old) {
       await client.delete(id);
-      const history = [historyEntry({ name, id }, 'deleted', 'to make room', context)];
+      const history = [historyEntry({ name, id }, 'deleted', 'the account is full', context)];
       await administration.commit({ history });
     }
     return createOnce(desired, context);
   };
   try {
-    const fresh = await withIntent(registration, context, make, { oldIsGone: true, openGap });
+    const fresh = await withIntent(registration, context, deleteAndCreate, {
+      oldIsGone: true,
+      openGap,
+    });
     if (missed === undefined) return fresh;
     const closeGaps = { subscription: name, toUs: nowUs() };
     await administration.commit({ closeGaps });
@@ -323,8 +331,7 @@ async function makeRoomFirst(
     const isRefused = isAppError(error) && error.code !== 'unavailable';
     if (!isRefused || first === undefined) throw error;
     await recreate(name, missed ?? first, context);
-    const detail =
-      'There was no room for both, so the old one was deleted first. It was made anew.';
+    const detail = 'The account is full, so the old one was deleted first. It was recreated.';
     throw error.with({ details: [...error.details, detail] });
   }
 }
@@ -358,30 +365,30 @@ async function recreate(
   await commitDone({ save, runs, action: 'recreated', what }, context);
 }
 
-/** Only one of them may run: the gap begins before the old one stops, and is recorded first. */
-async function changePlaces(
+/** Pauses the old one and resumes the new one, as only one may run. Records the gap first. */
+async function switchTo(
   fresh: CatalogueSubscription,
   { desired, old }: Step<'replace'>,
   { client, administration, nowUs }: StepContext,
 ): Promise<void> {
   await administration.commit({
-    openGap: gapOf(desired, nowUs(), 'replaced where only one of the two may run'),
+    openGap: gapOf(desired, nowUs(), 'replacement at the limit of running subscriptions'),
   });
   const stopped = old.filter(({ status }) => status === 'running');
   for (const { id } of stopped) await client.edit(id, { status: 'paused' });
   try {
     await client.edit(fresh.id, { status: 'running' });
   } catch (error) {
-    // The old filter is better than none; if this fails too, the first reason is reported.
+    // The old filter is better than none. If this fails too, the first error is reported.
     const restarts = stopped.map(({ id }) => client.edit(id, { status: 'running' }));
     await Promise.allSettled(restarts);
     throw error;
   }
 }
 
-function whyOf({ differs, old, way }: Step<'replace'>): string {
+function replacementReason({ differs, old, way }: Step<'replace'>): string {
   const ids = old.map(({ id }) => id).join(', ');
-  const what = differs.length === 0 ? 'there were two' : `other ${differs.join(' and ')}`;
-  const how = { overlap: '', switch: ', after a short gap', 'delete-first': ', with a gap' }[way];
-  return `${what}; ${ids} is gone${how}`;
+  const what = differs.length === 0 ? 'duplicate' : `changed ${differs.join(' and ')}`;
+  const how = { overlap: '', switch: ', with a short gap', 'delete-first': ', with a gap' }[way];
+  return `${what}; deleted ${ids}${how}`;
 }

@@ -1,4 +1,4 @@
-/** What a user does to one subscription of ours by command: pause, resume, cancel, delete. */
+/** Commands of a user on one managed subscription: pause, resume, cancel, delete. */
 import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { requireRunningSlot, sortAccount } from './plan.ts';
@@ -7,21 +7,21 @@ import type { CatalogueSubscription } from './subscription-client.ts';
 
 type Context = Pick<AccountContext, 'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits'>;
 
-/** One of ours, found in the account. */
+/** A managed subscription found in the account. */
 export interface ManagedSubscription {
   name: string;
   current: CatalogueSubscription;
-  /** Undefined for one that stands under our endpoint, but was never registered. */
+  /** Undefined for one with our endpoint that was never registered. */
   registration: Registration | undefined;
-  /** No other one of ours carries the name. */
+  /** True when no other managed subscription has the name. */
   isOnlyOne: boolean;
-  /** The whole account, of whomever. */
+  /** The whole account, including unmanaged subscriptions. */
   listed: readonly CatalogueSubscription[];
 }
 
 /**
- * Finds one of ours by name or Id. Rejects with `not_found`, `conflict` for one that is not ours, and
- * for a name that several carry: then only the Id says which.
+ * Finds a managed subscription by name or Id. Rejects with `not_found`, and with `conflict` for an
+ * unmanaged one and for a name that several have: these are found by Id only.
  */
 export async function findManaged(
   nameOrId: string,
@@ -33,27 +33,29 @@ export async function findManaged(
     administration.registrations(),
   ]);
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
-  const wanted = nameOrId.toLowerCase();
-  const all = [...managed].flatMap(([name, owned]) => owned.map((current) => ({ name, current })));
+  const searched = nameOrId.toLowerCase();
+  const all = [...managed].flatMap(([name, subscriptions]) =>
+    subscriptions.map((current) => ({ name, current })),
+  );
   const found = all.filter(
-    ({ name, current }) => name === wanted || current.id.toLowerCase() === wanted,
+    ({ name, current }) => name === searched || current.id.toLowerCase() === searched,
   );
   const [first, second] = found;
   if (first === undefined) {
-    const foreign = unmanaged.some(({ id }) => id.toLowerCase() === wanted);
-    throw foreign
-      ? new AppError('conflict', `${nameOrId} is not ours: its endpoint is another one.`, {
-          advice: `What others made is never touched; use the catalogue's own pages for it.`,
+    const isUnmanaged = unmanaged.some(({ id }) => id.toLowerCase() === searched);
+    throw isUnmanaged
+      ? new AppError('conflict', `${nameOrId} is unmanaged: it has another endpoint.`, {
+          advice: `earshot never changes unmanaged subscriptions. Use the pages of the catalogue.`,
         })
-      : new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
-          advice: '`earshot subscriptions list` shows all.',
+      : new AppError('not_found', `The account has no subscription ${nameOrId}.`, {
+          advice: 'To list all: `earshot subscriptions list`.',
         });
   }
   if (second !== undefined) {
     throw new AppError(
       'conflict',
-      `${found.length} subscriptions carry the name ${nameOrId}: ${found.map(({ current }) => current.id).join(', ')}.`,
-      { advice: 'Name one by its id, or let `earshot register` keep one.' },
+      `${found.length} subscriptions have the name ${nameOrId}: ${found.map(({ current }) => current.id).join(', ')}.`,
+      { advice: 'Use the id, or run `earshot register`, which keeps one of them.' },
     );
   }
   const registration = registrations.find(({ name }) => name === first.name);
@@ -61,26 +63,32 @@ export async function findManaged(
   return { ...first, registration, isOnlyOne, listed };
 }
 
-/** Pauses it and keeps maintenance from resuming it. The gap is remembered before anything stops. */
-export async function pauseByCommand(ours: ManagedSubscription, context: Context): Promise<void> {
-  const { name, current, registration } = ours;
+/** Pauses it, so that maintenance does not resume it. Records the gap before the request. */
+export async function pauseByCommand(
+  subscription: ManagedSubscription,
+  context: Context,
+): Promise<void> {
+  const { name, current, registration } = subscription;
   const { client, administration, nowUs } = context;
   await administration.commit({
     openGap: gapOf({ name, ...current }, nowUs(), 'paused by command'),
   });
-  // The service may have paused it already: then only the hold is new.
+  // If the catalogue has already paused it, only the hold is new.
   if (current.status !== 'paused') await client.edit(current.id, { status: 'paused' });
   await administration.commit({
     ...(registration === undefined
       ? {}
       : { save: { ...registration, heldBy: 'command', pausedSeenAtUs: nowUs() } }),
-    history: [entryOf(ours, 'paused', context)],
+    history: [entryOf(subscription, 'paused', context)],
   });
 }
 
-/** Resumes it, whatever was registered, and puts it back under maintenance. Rejects with `conflict` when too many run. */
-export async function resumeByCommand(ours: ManagedSubscription, context: Context): Promise<void> {
-  const { name, current, registration, listed } = ours;
+/** Resumes it, and maintenance too. Rejects with `conflict` when the maximum of subscriptions is running. */
+export async function resumeByCommand(
+  subscription: ManagedSubscription,
+  context: Context,
+): Promise<void> {
+  const { name, current, registration, listed } = subscription;
   const { client, administration, nowUs, limits } = context;
   if (current.status !== 'running') requireRunningSlot(listed, limits);
   const missedFromUs = registration?.runningSeenAtUs ?? current.lastNotificationAtUs;
@@ -103,11 +111,11 @@ export async function resumeByCommand(ours: ManagedSubscription, context: Contex
           },
         }),
     closeGaps: { subscription: name, toUs: nowUs() },
-    history: [entryOf(ours, 'resumed', context)],
+    history: [entryOf(subscription, 'resumed', context)],
   });
 }
 
-/** Forgets a name that is gone from the account, as a deletion that was cut short leaves it. False if it is not known. */
+/** Removes the registration of a subscription that no longer exists, as after an interrupted deletion. False without one. */
 export async function removeStaleRegistration(name: string, context: Context): Promise<boolean> {
   const { administration, nowUs } = context;
   const known = await administration.registrations();
@@ -115,27 +123,27 @@ export async function removeStaleRegistration(name: string, context: Context): P
   await administration.commit({
     removeRegistration: name,
     history: [
-      historyEntry({ name, id: null }, 'forgotten', 'it was gone from the account', by(context)),
+      historyEntry({ name, id: null }, 'forgotten', 'no longer in the account', by(context)),
     ],
     closeGaps: { subscription: name, toUs: nowUs() },
   });
   return true;
 }
 
-/** Takes it out of the account for good; with the last of a name, maintenance forgets the name. */
+/** Cancels or deletes it permanently, and removes the registration with the last one of the name. */
 export async function removeByCommand(
-  ours: ManagedSubscription,
+  subscription: ManagedSubscription,
   how: 'cancel' | 'delete',
   context: Context,
 ): Promise<void> {
-  const { name, current, isOnlyOne } = ours;
+  const { name, current, isOnlyOne } = subscription;
   const { client, administration, nowUs } = context;
   await client[how](current.id);
   await administration.commit({
     ...(isOnlyOne
       ? { removeRegistration: name, closeGaps: { subscription: name, toUs: nowUs() } }
       : {}),
-    history: [entryOf(ours, how === 'cancel' ? 'cancelled' : 'deleted', context)],
+    history: [entryOf(subscription, how === 'cancel' ? 'cancelled' : 'deleted', context)],
   });
 }
 

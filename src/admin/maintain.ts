@@ -1,4 +1,4 @@
-/** One round of maintenance: resumes and recreates what the service stopped by itself, and reports. */
+/** One round of maintenance: resumes and recreates subscriptions that the catalogue stopped automatically, and reports. */
 import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
@@ -15,30 +15,30 @@ import {
 } from './plan-context.ts';
 import { type Note, noteText, type Review, review, unfinishableCode } from './review.ts';
 
-/** What a round found and did for one subscription. */
+/** Result of a round for one subscription. */
 export interface MaintenanceResult {
   name: string;
-  /** At the catalogue before the round: running, paused, gone, or a word that is new. */
+  /** Status at the catalogue before the round: running, paused, gone, or an unknown one. */
   status: string;
-  /** What was done; null for nothing. */
+  /** The action that was taken; null for none. */
   did: Review['action'];
   notes: Note[];
-  /** True when one of the notes was not there last time. */
+  /** True when the previous round did not report one of the notes. */
   hasNewNotes: boolean;
-  /** Why what had to be done could not be done. */
+  /** Error of the action; null without one. */
   failure: string | null;
 }
 
 export interface MaintenanceOptions {
-  /** Recreates without looking at the endpoint first. */
+  /** Recreates without a check of the endpoint. */
   skipProbe?: boolean;
-  /** What `earshot.config.ts` names; null without the file. */
+  /** Subscriptions in `earshot.config.ts`; null without the file. */
   inFile: readonly DesiredSubscription[] | null;
 }
 
 /**
- * Does one round; without registrations nobody is asked anything. Rejects when the account cannot be
- * looked at; what fails for one subscription stands in its result and keeps nothing from the others.
+ * Runs one round; without registrations, sends no request. Rejects when the account cannot be listed.
+ * The failure of one subscription is in its result and does not affect the others.
  */
 export async function maintain(
   options: MaintenanceOptions,
@@ -67,8 +67,8 @@ export async function maintain(
 }
 
 /**
- * The last delivery to a subscription's path, with whatever credentials. Marks from a clock that was
- * ahead are left out.
+ * Returns the time of the last delivery to a subscription's path, with any credentials. Ignores times in
+ * the future, from a clock that was ahead.
  */
 export function lastDeliveryOf(
   name: string,
@@ -81,7 +81,7 @@ export function lastDeliveryOf(
   return times.length === 0 ? null : Math.max(...times);
 }
 
-/** What the results of one round rest on. */
+/** Options and account list of one round. */
 type Round = MaintenanceOptions & Awaited<ReturnType<typeof listAccount>>;
 
 async function settle(
@@ -93,8 +93,8 @@ async function settle(
   const { name } = registration;
   const { current, action, notes } = reviewed;
   const reported = notes.map(({ code }) => code).join(' ') || null;
-  const toldBefore = registration.reported?.split(' ') ?? [];
-  const newNotes = notes.filter(({ code }) => !toldBefore.includes(code));
+  const reportedBefore = registration.reported?.split(' ') ?? [];
+  const newNotes = notes.filter(({ code }) => !reportedBefore.includes(code));
   const known = { name, id: reviewed.observed.subscriptionId };
   const by = { actor: 'maintain', nowUs: context.nowUs } as const;
   const runs = current?.status === 'running';
@@ -120,7 +120,7 @@ async function settle(
   }
 }
 
-/** It runs: gaps are over, also that of a pause which somebody else has ended. */
+/** Closes the gaps of a running subscription, including that of a pause that a person ended. */
 function gapsUntilNow(
   registration: Registration,
   { nowUs }: AccountContext,
@@ -133,7 +133,7 @@ function gapsUntilNow(
   };
 }
 
-/** What was refused once is not tried in every round: it may pause and resume things each time. */
+/** Prevents retries of a refused change in each round: each might pause and resume subscriptions. */
 async function giveUp(name: string, { administration }: AccountContext): Promise<void> {
   const registration = (await administration.registrations()).find((one) => one.name === name);
   if (registration === undefined) return;
@@ -149,7 +149,7 @@ async function act(
   const { name, events, filter, status } = observed;
   const desired: DesiredSubscription = { name, events, filter, status };
   if (action === 'resume' && current !== null) {
-    // Nothing but the status: what else differs was somebody's deliberate change.
+    // Only the status: other differences are deliberate changes of a person.
     requireRunningSlot(await context.client.list(), context.limits);
     const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
     const edit = { status: 'running' } as const;

@@ -1,4 +1,4 @@
-/** What every step of a plan works with, and what it leaves in the store. */
+/** The context of plans and steps, and their records in the store. */
 
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import type {
@@ -19,36 +19,36 @@ import type {
   SubscriptionClient,
 } from './subscription-client.ts';
 
-/** What the account is managed with. */
+/** Dependencies and settings for managing the account. */
 export interface AccountContext {
   client: SubscriptionClient;
   administration: Administration;
   publicUrl: string;
   limits: AccountLimits;
-  /** What the catalogue is given. */
+  /** Endpoint credentials that the catalogue is to use. */
   credentials: EndpointCredentials;
   probe: ProbeEndpoint;
   nowUs: () => number;
   random: () => number;
   newSecret: () => string;
-  /** Time before the account is listed after a creation without an answer; tests shorten it. */
+  /** Delay before listing the account after a creation without an answer; shorter in tests. */
   listDelayMs?: number;
 }
 
-/** What a step of a plan works with. */
+/** Context of one step. */
 export interface StepContext extends Omit<AccountContext, 'limits' | 'probe' | 'newSecret'> {
   credentialsDigest: string;
-  /** Who acts, and why when there is more to say than what is done. */
   actor: HistoryActor;
+  /** Reason, in addition to what the step does. */
   reason?: string;
-  /** The account before the first step, and a time when it was asked for. */
+  /** The account before the first step, and the time of that request. */
   listed: readonly CatalogueSubscription[];
   listedAtUs: number;
 }
 
 /**
- * The registration of a name as it will be: what the store remembers, and what is wanted. `found` is
- * what is adopted where nothing is remembered: its life began before.
+ * Returns the registration of a name with the desired state. `found` is an adopted subscription: it
+ * supplies the times when the store has no registration.
  */
 export async function registrationFor(
   desired: DesiredSubscription,
@@ -70,15 +70,15 @@ export async function registrationFor(
     reported: null,
     ...before,
     ...desired,
-    // Whoever states what is wanted has the last word over what was held back and told before.
+    // A new desired state overrides an earlier hold, and problems may be reported again.
     ...(actor === 'maintain' ? {} : { heldBy: null, reported: null }),
   };
 }
 
 /**
- * Remembers what is about to be made, and since when events are missed, so that the next try knows of
- * it should we be cut off. When the catalogue refuses outright, nothing was made, and what was
- * remembered before is put back; `unfinished` if the old one is gone by then.
+ * Records a change and its gap before the request, so that it can be resumed after an interruption.
+ * When the catalogue refuses the request, nothing was created, and the earlier registration is
+ * restored: as `unfinished` if the old subscription is already deleted.
  */
 export async function withIntent<Made>(
   intent: Registration,
@@ -106,28 +106,28 @@ export async function withIntent<Made>(
   }
 }
 
-/** What changes in a registration that was asked to run; the time is that before the request. */
+/** Fields of a registration after a request to run; `atUs` is the time before the request. */
 export function nowRunning(atUs: number) {
   return { activityAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null };
 }
 
-/** What changes in a registration that was listed as running; the time is that of the question. */
+/** Fields of a registration that was listed as running; `askedAtUs` is the time of that request. */
 export function seenRunning({ runningSeenAtUs }: Registration, askedAtUs: number) {
   return { runningSeenAtUs: Math.max(runningSeenAtUs ?? 0, askedAtUs), pausedSeenAtUs: null };
 }
 
 /**
- * The account as it was at some time from `askedAtUs` on. What stops after that is noticed next time,
- * so gaps are reckoned from there.
+ * Lists the account. The list is at least as new as `askedAtUs`, so gaps start there: a later stop is
+ * noticed in the next list.
  */
 export async function listAccount({ client, nowUs }: Pick<AccountContext, 'client' | 'nowUs'>) {
   const beforeUs = nowUs();
   const listed = await client.list();
-  // The answer may have set the clock right.
+  // The clock may have been set back during the request.
   return { listed, askedAtUs: Math.min(beforeUs, nowUs()) };
 }
 
-/** A line of the history. */
+/** Returns an entry of the history. */
 export function historyEntry(
   subject: { name: string; id: string | null },
   action: HistoryAction,
@@ -144,7 +144,7 @@ export function historyEntry(
   };
 }
 
-/** A gap in what is wanted of a subscription. */
+/** Returns a gap of a subscription with these events and filter. */
 export function gapOf(
   { name, events, filter }: { name: string; events: readonly string[]; filter: string },
   fromUs: number,
@@ -155,17 +155,17 @@ export function gapOf(
 
 const digestBytes = 32;
 
-/** A quarter of Node's default: some 10 ms, as it runs beside a receiver. */
+/** A quarter of Node's default: about 10 ms, so that it does not delay a running receiver. */
 const cost = { N: 4096 };
 
-/** A digest with its salt, as text. `salt` is random text. */
+/** Returns a digest with its salt, as text. `salt` is random text. */
 export function digestCredentials({ username, password }: EndpointCredentials, salt: string) {
-  // A user name holds no colon, so that no two pairs give the same text.
+  // A user name has no colon, so two pairs never have the same text.
   const digest = scryptSync(`${username}:${password}`, salt, digestBytes, cost);
   return `scrypt:${salt}:${digest.toString('hex')}`;
 }
 
-/** True when a digest is that of these credentials. */
+/** True when the digest was made from these credentials. */
 export function isDigestOf(digest: string | null, credentials: EndpointCredentials): boolean {
   const [, salt] = digest?.split(':') ?? [];
   if (digest === null || salt === undefined) return false;

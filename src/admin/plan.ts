@@ -1,4 +1,4 @@
-/** Compares what is wanted with what the account holds, and lists the steps from one to the other. */
+/** Compares the desired state with the account, and plans the steps that remove the differences. */
 import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../domain/subscription.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
-/** What of a subscription has to be edited. */
+/** Properties of a subscription to edit. */
 export interface PlannedEdit {
   status?: RequestedStatus;
   endpoint?: string;
@@ -20,8 +20,8 @@ export interface PlannedEdit {
 
 /**
  * How a subscription is replaced, as its filter and events cannot be edited. `overlap`: the new one
- * runs before the old one goes. `switch`: the new one is made paused, then the two change places
- * within a moment. `delete-first`: there is no room for both.
+ * runs before the old one is deleted. `switch`: the new one is created paused, then the old one is
+ * paused and the new one resumed. `delete-first`: the account limit does not allow both.
  */
 export type ReplacementWay = 'overlap' | 'switch' | 'delete-first';
 
@@ -33,14 +33,14 @@ export type PlanStep =
       desired: DesiredSubscription;
       current: CatalogueSubscription;
       edit: PlannedEdit;
-      /** It was not known to be ours by its Id. */
+      /** True when the store did not know its Id. */
       adopted: boolean;
     }
   | {
       kind: 'replace';
       desired: DesiredSubscription;
       old: CatalogueSubscription[];
-      /** The new one, when it was made before and the replacement was cut short. */
+      /** The new one, if an interrupted replacement has already created it. */
       ready: CatalogueSubscription | null;
       differs: ('filter' | 'events')[];
       way: ReplacementWay;
@@ -48,20 +48,20 @@ export type PlanStep =
   | { kind: 'delete'; name: string; current: CatalogueSubscription }
   | { kind: 'forget'; name: string };
 
-/** The name of the subscription that a step is about. */
+/** Returns the name of the subscription that a step changes. */
 export function nameOf(step: PlanStep): string {
   return 'desired' in step ? step.desired.name : step.name;
 }
 
 export interface Plan {
-  /** In the order in which they are done. */
+  /** In the order of execution. */
   steps: PlanStep[];
-  /** Names for which there is nothing to do. */
+  /** Names without differences. */
   unchanged: string[];
-  /** Names that are ours and no longer wanted; they stay, unless pruned. */
+  /** Managed names that are not in the desired state; kept unless pruned. */
   obsolete: string[];
   unmanaged: CatalogueSubscription[];
-  /** The account before any step. */
+  /** Counts of the account before the first step. */
   counts: { running: number; total: number };
 }
 
@@ -71,13 +71,13 @@ export interface PlanInput {
   registrations: readonly Registration[];
   publicUrl: string;
   movedFrom?: string | undefined;
-  /** Deletes what is ours and no longer wanted. */
+  /** Deletes obsolete subscriptions. */
   prune: boolean;
-  /** True when the catalogue was last given the credentials that are wanted. */
+  /** True when the catalogue already has the desired credentials. */
   hasCredentials: (registration: Registration) => boolean;
 }
 
-/** Makes the plan. Limits are looked at afterwards, by `fitPlan`, which also chooses the ways. */
+/** Makes the plan. `fitPlan` then checks the limits and chooses the way of each replacement. */
 export function makePlan(input: PlanInput): Plan {
   const { desired, listed, registrations, prune } = input;
   const { managed, unmanaged } = sortAccount(listed, input);
@@ -89,9 +89,9 @@ export function makePlan(input: PlanInput): Plan {
     steps.push(...planned);
     if (planned.length === 0) unchanged.push(one.name);
   }
-  const wanted = new Set(desired.map(({ name }) => name));
+  const desiredNames = new Set(desired.map(({ name }) => name));
   const obsolete = [...new Set([...managed.keys(), ...known.keys()])].filter(
-    (name) => !wanted.has(name),
+    (name) => !desiredNames.has(name),
   );
   for (const name of prune ? obsolete : []) {
     for (const current of managed.get(name) ?? []) steps.push({ kind: 'delete', name, current });
@@ -115,14 +115,14 @@ function planOne(
   if (differs.length > 0) {
     return [{ kind: 'replace', desired, old: [current, ...rest], ready: null, differs, way }];
   }
-  const isTheOne = registration !== undefined && registration.subscriptionId === current.id;
+  const isRegistered = registration !== undefined && registration.subscriptionId === current.id;
   const edit: PlannedEdit = {};
   const endpoint = endpointOf(publicUrl, desired.name);
   if (!isSameEndpoint(current.endpoint, endpoint)) edit.endpoint = endpoint;
-  // With which credentials one was made that is not remembered, nobody knows.
-  if (!isTheOne || !hasCredentials(registration)) edit.credentials = true;
+  // The credentials of an unregistered subscription are not known.
+  if (!isRegistered || !hasCredentials(registration)) edit.credentials = true;
   if (current.status !== desired.status && rest.length === 0) edit.status = desired.status;
-  const adopted = !isTheOne;
+  const adopted = !isRegistered;
   const steps: PlanStep[] = [];
   if (Object.keys(edit).length > 0) steps.push({ kind: 'edit', desired, current, edit, adopted });
   if (rest.length > 0) {
@@ -135,7 +135,7 @@ function planOne(
   return steps;
 }
 
-/** The one that fits, and is remembered, and runs, and is oldest, stands first. */
+/** Sorts by: matches the desired state, registered, running, oldest. */
 function bestFirst(
   desired: DesiredSubscription,
   candidates: readonly CatalogueSubscription[],
@@ -150,17 +150,20 @@ function bestFirst(
   );
 }
 
-/** What cannot be edited and is different. */
+/** Returns the differences that cannot be edited. */
 export function differencesOf(
   desired: { events: readonly string[]; filter: string },
   current: { events: readonly string[]; filter: string },
 ): ('filter' | 'events')[] {
-  const events = sortedEvents(desired.events).join() === sortedEvents(current.events).join();
-  const filter = desired.filter.trim() === current.filter.trim();
-  return [...(events ? [] : (['events'] as const)), ...(filter ? [] : (['filter'] as const))];
+  const sameEvents = sortedEvents(desired.events).join() === sortedEvents(current.events).join();
+  const sameFilter = desired.filter.trim() === current.filter.trim();
+  return [
+    ...(sameEvents ? [] : (['events'] as const)),
+    ...(sameFilter ? [] : (['filter'] as const)),
+  ];
 }
 
-/** True when the store remembers exactly this, so that nothing has to be written. */
+/** True when the registration in the store is already equal. */
 function isRecorded(
   { events, filter, status }: DesiredSubscription,
   current: CatalogueSubscription,
@@ -180,8 +183,9 @@ export function isSameEndpoint(one: string | null, other: string): boolean {
 }
 
 /**
- * `ours`: by name, at least one each; more than one while a replacement is unfinished. Ours is a subscription whose Id is remembered, or whose endpoint is under our public URL, or under
- * an earlier one that the user names. Cancelled ones are gone and left out.
+ * Sorts the subscriptions of an account. Managed are those whose Id is registered, or whose endpoint
+ * is under the public URL or under `movedFrom`, an earlier one. `managed` has at least one per name,
+ * and more while a replacement is unfinished. Cancelled ones are left out: they no longer exist.
  */
 export function sortAccount(
   listed: readonly CatalogueSubscription[],
@@ -192,14 +196,14 @@ export function sortAccount(
   },
 ) {
   const { publicUrl, movedFrom, registrations } = known;
-  const remembered = new Map(registrations.map((one) => [one.subscriptionId, one.name]));
+  const registered = new Map(registrations.map((one) => [one.subscriptionId, one.name]));
   const managed = new Map<string, CatalogueSubscription[]>();
   const unmanaged: CatalogueSubscription[] = [];
   for (const subscription of listed) {
     const { id, endpoint, status } = subscription;
     if (status === 'cancelled') continue;
     const name =
-      remembered.get(id) ??
+      registered.get(id) ??
       (endpoint === null ? null : nameInEndpoint(publicUrl, endpoint)) ??
       (endpoint === null || movedFrom === undefined ? null : nameInEndpoint(movedFrom, endpoint));
     if (name === null) unmanaged.push(subscription);
@@ -208,7 +212,7 @@ export function sortAccount(
   return { managed, unmanaged };
 }
 
-/** What an account holds of ours, as if it had been wanted so: for a store that remembers nothing. */
+/** Returns the managed subscriptions of an account as desired state, for a store without registrations. */
 export function desiredFromAccount(
   listed: readonly CatalogueSubscription[],
   publicUrl: string,
@@ -228,13 +232,13 @@ export interface AccountLimits {
   totalMax: number;
 }
 
-/** What the account holds, while the steps are gone through in thought. */
+/** Counts of the account during the simulated steps. */
 interface Counts {
   running: number;
   total: number;
 }
 
-/** What makes room comes first, what needs room last. */
+/** Orders steps: those that reduce the counts first, those that increase them last. */
 function rankOf(step: PlanStep): number {
   switch (step.kind) {
     case 'delete':
@@ -251,15 +255,15 @@ function rankOf(step: PlanStep): number {
   }
 }
 
-/** Of two replacements, the one that leaves fewer behind comes first. */
+/** Puts steps that leave fewer subscriptions first, within the same rank. */
 function compare(a: PlanStep, b: PlanStep): number {
   const [one, other] = [count(a), count(b)];
   return rankOf(a) - rankOf(b) || one.running - other.running || one.total - other.total;
 }
 
 /**
- * The same plan with its steps in order and the way of each replacement chosen. `limitErrors` tells what
- * goes beyond the limits, one sentence each; then the plan must not be applied.
+ * Sorts the steps and chooses the way of each replacement. `limitErrors` has one sentence for each
+ * exceeded limit; such a plan must not be applied.
  */
 export function fitPlan(plan: Plan, limits: AccountLimits): { plan: Plan; limitErrors: string[] } {
   const { runningMax, totalMax } = limits;
@@ -272,12 +276,12 @@ export function fitPlan(plan: Plan, limits: AccountLimits): { plan: Plan; limitE
     const name = nameOf(step);
     if (counts.running > runningMax && counts.running > before.running) {
       limitErrors.push(
-        `"${name}" would be running subscription number ${counts.running}; the catalogue lets ${runningMax} run.`,
+        `"${name}" would be running subscription number ${counts.running}; the maximum is ${runningMax}.`,
       );
     }
     if (counts.total > totalMax && counts.total > before.total) {
       limitErrors.push(
-        `"${name}" would be subscription number ${counts.total}; the catalogue allows ${totalMax} for an account.`,
+        `"${name}" would be subscription number ${counts.total} of the account; the maximum is ${totalMax}.`,
       );
     }
     return fitted;
@@ -292,12 +296,12 @@ function wayOf(
 ): ReplacementWay {
   if (ready === null && total >= totalMax) return 'delete-first';
   if (desired.status === 'paused' || ready?.status === 'running') return 'overlap';
-  // Where nothing of it runs, there is nothing that could be missed by changing places.
+  // While none of them runs, no event is received that could be missed.
   const someRun = old.some(isRunning);
   return running < runningMax || !someRun ? 'overlap' : 'switch';
 }
 
-/** What a step changes, or adds to counts that are given. */
+/** Adds the effect of a step to the counts. */
 function count(step: PlanStep, counts: Counts = { running: 0, total: 0 }): Counts {
   if (step.kind === 'delete') {
     counts.total -= 1;
@@ -325,8 +329,8 @@ export function requireRunningSlot(
   if (running < runningMax) return;
   throw new AppError(
     'conflict',
-    `${running} subscriptions run in the account, and the catalogue lets ${runningMax} run, so it stays paused.`,
-    { advice: 'Pause one first.' },
+    `The subscription stays paused: ${running} are running, and the maximum is ${runningMax}.`,
+    { advice: 'Pause another one first.' },
   );
 }
 

@@ -7,26 +7,26 @@ import type { CatalogueSubscription } from './subscription-client.ts';
 
 export interface ReviewInput {
   registration: Registration;
-  /** What `earshot.config.ts` says of it: null when it is not named there, undefined without the file. */
+  /** Its entry in `earshot.config.ts`: null without an entry, undefined without the file. */
   inFile: DesiredSubscription | null | undefined;
-  /** Ours of this name, as listed. */
+  /** Managed subscriptions of this name, as listed. */
   candidates: readonly CatalogueSubscription[];
   lastDeliveryAtUs: number | null;
   nowUs: number;
   publicUrl: string;
 }
 
-/** `resume` and `recreate` undo what the service did automatically; `finish` resumes a change of ours. */
+/** `resume` and `recreate` undo what the service did automatically; `finish` completes an interrupted change. */
 type MaintenanceAction = 'resume' | 'recreate' | 'finish';
 
 export interface Note {
-  /** Identifies a note, so that it is reported once. */
+  /** Identifies a note, so that each is reported once. */
   code: string;
   message: string;
   advice?: string | undefined;
 }
 
-/** A note as one text, to be shown. */
+/** Returns a note as one text. */
 export function noteText({ message, advice }: Note): string {
   return withAdvice(message, advice);
 }
@@ -35,21 +35,21 @@ export interface Review {
   current: CatalogueSubscription | null;
   lifetime: Lifetime;
   action: MaintenanceAction | null;
-  /** Why, for the history; empty without an action. */
+  /** Reason of the action, for the history; empty without an action. */
   reason: string;
   notes: Note[];
-  /** The registration with what has been seen now. */
+  /** The registration with the observations of this review. */
   observed: Registration;
 }
 
 export const dayUs = 86_400_000_000;
 
-/** A warning stands this long before the service pauses, or deletes. */
+/** Time of the warning before the catalogue pauses or deletes a subscription. */
 const pauseWarningUs = 14 * dayUs;
 
 const cancellationWarningUs = 30 * dayUs;
 
-/** Kept among what was reported when a change that was cut short could not be finished. */
+/** Code in `reported` when the catalogue refused to complete an interrupted change. */
 export const unfinishableCode = 'cannot-be-finished';
 
 type Evaluation = Pick<Review, 'action' | 'reason' | 'notes'> & {
@@ -58,7 +58,7 @@ type Evaluation = Pick<Review, 'action' | 'reason' | 'notes'> & {
 
 const nothing = { action: null, reason: '' } as const;
 
-/** Undoes what the service did automatically; reports and keeps what a person did. Changes nothing itself. */
+/** Plans to undo changes that the catalogue made automatically; only reports those of a person. Changes nothing. */
 export function review(input: ReviewInput): Review {
   const { registration, candidates, lastDeliveryAtUs, nowUs } = input;
   const current =
@@ -77,13 +77,12 @@ export function review(input: ReviewInput): Review {
   const { heldBy = seen.heldBy, ...rest } = evaluated;
   const notes = [...rest.notes, ...driftNotes(input, current), ...fileNotes(input)];
   const isPausedByFile = input.inFile?.status === 'paused' && registration.status === 'running';
-  const unwanted = input.inFile === null || isPausedByFile;
-  const done = unwanted && rest.action !== 'finish' ? nothing : rest;
-  const { action, reason } = done;
+  const isSkipped = (input.inFile === null || isPausedByFile) && rest.action !== 'finish';
+  const { action, reason } = isSkipped ? nothing : rest;
   return { current, lifetime, action, reason, notes, observed: { ...seen, heldBy } };
 }
 
-/** What has been seen, whatever follows from it. */
+/** Returns the registration with the observed state. */
 function observe(
   registration: Registration,
   current: CatalogueSubscription | null,
@@ -97,7 +96,7 @@ function observe(
     ...registration,
     ...times,
     subscriptionId: current.id,
-    // Somebody recreated it: its credentials are not known.
+    // Recreated by a person: its credentials are not known.
     ...(other ? { credentialsDigest: null } : {}),
     ...(current.status === 'running'
       ? { runningSeenAtUs: nowUs, pausedSeenAtUs: null }
@@ -112,17 +111,17 @@ function evaluate(
   seen: Registration,
 ): Evaluation {
   if (registration.reported?.split(' ').includes(unfinishableCode)) {
-    const message = 'A change of it was cut short, and the catalogue refused the rest.';
-    const advice = '`earshot register` tries again.';
+    const message = 'A change was interrupted, and the catalogue refused to complete it.';
+    const advice = 'To retry: `earshot register`.';
     return { ...nothing, notes: [{ code: unfinishableCode, message, advice }] };
   }
   if (registration.unfinished) {
-    return { action: 'finish', reason: 'a change was cut short', notes: [] };
+    return { action: 'finish', reason: 'a change was interrupted', notes: [] };
   }
   if (current === null) return evaluateGone(registration, lifetime, nowUs);
   if (current.status === 'running') return evaluateRunning(registration, lifetime, nowUs);
   if (current.status === 'paused') return evaluatePaused(seen, lifetime, nowUs);
-  const message = `The catalogue says that it is "${current.status}", which earshot does not know.`;
+  const message = `Unknown status at the catalogue: "${current.status}".`;
   return { ...nothing, notes: [{ code: 'unknown-status', message }] };
 }
 
@@ -135,15 +134,15 @@ function evaluateGone(
     const reason = `the catalogue deletes after ${daysOf(cancellationUs)} days without a notification`;
     return { action: 'recreate', reason, notes: [] };
   }
-  const message = `It was deleted at the catalogue, and it should be ${status}.`;
-  const advice = '`earshot register` makes it anew.';
+  const message = `It was deleted at the catalogue; the desired status is ${status}.`;
+  const advice = 'To create it again: `earshot register`.';
   return { ...nothing, heldBy: heldBy ?? 'person', notes: [{ code: 'gone', message, advice }] };
 }
 
 function evaluateRunning({ status }: Registration, lifetime: Lifetime, nowUs: number): Evaluation {
   if (status === 'paused') {
-    const message = 'It was resumed at the catalogue, and it should be paused.';
-    const advice = 'It is left as it is.';
+    const message = 'It was resumed at the catalogue; the desired status is paused.';
+    const advice = 'Maintenance does not change it.';
     return {
       ...nothing,
       heldBy: 'person',
@@ -157,7 +156,7 @@ function evaluateRunning({ status }: Registration, lifetime: Lifetime, nowUs: nu
       : [
           {
             code: 'pause-ahead',
-            message: `No activity since ${dateOf(lifetime.lastActivityAtUs)}: the catalogue will pause it ${when(leftUs)}; maintenance resumes it then.`,
+            message: `No activity since ${dateOf(lifetime.lastActivityAtUs)}: the catalogue will pause it ${when(leftUs)}, and maintenance will resume it.`,
           },
         ];
   return { ...nothing, heldBy: null, notes: [...pause, ...cancellationNotes(lifetime, nowUs)] };
@@ -167,20 +166,21 @@ function evaluatePaused(seen: Registration, lifetime: Lifetime, nowUs: number): 
   const { status, heldBy, pausedSeenAtUs } = seen;
   const ahead = cancellationNotes(lifetime, nowUs);
   if (status === 'paused') return { ...nothing, notes: ahead };
-  const held = (by: 'person' | 'command', message: string, advice?: string): Evaluation => ({
+  const keepPaused = (by: 'person' | 'command', message: string, advice?: string): Evaluation => ({
     ...nothing,
     heldBy: by,
     notes: [{ code: `paused-by-${by}`, message, advice }, ...ahead],
   });
-  if (heldBy === 'command')
-    return held('command', 'It was paused by `earshot subscriptions pause`.');
-  // Known to be paused before the service would have done it: a person did.
+  if (heldBy === 'command') {
+    return keepPaused('command', 'It was paused by `earshot subscriptions pause`.');
+  }
+  // Paused earlier than the catalogue would have done it: by a person.
   const automatic = heldBy === null && (pausedSeenAtUs ?? nowUs) >= lifetime.pausesAtUs;
   if (!automatic) {
-    return held(
+    return keepPaused(
       'person',
-      'It was paused at the catalogue, and it should be running.',
-      'It is left as it is; `earshot register` resumes it.',
+      'It was paused at the catalogue; the desired status is running.',
+      'Maintenance does not change it. To resume it: `earshot register`.',
     );
   }
   const reason = `the catalogue pauses after ${daysOf(inactivityPauseUs)} days without activity`;
@@ -191,7 +191,7 @@ function cancellationNotes({ cancelsAtUs, lastNotificationAtUs }: Lifetime, nowU
   const leftUs = cancelsAtUs - nowUs;
   if (leftUs > cancellationWarningUs) return [];
   const message = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete it ${when(leftUs)}.`;
-  const advice = 'Does its filter still match anything?';
+  const advice = 'Check that its filter still matches products.';
   return [{ code: 'deletion-ahead', message, advice }];
 }
 
@@ -208,18 +208,18 @@ function driftNotes(
   ];
   const notes: Note[] = [];
   if (differs.length > 0) {
-    const message = `Its ${differs.join(' and ')} at the catalogue ${differs.length === 1 ? 'is' : 'are'} not as registered.`;
-    const advice = '`earshot register --dry-run` shows it.';
+    const message = `At the catalogue, its ${differs.join(' and ')} ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
+    const advice = 'To show the differences: `earshot register --dry-run`.';
     notes.push({ code: `drift-${differs.join('-')}`, message, advice });
   }
   if (candidates.length > 1) {
-    const message = `${candidates.length} subscriptions deliver to its path, so events come more than once.`;
-    const advice = '`earshot register` keeps one.';
+    const message = `${candidates.length} subscriptions deliver to its endpoint, so each event is received more than once.`;
+    const advice = 'To keep one of them: `earshot register`.';
     notes.push({ code: 'several', message, advice });
   }
   if (registration.subscriptionId !== null && current.id !== registration.subscriptionId) {
-    const message = `It was made anew at the catalogue, as ${current.id}.`;
-    const advice = '`earshot register` adopts it.';
+    const message = `It was recreated at the catalogue, with the id ${current.id}.`;
+    const advice = 'To adopt it: `earshot register`.';
     notes.push({ code: 'other-id', message, advice });
   }
   return notes;
@@ -229,13 +229,13 @@ function fileNotes({ registration, inFile }: ReviewInput): Note[] {
   if (inFile === undefined) return [];
   if (inFile === null) {
     const message = 'It is no longer in earshot.config.ts, so it is not maintained.';
-    const advice = '`earshot register --prune` deletes it.';
+    const advice = 'To delete it: `earshot register --prune`.';
     return [{ code: 'unwanted', message, advice }];
   }
   const same = differencesOf(inFile, registration).length === 0;
   if (same && inFile.status === registration.status) return [];
-  const message = 'earshot.config.ts says something else of it by now.';
-  const advice = '`earshot register` applies it.';
+  const message = 'Its entry in earshot.config.ts has changed.';
+  const advice = 'To apply the change: `earshot register`.';
   return [{ code: 'file-changed', message, advice }];
 }
 
@@ -244,37 +244,36 @@ const daysOf = (us: number) => Math.round(us / dayUs);
 const dateOf = (us: number) => new Date(us / 1000).toISOString().slice(0, 10);
 
 const when = (leftUs: number) =>
-  leftUs <= 0 ? 'any moment now' : `in ${Math.ceil(leftUs / dayUs)} days`;
+  leftUs <= 0 ? 'at any time' : `in ${Math.ceil(leftUs / dayUs)} days`;
 
-/** Specification, Limits: without activity for so long, a running subscription is paused. */
+/** Specification, Limits: time without activity after which a running subscription is paused. */
 const inactivityPauseUs = 60 * dayUs;
 
-/** Specification, Limits: so long after the last notification, a subscription is deleted. */
+/** Specification, Limits: time after the last notification when a subscription is deleted. */
 const cancellationUs = 365 * dayUs;
 
 export interface Lifetime {
   lastActivityAtUs: number;
-  /** The last notification that is known; the creation when there was none. */
+  /** Time of the last known notification; of the creation when there was none. */
   lastNotificationAtUs: number;
   pausesAtUs: number;
   cancelsAtUs: number;
 }
 
 /**
- * Reckons from what the catalogue shows, else from our own records: `LastNotificationDate` is not
- * among the fields that the specification promises. `lastDeliveryAtUs` is the last delivery that the
- * receiver took for it.
+ * Computes the lifetime from the catalogue's fields, else from the store: the specification does not
+ * guarantee `LastNotificationDate`. `lastDeliveryAtUs` is its last delivery to the receiver.
  */
-export function lifetimeOf(known: {
+export function lifetimeOf(input: {
   listed: CatalogueSubscription | undefined;
   registration: Registration | undefined;
   lastDeliveryAtUs: number | null;
   nowUs: number;
 }): Lifetime {
-  const { listed, registration, lastDeliveryAtUs, nowUs } = known;
+  const { listed, registration, lastDeliveryAtUs, nowUs } = input;
   const latest = (...times: (number | null | undefined)[]) => {
-    const there = times.filter((time) => typeof time === 'number');
-    return there.length === 0 ? undefined : Math.max(...there);
+    const known = times.filter((time) => typeof time === 'number');
+    return known.length === 0 ? undefined : Math.max(...known);
   };
   const submittedAtUs = listed?.submittedAtUs;
   const notifiedAtUs = listed?.lastNotificationAtUs ?? lastDeliveryAtUs;

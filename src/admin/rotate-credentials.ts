@@ -1,4 +1,4 @@
-/** Gives the catalogue new endpoint credentials, while the receiver accepts the old and the new. */
+/** Changes the endpoint credentials at the catalogue, while the receiver accepts the old and the new ones. */
 import type { DeliveryMark } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';
@@ -16,34 +16,35 @@ export interface RotationContext
     AccountContext,
     'client' | 'administration' | 'probe' | 'publicUrl' | 'newSecret' | 'nowUs'
   > {
-  /** The accepted pairs as the file has them, and their replacement, on disk when it resolves. */
+  /** Reads the accepted pairs of the credentials file. */
   readPairs: () => EndpointCredentials[];
+  /** Replaces them; on disk when it resolves. */
   writePairs: (pairs: EndpointCredentials[]) => Promise<void>;
   newPair: () => EndpointCredentials;
-  /** Gives back the lock on the account during a wait: others may look and change meanwhile. */
+  /** Releases the lock on the account during a wait, so that other commands can run. */
   unlocked: (wait: () => Promise<void>) => Promise<void>;
-  /** Waits; rejects when the user asks to stop. */
+  /** Waits; rejects when the user interrupts the command. */
   pause: (ms: number) => Promise<void>;
   report: (line: string) => void;
 }
 
 export interface RotationOptions {
-  /** How long deliveries with the new pair are awaited. */
+  /** Maximum wait for deliveries with the new pair. */
   waitMs: number;
-  /** Does not look whether the receiver accepts the pairs. */
+  /** Skips the check that the receiver accepts the pairs. */
   skipProbe: boolean;
 }
 
-/** The old pair must have been out of use for so long, or for half of a wait that is shorter. */
+/** Time without deliveries with the old pair before it is removed; half of a shorter wait. */
 const settleMaxMs = 30_000;
-const lookEveryMs = 500;
-/** Time for a running receiver to notice the changed file. */
-const noticeTriesMax = 40;
+const pollIntervalMs = 500;
+/** Maximum polls until a running receiver has loaded the changed file. */
+const reloadPollsMax = 40;
 
 /**
- * Goes on from wherever an earlier rotation was cut: two pairs in the file are one that is under way.
- * Rejects with `unavailable` when the receiver or the catalogue does not follow; then both pairs stay
- * accepted, and nothing is refused.
+ * Runs a rotation, or resumes an interrupted one, which left two pairs in the file. Rejects with
+ * `unavailable` when the receiver or the catalogue does not apply the change. Both pairs then stay
+ * accepted, and no delivery is refused.
  */
 export async function rotateCredentials(
   options: RotationOptions,
@@ -54,27 +55,32 @@ export async function rotateCredentials(
   const resumed = before.length > 1;
   const pairs = resumed ? before : [...before, newPair()];
   const target = pairs.at(-1);
-  if (target === undefined) throw new AppError('internal', 'There is no pair to rotate to.');
-  const owned = await listOwned(context);
-  if (resumed) report('Going on with the rotation that was begun before.');
+  if (target === undefined)
+    throw new AppError('internal', 'There are no new credentials to rotate to.');
+  const managed = await listManaged(context);
+  if (resumed) report('Resuming an interrupted rotation.');
   else await writePairs(pairs);
-  const names = [...owned.keys()];
+  const names = [...managed.keys()];
   const endpoint = endpointOf(context.publicUrl, names[0] ?? defaultSubscriptionName);
-  if (options.skipProbe) await context.pause(lookEveryMs * 4);
+  if (options.skipProbe) await context.pause(pollIntervalMs * 4);
   else await awaitAnswer(endpoint, target, null, context);
   report('The receiver accepts the old and the new credentials.');
-  for (const [name, subscriptions] of owned) await give(name, subscriptions, target, context);
-  const running = names.filter((name) => owned.get(name)?.some((one) => one.status === 'running'));
+  for (const [name, subscriptions] of managed) {
+    await sendCredentials(name, subscriptions, target, context);
+  }
+  const running = names.filter((name) =>
+    managed.get(name)?.some(({ status }) => status === 'running'),
+  );
   await context.unlocked(() => awaitDeliveries(running, target, options, context));
   if (readPairs().at(-1)?.username !== target.username) throw changedMeanwhile();
   await writePairs([target]);
   const old = pairs[0];
   if (!options.skipProbe && old !== undefined) await awaitAnswer(endpoint, old, 401, context);
-  report('The receiver accepts the new credentials only.');
+  report('The receiver accepts only the new credentials.');
 }
 
-/** Rejects with `conflict` for subscriptions that a rotation would cut off. */
-async function listOwned({
+/** Rejects with `conflict` if a rotation would lock out an unmanaged subscription. */
+async function listManaged({
   client,
   administration,
   publicUrl,
@@ -85,44 +91,47 @@ async function listOwned({
   ]);
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const origin = new URL(publicUrl).origin;
-  const cutOff = unmanaged.filter(({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin);
-  if (cutOff.length === 0) return managed;
+  const lockedOut = unmanaged.filter(
+    ({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin,
+  );
+  if (lockedOut.length === 0) return managed;
   throw new AppError(
     'conflict',
-    'Some of the account deliver to this receiver under no name, so a rotation would cut them off.',
+    'A rotation would lock out subscriptions that deliver to this receiver without a name:',
     {
       details: [
-        ...cutOff.map(({ id, endpoint }) => `${id}: ${endpoint}`),
-        'Give each the endpoint /notifications/<name>, or delete it, at the catalogue. Then rotate.',
+        ...lockedOut.map(({ id, endpoint }) => `${id}: ${endpoint}`),
+        'At the catalogue, change their endpoint to /notifications/<name>, or delete them. Then run the command again.',
       ],
     },
   );
 }
 
-/** Looks until the receiver answers 200 (`status` null), or with a status of its own. */
+/** Polls until the receiver answers with 200 (`status` null), or with the given status. */
 async function awaitAnswer(
   endpoint: string,
   pair: EndpointCredentials,
   status: number | null,
   { probe, pause }: RotationContext,
 ): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+  for (let polls = 1; ; polls += 1) {
     const answer = await probe(endpoint, pair);
     if (status === null ? answer.fault === null : answer.status === status) return;
-    if (tries === noticeTriesMax || (answer.status === null && tries > 2)) {
-      const why = answer.fault?.message ?? 'it still accepts the old credentials.';
-      throw new AppError('unavailable', `The receiver at ${endpoint} does not follow: ${why}`, {
+    if (polls === reloadPollsMax || (answer.status === null && polls > 2)) {
+      const reason = answer.fault?.message ?? 'It still accepts the old credentials.';
+      const message = `The receiver at ${endpoint} did not apply the change. ${reason}`;
+      throw new AppError('unavailable', message, {
         details: [
-          'Nothing is lost: it accepts the pairs that it knows. See that it runs with this data directory, then run `earshot credentials rotate` again; it goes on from here.',
+          'No delivery is refused: the receiver still accepts the old credentials. Check that it runs with this data directory, then run `earshot credentials rotate` again to resume.',
           ...(answer.fault === null ? [] : [answer.fault.advice]),
         ],
       });
     }
-    await pause(lookEveryMs);
+    await pause(pollIntervalMs);
   }
 }
 
-async function give(
+async function sendCredentials(
   name: string,
   subscriptions: readonly CatalogueSubscription[],
   target: EndpointCredentials,
@@ -130,24 +139,24 @@ async function give(
 ): Promise<void> {
   const { client, administration, nowUs, newSecret, report } = context;
   const registration = (await administration.registrations()).find((one) => one.name === name);
-  // What is remembered says nothing of one that somebody else has made.
+  // The stored digest is not valid for a subscription that a person created.
   const isKnown = subscriptions.every(({ id }) => id === registration?.subscriptionId);
   const digest = registration?.credentialsDigest ?? null;
   if (isKnown && isDigestOf(digest, target)) return;
   for (const { id } of subscriptions) await client.edit(id, { credentials: target });
-  report(`The catalogue has the new credentials of "${name}".`);
+  report(`Changed the credentials of "${name}" at the catalogue.`);
   if (registration === undefined) return;
   const subject = { name, id: registration.subscriptionId };
   const by = { actor: 'credentials', nowUs } as const;
   await administration.commit({
     save: { ...registration, credentialsDigest: digestCredentials(target, newSecret()) },
-    history: [historyEntry(subject, 'rotated', 'new endpoint credentials given', by)],
+    history: [historyEntry(subject, 'rotated', 'new endpoint credentials', by)],
   });
 }
 
 /**
- * Resolves when every subscription that runs has delivered with the new pair, or the wait is over,
- * and the old one is out of use. Rejects when it is still in use then.
+ * Resolves when the old pair is unused, and every running subscription has delivered with the new one
+ * or the maximum wait has passed. Rejects when the old pair is still used then.
  */
 async function awaitDeliveries(
   names: readonly string[],
@@ -156,32 +165,36 @@ async function awaitDeliveries(
   { administration, nowUs, pause, report }: RotationContext,
 ): Promise<void> {
   const beganAtUs = nowUs();
-  report(`Waiting for deliveries with the new ones, for at most ${Math.ceil(waitMs / 1000)} s.`);
+  report(
+    `Waiting for deliveries with the new credentials (maximum ${Math.ceil(waitMs / 1000)} s).`,
+  );
   const settleUs = Math.min(waitMs / 2, settleMaxMs) * 1000;
-  const isGiven = ({ username }: DeliveryMark) => username === target.username;
+  const isNew = ({ username }: DeliveryMark) => username === target.username;
   let waiting: string[] = [...names];
-  // Looks are counted, as the clock may be set meanwhile.
-  for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
+  // Polls are counted, as the clock may be set during the wait.
+  for (let waitedMs = 0; ; waitedMs += pollIntervalMs) {
     const marks = await administration.deliveryMarks();
-    const [given, old] = [marks.filter(isGiven), marks.filter((mark) => !isGiven(mark))];
-    waiting = names.filter((name) => !given.some(({ subscription }) => subscription === name));
-    // Marks from a clock that was ahead are left out.
+    const [used, old] = [marks.filter(isNew), marks.filter((mark) => !isNew(mark))];
+    waiting = names.filter((name) => !used.some(({ subscription }) => subscription === name));
+    // Ignores times in the future, from a clock that was ahead.
     const oldTimes = old.map(({ lastAtUs }) => lastAtUs).filter((atUs) => atUs <= nowUs());
     const oldUseAtUs = Math.max(beganAtUs, ...oldTimes);
     const isSettled = nowUs() - oldUseAtUs >= settleUs;
-    const isOver = waitedMs >= waitMs;
-    if (isSettled && (waiting.length === 0 || isOver)) break;
-    if (isOver) throw stillInUse();
-    await pause(lookEveryMs);
+    const isTimeout = waitedMs >= waitMs;
+    if (isSettled && (waiting.length === 0 || isTimeout)) break;
+    if (isTimeout) throw stillInUse();
+    await pause(pollIntervalMs);
   }
   if (waiting.length === 0) return;
-  report(`No delivery of ${waiting.join(', ')} came meanwhile, with the old credentials neither.`);
+  report(
+    `Received no delivery of ${waiting.join(', ')}, with neither the new nor the old credentials.`,
+  );
 }
 
 function changedMeanwhile(): AppError {
   return new AppError(
     'conflict',
-    'The kept credentials were changed while deliveries were awaited, so they were left as they are.',
+    'Another command changed the credentials during the wait. They were not changed again.',
     { advice: 'Run `earshot credentials rotate` again.' },
   );
 }
@@ -189,10 +202,10 @@ function changedMeanwhile(): AppError {
 function stillInUse(): AppError {
   return new AppError(
     'unavailable',
-    'Deliveries still come with the old credentials, so they stay accepted beside the new ones.',
+    'The old credentials are still used by deliveries, so the receiver accepts both.',
     {
       details: [
-        'Run `earshot credentials rotate` again later; it goes on from here. `earshot subscriptions list` shows what in the account delivers to this receiver.',
+        'To resume, run `earshot credentials rotate` again later. To find the subscriptions that deliver to this receiver, run `earshot subscriptions list`.',
       ],
     },
   );

@@ -302,7 +302,7 @@ describe('a replacement', () => {
         subscriptionId: 'made-1',
         action: 'replaced',
         actor: 'register',
-        reason: expect.stringMatching(/other filter.*id-alps is gone.*gap/),
+        reason: expect.stringMatching(/changed filter.*deleted id-alps.*gap/),
       },
     ]);
   });
@@ -478,7 +478,7 @@ describe('the endpoint', () => {
     const { register, catalogue, administration } = await openOnDisk(situation, unwell);
     const refused = register({ desired: [baltic, wanted()] });
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(refused).rejects.toThrow(`${endpoint} does not answer`);
+    await expect(refused).rejects.toThrow(`the check of ${endpoint} failed`);
     await expect(refused).rejects.toThrow('it answers 401.');
     await expect(refused).rejects.toMatchObject({
       details: [fault.advice, expect.stringContaining('--skip-probe')],
@@ -534,7 +534,7 @@ describe('the account listed again', () => {
     const refused = register({ desired: [wanted()] });
     await expect(refused).rejects.toMatchObject({
       code: 'conflict',
-      details: [expect.stringContaining('Not as wanted: alps')],
+      details: [expect.stringContaining('Different: alps')],
     });
   });
 });

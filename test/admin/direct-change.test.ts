@@ -53,8 +53,8 @@ describe('one of ours', () => {
   });
 
   it.each([
-    ['that others made', 'id-stranger', 'conflict', 'is not ours'],
-    ['that is a pull subscription', 'id-pull', 'conflict', 'is not ours'],
+    ['that others made', 'id-stranger', 'conflict', 'is unmanaged'],
+    ['that is a pull subscription', 'id-pull', 'conflict', 'is unmanaged'],
     ['that is not there', 'baltic', 'not_found', 'no subscription baltic'],
   ])('is none %s', async (_, word, code, message) => {
     const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
@@ -125,7 +125,7 @@ describe('a resumption', () => {
     const setUp = await openSetUp({ ...lostOne, held: [...lostOne.held, stranger(), pull()] });
     const refused = commands.resume('alps', setUp.context());
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
-    await expect(refused).rejects.toThrow('lets 2 run');
+    await expect(refused).rejects.toThrow('the maximum is 2');
     expect(setUp.catalogue.writes).toEqual([]);
   });
 

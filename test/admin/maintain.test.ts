@@ -61,7 +61,7 @@ describe('what the service paused', () => {
     const results = await round(setUp);
     expect(results).toMatchObject([
       { name: 'alps', did: 'resume', failure: null },
-      { name: 'baltic', did: null, failure: expect.stringContaining('lets 2 run') },
+      { name: 'baltic', did: null, failure: expect.stringContaining('the maximum is 2') },
     ]);
     expect(setUp.catalogue.refusals).toEqual([]);
     expect(setUp.catalogue.held()).toMatchObject([

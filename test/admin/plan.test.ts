@@ -412,7 +412,7 @@ describe('beyond the limits', () => {
     for (const listed of [others(2), [stranger(), pull()], [held({ name: 'kept' }), stranger()]]) {
       const { limitErrors } = fitted([wanted()], listed);
       expect(limitErrors).toEqual([
-        '"alps" would be running subscription number 3; the catalogue lets 2 run.',
+        '"alps" would be running subscription number 3; the maximum is 2.',
       ]);
     }
   });
@@ -432,7 +432,7 @@ describe('beyond the limits', () => {
       others(10, { status: 'paused' }),
     );
     expect(limitErrors).toEqual([
-      '"alps" would be subscription number 11; the catalogue allows 10 for an account.',
+      '"alps" would be subscription number 11 of the account; the maximum is 10.',
     ]);
   });
 

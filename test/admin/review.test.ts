@@ -166,7 +166,7 @@ describe('a warning', () => {
 
   it('says since when, and in how many days', () => {
     expect(textAt('running', 50)).toMatch(/since 2026-05-01: .* pause it in 10 days/);
-    expect(textAt('running', 60)).toContain('any moment now');
+    expect(textAt('running', 60)).toContain('at any time');
   });
 
   it('says that a deletion comes, and what may be the reason', () => {

@@ -164,8 +164,8 @@ describe('the old pair', () => {
     await rotation.rotate();
     const [, both, only] = rotation.files.map(({ atUs }) => atUs);
     expect(((only ?? 0) - (both ?? 0)) / 1e6).toBeGreaterThanOrEqual(120);
-    expect(rotation.reports.join()).toMatch(/No delivery of baltic/);
-    expect(rotation.reports.join()).not.toMatch(/No delivery of .*alps/);
+    expect(rotation.reports.join()).toMatch(/no delivery of baltic/);
+    expect(rotation.reports.join()).not.toMatch(/no delivery of .*alps/);
   });
 
   it('stays when it is still used, until a later rotation finds it out of use', async () => {
@@ -184,7 +184,7 @@ describe('the old pair', () => {
     rotation.deliver({ 'id-alps': 5 });
     await rotation.rotate();
     expect(usernames(rotation)).toEqual(['earlier', 'earlier earshot-1', 'earshot-1']);
-    expect(rotation.reports).toContain('Going on with the rotation that was begun before.');
+    expect(rotation.reports).toContain('Resuming an interrupted rotation.');
     rotation.pass(60);
     expect(rotation.refused).toEqual([]);
   });
@@ -204,7 +204,7 @@ describe('a receiver', () => {
     const rotation = await openSetUp({ held: [alps], noticeSeconds: 1_000 });
     const refusal = rotation.rotate();
     await expect(refusal).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(refusal).rejects.toThrow('does not follow: it answers 401.');
+    await expect(refusal).rejects.toThrow('did not apply the change. it answers 401.');
     expect(rotation.planned.catalogue.writes).toEqual([]);
     expect(rotation.files.at(-1)?.pairs).toEqual([otherCredentials, first]);
   });

@@ -98,7 +98,7 @@ describe('earshot maintain', () => {
     const NotificationEndpoint = 'https://localhost:9/elsewhere';
     expect(await asPerson(context, context.id, { NotificationEndpoint })).toBe(200);
     const told = await context.run('maintain');
-    expect(told.out).toContain('Its endpoint at the catalogue is not as registered');
+    expect(told.out).toContain('At the catalogue, its endpoint differs from the registration');
     expect(context.sandbox.subscriptions()).toMatchObject([{ endpoint: NotificationEndpoint }]);
     const mended = await context.run('register --yes');
     expect(mended.out).toContain('change endpoint');

@@ -66,7 +66,7 @@ describe('earshot register', () => {
   it('puts the old one back when the new one is refused where ten exist', async ({ context }) => {
     await context.run(registered);
     for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
-    await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was made anew');
+    await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was recreated');
     expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
     const gaps = await context.receiver.store.administration.gaps();
@@ -78,8 +78,12 @@ describe('earshot register', () => {
       context.sandbox.addSubscription(stranger('a')),
       context.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
     ];
-    const refused = await expectEnd(context.run(registered), 1, /no room.*nothing was changed/);
-    expect(refused.err).toContain('the catalogue lets 2 run');
+    const refused = await expectEnd(
+      context.run(registered),
+      1,
+      /exceeds the limits.*Nothing was changed/,
+    );
+    expect(refused.err).toContain('the maximum is 2');
     expect(context.sandbox.subscriptions()).toEqual(strangers);
     expect(creations(context)).toBe(0);
     await expectEnd(context.run([...registered, '--status', 'paused']), 0);
@@ -172,7 +176,9 @@ describe('before it writes, earshot register', () => {
     const context = await openAccountContext();
     const { EARSHOT_PROBE_CA: _, ...env } = context.env;
     const refused = await expectEnd(context.run(registered, { env }), 1);
-    expect(refused.err).toMatch(/does not answer as the catalogue needs it.*certificate/s);
+    expect(refused.err).toMatch(
+      /Nothing was changed, because the check of .* failed.*certificate/s,
+    );
     expect(creations(context)).toBe(0);
     const skipped = await context.run([...registered, '--skip-probe'], { env });
     expect(skipped.err).toContain('was NOT checked');

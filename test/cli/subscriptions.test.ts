@@ -84,7 +84,7 @@ describe('earshot subscriptions', () => {
   it('does not resume a third one, and says what to do', async ({ context }) => {
     await context.run('subscriptions pause default');
     context.sandbox.addSubscription(stranger('second'));
-    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause one first');
+    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause another one first');
     expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 
@@ -134,7 +134,7 @@ describe('earshot subscriptions', () => {
       await expectEnd(
         context.run(['subscriptions', how, context.foreignId, ...yes]),
         1,
-        'is not ours',
+        'is unmanaged',
       );
     }
     expect(rows(context)[0]).toMatchObject({ name: 'other', status: 'running' });

@@ -1,6 +1,11 @@
 /** `earshot register`: applies the desired subscriptions to the catalogue account. */
 import { InvalidArgumentError, Option } from 'commander';
-import { applyPlan, beyondLimits, type PreparedPlan, preparePlan } from '../../admin/apply-plan.ts';
+import {
+  applyPlan,
+  limitsExceeded,
+  type PreparedPlan,
+  preparePlan,
+} from '../../admin/apply-plan.ts';
 import { desiredFromAccount, nameOf, type Plan } from '../../admin/plan.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
@@ -138,7 +143,7 @@ async function planAndApply(
           details: limitErrors,
         })
       : limitErrors.length > 0
-        ? beyondLimits(prepared)
+        ? limitsExceeded(prepared)
         : null;
   const applies = isChange && !readOnly && fault === null;
   if (!json) await showPlan(plan, { json, applied: false }, account, io);

@@ -422,7 +422,7 @@ describe('the doctor, where no model is configured,', () => {
     const warned = {
       check: 'inference key',
       state: 'warn',
-      message: expect.stringContaining('made from the fact sheets only'),
+      message: expect.stringContaining('generated from the facts alone'),
       advice: expect.stringMatching(/EARSHOT_INFERENCE_API_KEY.*EARSHOT_INFERENCE_MODEL/),
     };
     expect(await findingsOf(inference, { EARSHOT_SUMMARY: 'digest' })).toEqual([warned]);

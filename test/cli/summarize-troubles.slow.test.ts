@@ -21,9 +21,9 @@ describe('a slip on the command line', () => {
     ['--limit 0', /Use a whole number of 1 or more/],
     ['each', /too many arguments/],
     ['--since 24h --filter x', /--since and --filter: add --each or --digest/],
-    ['--each --since 2027-01-01', /--since must lie before --until, and before now/],
+    ['--each --since 2027-01-01', /--since must be earlier than --until and earlier than now/],
     ['--digest day --since 1h --until 2h', /is not after --since/],
-    ['--digest hour --since 365d', /8760 windows, each of which is a request/],
+    ['--digest hour --since 365d', /8760 windows, and each needs a request/],
     ['--each', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
     ['--dry', /unknown option '--dry'[\s\S]*earshot summarize --help/],
   ])('%s exits 2 and says what would be right', async (line, message) => {
@@ -61,7 +61,7 @@ describe('a service that asks for a pause', () => {
       };
       const how = { nowUs: runningClock(), fetch: busy };
       const { code, err } = await context.summarize(['--each'], how);
-      expect(err).toMatch(/^The inference service asks to wait: continuing in 1 s\.\n/);
+      expect(err).toMatch(/^The inference service requested a pause: continuing in 1 s\.\n/);
       expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('5 written.') });
       expect(context.sandbox.inference.totals()).toMatchObject({
         distinct: 5,
@@ -97,7 +97,9 @@ describe('a service that asks for a pause', () => {
       isTTY: true,
     });
     expect(code).toBe(0);
-    expect(err).toMatch(/\rThe inference service asks to wait: continuing in 2 s .*\r.*in 1 s /);
+    expect(err).toMatch(
+      /\rThe inference service requested a pause: continuing in 2 s .*\r.*in 1 s /,
+    );
   });
 
   it('of more than two minutes is left alone; a later run asks only for what is missing', async () => {
@@ -135,7 +137,7 @@ describe('settings that the service does not take', () => {
       // Once, however many met it.
       expect(err.match(/inference service/gi)).toHaveLength(1);
       expect(err).toMatch(
-        /\. 5 wait; next retry 2026-05-02 12:\d\d UTC, .*`earshot summarize`\.\n$/,
+        /\. 5 waiting; next retry 2026-05-02 12:\d\d UTC, .*`earshot summarize`\.\n$/,
       );
       expect(err).not.toContain('no-key');
     }
@@ -164,7 +166,7 @@ describe('the budget', () => {
     const { code, err } = await context.summarize(['--each'], { env });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /^2 written\. 3 wait: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is spent until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
+      /^2 written\. 3 waiting: the budget of 2 requests an hour \(EARSHOT_SUMMARY_REQUESTS_PER_HOUR\) is used up until 2026-05-02 13:00 UTC\. Then .*`earshot summarize`\.\n$/,
     );
     const shown = await context.earshot(['query', 'summaries', '--state', 'waiting'], { env });
     expect(shown.out.match(/ {2}#\d+ queued\n/g)?.length).toBeGreaterThan(0);
@@ -175,14 +177,14 @@ describe('the budget', () => {
     expect(context.sent).toHaveLength(2);
     const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;
     expect((await context.summarize([], { env, nowUs: later })).err).toMatch(
-      /^2 written\. 1 waits: /,
+      /^2 written\. 1 waiting: /,
     );
     const none = { EARSHOT_SUMMARY_TOKENS_PER_DAY: '0' };
     const ended = await context.summarize(['--each', '--limit', '4', '--json'], { env: none });
     expect(ended.code).toBe(0);
     // Of this run alone: one of the run before still waits.
     expect(ended.err).toMatch(
-      /^(?:\d there already\. )?\d waits?: nothing is ever sent while EARSHOT_SUMMARY_TOKENS_PER_DAY is 0\.\n$/,
+      /^(?:\d already present\. )?\d waiting: nothing is sent while EARSHOT_SUMMARY_TOKENS_PER_DAY is 0\.\n$/,
     );
     expect(context.sent).toHaveLength(4);
   });
@@ -196,7 +198,7 @@ describe('a text that fails', () => {
     const first = await context.summarize(['--each', '--limit', '2'], { nowUs });
     expect(first).toMatchObject({ code: 0, out: '' });
     expect(first.err).toMatch(
-      /^The inference .*returned no text.* 2 wait; next retry 2026-05-02 12:01 UTC, by/,
+      /^The inference .*returned no text.* 2 waiting; next retry 2026-05-02 12:01 UTC, by/,
     );
     minutes = 10;
     await context.summarize([], { nowUs });
@@ -214,13 +216,13 @@ describe('a text that fails', () => {
       /^There is no summary #99\.\nNothing to retry. Only failed and dropped summaries, or unverified ones named by id,/,
     );
     const one = await context.summarize(['--retry', `${newest?.id},99`], { nowUs });
-    const told = '1 to be tried again.\nThere is no summary #99.\n1 written.\n';
+    const told = '1 to be retried.\nThere is no summary #99.\n1 written.\n';
     expect(one).toMatchObject({ code: 0, err: told });
     expect(one.out).toContain(newest?.productName);
     const again = await context.summarize(['--retry', `${newest?.id}`], { nowUs });
     expect(again.err).toContain(`#${newest?.id} is done and verified.\n`);
     const all = await context.summarize(['--retry', 'all', '--json'], { nowUs });
-    expect(all).toMatchObject({ code: 0, err: '1 to be tried again.\n1 written.\n' });
+    expect(all).toMatchObject({ code: 0, err: '1 to be retried.\n1 written.\n' });
     expect(await context.summaries('--state', 'failed')).toEqual([]);
   });
 });
@@ -239,7 +241,7 @@ describe('what waits', () => {
     const dropped = await context.summaries('--state', 'dropped');
     expect(dropped).toHaveLength(5);
     expect(dropped[0]).toMatchObject({ id: newest?.id, error: 'Dropped by command.' });
-    expect((await context.summarize([])).err).toMatch(/^No rule asks/);
+    expect((await context.summarize([])).err).toMatch(/^No rule requests/);
     expect(context.sent).toEqual([]);
   });
 });
@@ -252,7 +254,7 @@ describe('a text that is not verified', () => {
     const all = await context.summarize(['--retry', 'all']);
     expect(all.err).toMatch(/^Nothing to retry/);
     const { code, err } = await context.summarize(['--retry', `${kept?.id}`]);
-    expect({ code, err }).toEqual({ code: 0, err: '1 to be tried again.\n1 written.\n' });
+    expect({ code, err }).toEqual({ code: 0, err: '1 to be retried.\n1 written.\n' });
     expect(await context.summaries()).toMatchObject([{ id: kept?.id, verified: true }]);
   });
 });
@@ -295,7 +297,7 @@ describe('beside others', () => {
     running.stop();
     const { code, out, err } = await running.ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^earshot: Stopped\. .*5 wait\.\n$/);
+    expect(err).toMatch(/^earshot: Stopped\. .*5 waiting\.\n$/);
     expect((await context.summarize([])).err).toBe('5 written.\n');
     expect(await context.summaries('--state', 'done')).toMatchObject([{ model }, {}, {}, {}, {}]);
   });

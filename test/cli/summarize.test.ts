@@ -24,17 +24,19 @@ describe('earshot summarize', () => {
     const none = await context.summarize([]);
     expect(none).toMatchObject({ code: 0, out: '' });
     expect(none.err).toMatch(
-      /^No rule asks for summaries: set EARSHOT_SUMMARY.*--each --since 24h/,
+      /^No rule requests summaries\. Set EARSHOT_SUMMARY.*--each --since 24h/,
     );
     const env = { EARSHOT_SUMMARY: 'each' };
     const first = await context.summarize([], { env });
-    expect(first.err).toMatch(/^Nothing was due\. For what came before.*--each --since 24h`\n$/);
+    expect(first.err).toMatch(
+      /^No summaries are due\. For products received before.*--each --since 24h`\n$/,
+    );
     await context.fill(news.map(told));
 
     // A look at it sends nothing and changes nothing, and shows what is sent then, byte by byte.
     const look = await context.summarize(['--dry-run', '--json'], { env });
     expect(look.err).toMatch(
-      /^2 requests, about [\d,]+ tokens\. Allowed are 60 requests an hour, 500 a day, and 500,000 tokens a day\. Nothing was sent\.\n$/,
+      /^2 requests, about [\d,]+ tokens\. Budget: 60 requests per hour, 500 per day, 500,000 tokens per day\. Nothing was sent\.\n$/,
     );
     expect(context.sandbox.inference.requests()).toEqual([]);
     expect(await context.summaries()).toEqual([]);
@@ -47,7 +49,7 @@ describe('earshot summarize', () => {
       shown.map(({ request }) => JSON.stringify(request)).toSorted(),
     );
     for (const { name } of news) expect(out).toContain(`${name}  written\n  This product of `);
-    expect((await context.summarize([], { env })).err).toContain('Nothing was due.');
+    expect((await context.summarize([], { env })).err).toContain('No summaries are due.');
     expect(context.sandbox.inference.totals()).toMatchObject({ distinct: 2, repeated: 0 });
   });
 
@@ -80,12 +82,12 @@ describe('earshot summarize', () => {
     expect(rows[0]).toMatchObject({ kind: 'product', model, verified: true, state: 'done' });
 
     const all = await context.summarize(['--each', '--subscription', 'sea-ice']);
-    expect(all.err).toBe('3 written, 2 there already.\n');
+    expect(all.err).toBe('3 written, 2 already present.\n');
     for (const { name } of samples) expect(all.out).toContain(name);
     const none = {
       code: 0,
       out: '',
-      err: 'Nothing to write: no product was received in this time, or none matches.\n',
+      err: 'Nothing to summarize: no matching product was received in this time.\n',
     };
     for (const words of [[], ['--dry-run']]) {
       const early = ['--each', '--until', '90m', '--limit', '1'];
@@ -120,11 +122,11 @@ describe('earshot summarize', () => {
       nowUs: minutes(20),
     });
     expect(later.err).toBe(
-      'The hour from 2026-05-02 12:00 UTC on still lasts, and is left out.\n1 there already, 2 without anything to tell.\n',
+      'The hour from 2026-05-02 12:00 UTC is not complete yet: left out.\n1 already present, 2 without content.\n',
     );
     const empty = ['--digest', 'hour', '--since', '5h', '--until', '2h'];
     expect((await context.summarize(empty)).err).toBe(
-      'Nothing to tell of arrived in these 3 windows.\n',
+      'No products to summarize in these 3 windows.\n',
     );
   });
 
@@ -140,7 +142,7 @@ describe('earshot summarize', () => {
       '--json',
     ]);
     expect(err).toBe(
-      'Nothing came in a day that is over. The day from 2026-05-02 00:00 UTC on still lasts, and is told of up to now.\n1 written, 1 without anything to tell.\n',
+      'No products in a complete day. The digest covers 2026-05-02 00:00 UTC until now.\n1 written, 1 without content.\n',
     );
     expect(await context.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
       {
@@ -157,7 +159,7 @@ describe('earshot summarize', () => {
     expect(look.out).toMatch(
       /^# digest of all subscriptions, 2026-04-27 00:00 to 2026-05-02 12:00 /,
     );
-    expect(look.err).toMatch(/\n1 request, .* 1 with nothing to tell\./);
+    expect(look.err).toMatch(/\n1 request, .* 1 without content\./);
   });
 
   it('tells a slip in the name of a subscription from a time without news', async () => {
@@ -170,7 +172,7 @@ describe('earshot summarize', () => {
       expect(await context.summarize([...words, '--subscription', 'nope'])).toMatchObject({
         code: 0,
         out: '',
-        err: 'Nothing ever came for a subscription "nope". There are: alps, sea-ice.\n',
+        err: 'No notification was ever received for a subscription "nope". Known names: alps, sea-ice.\n',
       });
     }
     expect(await context.summaries()).toEqual([]);
@@ -193,11 +195,13 @@ describe('earshot summarize', () => {
     const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
     const look = await context.summarize(['--each', '--dry-run', '--limit', '1'], { env });
     expect(look.out).toContain('"model": "<vendor>/<model_name>"');
-    expect(look.err).toContain('No model is configured, so none would be sent');
+    expect(look.err).toContain('No model is configured, so nothing would be sent');
     const { code, out, err } = await context.summarize(['--each', '--limit', '2'], { env });
     expect(code).toBe(0);
-    expect(out).toMatch(/ {2}made of the facts alone\n {2}This Sentinel-2A product holds/);
-    expect(err).toMatch(/^2 made of the facts alone\. No model is configured: EARSHOT_INFERENCE_/);
+    expect(out).toMatch(/ {2}generated from the facts alone\n {2}This Sentinel-2A product holds/);
+    expect(err).toMatch(
+      /^2 generated from the facts alone\. No model is configured\. .*EARSHOT_INFERENCE_/,
+    );
     expect(await context.summaries()).toMatchObject([{ model: null, verified: true }, {}]);
     expect(context.sent).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /**
- * Writes docs/reference/summary-examples.md and compares: the page says what the code says. To bring it up to date:
+ * Compares docs/reference/summary-examples.md with the generated texts. To update the page:
  * `npx vitest run test/docs/summary-examples.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
@@ -13,8 +13,8 @@ import { openPlaces } from '../../src/summary/places/places.ts';
 import {
   indexed,
   missing,
-  type News,
   notifiedProducts,
+  type ReceivedProduct,
   received,
   recordedProducts,
 } from '../summary/facts/found-product.ts';
@@ -30,7 +30,7 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
     'S1A_EW_RAW__0SSH_20151023T110638',
     'S1A_IW_GRDH_1SDV_20240206T041137',
     'S1A_20151223T180128',
-    // Its record came without attributes.
+    // Record without attributes.
     'S1A_IW_GRDH_1SDV_20240101T055104',
   ],
   'Sentinel-2': [
@@ -40,7 +40,7 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
     'S2A_MSIL2A_20240129T062121',
   ],
   'Sentinel-3': ['S3B_OL_1_EFR____20240415T075229', 'S3B_OL_1_EFR____20240415T074929'],
-  'Auxiliary files, which have no footprint': [
+  'Auxiliary files (without a footprint)': [
     'S1A_OPER_AUX_POEORB_OPOD_20210316T193849',
     'S1A_OPER_AUX_GNSSRD_POD__20171211T085718',
     'S1__AUX_SCS',
@@ -49,11 +49,11 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
     'S1A_AUX_PP1_V20140406T133000_G20250515',
   ],
   'A deleted product': ['S1A_IW_SLC__1SDV_20241111T044907'],
-  'A notification without a record, and so without a name': [''],
+  'A notification without a record': [''],
 };
 
-/** The real catalogue's products that are recorded, and those of its documented notifications. */
-function realProducts(): News[] {
+/** Recorded products of the catalogue, and those of its documented notifications. */
+function realProducts(): ReceivedProduct[] {
   return [
     ...recordedProducts(),
     ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
@@ -62,8 +62,8 @@ function realProducts(): News[] {
   ];
 }
 
-/** Of each of these types the first product of the sandbox that sees a large place; the last one is deleted. */
-function madeUpProducts(): News[] {
+/** The sandbox's first product of each type with a large place; the last one is deleted. */
+function sandboxProducts(): ReceivedProduct[] {
   const generator = createProductGenerator({ seed: 5 });
   const firstMs = Date.UTC(2026, 4, 1);
   const all = Array.from({ length: 800 }, (_, i) => generator.next(firstMs + i * 60_000));
@@ -74,7 +74,7 @@ function madeUpProducts(): News[] {
   });
   const news = found.map((record) => received({ ...record }));
   const [last] = found.slice(-1);
-  if (last === undefined) throw new Error('The sandbox made no such product.');
+  if (last === undefined) throw new Error('The sandbox has no such product.');
   const record = { ...generator.deleted(last, firstMs + 30 * 86_400_000, 'Obsolete product') };
   return [...news.slice(0, -1), { record, receivedUs: (firstMs + 31 * 86_400_000) * 1000 }];
 }
@@ -84,7 +84,7 @@ function placeOf(record: Readonly<Record<string, unknown>>): Place | null {
   return geometry === null ? null : places.placeOf(geometry);
 }
 
-async function factsOfAll(all: readonly News[]): Promise<ProductFacts[]> {
+async function factsOfAll(all: readonly ReceivedProduct[]): Promise<ProductFacts[]> {
   const found = await indexed(all);
   const others = [...found.values()].flatMap(({ row }) =>
     row.productName === null ? [] : [{ ...row, productName: row.productName }],
@@ -98,18 +98,18 @@ async function factsOfAll(all: readonly News[]): Promise<ProductFacts[]> {
 
 const head = `# Examples of summaries
 
-What earshot says of a product without a model: the text made from the facts alone
-([summaries.md](../summaries.md)). The products are real ones: recorded ones of the catalogue, and a few of its own
-documentation (the tile at Level-2A, the deleted product, and the notification without a record). No record of
-Sentinel-5P was to be had, so the sandbox made these up. The recorded products do not tell when they were received; here
-that is 46 s after their publication, as in the documentation.
+Summaries without a language model, made from the facts alone ([Summaries](../summaries.md)).
 
-Countries are those of Natural Earth, large places those of GeoNames (CC BY 4.0); seas are told roughly. This page is
-written by a test: \`npx vitest run test/docs/summary-examples.test.ts --update\`.
+- The products are recorded ones of the catalogue and examples of its documentation. Those of Sentinel-5P are from the
+  sandbox.
+- For recorded products, the time of receipt is set to 46 s after the publication.
+- Sources: countries of Natural Earth; large places of GeoNames (CC BY 4.0). Seas are approximate.
+
+Written by \`npx vitest run test/docs/summary-examples.test.ts --update\`.
 `;
 
-describe('the page of examples', () => {
-  it('says what the code says', async (context) => {
+describe('docs/reference/summary-examples.md', () => {
+  it('is current', async (context) => {
     if (missing) context.skip(missing);
     const real = await factsOfAll(realProducts());
     const shown = Object.entries(chapters).map(([title, beginnings]) => ({
@@ -117,8 +117,11 @@ describe('the page of examples', () => {
       facts: beginnings.map((beginning) => theOne(real, beginning)),
     }));
     expect(shown.flatMap(({ facts }) => facts).length).toBeGreaterThanOrEqual(20);
-    const madeUp = { title: 'Sentinel-5P, made up', facts: await factsOfAll(madeUpProducts()) };
-    const sections = [...shown, madeUp].map(
+    const sandbox = {
+      title: 'Sentinel-5P (from the sandbox)',
+      facts: await factsOfAll(sandboxProducts()),
+    };
+    const sections = [...shown, sandbox].map(
       ({ title, facts }) => `## ${title}\n\n${facts.map(example).join('\n')}`,
     );
     const page = [head, ...sections, sheetSection(theOne(real, 'S2A_MSIL1C_20240912'))].join('\n');
@@ -126,7 +129,7 @@ describe('the page of examples', () => {
   });
 });
 
-/** The product whose name begins so; the first one without a name for none. */
+/** Returns the product whose name begins so; for '' the first one without a name. */
 function theOne(all: readonly ProductFacts[], beginning: string): ProductFacts {
   const found = all.find(({ name }) =>
     beginning === '' ? name === null : name?.startsWith(beginning),
@@ -141,9 +144,9 @@ function example(facts: ProductFacts): string {
 
 function sheetSection(facts: ProductFacts): string {
   const rows = productSheet(facts).facts.map(({ label, text }) => `| ${label} | ${text} |`);
-  return `## What a model sees
+  return `## Input of a language model
 
-All that a model is shown of the first tile of Sentinel-2 above:
+The facts of the first Sentinel-2 tile above, as a model gets them:
 
 | fact | text |
 |---|---|

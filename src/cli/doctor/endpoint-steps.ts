@@ -192,7 +192,7 @@ export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io
   ];
 }
 
-/** A missing model is not a failure: summaries are then made from the fact sheets. */
+/** A missing model is not a failure: summaries are then generated from the facts. */
 function withoutModel(hasRules: boolean): Finding {
   const check = 'inference key';
   const advice =
@@ -205,7 +205,7 @@ function withoutModel(hasRules: boolean): Finding {
     };
   }
   const message =
-    'Summaries are requested, but no model is configured: they are made from the fact sheets only.';
+    'Summaries are requested, but no model is configured: they are generated from the facts alone.';
   return { check, state: 'warn', message, advice };
 }
 

@@ -80,7 +80,7 @@ async function workerFor(
   log.info(
     { model, ...config.budget },
     model === null
-      ? 'summaries enabled, from fact sheets only: no model is configured'
+      ? 'summaries enabled, from the facts alone: no model is configured'
       : 'summaries enabled',
   );
   const context = openSummaryContext(config, { store, products, log }, io);

@@ -1,4 +1,4 @@
-/** What the rules ask for: noted as jobs, or, for a look without consequences, only found. */
+/** Finds the summary jobs of rules and flags. With --dry-run, nothing is stored. */
 
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -26,7 +26,7 @@ import {
 import { readFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
 
-/** Reads the log to its end, as a receiver would. */
+/** Creates the jobs of the rules up to the end of the log, as a receiver does. */
 export async function collectAll(
   context: SummaryContext,
   ruleOf: RuleOf,
@@ -36,7 +36,7 @@ export async function collectAll(
   while (more && !signal.aborted) more = await collectJobs(context, ruleOf);
 }
 
-/** The jobs that would be due after `collectAll`; neither they nor the cursor are kept. */
+/** Returns the jobs that would be due after `collectAll`; stores neither jobs nor the cursor. */
 export async function dueAfterCollecting(
   context: SummaryContext,
   ruleOf: RuleOf,
@@ -45,12 +45,12 @@ export async function dueAfterCollecting(
   const { notifications, summaries } = context;
   const nowUs = context.nowUs();
   const jobs = new Map<string, NewSummaryJob>();
-  const note = (more: readonly NewSummaryJob[]) => {
-    for (const job of more) jobs.set(`${job.kind} ${job.subject}`, job);
+  const addAll = (added: readonly NewSummaryJob[]) => {
+    for (const job of added) jobs.set(`${job.kind} ${job.subject}`, job);
   };
-  note(await summaries.due({ nowUs, limit: waitingMax }));
+  addAll(await summaries.due({ nowUs, limit: waitingMax }));
   let position = await notifications.cursor(summaryReader);
-  const forgetful: SummaryContext = {
+  const dryRun: SummaryContext = {
     ...context,
     notifications: {
       find: (query) => notifications.find(query),
@@ -59,15 +59,15 @@ export async function dueAfterCollecting(
     },
     summaries: {
       ...summaries,
-      enqueue: async ({ jobs: more, cursor }) => {
-        note(more);
+      enqueue: async ({ jobs: added, cursor }) => {
+        addAll(added);
         position = cursor?.position ?? position;
         return { ids: [], dropped: 0 };
       },
     },
     acquireLock: async () => () => undefined,
   };
-  await collectAll(forgetful, ruleOf, signal);
+  await collectAll(dryRun, ruleOf, signal);
   return [...jobs.values()].filter(({ dueAtUs }) => dueAtUs <= nowUs);
 }
 
@@ -84,9 +84,9 @@ export interface JobFlags {
 const dayUs = 86_400_000_000;
 
 /**
- * Reads the flags, so that what is wrong with them is told before anything is opened: throws `usage` for a
- * filter or a time that is none; warns on stderr. What it returns finds the jobs, the newest first: it rejects with
- * `usage` when there are more than may wait, with `cancelled` when the user ends it.
+ * Checks the flags before anything is opened: throws `usage` for an invalid filter or time, prints warnings. The
+ * returned function finds the jobs, newest first. It rejects with `usage` if they exceed the queue limit, with
+ * `cancelled` if the user stops it.
  */
 export function requestedJobs(
   flags: JobFlags,
@@ -101,28 +101,28 @@ export function requestedJobs(
   const nowUs = io.nowUs();
   const untilUs = Math.min(until ?? nowUs, nowUs);
   if (since !== undefined && since >= untilUs) {
-    throw new AppError('usage', 'The time of --since must lie before --until, and before now.');
+    throw new AppError('usage', '--since must be earlier than --until and earlier than now.');
   }
   if (digest !== undefined) {
-    const windows = wantedWindows(digest, { sinceUs: since, untilUs }, nowUs);
+    const windows = digestWindows(digest, { sinceUs: since, untilUs }, nowUs);
     return (sources) => digestsOf(windows, tree, flags, sources);
   }
   const span = { sinceUs: since ?? untilUs - dayUs, untilUs: until };
   return (sources) => productsReceived(span, tree, flags, sources);
 }
 
-/** More windows than these are a slip of the hand. */
+/** Maximum number of windows; more are probably a mistake. */
 const windowsMax = 1_000;
 
 const minuteUs = 60_000_000;
 
-type WantedWindows = ReturnType<typeof wantedWindows>;
+type DigestWindows = ReturnType<typeof digestWindows>;
 
 /**
- * The windows that a span touches, the earliest first: those that are `complete`, and the one that still lasts.
- * Without `sinceUs`, the last one that was over before `untilUs`. Throws `usage` for too many.
+ * Returns the windows that overlap a span, earliest first: the `complete` ones, and the `current` one. Without
+ * `sinceUs`, the last one that ended before `untilUs`. Throws `usage` for too many.
  */
-function wantedWindows(
+function digestWindows(
   window: DigestWindow,
   { sinceUs, untilUs }: { sinceUs: number | undefined; untilUs: number },
   nowUs: number,
@@ -131,33 +131,37 @@ function wantedWindows(
   const firstUs = sinceUs ?? (last.untilUs <= untilUs ? last.fromUs : last.fromUs - 1);
   const all = windowsIn(window, windowAt(window, firstUs).fromUs, last.untilUs);
   if (all.length > windowsMax) {
-    throw new AppError('usage', `These are ${all.length} windows, each of which is a request.`, {
-      advice: `Ask for ${windowsMax} at most: a later --since, or longer windows.`,
-    });
+    throw new AppError(
+      'usage',
+      `The time span has ${all.length} windows, and each needs a request.`,
+      {
+        advice: `The maximum is ${windowsMax}: use a later --since, or longer windows.`,
+      },
+    );
   }
   const current = all.find((one) => one.untilUs > nowUs) ?? null;
   const complete = all.filter((one) => one.untilUs <= nowUs);
   return { window, complete, current };
 }
 
-/** The newest first. What still lasts is told of up to now only where nothing came before it. */
+/** Returns the digest jobs, newest first. Includes the current window, up to now, if the complete ones are empty. */
 async function digestsOf(
-  { window, complete, current }: WantedWindows,
+  { window, complete, current }: DigestWindows,
   tree: FilterTree | null,
   flags: { subscription?: string; filter?: string; since?: number; limit?: number },
   sources: Sources,
 ): Promise<NewSummaryJob[]> {
   const { subscription = null, filter = '', limit = windowsMax, since } = flags;
-  const { nowUs, tell } = sources;
+  const { nowUs, print } = sources;
   const spans = [...complete];
   if (current !== null) {
     const untilUs = Math.floor(nowUs / minuteUs) * minuteUs;
-    const lasts = `The ${window} from ${shortDateUs(current.fromUs)} UTC on still lasts`;
-    if (await holdsAny(complete, tree, flags, sources)) {
-      if (since !== undefined) tell(`${lasts}, and is left out.`);
+    const start = `${shortDateUs(current.fromUs)} UTC`;
+    if (await hasProducts(complete, tree, flags, sources)) {
+      if (since !== undefined) print(`The ${window} from ${start} is not complete yet: left out.`);
     } else if (untilUs > current.fromUs) {
       spans.push({ ...current, untilUs });
-      tell(`Nothing came in a ${window} that is over. ${lasts}, and is told of up to now.`);
+      print(`No products in a complete ${window}. The digest covers ${start} until now.`);
     }
   }
   const scope = { subscription, collection: null, area: null, filter: filter || null };
@@ -167,7 +171,7 @@ async function digestsOf(
     .map((span) => ({ ...digestJob({ ...span, ...scope }), dueAtUs: nowUs }));
 }
 
-async function holdsAny(
+async function hasProducts(
   windows: readonly WindowSpan[],
   tree: FilterTree | null,
   { subscription }: { subscription?: string },
@@ -179,20 +183,20 @@ async function holdsAny(
   return (await productsReceived(span, tree, { subscription, limit: 1 }, sources)).length > 0;
 }
 
-/** Where jobs are looked for. */
+/** Sources in which jobs are found. */
 interface Sources {
   store: Pick<StoreReader, 'find'>;
   products: Products;
   nowUs: number;
   signal: AbortSignal;
-  /** Says a sentence to the user. */
-  tell: (sentence: string) => void;
+  /** Prints a message for the user. */
+  print: (message: string) => void;
 }
 
-/** Notifications whose products are looked up together: records are some 5 kB each. */
-const lookedUpMax = 64;
+/** Number of notifications whose products are looked up together: a record has some 5 kB. */
+const batchSize = 64;
 
-/** What was received in a span, in its newest state, the newest first; each product once. */
+/** Returns jobs for the products received in a span, newest first, each product once in its newest state. */
 export async function productsReceived(
   { sinceUs, untilUs }: { sinceUs: number; untilUs?: number | undefined },
   tree: FilterTree | null,
@@ -202,27 +206,27 @@ export async function productsReceived(
   const matches = tree === null ? null : compileFilter(tree);
   const jobs: NewSummaryJob[] = [];
   const seen = new Set<string>();
-  // What comes meanwhile is not in the index yet.
+  // Later notifications are not in the index yet.
   const beforePosition = (await products.indexedPosition()) + 1;
   const span = { sinceUs, untilUs, time: 'received' } as const;
   const query = { ...span, subscription, beforePosition, order: 'newest' } as const;
-  for await (const rows of batches(store.find(query), lookedUpMax)) {
-    requireGoing(signal);
+  for await (const rows of batches(store.find(query), batchSize)) {
+    requireNotStopped(signal);
     const unseen = rows.filter(({ productId }) => {
       const key = productId.toLowerCase();
       return !seen.has(key) && seen.add(key);
     });
     for (const row of matches === null ? unseen : await matching(unseen, matches, products)) {
-      requireRoom(jobs);
-      const { subscription: told, position } = row;
-      jobs.push(productJob(row, { subscription: told, position }, nowUs));
+      requireBelowLimit(jobs);
+      const { subscription: name, position } = row;
+      jobs.push(productJob(row, { subscription: name, position }, nowUs));
       if (jobs.length >= limit) return jobs;
     }
   }
   return jobs;
 }
 
-/** Those whose products the index has, and whose newest record matches; in their order. Ids are known in any case. */
+/** Returns the rows whose product is in the index with a matching newest record, in their order. */
 async function matching(
   rows: readonly NotificationRow[],
   matches: ProductTest,
@@ -231,11 +235,11 @@ async function matching(
   const ids = rows.map(({ productId }) => productId);
   const found = await productsById(products, ids);
   const matched = found.filter(({ record }) => matches(productView(record)));
-  const told = new Set(matched.map(({ row }) => row.productId.toLowerCase()));
-  return rows.filter(({ productId }) => told.has(productId.toLowerCase()));
+  const matchedIds = new Set(matched.map(({ row }) => row.productId.toLowerCase()));
+  return rows.filter(({ productId }) => matchedIds.has(productId.toLowerCase()));
 }
 
-/** What matches, whenever it was received. */
+/** Returns jobs for all products that match, regardless of their time of receipt. */
 async function productsThatMatch(
   filter: FilterTree,
   { limit }: { limit?: number },
@@ -245,23 +249,23 @@ async function productsThatMatch(
   const query = { entity: 'Products', filter, limit, records: false } as const;
   const position = await products.indexedPosition();
   for await (const { row } of products.find(query, signal)) {
-    requireGoing(signal);
-    requireRoom(jobs);
+    requireNotStopped(signal);
+    requireBelowLimit(jobs);
     jobs.push(productJob(row, { subscription: null, position }, nowUs));
   }
   return jobs;
 }
 
-function requireGoing({ aborted }: AbortSignal): void {
-  if (aborted) throw new AppError('cancelled', 'Stopped before anything was asked.');
+function requireNotStopped({ aborted }: AbortSignal): void {
+  if (aborted) throw new AppError('cancelled', 'Stopped. No request was sent.');
 }
 
-/** Of more than may wait, the first ones would be dropped. */
-function requireRoom({ length }: readonly NewSummaryJob[]): void {
+/** Refuses more jobs than the queue limit, above which the first ones would be dropped. */
+function requireBelowLimit({ length }: readonly NewSummaryJob[]): void {
   if (length < waitingMax) return;
   throw new AppError(
     'usage',
-    `These are more than ${waitingMax} products, which is more than may wait.`,
-    { advice: 'Ask for fewer with --limit, --filter or a later --since, or for a --digest.' },
+    `There are more than ${waitingMax} products, the maximum number of waiting summaries.`,
+    { advice: 'Reduce them with --limit, --filter or a later --since, or use --digest.' },
   );
 }

@@ -1,4 +1,4 @@
-/** Looks up one summary by the id that people are shown. */
+/** Finds summaries by id, and formats them. */
 
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -9,7 +9,7 @@ import { noCollection } from '../../summary/worker/summary-context.ts';
 import type { Io, Output } from '../io.ts';
 import { type painter, wrapText } from '../output.ts';
 
-/** Null where there is none. */
+/** Returns the summary with this id; null for none. */
 export async function rowById(
   id: number,
   summaries: Pick<SummaryReader, 'find'>,
@@ -22,20 +22,20 @@ export async function rowById(
 
 type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' | 'scope'>;
 
-/** The product's name or id, or such as `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00 UTC, SENTINEL-2`. */
+/** Names a summary: product, or `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00 UTC, SENTINEL-2`. */
 export function subjectName({ productId, productName, subscription, scope }: Subject): string {
   if (scope === null) return printable(productName ?? productId ?? '');
   const { fromUs, untilUs, area, collection, filter } = scope;
   const span = `${shortDateUs(fromUs)} to ${shortDateUs(untilUs)} UTC`;
-  const all = subscription === null ? 'all subscriptions' : subscription;
-  const of = all || 'notifications to no name';
-  // An area is the user's own word for its filter.
-  const which = filter === null ? null : `products that match ${filter}`;
-  const part = area ?? (collection === noCollection ? 'no known collection' : collection) ?? which;
-  return printable(`digest of ${of}, ${span}${part === null ? '' : `, ${part}`}`);
+  const source = (subscription ?? 'all subscriptions') || 'notifications without a subscription';
+  // An area is the user's name for its filter.
+  const filterText = filter === null ? null : `products that match ${filter}`;
+  const collectionText = collection === noCollection ? 'unknown collection' : collection;
+  const part = area ?? collectionText ?? filterText;
+  return printable(`digest of ${source}, ${span}${part === null ? '' : `, ${part}`}`);
 }
 
-/** Ends with an empty line; fits the output. `mark` stands behind the name, painted already; `reason` below the text. */
+/** Formats a summary for the width of the output. `mark` (already painted) follows the name, `reason` the text. */
 export function textLines(
   row: SummaryRow,
   { mark, reason }: { mark: string; reason: string | null },
@@ -43,7 +43,7 @@ export function textLines(
   output: Output,
 ): string {
   const doubts = row.text?.doubts ?? [];
-  // Broken before it is painted: a line is as wide as what is seen of it.
+  // Wrapped before it is painted: escape codes have no width.
   const below = (text: string) => wrapText(printable(text), '  ', output);
   const doubtLines = doubts.length === 0 ? [] : below(`Not in the facts: ${doubts.join(', ')}`);
   const lines = [
@@ -55,7 +55,7 @@ export function textLines(
   return `${lines.join('\n')}\n\n`;
 }
 
-/** A sentence, with the names there are; null where something came for the name once, or none is given. */
+/** Returns a message with the known names if nothing was ever received for the name; otherwise null. */
 export async function neverNotified(
   subscription: string | undefined,
   { find, administration }: Pick<Store, 'find' | 'administration'>,
@@ -66,6 +66,6 @@ export async function neverNotified(
   const registered = await administration.registrations();
   const inFile = (await loadSubscriptionsFile(workingDir)) ?? [];
   const names = [...new Set([...registered, ...inFile].map(({ name }) => name))].toSorted();
-  const known = names.length === 0 ? 'None is registered' : `There are: ${names.join(', ')}`;
-  return `Nothing ever came for a subscription "${subscription}". ${known}.`;
+  const known = names.length === 0 ? 'None is registered' : `Known names: ${names.join(', ')}`;
+  return `No notification was ever received for a subscription "${subscription}". ${known}.`;
 }

@@ -1,4 +1,4 @@
-/** The run of `earshot summarize`: what is due, or asked for by its flags. */
+/** Runs `earshot summarize`: due summaries, or those that the flags request. */
 import { type Config, dataSections, loadConfig } from '../../config/config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import {
@@ -31,19 +31,19 @@ export interface SummarizeFlags extends JobFlags {
   json?: true;
 }
 
-/** How often jobs are checked that another program works on. */
+/** Polling interval for jobs of another program. */
 const othersPollMs = 200;
 
-/** Longest wait for a service that asks for a pause. */
+/** Maximum wait for a service that requests a pause. */
 const serviceWaitMaxMs = 120_000;
 
-/** The least wait, which doubles with each one that no answer follows: every attempt costs a part of the budget. */
+/** Minimum wait, doubled after each attempt without an answer: every attempt uses part of the budget. */
 const serviceWaitMinMs = { first: 1_000, max: 16_000 };
 
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   if (flags.printPrompt) return writeOut(io.stdout, promptText());
   if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
-  const find = isAsked(flags) ? requestedJobs(flags, io) : null;
+  const find = hasRequest(flags) ? requestedJobs(flags, io) : null;
   const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
   const config = { ...summary, ...place };
   const rules = await readRules(config, io);
@@ -54,35 +54,35 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
       const unknown = await neverNotified(flags.subscription, store, io);
       if (unknown !== null) return void io.stderr.write(`${printable(unknown)}\n`);
       const { signal } = io;
-      const tell = (sentence: string) => void io.stderr.write(`${sentence}\n`);
-      const wanted = await find?.({ store, products, nowUs: io.nowUs(), signal, tell });
+      const print = (message: string) => void io.stderr.write(`${message}\n`);
+      const requested = await find?.({ store, products, nowUs: io.nowUs(), signal, print });
       if (flags.dryRun) {
-        const jobs = wanted ?? (await dueAfterCollecting(context, rules.of, signal));
-        const nothing = wanted === undefined ? nothingDue(rules) : nothingWanted;
-        if (jobs.length === 0) return tell(nothing);
+        const jobs = requested ?? (await dueAfterCollecting(context, rules.of, signal));
+        const nothing = requested === undefined ? nothingDue(rules) : nothingFound;
+        if (jobs.length === 0) return print(nothing);
         return await showRequests(jobs.slice(0, flags.limit), context, io, flags);
       }
-      const task = await taskOf(flags, wanted, rules, { context, io });
+      const task = await taskOf(flags, requested, rules, { context, io });
       await work(task, context, io, flags);
     }),
   );
 }
 
-function isAsked({ each, digest }: SummarizeFlags): boolean {
+function hasRequest({ each, digest }: SummarizeFlags): boolean {
   return each !== undefined || digest !== undefined;
 }
 
 async function taskOf(
   { retry }: SummarizeFlags,
-  wanted: NewSummaryJob[] | undefined,
+  requested: NewSummaryJob[] | undefined,
   rules: Rules,
   { context, io }: { context: SummaryContext; io: Io },
 ): Promise<Task> {
   if (retry !== undefined) return retryTask(retry, context, io);
-  if (wanted !== undefined) {
+  if (requested !== undefined) {
     const atUs = context.nowUs();
-    const { ids } = await context.summaries.enqueue({ jobs: wanted, waitingMax, atUs });
-    return { ids, nothing: nothingWanted };
+    const { ids } = await context.summaries.enqueue({ jobs: requested, waitingMax, atUs });
+    return { ids, nothing: nothingFound };
   }
   await collectAll(context, rules.of, io.signal);
   return { ids: undefined, nothing: nothingDue(rules) };
@@ -98,22 +98,22 @@ async function work(
   const report = createWorkReport(io, context, { ids: named, json: json === true, nothing });
   const pause = createServicePause(context, { isAttended: true });
   const asking = { context, pause, signal: io.signal };
-  const patience = createPatience(io);
+  const serviceWait = createServiceWait(io);
   const run = async (): Promise<WorkEnd> => {
     for (;;) {
-      const left = limit === undefined ? undefined : limit - report.over();
+      const left = limit === undefined ? undefined : limit - report.finished();
       const only = named === undefined ? { limit: left } : { ids: named };
-      const before = report.over();
+      const before = report.finished();
       const end = await workDue(asking, { ...only, onEnd: report.onEnd });
-      if (report.over() > before) patience.reset();
-      if (end.end !== 'service' || !(await patience.waitFor(end))) return end;
+      if (report.finished() > before) serviceWait.reset();
+      if (end.end !== 'service' || !(await serviceWait.waitFor(end))) return end;
     }
   };
   const end = await (named === undefined ? run() : untilAllEnded(named, run, { report, io }));
   await report.close(end);
 }
 
-/** Repeats the work until each job has ended, by whichever program works on it. */
+/** Repeats the work until each job has ended, in this program or another one. */
 async function untilAllEnded(
   ids: readonly number[],
   run: () => Promise<WorkEnd>,
@@ -121,7 +121,7 @@ async function untilAllEnded(
 ): Promise<WorkEnd> {
   for (;;) {
     const end = await run();
-    if (end.end !== 'nothing due' || (await report.noteOthers(ids)) === 0) return end;
+    if (end.end !== 'nothing due' || (await report.addOthers(ids)) === 0) return end;
     await pause(othersPollMs, io.signal);
   }
 }
@@ -129,10 +129,10 @@ async function untilAllEnded(
 type ServiceEnd = Extract<WorkEnd, { end: 'service' }>;
 
 /**
- * Waits for a service that asks for a short pause (429 or 503 with `Retry-After`). Several pauses without an answer in
- * between are one wait. `waitFor` resolves with false when the wait would be too long, or the service named no time.
+ * Waits for a service that requests a short pause (429 or 503 with `Retry-After`). Pauses without an answer in between
+ * count as one wait. `waitFor` resolves with false if the wait would be too long, or without `Retry-After`.
  */
-function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' | 'nowUs'>) {
+function createServiceWait({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' | 'nowUs'>) {
   let [waitedMs, waits] = [0, 0];
   const progress = createProgressLine(stderr);
   return {
@@ -146,7 +146,7 @@ function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' 
       waitedMs += waitMs;
       waits += 1;
       const text = (ms: number) =>
-        `The inference service asks to wait: continuing in ${Math.ceil(ms / 1_000)} s`;
+        `The inference service requested a pause: continuing in ${Math.ceil(ms / 1_000)} s`;
       if (stderr.isTTY !== true) stderr.write(`${text(waitMs)}.\n`);
       for (let leftMs = waitMs; leftMs > 0 && !signal.aborted; leftMs -= 1_000) {
         progress.show(`${text(leftMs)} `);
@@ -159,58 +159,58 @@ function createPatience({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' 
 }
 
 interface Task {
-  /** The jobs; undefined for all that are due. */
+  /** Ids of the jobs; undefined for all due jobs. */
   ids: number[] | undefined;
-  /** What is said when that turns out to be nothing. */
+  /** Message if there are none. */
   nothing: string;
 }
 
 interface Rules {
   of: RuleOf;
-  /** Whether none of them asks for anything. */
+  /** True if no rule requests summaries. */
   areOff: boolean;
 }
 
-/** Rejects with `configuration` for a file with faults. */
+/** Reads the rules. Rejects with `configuration` for an invalid file. */
 async function readRules(
   { rule }: Config['summary'],
   { workingDir }: Pick<Io, 'workingDir'>,
 ): Promise<Rules> {
   const bySubscription = await loadSummaryRules(workingDir);
-  const otherwise = plainSummaryRule(rule);
-  const areOff = areAllOff([otherwise, ...bySubscription.values()]);
-  return { of: compileRules(bySubscription, otherwise), areOff };
+  const defaultRule = plainSummaryRule(rule);
+  const areOff = areAllOff([defaultRule, ...bySubscription.values()]);
+  return { of: compileRules(bySubscription, defaultRule), areOff };
 }
 
-/** What is said where flags ask for nothing that is there. */
-const nothingWanted = 'Nothing to write: no product was received in this time, or none matches.';
+/** Message if no product matches the flags. */
+const nothingFound = 'Nothing to summarize: no matching product was received in this time.';
 
-/** What is said where the rules ask for nothing now. */
+/** Message if the rules request nothing now. */
 function nothingDue({ areOff }: Rules): string {
   return areOff
-    ? 'No rule asks for summaries: set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. Without a rule: `earshot summarize --each --since 24h`'
-    : 'Nothing was due. For what came before there were rules: `earshot summarize --each --since 24h`';
+    ? 'No rule requests summaries. Set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. Without a rule: `earshot summarize --each --since 24h`'
+    : 'No summaries are due. For products received before the rules were set: `earshot summarize --each --since 24h`';
 }
 
-/** Those that failed or were dropped, and those named whose text is not verified. */
+/** Retries failed and dropped summaries, and unverified ones named by id. */
 async function retryTask(
-  wanted: number[] | 'all',
+  selected: number[] | 'all',
   { summaries, nowUs }: SummaryContext,
   { stderr }: Pick<Io, 'stderr'>,
 ): Promise<Task> {
-  const count = await summaries.retry({ ids: wanted, nowUs: nowUs() });
-  if (count > 0) stderr.write(`${count} to be tried again.\n`);
+  const count = await summaries.retry({ ids: selected, nowUs: nowUs() });
+  if (count > 0) stderr.write(`${count} to be retried.\n`);
   const nothing =
     'Nothing to retry. Only failed and dropped summaries, or unverified ones named by id, can be retried: `earshot query summaries --state failed` shows them.';
-  if (wanted === 'all') return { ids: count === 0 ? [] : undefined, nothing };
-  const due = await summaries.due({ nowUs: nowUs(), limit: wanted.length, ids: wanted });
+  if (selected === 'all') return { ids: count === 0 ? [] : undefined, nothing };
+  const due = await summaries.due({ nowUs: nowUs(), limit: selected.length, ids: selected });
   const ids = due.map(({ id }) => id);
-  const others = wanted.filter((id) => !ids.includes(id)).slice(0, othersMax);
+  const others = selected.filter((id) => !ids.includes(id)).slice(0, othersMax);
   for (const id of others) stderr.write(`${await whyNot(id, summaries)}\n`);
   return { ids, nothing };
 }
 
-/** More of the ids that cannot be tried again are not told. */
+/** Maximum number of messages about ids that cannot be retried. */
 const othersMax = 20;
 
 async function whyNot(id: number, summaries: Pick<SummaryReader, 'find'>): Promise<string> {
@@ -226,11 +226,11 @@ async function dropWaiting(ids: readonly number[] | 'all', io: Io): Promise<void
   io.stderr.write(
     count > 0
       ? `${count} dropped.\n`
-      : 'Nothing to drop. Only what waits can be dropped: `earshot query summaries --state waiting` shows it.\n',
+      : 'Nothing to drop. Only waiting summaries can be dropped: `earshot query summaries --state waiting` shows them.\n',
   );
 }
 
-/** The fixed part of each kind of request; the facts follow in a message of their own. */
+/** Returns the fixed prompt of each kind of request. The facts are sent in a separate message. */
 function promptText(): string {
   return summaryKinds.map((kind) => `# ${kind}\n${systemPrompt(kind)}\n`).join('\n');
 }

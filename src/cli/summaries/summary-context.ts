@@ -1,4 +1,4 @@
-/** Puts together what summaries are made with: store, index, map, and the model where one is configured. */
+/** Opens the context of summaries: store, index, map, and the model if one is configured. */
 import type { Config } from '../../config/config.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
@@ -28,7 +28,7 @@ export function openSummaryContext(
   };
 }
 
-/** Null where no model is configured. */
+/** Returns null if no model is configured. */
 function modelOf(
   { inference }: Pick<Config['summary'], 'inference'>,
   { fetch }: Pick<Io, 'fetch'>,

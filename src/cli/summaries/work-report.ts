@@ -1,4 +1,4 @@
-/** Tells a person, or a program, what became of each summary and what is left, or what would be sent. */
+/** Prints the result of each summary and what remains, or the requests that would be sent. */
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import {
@@ -23,7 +23,7 @@ import { rowById, subjectName, textLines } from './rows.ts';
 
 export type WorkReport = ReturnType<typeof createWorkReport>;
 
-/** `ids`: the jobs, where it is known which. Texts are printed as they come. */
+/** Creates the report of a run. `ids`: the jobs, if they are known. Summaries are printed as they are written. */
 export function createWorkReport(
   io: Io,
   context: SummaryContext,
@@ -32,43 +32,43 @@ export function createWorkReport(
   const ends = new Map<number, JobEnd>();
   const of = ids === undefined ? '' : ` of ${ids.length}`;
   const progress = createProgressLine(io.stderr);
-  const note = async (id: number, end: JobEnd, row: SummaryRow | null) => {
+  const add = async (id: number, end: JobEnd, row: SummaryRow | null) => {
     ends.set(id, end);
-    // On one terminal the texts themselves show how far it is.
-    if (io.stdout.isTTY !== true) progress.show(`${ends.size}${of} texts`);
+    // On a terminal the summaries themselves show the progress.
+    if (io.stdout.isTTY !== true) progress.show(`${ends.size}${of} summaries`);
     if (row !== null && endName(end) !== null) await show(row, end, { io, json });
   };
   return {
     onEnd: async ({ id }: SummaryJob, end: JobEnd): Promise<void> =>
-      note(id, end, endName(end) === null ? null : await rowById(id, context.summaries)),
-    /** Number of jobs that have ended. */
-    over: () => [...ends.values()].filter((end) => endName(end) !== null).length,
-    /** Notes what other programs made of these jobs; resolves with how many are still to be done. */
-    noteOthers: async (wanted: readonly number[]) => {
+      add(id, end, endName(end) === null ? null : await rowById(id, context.summaries)),
+    /** Number of finished jobs. */
+    finished: () => [...ends.values()].filter((end) => endName(end) !== null).length,
+    /** Adds the results of other programs for these jobs; resolves with the number of unfinished jobs. */
+    addOthers: async (jobIds: readonly number[]) => {
       let left = 0;
-      for (const id of wanted) {
+      for (const id of jobIds) {
         const before = ends.get(id);
         if (before !== undefined && endName(before) !== null) continue;
         const row = await rowById(id, context.summaries);
         const end = endOf(row);
-        if (endName(end) !== null) await note(id, end, row);
-        // Another program that asks is done soon, or its lease ends.
+        if (endName(end) !== null) await add(id, end, row);
+        // Another program finishes its request soon, or its lease expires.
         else if (row?.state === 'asking' || (row?.nextAttemptAtUs ?? 0) <= context.nowUs())
           left += 1;
       }
       return left;
     },
-    /** Tells the sum. Throws `unavailable` when a text failed or the service cannot be used, `cancelled` when the user ended it. */
+    /** Prints the totals. Throws `unavailable` if a summary or the service failed, `cancelled` if the user stopped it. */
     close: async (workEnd: WorkEnd) => {
       progress.done();
-      const sum = await sumOfWork({ workEnd, ends, ids }, context);
+      const totals = await totalsOf({ workEnd, ends, ids }, context);
       const { aborted } = io.signal;
       const none = aborted ? 'Nothing was written.' : nothing;
-      const told = sum.length === 0 ? none : sum.join(' ');
-      if (aborted) throw new AppError('cancelled', `Stopped. ${told}`);
+      const text = totals.length === 0 ? none : totals.join(' ');
+      if (aborted) throw new AppError('cancelled', `Stopped. ${text}`);
       const failed = [...ends.values()].some(({ end }) => end === 'failed');
-      if (failed || workEnd.end === 'service') throw new AppError('unavailable', told);
-      io.stderr.write(`${printable(told)}\n`);
+      if (failed || workEnd.end === 'service') throw new AppError('unavailable', text);
+      io.stderr.write(`${printable(text)}\n`);
     },
   };
 }
@@ -91,7 +91,7 @@ function colourOf({ end }: JobEnd): 'green' | 'red' | 'yellow' {
   return ['written', 'same', 'template'].includes(end) ? 'green' : 'yellow';
 }
 
-/** What another program made of a job, as its row shows it. */
+/** Derives the result of a job of another program from its row. */
 function endOf(row: SummaryRow | null): JobEnd {
   if (row === null) return { end: 'withdrawn' };
   const { state, text, error } = row;
@@ -101,72 +101,72 @@ function endOf(row: SummaryRow | null): JobEnd {
   return { end: text.verified ? 'written' : 'unverified' };
 }
 
-/** Of jobs that are over, in the order in which they are counted up; all others wait. */
+/** Texts of the results of finished jobs, in the order of the totals. Jobs with other results wait. */
 const endNames: Partial<Record<JobEnd['end'], string>> = {
   written: 'written',
   unverified: 'written, but not verified',
-  template: 'made of the facts alone',
-  same: 'there already',
+  template: 'generated from the facts alone',
+  same: 'already present',
   failed: 'failed',
   dropped: 'dropped',
-  withdrawn: 'without anything to tell',
+  withdrawn: 'without content',
 };
 
-/** How a job that is over ended; null of one that comes again. */
+/** Returns the text of a finished job's result; null for an unfinished job. */
 function endName({ end }: JobEnd): string | null {
   return endNames[end] ?? null;
 }
 
-/** What a run did, and what it leaves. */
+/** Results of a run. */
 interface WorkDone {
   workEnd: WorkEnd;
-  /** Of the jobs that were looked at, by id. */
+  /** Results of the processed jobs, by id. */
   ends: ReadonlyMap<number, JobEnd>;
-  /** The jobs of this run; undefined for all that were due. */
+  /** Ids of the jobs of this run; undefined for all due jobs. */
   ids: readonly number[] | undefined;
 }
 
-/** Different reasons of texts that are put off; the rows have them all. */
+/** Maximum number of reasons of postponed summaries; the rows have all of them. */
 const reasonsMax = 3;
 
-/** Sentences; none where there was nothing to do. Each job of the run counts once, and no other one. */
-async function sumOfWork(done: WorkDone, context: SummaryContext): Promise<string[]> {
+/** Returns sentences; none if there was nothing to do. Each job of the run counts once. */
+async function totalsOf(done: WorkDone, context: SummaryContext): Promise<string[]> {
   const ends = [...done.ends.values()];
   const isPlain = context.model === null && ends.some(({ end }) => end === 'template');
   const waiting = await waitingOf(done, context);
   return [
-    ...overPhrase(ends),
+    ...finishedText(ends),
     ...(isPlain ? [noModel] : []),
     ...(waiting.size > 0 ? await waitingText(waiting, done, context) : []),
   ];
 }
 
-function overPhrase(ends: readonly JobEnd[]): string[] {
-  const counts = Object.entries(endNames).flatMap(([name, words]) => {
+function finishedText(ends: readonly JobEnd[]): string[] {
+  const counts = Object.entries(endNames).flatMap(([name, text]) => {
     const count = ends.filter(({ end }) => end === name).length;
-    return count === 0 ? [] : [{ name, count, words }];
+    return count === 0 ? [] : [{ name, count, text }];
   });
   const [first, ...more] = counts;
   if (first === undefined) return [];
   if (first.name === 'withdrawn' && more.length === 0) {
     const windows = first.count === 1 ? 'this window' : `these ${first.count} windows`;
-    return [`Nothing to tell of arrived in ${windows}.`];
+    return [`No products to summarize in ${windows}.`];
   }
-  return [`${counts.map(({ count, words }) => `${count} ${words}`).join(', ')}.`];
+  return [`${counts.map(({ count, text }) => `${count} ${text}`).join(', ')}.`];
 }
 
-/** Ids: what was put off, and what the run did not get to. */
+/** Returns the ids of postponed jobs and of jobs that the run did not process. */
 async function waitingOf(
   { ends, ids }: WorkDone,
   { summaries, nowUs }: SummaryContext,
 ): Promise<ReadonlySet<number>> {
   const due = ids === undefined ? await summaries.due({ nowUs: nowUs(), limit: waitingMax }) : [];
   const left = ids ?? due.map(({ id }) => id);
-  const isOver = (id: number) => {
+  const isFinished = (id: number) => {
     const end = ends.get(id);
     return end !== undefined && endName(end) !== null;
   };
-  return new Set([...ends.keys(), ...left].filter((id) => !isOver(id)));
+  return new Set([...ends.keys(), ...left].filter((id) => !isFinished(id)));
 }
 
 async function waitingText(
@@ -174,13 +174,13 @@ async function waitingText(
   { workEnd, ends }: WorkDone,
   context: SummaryContext,
 ): Promise<string[]> {
-  const wait = `${waiting.size} ${waiting.size === 1 ? 'waits' : 'wait'}`;
+  const waitingCount = `${waiting.size} waiting`;
   if (workEnd.end === 'budget') {
     const until = `${shortDateUs(workEnd.untilUs)} UTC`;
-    const { words, frees } = spentText(workEnd.limit, context.budget, until);
+    const { text, isTemporary } = spentText(workEnd.limit, context.budget, until);
     return [
-      `${wait}: ${words}.`,
-      ...(frees ? [`Then ${whoGoesOn} continues, or \`earshot summarize\`.`] : []),
+      `${waitingCount}: ${text}.`,
+      ...(isTemporary ? [`Then continued by ${continuedBy}.`] : []),
     ];
   }
   const postponed = [...waiting].filter((id) => ends.get(id)?.end === 'postponed');
@@ -188,18 +188,21 @@ async function waitingText(
   const reasons = isBlocked
     ? [workEnd.reason]
     : [...ends.values()].flatMap((end) => (end.end === 'postponed' ? [end.reason] : []));
-  const nextUs = isBlocked ? workEnd.untilUs : await nextTryUs(postponed, context);
+  const nextUs = isBlocked ? workEnd.untilUs : await nextAttemptUs(postponed, context);
   const isLater = nextUs > context.nowUs();
   return [
     ...[...new Set(reasons)].slice(0, reasonsMax),
     isLater
-      ? `${wait}; next retry ${shortDateUs(nextUs)} UTC, by ${whoGoesOn}, or by \`earshot summarize\`.`
-      : `${wait}.`,
+      ? `${waitingCount}; next retry ${shortDateUs(nextUs)} UTC, by ${continuedBy}.`
+      : `${waitingCount}.`,
   ];
 }
 
-/** When the first of them is tried; 0 where none is to be tried later. */
-async function nextTryUs(ids: readonly number[], { summaries }: SummaryContext): Promise<number> {
+/** Returns the time of the first retry; 0 for none. */
+async function nextAttemptUs(
+  ids: readonly number[],
+  { summaries }: SummaryContext,
+): Promise<number> {
   const rows: (SummaryRow | null)[] = [];
   for (const id of ids) rows.push(await rowById(id, summaries));
   const times = rows.flatMap((row) => (row?.nextAttemptAtUs == null ? [] : [row.nextAttemptAtUs]));
@@ -207,30 +210,30 @@ async function nextTryUs(ids: readonly number[], { summaries }: SummaryContext):
 }
 
 const noModel =
-  'No model is configured: EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL would have one write them.';
+  'No model is configured. To have a model write them, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.';
 
-const whoGoesOn = 'a running receiver whose rules ask for summaries';
+const continuedBy = 'a running receiver whose rules request summaries, or by `earshot summarize`';
 
 /**
- * `the budget of 60 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR) is spent until 2026-11-20 23:48 UTC`,
- * and whether it frees by waiting.
+ * Describes a used-up budget: `the budget of 60 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR) is used up until
+ * 2026-11-20 23:48 UTC`. `isTemporary` is false for a budget of 0.
  */
 function spentText(
   limit: keyof SummaryBudget,
   budget: SummaryBudget,
   until: string,
-): { words: string; frees: boolean } {
+): { text: string; isTemporary: boolean } {
   const { of, variable } = budgetLimits[limit];
   const allowed = budget[limit];
-  if (allowed === 0) return { words: `nothing is ever sent while ${variable} is 0`, frees: false };
+  if (allowed === 0) return { text: `nothing is sent while ${variable} is 0`, isTemporary: false };
   const which = `${whole(allowed)} ${of} (${variable})`;
-  return { words: `the budget of ${which} is spent until ${until}`, frees: true };
+  return { text: `the budget of ${which} is used up until ${until}`, isTemporary: true };
 }
 
-/** Stands in for a model where none is configured. */
+/** Placeholder if no model is configured. */
 const placeholderModel = '<vendor>/<model_name>';
 
-/** One request a line with `--json`, else one below the other. Rejects with `cancelled` when the user ends it. */
+/** Prints the requests; with `--json` one per line. Rejects with `cancelled` if the user stops it. */
 export async function showRequests(
   jobs: readonly (NewSummaryJob | SummaryJob)[],
   context: SummaryContext,
@@ -258,7 +261,7 @@ export async function showRequests(
   stderr.write(`${totalsLine(total, context)}\n`);
 }
 
-/** The request, `known` where its answer is there already, `unknown` where there is nothing to tell. */
+/** Returns the request of a job; `known` if its answer is already stored, `unknown` without facts. */
 async function requestFor(
   job: NewSummaryJob | SummaryJob,
   context: SummaryContext,
@@ -277,11 +280,11 @@ function totalsLine(
   const { requestsPerHour, requestsPerDay, tokensPerDay } = budget;
   return [
     `${counted(requests, 'request')}, about ${whole(tokens)} tokens.`,
-    ...(known > 0 ? [`${known} more answered already.`] : []),
-    ...(unknown > 0 ? [`${unknown} with nothing to tell.`] : []),
-    `Allowed are ${whole(requestsPerHour)} requests an hour, ${whole(requestsPerDay)} a day, and ${whole(tokensPerDay)} tokens a day.`,
+    ...(known > 0 ? [`${known} more already answered.`] : []),
+    ...(unknown > 0 ? [`${unknown} without content.`] : []),
+    `Budget: ${whole(requestsPerHour)} requests per hour, ${whole(requestsPerDay)} per day, ${whole(tokensPerDay)} tokens per day.`,
     model === null
-      ? 'No model is configured, so none would be sent: the texts would be made of the facts alone.'
+      ? 'No model is configured, so nothing would be sent: the summaries would be generated from the facts alone.'
       : 'Nothing was sent.',
   ].join(' ');
 }

@@ -47,7 +47,7 @@ async function openSources() {
   };
   const stopper = new AbortController();
   const { signal } = stopper;
-  const sources = { store, products: { ...products, find }, nowUs, signal, tell: () => undefined };
+  const sources = { store, products: { ...products, find }, nowUs, signal, print: () => undefined };
   return { asked, stopper, sources };
 }
 

@@ -77,7 +77,7 @@ describe('earshot replay', () => {
     const items = [{ position: 1, productId: 'product-1' }];
     const stream = { sink: 'bus', replayId: 3, after: 0, upTo: 5 };
     await withStore(dataDir, ({ sinks }) => sinks.enqueue({ ...stream, items, atUs: nowUs }));
-    expect((await ask('--since', '8h')).err).toContain('Replay 3, asked for');
+    expect((await ask('--since', '8h')).err).toContain('Replay 3 to bus (requested');
     await withStore(dataDir, ({ sinks }) =>
       sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs }),
     );

@@ -111,7 +111,7 @@ describe('earshot sinks list', () => {
       const [, item] = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
       await sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'of a dead letter' }]);
     });
-    expect(await list()).toContain('what waits: newer item, earlier try (tried: 2 of 3).\n');
+    expect(await list()).toContain('notifications: newer item, earlier try (attempted: 2 of 3).\n');
   });
 
   it('says that no receiver hands over, until one does', async () => {

@@ -149,7 +149,7 @@ describe('earshot status tells who has made a mistake', () => {
     const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
     expect(log.lastPosition).toBe(2);
     expect(failures.map((one: { part: string }) => one.part)).toEqual(['receiver', 'certificate']);
-    expect(err).toContain('There are no endpoint credentials');
+    expect(err).toContain('No endpoint credentials are configured');
     expect(err).toContain('HTTPS needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY');
   });
 

@@ -1,4 +1,4 @@
-/** `earshot sinks dead`, `retry` and `drop`: what a sink refused, and what waits for it. */
+/** `earshot sinks dead`, `retry` and `drop`: manages dead letters and queues. */
 
 import { InvalidArgumentError } from 'commander';
 import { dataSections, loadConfig, watchSections } from '../config/config.ts';
@@ -13,24 +13,33 @@ import type { Store } from '../store/store.ts';
 import { checkBacklog, checkDeadLetters } from '../watch/check-sinks.ts';
 import { joinResults, notChecked } from '../watch/situation.ts';
 import { defineCommand, type Parts } from './command.ts';
-import { confirm, limitOption, yesOption } from './flags.ts';
+import { confirm, jsonOption, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
 import { type Column, counted, printTable, whole, writeJson } from './output.ts';
 import { requireSink, sinksInFile } from './sink-names.ts';
 import { alertSenders } from './start/watchdog.ts';
 
-/** A person's first look; programs get everything unless they set a limit. */
+/** Default limit of the table; JSON is unlimited. */
 const deadRowsDefault = 50;
 
+const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
+
 export const deadCommand = defineCommand('dead', {
-  description:
-    'List dead letters, newest first, with the reason (whole where it is piped, or in JSON).',
+  description: 'List dead letters with reasons, newest first.',
   flags: (command) =>
     command
-      .argument('[sink]', 'only of this one')
-      .addOption(limitOption({ note: 'table: 50, else all' }))
-      .option('--json', 'as JSON: id sink position productId replay attempts error queuedAt'),
-  help: 'Example:\n  $ earshot sinks dead bus --limit 20',
+      .argument('[sink]', 'only this sink')
+      .addOption(limitOption({ note: `${deadRowsDefault} in tables, otherwise unlimited` }))
+      .addOption(jsonOption()),
+  help: `A terminal shortens the reason; a pipe and --json have the full text.
+
+Fields of --json: id sink position productId replay attempts error queuedAt.
+
+${exitCodes}
+
+Examples:
+  $ earshot sinks dead                    of all sinks
+  $ earshot sinks dead bus --limit 20     the newest 20 of one sink`,
   needs: ['reader'],
   run: async (
     io,
@@ -53,13 +62,17 @@ export const deadCommand = defineCommand('dead', {
 type Ids = number[] | undefined;
 
 export const retryCommand = defineCommand('retry', {
-  description: 'Set dead letters to wait again; the receiver hands them over.',
+  description: 'Queue dead letters again for delivery by the receiver.',
   flags: (command) =>
     command
-      .argument('<sink>', 'its name')
-      .argument('[ids]', 'from `earshot sinks dead`, with commas', readIds)
-      .option('--all', 'all of them'),
-  help: 'Example:\n  $ earshot sinks retry bus 12,15',
+      .argument('<sink>', 'name of the sink')
+      .argument('[ids]', 'ids from `earshot sinks dead` (comma-separated)', readIds)
+      .option('--all', 'all dead letters'),
+  help: `${exitCodes}
+
+Examples:
+  $ earshot sinks retry bus 12,15     two dead letters
+  $ earshot sinks retry bus --all     all dead letters`,
   needs: ['store'],
   check: ({ all }: { all?: true }, io, sink: string, ids: Ids) => {
     requireIdsOrAll({ sink, ids, all }, 'retry');
@@ -68,9 +81,9 @@ export const retryCommand = defineCommand('retry', {
   run: (io, _flags, sink: string, ids: Ids) =>
     thenSettleAlerts(io, sink, () =>
       withLetters(io, { sink, ids }, async (chosen) => {
-        const wanted = ids === undefined ? 'all' : chosen;
-        const count = await io.store.sinks.retry({ sink, ids: wanted, nowUs: io.nowUs() });
-        return `${counted(count, 'dead letter')} of ${sink} will be handed over again.`;
+        const retried = ids === undefined ? 'all' : chosen;
+        const count = await io.store.sinks.retry({ sink, ids: retried, nowUs: io.nowUs() });
+        return `Queued ${counted(count, 'dead letter')} of ${sink} again.`;
       }),
     ),
 });
@@ -82,20 +95,27 @@ interface DropFlags {
 }
 
 export const dropCommand = defineCommand('drop', {
-  description: 'Forget dead letters, or what waits. The notifications stay in the log.',
+  description: 'Drop dead letters or the queue of a sink.',
   flags: (command) =>
     command
-      .argument('<sink>', 'its name')
-      .argument('[ids]', 'dead letters, from `earshot sinks dead`, with commas', readIds)
-      .option('--all', 'all its dead letters')
-      .option('--waiting', 'all that waits, and replays that have not ended')
+      .argument('<sink>', 'name of the sink')
+      .argument('[ids]', 'ids from `earshot sinks dead` (comma-separated)', readIds)
+      .option('--all', 'all dead letters')
+      .option('--waiting', 'the queue and unfinished replays instead of dead letters')
       .addOption(yesOption()),
-  help: 'Example:\n  $ earshot sinks drop bus --waiting --yes',
+  help: `Dropped notifications are not delivered to the sink, but remain in the log.
+
+${exitCodes}
+
+Examples:
+  $ earshot sinks drop bus 12,15 --yes     two dead letters, without a prompt
+  $ earshot sinks drop bus --all           all dead letters
+  $ earshot sinks drop bus --waiting       the queue and replays`,
   needs: ['store'],
   check: ({ all, waiting }: DropFlags, io, sink: string, ids: Ids) => {
     if (!waiting) requireIdsOrAll({ sink, ids, all }, 'drop');
     else if (ids !== undefined || all) {
-      throw new AppError('usage', '--waiting drops all that waits: leave out the ids and --all.');
+      throw new AppError('usage', '--waiting drops the whole queue. Omit the ids and --all.');
     }
     loadConfig(io, sections);
   },
@@ -107,13 +127,13 @@ export const dropCommand = defineCommand('drop', {
     ),
 });
 
-/** The watchdog's part is for the alerts: all problems of both are reported before anything is opened. */
+/** Includes the watchdog's settings, for the alerts. All problems are reported before anything is opened. */
 const sections = [...dataSections, ...watchSections] as const;
 
 function readIds(text: string): number[] {
   const ids = text.split(',').map(Number);
   if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
-  throw new InvalidArgumentError('Use ids as `earshot sinks dead` shows them: 12,15.');
+  throw new InvalidArgumentError('Use ids from `earshot sinks dead`: 12,15.');
 }
 
 interface Chosen {
@@ -130,24 +150,25 @@ const dropDeadLetters = (
 ) =>
   withLetters(io, { sink, ids }, async (chosen) => {
     const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
-    const what = all ? `${letters}, all it has` : letters;
-    await confirm(io, `Forget ${what}? The notifications stay in the log.`, { yes });
-    // Those that were asked about: what is refused meanwhile stays.
-    const about = { sink, state: 'dead', ids: chosen, nowUs: io.nowUs() } as const;
-    return `Forgotten: ${counted(await io.store.sinks.drop(about), 'dead letter')} of ${sink}.`;
+    await confirm(io, `Drop ${all ? 'all ' : ''}${letters}? The notifications remain in the log.`, {
+      yes,
+    });
+    // Drops exactly the confirmed ones: newer dead letters remain.
+    const request = { sink, state: 'dead', ids: chosen, nowUs: io.nowUs() } as const;
+    return `Dropped ${counted(await io.store.sinks.drop(request), 'dead letter')} of ${sink}.`;
   });
 
 function requireIdsOrAll({ sink, ids, all }: Chosen, command: 'retry' | 'drop'): void {
   const example = `\`earshot sinks ${command} ${sink} --all\``;
   if (ids === undefined && !all) {
-    throw new AppError('usage', `Name ids of dead letters, or say --all: ${example}`);
+    throw new AppError('usage', `Add ids of dead letters or --all: ${example}`);
   }
   if (ids !== undefined && all) {
-    throw new AppError('usage', `Name ids or say --all, not both: ${example}`);
+    throw new AppError('usage', `Use either ids or --all: ${example}`);
   }
 }
 
-/** Changes the dead letters that are meant, and prints the outcome. Then rejects where an id is of no dead letter. */
+/** Changes the selected dead letters and prints the result. Then rejects if an id is unknown. */
 async function withLetters(
   io: WithStore,
   { sink, ids }: Chosen,
@@ -155,21 +176,21 @@ async function withLetters(
 ): Promise<void> {
   const known = new Set<number>();
   for await (const { id } of io.store.sinks.items({ sink, state: 'dead' })) known.add(id);
-  const wanted = [...new Set(ids ?? known)];
-  const chosen = wanted.filter((id) => known.has(id));
-  const unknown = wanted.filter((id) => !known.has(id));
+  const requested = [...new Set(ids ?? known)];
+  const chosen = requested.filter((id) => known.has(id));
+  const unknown = requested.filter((id) => !known.has(id));
   if (chosen.length > 0) io.stderr.write(`${await change(chosen)}\n`);
   else if (unknown.length === 0) io.stderr.write(`${sink} has no dead letters.\n`);
   if (unknown.length === 0) return;
   const letters = unknown.length === 1 ? 'dead letter' : 'dead letters';
   throw new AppError('not_found', `No such ${letters} of ${sink}: ${unknown.join(', ')}.`, {
-    advice: `\`earshot sinks dead ${sink}\` lists those it has.`,
+    advice: `To list them: \`earshot sinks dead ${sink}\`.`,
   });
 }
 
 /**
- * Changes the items of a sink, then its alerts, also where only a part could be done: the watchdog updates alerts once
- * a minute, and only while a receiver runs.
+ * Changes the items of a sink, then its alerts, also after a partial failure: the watchdog updates alerts only once a
+ * minute, and only while a receiver runs.
  */
 async function thenSettleAlerts(io: WithStore, sink: string, change: () => Promise<void>) {
   try {
@@ -182,31 +203,31 @@ async function thenSettleAlerts(io: WithStore, sink: string, change: () => Promi
 
 async function settleAlerts(io: WithStore, sink: string): Promise<void> {
   const { alerts, sinks } = io.store;
-  const [lasting, counts, cursor, lastPosition] = await Promise.all([
+  const [active, counts, cursor, lastPosition] = await Promise.all([
     alerts.alerts({ all: false, limit: 1_000 }),
     sinks.counts(),
     io.store.cursor(sinkReader(sink)),
     io.store.lastPosition(),
   ]);
   const counted = counts.find((one) => one.sink === sink);
-  if (counted === undefined || lasting.every(({ subject }) => subject !== sink)) return;
+  if (counted === undefined || active.every(({ subject }) => subject !== sink)) return;
   const inFile = await sinksInFile(io);
   const view = { ...counted, isSetUp: inFile?.names.includes(sink) ?? null, unread: null };
   const nowUs = io.nowUs();
-  const behind = checkBacklog(view, { active: lasting, nowUs });
-  // A fault of the sink, or a log that is not read for it, is for the watchdog to see: it lasts.
+  const behind = checkBacklog(view, { active, nowUs });
+  // With a faulty sink or unread notifications, the alert remains active for the watchdog.
   const isRead = (cursor ?? 0) >= lastPosition || behind.findings.length > 0;
   const isKnown = isRead && inFile?.faulty.includes(sink) !== true;
   const { checked, findings } = joinResults([
     checkDeadLetters(view),
     isKnown ? behind : notChecked,
   ]);
-  // A new alert is raised by the watchdog alone.
-  const isLasting = ({ kind }: Pick<AlertFinding, 'kind'>) =>
-    lasting.some((alert) => alert.kind === kind && alert.subject === sink);
+  // Only the watchdog raises new alerts.
+  const isActive = ({ kind }: Pick<AlertFinding, 'kind'>) =>
+    active.some((alert) => alert.kind === kind && alert.subject === sink);
   await alerts.settleFindings({
-    checked: checked.filter(isLasting),
-    findings: findings.filter(isLasting),
+    checked: checked.filter(isActive),
+    findings: findings.filter(isActive),
     channels: alertSenders(loadConfig(io, watchSections), io).channels,
     atUs: nowUs,
   });
@@ -218,24 +239,24 @@ export async function dropWaiting(
   { sink, yes }: { sink: string; yes: true | undefined },
 ): Promise<void> {
   const { sinks } = store;
-  const asked = await waitingOf(sink, sinks);
-  if (asked.words === '') {
-    io.stderr.write(`Nothing waits for ${sink}.\n`);
+  const queue = await queueOf(sink, sinks);
+  if (queue.text === '') {
+    io.stderr.write(`The queue of ${sink} is empty.\n`);
     return;
   }
-  const again = await howToHaveAgain(sink, asked.firstPosition, { store, io });
-  const question = `Forget what waits for ${sink}: ${asked.words}?`;
-  await confirm(io, `${question} The notifications stay in the log.`, { yes });
-  const dropped = await dropListed(sink, asked, { sinks, nowUs: io.nowUs });
-  io.stderr.write(`Forgotten, of ${sink}: ${dropped || 'nothing any more'}.\n${again}\n`);
+  const advice = await replayAdvice(sink, queue.firstPosition, { store, io });
+  const question = `Drop from the queue of ${sink}: ${queue.text}?`;
+  await confirm(io, `${question} The notifications remain in the log.`, { yes });
+  const dropped = await dropListed(sink, queue, { sinks, nowUs: io.nowUs });
+  io.stderr.write(`Dropped from the queue of ${sink}: ${dropped || 'nothing left'}.\n${advice}\n`);
 }
 
-/** What would go; blank words for nothing. */
-async function waitingOf(sink: string, { items, replays }: Pick<SinkReader, 'items' | 'replays'>) {
+/** Describes the queue and unfinished replays of a sink; the text is empty without any. */
+async function queueOf(sink: string, { items, replays }: Pick<SinkReader, 'items' | 'replays'>) {
   const ids: number[] = [];
   let replayed = 0;
   let firstPosition = Number.MAX_SAFE_INTEGER;
-  // Replays first: an item that is queued meanwhile is told of twice rather than not at all.
+  // Replays first: an item queued meanwhile is then counted twice rather than missed.
   const open = await replays({ sink, all: false });
   for await (const { id, position, replayId } of items({ sink, state: 'waiting' })) {
     ids.push(id);
@@ -244,42 +265,42 @@ async function waitingOf(sink: string, { items, replays }: Pick<SinkReader, 'ite
   }
   for (const { position } of open) firstPosition = Math.min(firstPosition, position + 1);
   const fresh = ids.length - replayed;
-  const words = sentence([
+  const text = joinParts([
     fresh > 0 ? counted(fresh, 'new notification') : '',
     replayed > 0 ? `${counted(replayed, 'notification')} of replays` : '',
     restOf(open),
   ]);
-  return { words, firstPosition, ids, open };
+  return { text, firstPosition, ids, open };
 }
 
-const sentence = (parts: readonly string[]) => parts.filter((part) => part !== '').join('; ');
+const joinParts = (parts: readonly string[]) => parts.filter((part) => part !== '').join('; ');
 
 function restOf(open: readonly Replay[]): string {
   if (open.length === 0) return '';
   const unread = open.reduce((sum, one) => sum + one.lastPosition - one.position, 0);
-  return `the rest of ${counted(open.length, 'replay')}, with ${counted(unread, 'entry', 'entries')} of the log not yet looked at`;
+  return `${counted(open.length, 'unfinished replay')} with ${counted(unread, 'unread position')} of the log`;
 }
 
 /**
- * Drops what was asked about, and what its replays have queued since; what is new meanwhile stays. Resolves with
- * what went, in words: a receiver may have handed over some while the question stood.
+ * Drops the confirmed items, and those that their replays have queued since; newer items remain. Returns a text about
+ * the dropped items, because a receiver may have delivered some during the prompt.
  */
 async function dropListed(
   sink: string,
-  asked: { ids: readonly number[]; open: readonly Replay[] },
+  queue: { ids: readonly number[]; open: readonly Replay[] },
   { sinks, nowUs }: Pick<Store, 'sinks'> & Pick<Io, 'nowUs'>,
 ): Promise<string> {
-  const replayIds = new Set(asked.open.map(({ id }) => id));
+  const replayIds = new Set(queue.open.map(({ id }) => id));
   const ended = await endReplays(sink, replayIds, { sinks, nowUs });
-  const ids = [...asked.ids];
+  const ids = [...queue.ids];
   for await (const { id, replayId } of sinks.items({ sink, state: 'waiting' })) {
     if (replayId !== null && replayIds.has(replayId)) ids.push(id);
   }
   const count = await sinks.drop({ sink, state: 'waiting', ids, nowUs: nowUs() });
-  return sentence([count > 0 ? counted(count, 'notification') : '', restOf(ended)]);
+  return joinParts([count > 0 ? counted(count, 'notification') : '', restOf(ended)]);
 }
 
-/** Ends those that have not ended by moving them to their last position. Resolves with them as they stood. */
+/** Ends unfinished replays by moving them to their last position. Returns them as they were before. */
 async function endReplays(
   sink: string,
   ids: ReadonlySet<number>,
@@ -291,7 +312,7 @@ async function endReplays(
     if (open.length === 0) return ended;
     for (const replay of open) {
       const { id: replayId, position: after, lastPosition: upTo } = replay;
-      // One that the receiver has moved meanwhile is looked at again.
+      // If the receiver has advanced the replay meanwhile, it is read again.
       if (await sinks.enqueue({ sink, replayId, after, upTo, items: [], atUs: nowUs() })) {
         ended.push(replay);
       }
@@ -299,8 +320,8 @@ async function endReplays(
   }
 }
 
-/** Only a sink that the file has can be replayed to; where it cannot be read, `replay` reports why. */
-async function howToHaveAgain(
+/** Advice to deliver dropped notifications later. A replay needs the sink in the file; if unreadable, `replay` reports why. */
+async function replayAdvice(
   sink: string,
   firstPosition: number,
   { store, io }: { store: Pick<Store, 'find'>; io: Pick<Io, 'workingDir'> },
@@ -308,14 +329,14 @@ async function howToHaveAgain(
   const first = await firstOf(store, { afterPosition: firstPosition - 1 });
   const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
   const command = `\`earshot replay --sink ${sink}${since}\``;
-  const what = 'To hand over again what came since then';
-  if ((await sinksInFile(io))?.names.includes(sink) ?? true) return `${what}: ${command}`;
-  return `${what}, put ${sink} back into ${subscriptionsFileName} first; then: ${command}`;
+  if ((await sinksInFile(io))?.names.includes(sink) ?? true)
+    return `To deliver them again: ${command}`;
+  return `To deliver them again, add ${sink} to ${subscriptionsFileName}, then: ${command}`;
 }
 
 interface DeadRow {
   item: SinkItem;
-  /** Null where the log has it no longer. */
+  /** Null if it is no longer in the log. */
   notification: NotificationRow | null;
 }
 
@@ -328,12 +349,12 @@ async function* withNotifications(
   }
 }
 
-/** The reason is whole off a terminal. */
+/** The reason is not shortened in a pipe. */
 const columns: readonly Column<DeadRow>[] = [
   { title: 'id', value: ({ item }) => String(item.id), align: 'right' },
   { title: 'sink', value: ({ item }) => item.sink },
   { title: 'queued (UTC)', value: ({ item }) => shortDateUs(item.queuedAtUs) },
-  { title: 'tries', value: ({ item }) => whole(item.attempts), align: 'right' },
+  { title: 'attempts', value: ({ item }) => whole(item.attempts), align: 'right' },
   { title: 'event', value: ({ notification }) => notification?.event ?? '-' },
   {
     title: 'product',
@@ -347,16 +368,16 @@ async function closingLine(
   sink: string | undefined,
   shown: number,
 ): Promise<string> {
-  if (shown === 0) return `There are no dead letters${sink === undefined ? '' : ` of ${sink}`}.\n`;
+  if (shown === 0) return `No dead letters${sink === undefined ? '' : ` of ${sink}`}.\n`;
   const all = (await counts())
     .filter((one) => sink === undefined || one.sink === sink)
     .reduce((sum, { dead }) => sum + dead, 0);
   const rest =
     shown < all
-      ? `${whole(shown)} of ${counted(all, 'dead letter')} shown, the newest; --limit ${all} shows all. `
+      ? `The newest ${whole(shown)} of ${counted(all, 'dead letter')}. All: --limit ${all}\n`
       : '';
   const name = sink ?? '<sink>';
-  return `\n${rest}\`earshot sinks retry ${name} --all\` hands them over again, \`earshot sinks drop ${name} --all\` forgets them; ids in place of --all for some.\n`;
+  return `\n${rest}To deliver them again: \`earshot sinks retry ${name} --all\`. To drop them: \`earshot sinks drop ${name} --all\`.\n`;
 }
 
 async function* toJson(items: AsyncIterable<SinkItem>) {

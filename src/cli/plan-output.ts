@@ -58,10 +58,10 @@ export function stepJson(step: PlanStep, publicUrl: string) {
   const base = { name, actions: actionsOf(step), id };
   if (step.kind === 'delete' || step.kind === 'forget') return base;
   const { events, filter, status } = step.desired;
-  const wanted = { events, filter, status, endpoint: endpointOf(publicUrl, name) };
-  if (step.kind !== 'replace') return { ...base, wanted };
+  const desired = { events, filter, status, endpoint: endpointOf(publicUrl, name) };
+  if (step.kind !== 'replace') return { ...base, wanted: desired };
   const replaces = step.old.map(({ id: old }) => old);
-  return { ...base, wanted, replaces, differs: step.differs, way: step.way };
+  return { ...base, wanted: desired, replaces, differs: step.differs, way: step.way };
 }
 
 const signs = {

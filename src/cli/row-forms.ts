@@ -22,7 +22,7 @@ export interface RowForms<Row> {
   values: (row: Row) => Readonly<Record<string, unknown>>;
   /** A GeoJSON feature. */
   feature?: (row: Row) => unknown;
-  /** One line with the id. */
+  /** Line with the id. */
   id?: (row: Row) => string;
 }
 

@@ -1,9 +1,9 @@
-/** One row of the table of API routes: what it takes and gives, for the server and for the OpenAPI document alike. */
+/** An API route: its parameters and answer, used by the server and the OpenAPI document. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { parseDate } from '../domain/dates.ts';
 
-/** What a route answers with; `headers` come on top of the usual ones. */
+/** Answer of a route; `headers` are added to the usual ones. */
 export interface ApiAnswer<Body = object> {
   body: Body;
   headers?: Record<string, string>;
@@ -11,7 +11,7 @@ export interface ApiAnswer<Body = object> {
 
 export interface ApiRoute {
   path: `/api/${string}`;
-  /** A name for generated clients. */
+  /** Operation name for generated clients. */
   operationId: string;
   summary: string;
   description: string;
@@ -19,16 +19,19 @@ export interface ApiRoute {
   answer: z.ZodType;
   /** Other media types of the answer, each with its schema. */
   otherAnswers?: Readonly<Record<string, z.ZodType>>;
-  /** Headers that an answer may carry, each with what it says. */
+  /** Headers of an answer, with their descriptions. */
   headers?: Readonly<Record<string, string>>;
-  /** Rejects with `invalid` when a parameter is not as its schema says; stops when the signal is aborted. */
+  /**
+   * Answers a request. Rejects with `invalid` when a parameter does not match its schema; stops when the signal is
+   * aborted.
+   */
   respond(url: URL, signal: AbortSignal, accept: string): Promise<ApiAnswer>;
 }
 
-/** Parameters that may come several times, or as one with commas. */
+/** Parameters that may be repeated, or contain a list separated by commas. */
 const listParameters: readonly string[] = ['event'];
 
-/** A row whose handler gets the parameters read, and must give what its schema says. */
+/** Returns a route whose handler receives parsed parameters and returns the answer of its schema. */
 export function apiRoute<
   Query extends z.ZodObject,
   Answer extends z.ZodType<object>,
@@ -62,20 +65,20 @@ function readParameters<Query extends z.ZodObject>(schema: Query, url: URL): z.o
   });
   const read = schema.safeParse(Object.fromEntries(texts));
   if (read.success) return read.data;
-  throw new AppError('invalid', 'The parameters cannot be used as they are.', {
+  throw new AppError('invalid', 'A query parameter is invalid.', {
     advice: 'See /api/openapi.json.',
     details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
   });
 }
 
-/** The same URL with one parameter changed: where to go on. */
+/** Returns a URL with one parameter changed, for the next page. */
 export function withParameter(url: URL, name: string, value: string | number): string {
   const next = new URL(url);
   next.searchParams.set(name, String(value));
   return next.href;
 }
 
-/** The rows of one page, out of `limit + 1` that were asked for, and the address of the next page. */
+/** Returns the rows of a page, from up to `limit + 1` rows read, and the URL of the next page. */
 export function pageOf<Row>(
   rows: readonly Row[],
   { limit, url, parameter }: { limit: number; url: URL; parameter: string },
@@ -86,20 +89,20 @@ export function pageOf<Row>(
   return { page, next: last === undefined ? null : withParameter(url, parameter, keyOf(last)) };
 }
 
-/** Parameters and fields that several routes have. */
+/** Parameters and fields shared by several routes. */
 export const limitParameter = z.coerce
   .number()
   .int()
   .min(1)
   .max(1_000)
   .default(100)
-  .describe('At most so many on a page.');
+  .describe('Maximum number of rows per page.');
 
 export const flagParameter = z.enum(['true', 'false']).default('false');
 
 export const positionParameter = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-/** A date, or date and time, read as microseconds since 1970. */
+/** Parses a date, or date and time, to microseconds since 1970. */
 export const dateParameter = z.string().transform((text, context) => {
   const date = parseDate(text);
   if (date !== null) return date.us;
@@ -110,7 +113,7 @@ export const dateParameter = z.string().transform((text, context) => {
 export const nextField = z
   .url()
   .nullable()
-  .describe('The address of the next page; null on the last one.');
+  .describe('URL of the next page; null on the last page.');
 
 /** An error as problem JSON (RFC 9457). */
 const problem = z.object({
@@ -118,18 +121,18 @@ const problem = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string().describe('What happened, why, and what to do next.'),
-  errors: z.array(z.string()).optional().describe('One finding each.'),
-  requestId: z.string().describe('The id under which the log has it.'),
+  errors: z.array(z.string()).optional().describe('Findings, one per item.'),
+  requestId: z.string().describe('Id of the request in the log of the receiver.'),
 });
 
 const errorStatuses: Readonly<Record<number, string>> = {
-  400: 'A parameter cannot be used as it is.',
-  401: 'There is a password, and it did not come along.',
-  403: 'The request came from a page of another site, or under a name that is not ours.',
-  503: 'It cannot be answered at the moment. Retry-After says when to try again.',
+  400: 'A parameter is invalid.',
+  401: 'A password is required and was missing or wrong.',
+  403: 'The request came from a page of another site, or with a Host that is not allowed.',
+  503: 'The query cannot be answered now. Retry after the time in Retry-After.',
 };
 
-/** Builds the document. `passwordNeeded` tells of Basic authentication. */
+/** Builds the OpenAPI document. `passwordNeeded` adds Basic authentication. */
 export function openApiDocument(
   routes: readonly ApiRoute[],
   { passwordNeeded }: { passwordNeeded: boolean },
@@ -141,7 +144,7 @@ export function openApiDocument(
       title: 'earshot',
       version: '1',
       description:
-        'What earshot has received. Times are ISO 8601, UTC. A page holds at most 1,000 rows; follow `next` to the end. Fields may be added; a reader must ignore those it does not know.',
+        'Notifications and products received by earshot. Times are ISO 8601, UTC. A page has at most 1,000 rows; follow `next` until it is null. Fields may be added: clients must ignore unknown ones.',
     },
     paths: Object.fromEntries(routes.map((route) => [route.path, { get: operationOf(route) }])),
     components: {
@@ -193,7 +196,7 @@ function parameter(name: string, type: z.core.$ZodType): object {
     in: 'query',
     required: false,
     ...(description === undefined ? {} : { description }),
-    // OpenAPI's own default for lists: the parameter is repeated; commas are taken as well.
+    // The OpenAPI default for lists is a repeated parameter; commas are accepted as well.
     schema,
   };
 }
@@ -201,7 +204,7 @@ function parameter(name: string, type: z.core.$ZodType): object {
 function schemaOf(type: z.core.$ZodType, io: 'input' | 'output') {
   const { $schema: _, ...schema } = z.toJSONSchema(type, {
     io,
-    // Fields may be added to answers: a client made from this must not refuse those.
+    // Fields may be added to answers: generated clients must not reject them.
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
     },

@@ -1,4 +1,7 @@
-/** The private face: OData and JSON answers about what was received, as a Hono app that has opened nothing. */
+/**
+ * The app of the private listener: OData and JSON answers about received notifications, as a Hono app. It opens
+ * nothing itself.
+ */
 
 import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
@@ -19,15 +22,15 @@ import { statusOf } from '../http/problem.ts';
 import { type ApiRoute, apiRoute, dateParameter, openApiDocument } from './api-route.ts';
 import {
   apiProblem,
-  askedUrl,
   forbidden,
   isODataPath,
   jsonAnswer,
-  nothingThere,
+  notFound,
   odataFailure,
   odataPath,
   odataRefusal,
   refusedMethod,
+  requestedUrl,
 } from './errors.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
@@ -46,10 +49,10 @@ export interface ConsoleOptions extends GuardOptions {
   notifications: NotificationLog;
   summaries: SummaryReader;
   completeness: CompletenessReader;
-  /** The beginning of download URLs. */
+  /** Base of download URLs. */
   catalogueUrl: string;
   status: () => Promise<Status>;
-  /** Why hours are not compared automatically; null when they are. */
+  /** Returns why hours are not compared automatically; null when they are. */
   comparisonOff: () => string | null;
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
@@ -58,19 +61,21 @@ export interface ConsoleOptions extends GuardOptions {
   limits?: Partial<QueryLineOptions>;
 }
 
-/** For what is made ready beside the questions: it is to be had when those have to wait. */
+/** Runs a query without waiting: the status must be available while other queries wait. */
 const atOnce: QueryLine = (answer, signal) => answer(signal);
 
 type Environment = { Bindings: HttpBindings };
 
-/** Beside what every listener sets: no page of another site gets hold of an answer. There are no CORS headers. */
+/**
+ * In addition to the headers of every listener: pages of other sites cannot read answers. There are no CORS headers.
+ */
 const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 
-/** Builds the app. Nothing in it changes anything: GET and HEAD, and a POST that asks by list. */
+/** Builds the app. It changes nothing: it has GET, HEAD, and a POST that queries by list. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
-  // Each is answered by a thread of its own: neither waits for the other.
+  // Each has its own thread, so that neither waits for the other.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
   const guard = createConsoleGuard(options);
   const app = new Hono<Environment>();
@@ -84,7 +89,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   addODataRoutes(app, { products, line: productLine, newRequestId });
 
-  // That this answers says that the process lives and its event loop turns.
+  // Any answer shows that the process and its event loop work.
   app.get('/healthz', () => new Response('ok'));
   app.get('/readyz', () => readyAnswer(options.readiness));
   app.get('/metrics', async (c) =>
@@ -102,13 +107,13 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);
-  const passwordNeeded = options.letIn !== null;
+  const passwordNeeded = options.authorize !== null;
   app.get('/api/openapi.json', (c) => c.json(openApiDocument(table, { passwordNeeded })));
 
   const paths = { paths: pathsOf(table) };
   for (const path of ['/', '/api']) app.get(path, (c) => c.json(paths));
 
-  app.notFound((c) => nothingThere(c.req.path, newRequestId()));
+  app.notFound((c) => notFound(c.req.path, newRequestId()));
   app.onError((thrown, c) => {
     const gone = c.req.raw.signal.aborted;
     const error = gone ? new AppError('cancelled', 'The client closed the connection.') : thrown;
@@ -119,7 +124,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   return app;
 }
 
-/** The catalogue's query service: GET, and the POST that queries by list. */
+/** Adds the query service of the catalogue: GET, and the POST that queries by list. */
 function addODataRoutes(
   app: Hono<Environment>,
   {
@@ -156,8 +161,9 @@ function statusRoute(status: () => Promise<Status>): ApiRoute {
   return apiRoute({
     path: '/api/status',
     operationId: 'showStatus',
-    summary: 'Whether all is well',
-    description: 'How each part of this receiver stands, and what to do where it does not.',
+    summary: 'Status of the receiver',
+    description:
+      'Status of each part of the receiver, with the next step for a part with a problem.',
     query: z.strictObject({}),
     answer: jsonSchemaOf(statusSchema),
     respond: async () => ({ body: toStatusJson(await status()) }),
@@ -171,8 +177,10 @@ const sinceDefaultUs = 7 * dayUs;
 const windowDaysMax = 100;
 
 const coverageQuery = z.strictObject({
-  since: dateParameter.optional().describe('Hours since, ISO 8601; seven days back by default.'),
-  until: dateParameter.optional().describe('Hours before this time; now by default.'),
+  since: dateParameter
+    .optional()
+    .describe('Start of the first hour, ISO 8601; seven days ago by default.'),
+  until: dateParameter.optional().describe('End of the last hour, ISO 8601; now by default.'),
   subscription: z.string().optional(),
 });
 
@@ -183,8 +191,8 @@ function coverageRoute(
   return apiRoute({
     path: '/api/coverage',
     operationId: 'showCoverage',
-    summary: 'Whether all is here, hour by hour',
-    description: `Hours are those of the events at the catalogue. At most ${windowDaysMax} days at a time.`,
+    summary: 'Coverage by hour: expected, received and missing notifications',
+    description: `Hours are by the date of the event at the catalogue. At most ${windowDaysMax} days per request.`,
     query: coverageQuery,
     answer: jsonSchemaOf(coverageSchema),
     respond: async ({ since, until, subscription }, _url, signal) => {
@@ -194,7 +202,7 @@ function coverageRoute(
       if (sinceUs >= untilUs || untilUs - sinceUs > windowDaysMax * dayUs) {
         throw new AppError(
           'invalid',
-          `since must lie before until and now, by ${windowDaysMax} days at the most.`,
+          `since must be before until and now, and at most ${windowDaysMax} days before them.`,
         );
       }
       const question = { sinceUs, untilUs, subscription, nowUs };
@@ -204,7 +212,7 @@ function coverageRoute(
   });
 }
 
-/** Each path with its method and what it answers with. */
+/** Returns the paths with method and summary. */
 function pathsOf(table: readonly ApiRoute[]) {
   const get = (path: string, summary: string) => ({ method: 'GET', path, summary });
   return [
@@ -213,8 +221,8 @@ function pathsOf(table: readonly ApiRoute[]) {
     get('/api/openapi.json', 'Description of the API (OpenAPI 3.1)'),
     ...table.map(({ path, summary }) => get(path, summary)),
     ...odataPaths,
-    get('/healthz', 'Whether the process lives'),
-    get('/readyz', 'Whether notifications are accepted'),
+    get('/healthz', 'Liveness: 200 while the process runs'),
+    get('/readyz', 'Readiness: 200 while notifications are accepted'),
     get('/metrics', 'Metrics for Prometheus'),
   ];
 }
@@ -222,7 +230,7 @@ function pathsOf(table: readonly ApiRoute[]) {
 function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<Response> {
   return line(async (signal) => {
     const accept = context.req.header('accept') ?? '';
-    const { body, headers = {} } = await route.respond(askedUrl(context), signal, accept);
+    const { body, headers = {} } = await route.respond(requestedUrl(context), signal, accept);
     return jsonAnswer(body, headers);
   }, context.req.raw.signal);
 }
@@ -233,65 +241,68 @@ function logFailure(err: Error, fields: { requestId: string; path: string }, log
   else log.error({ ...fields, status, err }, 'query failed');
 }
 
-/** The answer for somebody without the right credentials; nothing for others. */
-type LetIn = (incoming: IncomingMessage) => { readonly refusal?: Response };
+/** Returns the refusal of a request without valid credentials; undefined for others. */
+type Authorize = (incoming: IncomingMessage) => { readonly refusal?: Response };
 
 interface GuardOptions {
-  /** Null where there is no password: then only names of this machine are answered to. */
-  letIn: LetIn | null;
-  /** The host that the listener was told to listen on. */
+  /** Null without a password: then only names of this machine are allowed as Host. */
+  authorize: Authorize | null;
+  /** Host of the listen address. */
   listenHost: string;
   newRequestId: () => string;
 }
 
-const wrongName =
-  'Without a password this answers to localhost and its own address only. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.';
+const hostRefusal =
+  'Without a password, only localhost and the address of the listener are allowed as Host. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.';
 
 const ownNames = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Returns the refusal for those who must log in, and for what a browser sends on behalf of another
- * site (403). Without a password, the Host must be a name of our own: a page whose name was made to
- * lead here (DNS rebinding) sends that name, and no page can choose another. With one, whether the receiver
- * is well may be asked without it, under any name.
+ * Returns the refusal of requests without a valid login, and of requests that a browser sends for a page of another
+ * site (403). Without a password, the Host must be a name of this machine: a page that uses DNS rebinding sends its
+ * own name and cannot choose another. With a password, health paths need no login and accept any Host.
  */
-function createConsoleGuard({ letIn, listenHost, newRequestId }: GuardOptions) {
+function createConsoleGuard({ authorize, listenHost, newRequestId }: GuardOptions) {
   const listenName = hostInUrl(listenHost).toLowerCase();
   return (incoming: IncomingMessage, path: string): Response | undefined => {
     const { host } = incoming.headers;
     if (isFromAnotherPage(incoming)) {
-      const reason = 'Requests from pages of other sites are not answered.';
+      const reason = 'Requests from pages of other sites are refused.';
       return forbidden(path, reason, newRequestId());
     }
-    if (letIn !== null) return healthPaths.includes(path) ? undefined : letIn(incoming).refusal;
+    if (authorize !== null)
+      return healthPaths.includes(path) ? undefined : authorize(incoming).refusal;
     if (host === undefined) return undefined;
     const name = host.replace(/:\d*$/, '').toLowerCase();
     const address = hostInUrl((incoming.socket.localAddress ?? '').replace(/^::ffff:/, ''));
     if ([...ownNames, listenName, address].includes(name)) return undefined;
-    return forbidden(path, wrongName, newRequestId());
+    return forbidden(path, hostRefusal, newRequestId());
   };
 }
 
-/** Browsers set both headers, and pages cannot. To Fetch Metadata another port of this machine is the same site. */
+/**
+ * Browsers set both headers, and pages cannot change them. In Fetch Metadata, another port of this machine is the
+ * same site.
+ */
 function isFromAnotherPage({ headers: { host, origin, 'sec-fetch-site': site } }: IncomingMessage) {
   if (typeof site === 'string' && !['same-origin', 'none'].includes(site)) return true;
-  // Scheme aside, as a proxy in front may speak HTTPS. A page without an origin sends `null`.
+  // Ignores the scheme, as a reverse proxy may terminate HTTPS. A page without an origin sends `null`.
   return origin !== undefined && origin.replace(/^https?:\/\//, '') !== host;
 }
 
 /**
- * Why no notification can be taken. writer: the thread that writes has ended, or does not answer. store: it
- * cannot write. certificate: there is none, or none that is valid now.
+ * Reason why notifications are refused. `writer`: the writer thread has ended or does not answer. `store`: it cannot
+ * write. `certificate`: there is no valid certificate.
  */
 export type UnreadyReason = 'writer' | 'store' | 'certificate';
 
-/** All that is in the way; nothing when notifications are taken. Never rejects. */
+/** Returns all reasons; none when notifications are accepted. Never rejects. */
 export type Readiness = () => Promise<readonly UnreadyReason[]>;
 
-/** Paths that answer without the password: what they say is of no use to others. */
+/** Paths that need no password, as their content is of no use to others. */
 const healthPaths: readonly string[] = ['/healthz', '/readyz'];
 
-/** 200 `ready`, or 503 with the reasons, one a line. */
+/** Answers 200 `ready`, or 503 with the reasons, one per line. */
 async function readyAnswer(readiness: Readiness): Promise<Response> {
   const reasons = await readiness();
   if (reasons.length === 0) return new Response('ready');

@@ -1,6 +1,6 @@
-/** How the private listener says no: problem JSON for programs, the catalogue's form below `/odata`. */
+/** Error answers of the private listener: problem JSON, or the format of the catalogue below `/odata`. */
 
-import { setImmediate as othersTurn } from 'node:timers/promises';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Context } from 'hono';
 import { isAppError } from '../domain/app-error.ts';
 import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
@@ -8,26 +8,26 @@ import { problemResponse } from '../http/problem.ts';
 
 export const odataPath = '/odata/v1';
 
-/** Seconds after which it may be tried again. */
+/** Value of Retry-After. */
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query cannot be answered at the moment: it took too long, or there is no product index (check with `earshot index`). Retry later, or narrow the query.';
+  'The query cannot be answered now: it took too long, or there is no product index (check with `earshot index`). Retry later, or narrow the query.';
 
-const wherePathsLead = 'There is nothing at this path. GET / lists all paths.';
+const unknownPath = 'Unknown path. GET / lists all paths.';
 
-/** For requests that right credentials alone would not make welcome. */
+/** Refuses a request that credentials would not make valid. */
 export function forbidden(path: string, detail: string, requestId: string): Response {
   return refused(path, { title: 'Forbidden', status: 403, detail, requestId });
 }
 
-/** For a path that leads nowhere. */
-export function nothingThere(path: string, requestId: string): Response {
-  const detail = isODataPath(path) ? invalidPath : wherePathsLead;
+/** Answers a request to an unknown path. */
+export function notFound(path: string, requestId: string): Response {
+  const detail = isODataPath(path) ? invalidPath : unknownPath;
   return refused(path, { title: 'Not found', status: 404, detail, requestId });
 }
 
-/** The refusal of a method that a path does not have; nothing for others. No method changes anything. */
+/** Returns the refusal of a method that a path does not have; undefined for others. No method changes anything. */
 export function refusedMethod(
   { method, path }: { method: string; path: string },
   newRequestId: () => string,
@@ -40,12 +40,12 @@ export function refusedMethod(
   return refused(path, problem, { Allow: allowed.join(', ') });
 }
 
-/** True for `/odata` and all below it. */
+/** Returns true for `/odata` and the paths below it. */
 export function isODataPath(path: string): boolean {
   return /^\/odata(?:\/|$)/.test(path);
 }
 
-/** An error of `/api`. The store's own words stay in the log. */
+/** Answers an error of `/api`. Details of the store are only logged. */
 export function apiProblem(error: unknown, requestId: string): Response {
   if (!isAppError(error, 'unavailable')) return problemResponse(error, requestId);
   const title = 'Service unavailable';
@@ -53,7 +53,7 @@ export function apiProblem(error: unknown, requestId: string): Response {
   return problemJson(problem, { 'Retry-After': String(retryAfterSeconds) });
 }
 
-/** A refusal of `/odata`, whose header `request-id` repeats the id of its body. */
+/** Answers a refusal of `/odata`. Its header `request-id` repeats the id in the body. */
 export function odataRefusal(
   refusal: ODataRefusal,
   requestId: string,
@@ -64,11 +64,11 @@ export function odataRefusal(
   return Response.json(refusalBody(refusal, requestId), { status: refusal.status, headers });
 }
 
-/** A failure of `/odata`: 503 where it may work later, else 500. */
+/** Answers a failure of `/odata`: 503 if a retry may succeed, otherwise 500. */
 export function odataFailure(error: unknown, requestId: string): Response {
   const [status, message] = isAppError(error, 'unavailable')
     ? ([503, unavailableDetail] as const)
-    : ([500, 'Something went wrong here. The log has the details.'] as const);
+    : ([500, `Internal error; see the log for request ${requestId}.`] as const);
   return odataRefusal({ status, message }, requestId);
 }
 
@@ -79,7 +79,7 @@ interface Problem {
   requestId: string;
 }
 
-/** Refuses a request for what it is, in the form of the path that it came to. */
+/** Refuses a request in the format of its path. */
 function refused(path: string, problem: Problem, headers: Record<string, string> = {}): Response {
   if (!isODataPath(path)) return problemJson(problem, headers);
   const { status, detail, requestId } = problem;
@@ -93,12 +93,11 @@ function problemJson(problem: Problem, headers: Record<string, string>): Respons
   });
 }
 
-/** Records of some 5 kB each: less than a millisecond. */
+/** Items serialized without a pause: records of about 5 kB, less than a millisecond. */
 const itemsAtOnce = 50;
 
 /**
- * The same text as `Response.json` would have, but in the lists of the body a pause after each few
- * items, for whatever else has to be done.
+ * Returns the same text as `Response.json`, but pauses after every few items of a list so that other work can run.
  */
 export async function jsonAnswer(body: object, headers: Record<string, string>): Promise<Response> {
   const members: string[] = [];
@@ -115,16 +114,16 @@ async function listText(items: readonly unknown[]): Promise<string> {
   const texts: string[] = [];
   for (const item of items) {
     texts.push(JSON.stringify(item));
-    if (texts.length % itemsAtOnce === 0) await othersTurn();
+    if (texts.length % itemsAtOnce === 0) await yieldToOthers();
   }
   return `[${texts.join(',')}]`;
 }
 
 /**
- * Under the Host that was let in, whatever name the request line may have (RFC 9112, 3.2.2). A proxy in
- * front that speaks HTTPS says so in `X-Forwarded-Proto`; a liar fools but itself.
+ * Returns the requested URL with the accepted Host, whatever the request line contains (RFC 9112, 3.2.2). A reverse
+ * proxy that terminates HTTPS sends `X-Forwarded-Proto`; a client that forges it only deceives itself.
  */
-export function askedUrl(context: Context): URL {
+export function requestedUrl(context: Context): URL {
   const { pathname, search } = new URL(context.req.url);
   const host = URL.parse(`http://${context.req.header('host') ?? ''}`)?.host ?? 'localhost';
   const url = new URL(`http://${host}${pathname}${search}`);

@@ -1,4 +1,4 @@
-/** `/api/notifications`: what was received, notification by notification. */
+/** `/api/notifications`: the received notifications. */
 import { z } from 'zod';
 import { timeField, toNotificationJson } from '../domain/json-rows.ts';
 import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
@@ -12,19 +12,19 @@ import {
   positionParameter,
 } from './api-route.ts';
 
-/** The fields of the command line's JSON rows, in their order. */
+/** Fields of the JSON rows of the command line, in the same order. */
 const notificationFields = z.object({
-  position: z.int().describe('Its place in the log; later ones have higher places.'),
+  position: z.int().describe('Position in the log; later notifications have higher positions.'),
   ackId: z.string().nullable(),
   productId: z.string(),
   productName: z.string().nullable(),
-  event: z.string().describe('created, modified or deleted; in lower case.'),
-  subscription: z.string().nullable().describe('The name in the path it came to.'),
-  subscriptionId: z.string().nullable().describe('The id in the notification.'),
+  event: z.string().describe('created, modified or deleted, in lower case.'),
+  subscription: z.string().nullable().describe('Subscription name in the URL path of the push.'),
+  subscriptionId: z.string().nullable().describe('Subscription id in the notification.'),
   notificationDate: timeField.nullable(),
   receivedAt: timeField,
-  source: z.string().describe('push, or reconcile for what was found missing and fetched.'),
-  timesSeen: z.int().describe('1 for a notification that came once.'),
+  source: z.string().describe('push, or reconcile if it was missing and fetched.'),
+  timesSeen: z.int().describe('Number of times received, from 1.'),
 });
 
 const query = z.strictObject({
@@ -35,7 +35,7 @@ const query = z.strictObject({
     .max(namePatternMax)
     .optional()
     .describe(
-      `The name of the product; \`*\` stands for any text, \`?\` for one character. A name of more than ${namePatternMax} bytes matches no pattern.`,
+      `Product name; \`*\` matches any text, \`?\` one character. A name of more than ${namePatternMax} bytes matches no pattern.`,
     ),
   event: z.array(z.string().toLowerCase()).optional().describe('Any of these events.'),
   subscription: z.string().optional(),
@@ -43,27 +43,27 @@ const query = z.strictObject({
   time: z
     .enum(['received', 'notification'])
     .default('received')
-    .describe('The time that `since` and `until` speak of.'),
-  since: dateParameter.optional().describe('ISO 8601, included; UTC where it names no zone.'),
-  until: dateParameter.optional().describe('ISO 8601, excluded; UTC where it names no zone.'),
-  after: positionParameter.optional().describe('Only later ones than this position.'),
-  before: positionParameter.optional().describe('Only earlier ones than this position.'),
-  order: z.enum(['newest', 'oldest']).default('newest').describe('Which come first.'),
+    .describe('Time that `since` and `until` refer to.'),
+  since: dateParameter.optional().describe('Start, ISO 8601, inclusive; UTC without a time zone.'),
+  until: dateParameter.optional().describe('End, ISO 8601, exclusive; UTC without a time zone.'),
+  after: positionParameter.optional().describe('Only positions above this one.'),
+  before: positionParameter.optional().describe('Only positions below this one.'),
+  order: z.enum(['newest', 'oldest']).default('newest').describe('Order by position.'),
   limit: limitParameter,
 });
 
-/** Builds the row of the table. */
+/** Returns the route. */
 export function notificationsRoute(log: NotificationLog): ApiRoute {
   return apiRoute({
     path: '/api/notifications',
     operationId: 'listNotifications',
-    summary: 'Notifications that were received',
+    summary: 'Received notifications',
     description:
-      'By position, page by page. What arrives meanwhile neither shifts nor repeats what is to come.',
+      'Sorted by position, page by page. Notifications that arrive meanwhile neither shift nor repeat the remaining ones.',
     query,
     answer: z.object({ notifications: z.array(notificationFields), next: nextField }),
-    respond: async (asked, url, signal) => {
-      const { event, since, until, after, before, limit, ...same } = asked;
+    respond: async (params, url, signal) => {
+      const { event, since, until, after, before, limit, ...same } = params;
       const found = log.find({
         ...same,
         events: event,
@@ -74,14 +74,14 @@ export function notificationsRoute(log: NotificationLog): ApiRoute {
         limit: limit + 1,
       });
       const rows = await collect(found, signal);
-      const parameter = asked.order === 'oldest' ? 'after' : 'before';
+      const parameter = params.order === 'oldest' ? 'after' : 'before';
       const { page, next } = pageOf(rows, { limit, url, parameter }, ({ position }) => position);
       return { body: { notifications: page.map(toNotificationJson), next } };
     },
   });
 }
 
-/** All of a stream, unless the signal ends it before. */
+/** Collects a stream; rejects when the signal is aborted. */
 export async function collect<Row>(rows: AsyncIterable<Row>, signal: AbortSignal): Promise<Row[]> {
   const collected: Row[] = [];
   for await (const row of rows) {

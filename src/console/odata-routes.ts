@@ -1,4 +1,4 @@
-/** The paths below `/odata/v1`, answered from the index as the catalogue does. */
+/** The paths below `/odata/v1`, answered from the product index like at the catalogue. */
 
 import type { Context } from 'hono';
 import { formatDateUs } from '../domain/dates.ts';
@@ -21,10 +21,10 @@ import {
   unknownProduct,
   withinList,
 } from '../filter/odata.ts';
-import { askedUrl, jsonAnswer, nothingThere, odataPath, odataRefusal } from './errors.ts';
+import { jsonAnswer, notFound, odataPath, odataRefusal, requestedUrl } from './errors.ts';
 import { cursorText, readCursor, readProductPage } from './products-route.ts';
 
-/** For the list of paths. */
+/** Entries of the list of paths. */
 export const odataPaths = [
   { method: 'GET', path: '/Products', summary: 'Products, as the catalogue lists them' },
   { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
@@ -45,12 +45,12 @@ const countSuffix = /\/(?:\$|%24)count$/;
 export interface ODataSource {
   products: Products;
   requestId: string;
-  /** Ends the search for an answer. */
+  /** Aborts the query. */
   signal: AbortSignal;
 }
 
-/** A query that was read, with what it is answered from. */
-interface Asked extends ODataSource {
+/** A parsed query with its source. */
+interface ParsedQuery extends ODataSource {
   entity: Entity;
   options: QueryOptions;
   url: URL;
@@ -66,17 +66,17 @@ export async function answerOData(context: Context, source: ODataSource): Promis
   const listed = resource.replace(countSuffix, '');
   const target = readProductPath(listed);
   const isCount = listed !== resource;
-  if (target === null || (isCount && target.id !== null)) return nothingThere(path, requestId);
+  if (target === null || (isCount && target.id !== null)) return notFound(path, requestId);
   const { entity, id } = target;
-  const url = askedUrl(context);
+  const url = requestedUrl(context);
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
-  const asked: Asked = { ...source, entity, options, url };
-  if (isCount) return answerCount(asked);
-  return id === null ? answerList(asked) : answerOne(id, asked);
+  const parsed: ParsedQuery = { ...source, entity, options, url };
+  if (isCount) return answerCount(parsed);
+  return id === null ? answerList(parsed) : answerOne(id, parsed);
 }
 
-/** Answers a query by list, whose body is `text`. All named products fit on its first page. */
+/** Answers a query by list; `text` is its body. All listed products fit on its first page. */
 export async function answerFilterList(
   context: Context,
   text: string,
@@ -85,7 +85,7 @@ export async function answerFilterList(
   const { requestId } = source;
   const list = readFilterList(text);
   if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
-  const url = askedUrl(context);
+  const url = requestedUrl(context);
   const entity = 'Products';
   const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
   if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
@@ -101,26 +101,26 @@ function answerAttributes(collection: string, requestId: string): Response {
   return Response.json(attributes, { headers: { 'request-id': requestId } });
 }
 
-/** As OData 4.01 has it (part 2, 4.8); the catalogue does not document it, but clients call it. */
-async function answerCount(asked: Asked): Promise<Response> {
-  const { entity, options, requestId } = asked;
+/** Answers `$count` as in OData 4.01 (part 2, 4.8). The catalogue does not document it, but clients use it. */
+async function answerCount(parsed: ParsedQuery): Promise<Response> {
+  const { entity, options, requestId } = parsed;
   const query = { entity, filter: options.filter, limit: 0 };
-  const { count, headers } = await readProductPage(asked, query, true);
+  const { count, headers } = await readProductPage(parsed, query, true);
   return new Response(String(count), { headers: { 'request-id': requestId, ...headers } });
 }
 
-async function answerList(asked: Asked): Promise<Response> {
-  const { entity, options, url, requestId } = asked;
+async function answerList(parsed: ParsedQuery): Promise<Response> {
+  const { entity, options, url, requestId } = parsed;
   const { filter, orderby, top, skip, skiptoken } = options;
   const after = skiptoken === null ? undefined : readCursor(skiptoken);
   if (after === null) {
-    const message = 'Invalid value: $skiptoken is not one that a link of ours had.';
+    const message = 'Invalid value: $skiptoken must come from a next link.';
     return odataRefusal({ status: 400, message }, requestId);
   }
   const order =
     orderby === null ? {} : { order: { by: orderby.field, direction: orderby.direction } };
   const query = { entity, filter, ...order, after, skip, limit: top } satisfies ProductQuery;
-  const page = await readProductPage(asked, query, options.count);
+  const page = await readProductPage(parsed, query, options.count);
   const body = listAnswer({
     entity,
     options,
@@ -131,21 +131,21 @@ async function answerList(asked: Asked): Promise<Response> {
   return jsonAnswer(body, { 'request-id': requestId, ...page.headers });
 }
 
-/** `$skip` as long as it may be that large; from there on a key, so that no link ends in silence. */
+/** Returns the next link: with `$skip` up to its maximum, then with a key, so that the list never ends early. */
 function linkAfter(skiptoken: string, { top, skip, skiptoken: former }: QueryOptions, url: URL) {
   const isWithinSkip = former === null && skip + top <= skipMax;
   return nextLink(url, isWithinSkip ? { skip: skip + top } : { skiptoken });
 }
 
-async function answerOne(id: string, asked: Asked): Promise<Response> {
-  const { entity, options, requestId } = asked;
+async function answerOne(id: string, parsed: ParsedQuery): Promise<Response> {
+  const { entity, options, requestId } = parsed;
   const byId: FilterTree = {
     node: 'comparison',
     field: 'Id',
     operator: 'eq',
     literal: { type: 'text', value: id },
   };
-  const page = await readProductPage(asked, { entity, filter: byId, limit: 1 }, false);
+  const page = await readProductPage(parsed, { entity, filter: byId, limit: 1 }, false);
   const [found] = page.found;
   if (found === undefined) {
     return odataRefusal({ status: 404, message: unknownProduct(id) }, requestId, page.headers);
@@ -154,7 +154,7 @@ async function answerOne(id: string, asked: Asked): Promise<Response> {
   return jsonAnswer(body, { 'request-id': requestId, ...page.headers });
 }
 
-/** A notification of a deletion may come without a record; what it told stands in the row. */
+/** Adds the deletion to a record: a notification of a deletion may have no record, but the row has its values. */
 function recordOf({ record, row }: FoundProduct, entity: Entity): FoundProduct['record'] {
   if (entity === 'Products') return record;
   const { deletionUs, deletionCause } = row;

@@ -1,4 +1,4 @@
-/** `/api/products`: the products that notifications told of, each in its newest state. */
+/** `/api/products`: products of the received notifications, each in its newest state. */
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
@@ -29,12 +29,15 @@ import {
 import { collect } from './notifications-route.ts';
 import { textField } from './summaries-route.ts';
 
-/** The columns of the index; null where the record does not say. */
+/** Columns of the product index; null if not in the record. */
 export const productFields = z.object({
-  position: z.int().describe('The position of the first notification that told of it.'),
+  position: z.int().describe('Position of the first notification about it.'),
   productId: z.string(),
   productName: z.string().nullable(),
-  collection: z.string().nullable().describe('Derived, as records carry none: SENTINEL-2.'),
+  collection: z
+    .string()
+    .nullable()
+    .describe('Derived, because records do not contain it: SENTINEL-2.'),
   platform: z.string().nullable(),
   productType: z.string().nullable(),
   processingLevel: z.string().nullable(),
@@ -50,20 +53,20 @@ export const productFields = z.object({
   orbitDirection: z.string().nullable(),
   tile: z.string().nullable(),
   processingBaseline: z.string().nullable(),
-  receivedAt: timeField.describe('When the first notification about it came.'),
-  deletionDate: timeField.nullable().describe('Null while it is alive.'),
+  receivedAt: timeField.describe('Time of receipt of the first notification about it.'),
+  deletionDate: timeField.nullable().describe('Null unless deleted.'),
   deletionCause: z.string().nullable(),
   record: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('Its JSON in the form of the catalogue; there when `record=true`.'),
+    .describe('Record of the product, as JSON of the catalogue; with `record=true`.'),
   summary: textField
     .nullable()
     .optional()
-    .describe('The text about it, null where there is none; there when `summary=true`.'),
+    .describe('Summary of the product, null without one; with `summary=true`.'),
 });
 
-/** The condition that a box states, and what its writer may not have meant. */
+/** Parses a box to a condition, and a warning if it is probably a mistake. */
 const boxParameter = z.string().transform((text, context) => {
   try {
     const { geometry, warning } = parseBoundingBox(text);
@@ -79,43 +82,48 @@ const parameters = z.strictObject({
   filter: z
     .string()
     .default('')
-    .describe("An expression in the catalogue's filter language; everything when empty."),
+    .describe('Filter expression in the filter language of the catalogue; empty for all products.'),
   bbox: boxParameter
     .optional()
     .describe(
-      'Products whose footprint meets this box: west,south,east,north in degrees, such as 5.5,45,11,48. West beyond east: across the antimeridian. Joined to `filter` by `and`.',
+      'Products whose footprint intersects this box: west,south,east,north in degrees, such as 5.5,45,11,48. West greater than east: across the antimeridian. Combined with `filter` by `and`.',
     ),
   format: z
     .enum(['json', 'geojson'])
     .optional()
-    .describe('`geojson` as with `Accept: application/geo+json`; by default what Accept asks for.'),
-  deleted: flagParameter.describe('`true`: the deleted ones instead, kept as tombstones.'),
+    .describe(
+      '`geojson`: the same as `Accept: application/geo+json`. By default the format in Accept.',
+    ),
+  deleted: flagParameter.describe('`true`: deleted products (tombstones) instead.'),
   orderby: z
     .enum(productOrders)
     .optional()
     .describe(
-      '`received`, the order in which they were first heard of, unless told; with `deleted=true` DeletionDate. PublicationDate and ModificationDate are orders of those that are not deleted, DeletionDate of those that are.',
+      'Default: `received`, the order of their first notifications; with `deleted=true`, DeletionDate. PublicationDate and ModificationDate are only available without `deleted=true`, DeletionDate only with it.',
     ),
   direction: z.enum(['asc', 'desc']).default('desc'),
   limit: limitParameter,
-  cursor: z.string().optional().describe('Out of a link to a next page, with the same order.'),
-  record: flagParameter.describe('`true`: with the record of each.'),
-  summary: flagParameter.describe('`true`: with the text that was written about each.'),
-  count: flagParameter.describe('`true`: count all that match, too.'),
+  cursor: z
+    .string()
+    .optional()
+    .describe('From the link to the next page; valid for the same order.'),
+  record: flagParameter.describe('`true`: include the record of each product.'),
+  summary: flagParameter.describe('`true`: include the summary of each product.'),
+  count: flagParameter.describe('`true`: include the number of matching products.'),
 });
 
 const query = parameters.superRefine(({ orderby, deleted }, context) => {
   const entity = entityOf({ deleted });
   const orders: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
   if (orderby === undefined || orders.includes(orderby)) return;
-  const message = `${entity} have no such order: use one of ${orders.join(', ')}`;
+  const message = `invalid order for ${entity}: use one of ${orders.join(', ')}`;
   context.addIssue({ code: 'custom', path: ['orderby'], message });
 });
 
 const answer = z.object({
   products: z.array(productFields),
   next: nextField,
-  count: z.int().optional().describe('How many match; there when `count=true`.'),
+  count: z.int().optional().describe('Number of matching products; with `count=true`.'),
 });
 
 const geoJsonType = 'application/geo+json';
@@ -131,7 +139,7 @@ const featureCollection = z.object({
       geometry: z
         .looseObject({ type: z.string() })
         .nullable()
-        .describe('Cut at the antimeridian; null for a product without a footprint.'),
+        .describe('Split at the antimeridian; null for a product without a footprint.'),
       properties: productFields.extend({
         s3Path: z.string().nullable().describe('S3Path of the record.'),
         downloadUrl: z
@@ -142,10 +150,10 @@ const featureCollection = z.object({
     }),
   ),
   next: nextField,
-  count: z.int().optional().describe('How many match; there when `count=true`.'),
+  count: z.int().optional().describe('Number of matching products; with `count=true`.'),
 });
 
-/** Builds the row of the table. */
+/** Returns the route. */
 export function productsRoute({
   products,
   summaries,
@@ -160,26 +168,29 @@ export function productsRoute({
     operationId: 'listProducts',
     summary: 'Products in their newest state',
     description:
-      'What the notifications told of, page by page, answered from the index. `/odata/v1/Products` answers the same in the form of the catalogue.',
+      'Page by page, from the product index. `/odata/v1/Products` returns the same in the format of the catalogue.',
     query,
     answer,
     otherAnswers: { [geoJsonType]: featureCollection },
     headers: {
-      [warningHeader]: 'What the box does that may not be meant, such as latitudes first.',
-      [lagHeader]:
-        'How many notifications the index has yet to read; absent when it has read all of them.',
+      [warningHeader]: 'Probable mistake in the box, such as latitudes first.',
+      [lagHeader]: 'Number of notifications not indexed yet; absent when all are indexed.',
     },
-    respond: async (asked, url, signal, accept) => {
+    respond: async (params, url, signal, accept) => {
       const source = { products, signal };
-      const isGeoJson = isGeoJsonAsked(asked.format, accept);
-      const page = await readProductPage(source, toQuery(asked, isGeoJson), asked.count === 'true');
+      const isGeoJson = isGeoJsonRequested(params.format, accept);
+      const page = await readProductPage(
+        source,
+        toQuery(params, isGeoJson),
+        params.count === 'true',
+      );
       const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
       const ids = page.found.map(({ row }) => row.productId);
-      const texts = asked.summary === 'true' ? await summaries.textsOf(ids) : null;
+      const texts = params.summary === 'true' ? await summaries.textsOf(ids) : null;
       const count = page.count === null ? {} : { count: page.count };
-      const warning = asked.bbox?.warning;
+      const warning = params.bbox?.warning;
       const headers = { ...page.headers, ...(warning ? { [warningHeader]: warning } : {}) };
-      const more = (found: FoundProduct) => partsOf(found, asked.record === 'true', texts);
+      const more = (found: FoundProduct) => partsOf(found, params.record === 'true', texts);
       if (!isGeoJson) {
         const rows = page.found.map((found) => ({ ...toProductJson(found.row), ...more(found) }));
         return { body: { products: rows, next, ...count }, headers };
@@ -196,24 +207,24 @@ export function productsRoute({
   });
 }
 
-function isGeoJsonAsked(format: 'json' | 'geojson' | undefined, accept: string): boolean {
+function isGeoJsonRequested(format: 'json' | 'geojson' | undefined, accept: string): boolean {
   return format === undefined ? accept.toLowerCase().includes(geoJsonType) : format === 'geojson';
 }
 
 function toQuery(
-  asked: z.output<typeof query>,
+  params: z.output<typeof query>,
   isGeoJson: boolean,
 ): ProductQuery & { limit: number } {
-  const { orderby, direction, limit } = asked;
-  const entity = entityOf(asked);
+  const { orderby, direction, limit } = params;
+  const entity = entityOf(params);
   const by = orderby ?? defaultOrderOf(entity).by;
   return {
     entity,
-    filter: both(requireFilter(asked.filter, entity), asked.bbox?.tree ?? null),
+    filter: both(requireFilter(params.filter, entity), params.bbox?.tree ?? null),
     order: { by, direction },
-    after: keyOf(asked.cursor),
+    after: keyOf(params.cursor),
     limit,
-    records: isGeoJson || asked.record === 'true',
+    records: isGeoJson || params.record === 'true',
   };
 }
 
@@ -224,8 +235,8 @@ function entityOf({ deleted }: { deleted: 'true' | 'false' }): Entity {
 function keyOf(cursor: string | undefined): ProductKey | undefined {
   const key = cursor === undefined ? undefined : readCursor(cursor);
   if (key !== null) return key;
-  throw new AppError('invalid', 'The cursor is not one of ours.', {
-    advice: 'Take it from the link `next`.',
+  throw new AppError('invalid', 'The cursor is invalid.', {
+    advice: 'Use the link `next` of the previous page.',
   });
 }
 
@@ -235,7 +246,7 @@ function both(first: FilterTree | null, second: FilterTree | null): FilterTree |
   return { node: 'and', terms: [...terms, second] };
 }
 
-/** What comes on top of the columns. */
+/** Returns the optional fields of a product. */
 function partsOf(
   { row, record }: FoundProduct,
   withRecord: boolean,
@@ -250,26 +261,26 @@ function partsOf(
 
 interface ProductPage {
   found: FoundProduct[];
-  /** Where the next page begins; null when there is none. */
+  /** Start of the next page; null on the last page. */
   next: ProductKey | null;
-  /** Null when nobody asked. */
+  /** Null when not requested. */
   count: number | null;
   headers: Record<string, string>;
 }
 
-/** Tells how many notifications the index has yet to read; absent when it has read all. */
+/** Header with the number of notifications not indexed yet; absent when all are indexed. */
 export const lagHeader = 'earshot-index-lag';
 
 /**
- * Reads at most `limit` products, and counts all that match where `count` is true. Rejects with
- * `cancelled` soon after the signal is aborted.
+ * Reads at most `limit` products, and counts all matches if `count` is true. Rejects with `cancelled` soon after the
+ * signal is aborted.
  */
 export async function readProductPage(
   { products, signal }: { products: Products; signal: AbortSignal },
   { limit, ...query }: ProductQuery & { limit: number },
   count: boolean,
 ): Promise<ProductPage> {
-  // First: should the index catch up meanwhile, the answer is better than its header says.
+  // Read first: if the index catches up meanwhile, the answer is newer than the header states.
   const headers = await lagHeaders(products);
   const rows = products.find({ ...query, limit: limit + 1 }, signal);
   const [found, matching] = await Promise.all([
@@ -287,12 +298,12 @@ async function lagHeaders(products: Products): Promise<Record<string, string>> {
   return lag > 0 ? { [lagHeader]: String(lag) } : {};
 }
 
-/** Letters that stand for themselves in a URL; good for the order that it was made with. */
+/** Formats a key with characters that need no escaping in a URL. Valid for the same order only. */
 export function cursorText({ value, position }: ProductKey): string {
   return `${value ?? 'null'}_${position}`;
 }
 
-/** Null for a text that no page of ours ever gave. */
+/** Parses a cursor; returns null for an invalid one. */
 export function readCursor(text: string): ProductKey | null {
   const [, value, position] = /^(null|-?\d{1,16})_(\d{1,16})$/.exec(text) ?? [];
   if (value === undefined || position === undefined) return null;

@@ -1,26 +1,26 @@
-/** Lets a few queries run at a time, the others wait in line, and none take longer than they may. */
-import { setImmediate as othersTurn } from 'node:timers/promises';
+/** Limits queries: a few run at a time, others wait in a queue, and all have a timeout. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { AppError } from '../domain/app-error.ts';
 
 export interface QueryLineOptions {
-  /** Queries that run at the same time, and how many more may wait. */
+  /** Maximum number of concurrent queries, and of queries that wait. */
   atOnceMax: number;
   waitingMax: number;
-  /** Waiting and running together. */
+  /** Timeout for waiting and running together. */
   timeoutMs: number;
 }
 
 /**
- * Runs the work, which must end soon after its signal is aborted: the time is up, or `gone` is, as
- * nobody waits for the answer any more. Then it rejects at once, with `unavailable` or `cancelled`; the
- * place is free when the work has ended. Rejects with `unavailable` when the line is full.
+ * Runs a query, which must end soon after its signal is aborted: by the timeout, or by `gone` when the client has
+ * closed the connection. Then this rejects immediately, with `unavailable` or `cancelled`; the slot is free when the
+ * query has ended. Rejects with `unavailable` when the queue is full.
  */
 export type QueryLine = <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   gone: AbortSignal,
 ) => Promise<Result>;
 
-/** A page of 1,000 records takes some 10 MB while it is answered: few at a time are enough. */
+/** A page of 1,000 records needs about 10 MB of memory, so concurrency is low. */
 export const queryLineDefaults: QueryLineOptions = {
   atOnceMax: 4,
   waitingMax: 100,
@@ -37,19 +37,19 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
       running += 1;
       return;
     }
-    if (waiting.size >= waitingMax) throw unavailable('Too many queries wait already.');
+    if (waiting.size >= waitingMax) throw unavailable('Too many queries are waiting.');
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting.add(resolve);
     try {
       await Promise.race([promise, aborted(signal)]);
     } catch (error) {
-      // Not in the line any more: its turn came in the same moment, and goes to the next.
+      // No longer waiting: it got its slot at the same time, and passes it on.
       if (!waiting.delete(resolve)) leave();
       throw error;
     }
   }
 
-  /** The place of one that leaves goes to the first in line, so `running` stays as it is. */
+  /** Passes the slot to the first waiting query; `running` stays the same. */
   function leave(): void {
     const [next] = waiting;
     if (next === undefined) {
@@ -60,9 +60,9 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
     next();
   }
 
-  /** Work begins with a filter that is checked on this thread: no two in one turn of its loop. */
+  /** A query starts with a filter check on this thread: at most one per turn of the event loop. */
   function nextTurn(): Promise<void> {
-    turn = turn.then(() => othersTurn());
+    turn = turn.then(() => yieldToOthers());
     return turn;
   }
 
@@ -78,7 +78,7 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
       await enter(signal);
       return await Promise.race([run().finally(leave), aborted(signal)]);
     } catch (error) {
-      if (gone.aborted) throw new AppError('cancelled', 'Nobody waits for the answer any more.');
+      if (gone.aborted) throw new AppError('cancelled', 'The client closed the connection.');
       throw timeUp.aborted ? unavailable('The query took too long.') : error;
     }
   };

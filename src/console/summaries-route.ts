@@ -1,4 +1,4 @@
-/** `/api/summaries`: what was written about what arrived. */
+/** `/api/summaries`: summaries of products, and digests. */
 import { z } from 'zod';
 import { timeField } from '../domain/json-rows.ts';
 import {
@@ -18,38 +18,40 @@ import {
 } from './api-route.ts';
 import { collect } from './notifications-route.ts';
 
-/** A text as it stands beside a product. Texts are plain: escape them where markup is read. */
+/** Summary of a product. Texts are plain: escape them in markup. */
 export const textField = z.object({
   text: z.string().describe('Plain text.'),
-  model: z.string().nullable().describe('Null where it was made of the facts alone.'),
-  verified: z.boolean().describe('Whether all that it states was found in the facts.'),
+  model: z.string().nullable().describe('Null if the text was generated from the facts alone.'),
+  verified: z.boolean().describe('True if all its statements were found in the facts.'),
   createdAt: timeField,
 });
 
-/** The fields of the command line's JSON rows, in their order. */
+/** Fields of the JSON rows of the command line, in the same order. */
 const summaryFields = z.object({
   kind: z.enum(summaryKinds),
   productId: z.string().nullable().describe('Null for a digest.'),
   productName: z.string().nullable(),
-  text: z.string().nullable().describe('Plain text; null while it has not been looked at.'),
-  model: z.string().nullable().describe('Null where the text was made of the facts alone.'),
-  verified: z.boolean().nullable().describe('Whether all that it states was found in the facts.'),
+  text: z.string().nullable().describe('Plain text; null before the first attempt.'),
+  model: z.string().nullable().describe('Null if the text was generated from the facts alone.'),
+  verified: z.boolean().nullable().describe('True if all its statements were found in the facts.'),
   createdAt: timeField.nullable(),
-  error: z.string().nullable().describe('Why there is no text of the model, or not yet.'),
+  error: z.string().nullable().describe('Why there is no text of the language model, or not yet.'),
   id: z.int(),
   state: z.enum(summaryStates),
-  subscription: z.string().nullable().describe('The subscription that called for it.'),
-  doubts: z.array(z.string()).describe('What is in the text, but not in the facts.'),
+  subscription: z.string().nullable().describe('Subscription that caused it.'),
+  doubts: z.array(z.string()).describe('Statements of the text that were not found in the facts.'),
   attempts: z.int(),
   requestedAt: timeField,
   nextTryAt: timeField.nullable(),
   receivedFrom: timeField
     .nullable()
-    .describe('A digest tells of what was received from this time on,'),
-  receivedUntil: timeField.nullable().describe('and before this one.'),
+    .describe('Start of the window of a digest (time of receipt, inclusive).'),
+  receivedUntil: timeField
+    .nullable()
+    .describe('End of the window of a digest (time of receipt, exclusive).'),
   collection: z.string().nullable(),
   area: z.string().nullable(),
-  filter: z.string().nullable().describe('Only what matches this expression.'),
+  filter: z.string().nullable().describe('Filter expression of a digest.'),
 });
 
 const query = z.strictObject({
@@ -60,21 +62,20 @@ const query = z.strictObject({
   verified: z
     .enum(['true', 'false'])
     .optional()
-    .describe('`false`: only texts that state something the facts do not have.'),
-  since: dateParameter.optional().describe('Asked for since, ISO 8601, included.'),
-  until: dateParameter.optional().describe('Asked for until, ISO 8601, excluded.'),
-  before: positionParameter.optional().describe('Only earlier ones than this id.'),
+    .describe('`false`: only texts with statements that were not found in the facts.'),
+  since: dateParameter.optional().describe('Requested since, ISO 8601, inclusive.'),
+  until: dateParameter.optional().describe('Requested until, ISO 8601, exclusive.'),
+  before: positionParameter.optional().describe('Only ids below this one.'),
   limit: limitParameter,
 });
 
-/** Builds the row of the table. */
+/** Returns the route. */
 export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute {
   return apiRoute({
     path: '/api/summaries',
     operationId: 'listSummaries',
-    summary: 'Texts about what arrived',
-    description:
-      'Newest first, page by page: texts about products and digests, and why one is missing or put off.',
+    summary: 'Summaries of products, and digests',
+    description: 'Newest first, page by page, with the reason for a missing or postponed text.',
     query,
     answer: z.object({ summaries: z.array(summaryFields), next: nextField }),
     respond: async ({ verified, since, until, before, limit, ...same }, url, signal) => {

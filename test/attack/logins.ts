@@ -105,9 +105,9 @@ credentials must be let in all the while, from limited addresses as well.`,
 
 function renderPhases(phases: readonly LoginPhase[]): string {
   const head = ['failed logins from', 'sent', '401', '429', 'right ones', 'let in', 'seconds'];
-  const rows = phases.map(({ name, sent, refused, limited, right, letIn, seconds }) => [
+  const rows = phases.map(({ name, sent, refused, limited, right, authorize, seconds }) => [
     name,
-    ...[sent, refused, limited, right, letIn, seconds].map((value) => figure(value)),
+    ...[sent, refused, limited, right, authorize, seconds].map((value) => figure(value)),
   ]);
   return alignTable([head, ...rows]);
 }
@@ -130,7 +130,7 @@ interface LoginPhase {
   readonly limited: number;
   /** Right credentials, and how many of them were let in. */
   readonly right: number;
-  readonly letIn: number;
+  readonly authorize: number;
   readonly seconds: number;
   readonly faults: readonly string[];
 }
@@ -146,7 +146,7 @@ async function runLoginPhase(
   const startMs = performance.now();
   const seen = new Map<number, number>();
   const faults: string[] = [];
-  let [next, right, letIn] = [0, 0, 0];
+  let [next, right, authorize] = [0, 0, 0];
 
   async function ask(wire: Wire, n: number, login: string): Promise<number> {
     const headers = [`Authorization: ${login}`, `X-Forwarded-For: ${from(n)}`];
@@ -166,7 +166,7 @@ async function runLoginPhase(
       seen.set(status, (seen.get(status) ?? 0) + 1);
       if (n % rightEvery > 0) continue;
       right += 1;
-      if ((await ask(wire, n, rightLogin)) === 200) letIn += 1;
+      if ((await ask(wire, n, rightLogin)) === 200) authorize += 1;
     }
     wire.close();
   }
@@ -178,7 +178,8 @@ async function runLoginPhase(
       `${refused} answers of 401 and ${tooMany} of 429, not ${count - limited} and ${limited}`,
     );
   }
-  if (letIn !== right) faults.push(`${right - letIn} with the right credentials were not let in`);
+  if (authorize !== right)
+    faults.push(`${right - authorize} with the right credentials were not let in`);
   const seconds = (performance.now() - startMs) / 1_000;
-  return { name, sent: count, refused, limited: tooMany, right, letIn, seconds, faults };
+  return { name, sent: count, refused, limited: tooMany, right, authorize, seconds, faults };
 }

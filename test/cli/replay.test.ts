@@ -66,7 +66,9 @@ describe('earshot replay', () => {
       nowUs: () => nowUs + hourUs,
     });
     expect(same.code).toBe(1);
-    expect(same.err).toContain('Replay 1 to bus at 2026-05-02 12:00 (UTC), hands the same');
+    expect(same.err).toContain(
+      'Replay 1 to bus (requested 2026-05-02 12:00 UTC) already covers this request',
+    );
     expect((await ask('--since', '7h', '--dry-run')).code).toBe(0);
     expect((await ask('--since', '7h', '--filter', "contains(Name,'A_')")).code).toBe(0);
     expect((await ask('--since', '8h')).code).toBe(0);
@@ -75,7 +77,7 @@ describe('earshot replay', () => {
     const items = [{ position: 1, productId: 'product-1' }];
     const stream = { sink: 'bus', replayId: 3, after: 0, upTo: 5 };
     await withStore(dataDir, ({ sinks }) => sinks.enqueue({ ...stream, items, atUs: nowUs }));
-    expect((await ask('--since', '8h')).err).toContain('Replay 3, asked for');
+    expect((await ask('--since', '8h')).err).toContain('Replay 3 to bus (requested');
     await withStore(dataDir, ({ sinks }) =>
       sinks.drop({ sink: 'bus', state: 'waiting', ids: 'all', nowUs }),
     );
@@ -96,7 +98,7 @@ describe('earshot replay', () => {
       { id: 2, lastPosition: 7 },
       { id: 1, lastPosition: 5 },
     ]);
-    expect((await ask()).err).toContain('Replay 2, asked for');
+    expect((await ask()).err).toContain('Replay 2 to bus (requested');
   });
 
   it('says that the folder has no earshot.config.ts', async () => {

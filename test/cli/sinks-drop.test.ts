@@ -13,7 +13,7 @@ describe('earshot sinks retry and drop', () => {
     const { earshot, counts } = await openRefusedContext();
     const one = await earshot('sinks retry bus 2');
     expect(one).toMatchObject({ code: 0, out: '' });
-    expect(one.err).toBe('1 dead letter of bus will be handed over again.\n');
+    expect(one.err).toBe('Queued 1 dead letter of bus again.\n');
     expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
     expect((await earshot('sinks retry bus --all')).code).toBe(0);
     expect(await counts()).toMatchObject({ waiting: 3, dead: 0 });
@@ -27,7 +27,7 @@ describe('earshot sinks retry and drop', () => {
     const { earshot, counts } = await openRefusedContext();
     const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 1);
     expect(retry.err).toBe(
-      '1 dead letter of bus will be handed over again.\nearshot: No such dead letters of bus: 99999, 4. `earshot sinks dead bus` lists those it has.\n',
+      'Queued 1 dead letter of bus again.\nearshot: No such dead letters of bus: 99999, 4. To list them: `earshot sinks dead bus`.\n',
     );
     expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
     const drop = await expectEnd(earshot('sinks drop bus 99999', { answers: [] }), 1);
@@ -55,11 +55,11 @@ describe('earshot sinks retry and drop', () => {
     expect((await earshot('sinks drop bus --all')).code).toBe(2);
     const no = await expectEnd(earshot('sinks drop bus --all', { answers: ['n'] }), 1);
     expect(no.err).toContain(
-      'Forget 2 dead letters of bus, all it has? The notifications stay in the log.',
+      'Drop all 2 dead letters of bus? The notifications remain in the log.',
     );
     expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
     const one = await earshot('sinks drop bus 3 --yes');
-    expect(one).toMatchObject({ code: 0, err: 'Forgotten: 1 dead letter of bus.\n' });
+    expect(one).toMatchObject({ code: 0, err: 'Dropped 1 dead letter of bus.\n' });
     expect(await counts()).toMatchObject({ waiting: 1, dead: 1 });
   });
 });
@@ -105,19 +105,19 @@ describe('earshot sinks drop --waiting', () => {
       await sinks.enqueue({ ...stream, items, atUs: nowUs });
     });
     const words =
-      '1 new notification; 1 notification of replays; the rest of 1 replay, with 2 entries of the log not yet looked at';
+      '1 new notification; 1 notification of replays; 1 unfinished replay with 2 unread positions of the log';
     const no = await earshot('sinks drop bus --waiting', { answers: ['n'] });
-    expect(no.err).toContain(`Forget what waits for bus: ${words}? The notifications stay`);
+    expect(no.err).toContain(`Drop from the queue of bus: ${words}? The notifications remain`);
     expect(await counts()).toMatchObject({ waiting: 2, dead: 2 });
     const yes = await earshot('sinks drop bus --waiting --yes');
     expect(yes).toMatchObject({ code: 0, out: '' });
     expect(yes.err).toBe(
-      `Forgotten, of bus: 2 notifications; the rest of 1 replay, with 2 entries of the log not yet looked at.\nTo hand over again what came since then: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
+      `Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 2 unread positions of the log.\nTo deliver them again: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
     );
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
     const none = await earshot('sinks drop bus --waiting');
-    expect(none).toMatchObject({ code: 0, err: 'Nothing waits for bus.\n' });
+    expect(none).toMatchObject({ code: 0, err: 'The queue of bus is empty.\n' });
   });
 
   it('drops what was asked about, and no more, and tells what it dropped', async () => {
@@ -144,7 +144,7 @@ describe('earshot sinks drop --waiting', () => {
       const io = { stderr: { write, once: () => undefined }, ask, nowUs: () => nowUs, workingDir };
       await dropWaiting(io, store, { sink: 'bus', yes: undefined });
       expect(told).toMatch(
-        /^Forgotten, of bus: 2 notifications; the rest of 1 replay, with 3 entries of the log /,
+        /^Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 3 unread positions of the log\./,
       );
       const left: number[] = [];
       for await (const { position } of sinks.items({ sink: 'bus', state: 'waiting' })) {
@@ -168,11 +168,11 @@ describe('earshot sinks drop --waiting', () => {
     await fillOld(0);
     const gone = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
     expect(gone.err).toContain(
-      'again what came since then, put old back into earshot.config.ts first; then: `earshot replay --sink old --since',
+      'To deliver them again, add old to earshot.config.ts, then: `earshot replay --sink old --since',
     );
     await fillOld(1);
     writeFileSync(join(workingDir, 'earshot.config.ts'), 'export default {');
     const unreadable = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
-    expect(unreadable.err).toContain('what came since then: `earshot replay --sink old --since');
+    expect(unreadable.err).toContain('To deliver them again: `earshot replay --sink old --since');
   });
 });

@@ -15,7 +15,7 @@ describe('earshot sinks list', () => {
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('sinks list');
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toBe('There are no sinks. docs/sinks.md shows how one is written.\n');
+    expect(err).toBe('No sinks. See docs/sinks.md to add one.\n');
   });
 
   it('shows how far each is, within 80 columns, and below what was refused', async () => {
@@ -35,7 +35,7 @@ describe('earshot sinks list', () => {
     );
     expect(blank).toBe('');
     expect(why.join(' ').replaceAll(/\s+/g, ' ')).toBe(
-      ` bus has 2 dead letters; the last: ${refusal}; see \`earshot sinks dead bus\`.`,
+      ` bus has 2 dead letters. Last error: ${refusal}. To list: \`earshot sinks dead bus\`.`,
     );
     expect(Math.max(...out.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80);
   });
@@ -76,8 +76,8 @@ describe('earshot sinks list', () => {
       await sinks.settle([{ ...failed, id: item?.id ?? 0, nextAttemptAtUs: nowUs + 1 }]);
     });
     const { out } = await earshot('sinks list');
-    expect(out).toContain('  bus does not take what waits: it is away (tried: 1 of 1).\n');
-    expect(out).toContain(`  bus has 2 dead letters; the last: ${refusal}; see`);
+    expect(out).toContain('  bus does not accept notifications: it is away (attempted: 1 of 1).\n');
+    expect(out).toContain(`  bus has 2 dead letters. Last error: ${refusal}. To list`);
   });
 
   it('says why with the newest failure of what waits, and how many have failed', async () => {
@@ -106,12 +106,12 @@ describe('earshot sinks list', () => {
       [2, 'newer item, earlier try'],
       [0, 'older item, last try'],
     ]);
-    expect(await list()).toContain('what waits: older item, last try (tried: 2 of 4).\n');
+    expect(await list()).toContain('notifications: older item, last try (attempted: 2 of 4).\n');
     await withStore(dataDir, async ({ sinks }) => {
       const [, item] = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
       await sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'of a dead letter' }]);
     });
-    expect(await list()).toContain('what waits: newer item, earlier try (tried: 2 of 3).\n');
+    expect(await list()).toContain('notifications: newer item, earlier try (attempted: 2 of 3).\n');
   });
 
   it('says that no receiver hands over, until one does', async () => {
@@ -133,7 +133,7 @@ describe('earshot sinks list', () => {
     const warning = 'sinks.bus.subscriptions: unknown subscription alsp.';
     expect((await earshot('sinks list')).err).toContain(warning);
     const replay = await earshot('replay --sink bus --dry-run');
-    expect(replay.err).toContain(`Warning: ${warning} There is none yet.`);
+    expect(replay.err).toContain(`Warning: ${warning} No subscription is known yet.`);
   });
 
   it('marks thousands, and says how to be rid of what is left of a sink that is gone', async () => {
@@ -146,7 +146,7 @@ describe('earshot sinks list', () => {
     const { out } = await earshot('sinks list');
     expect(out).toMatch(/^old +gone +0 +1,288 /m);
     expect(out).toContain(
-      'old is no longer in earshot.config.ts. `earshot sinks drop old --waiting` forgets what waits.',
+      'old is no longer in earshot.config.ts. To drop its queue: `earshot sinks drop old --waiting`.',
     );
     expect(out).not.toContain('bus is no longer');
     rmSync(join(workingDir, 'earshot.config.ts'));
@@ -178,7 +178,7 @@ describe('earshot sinks list', () => {
     const form = '  - sinks: must be an object with a name for each sink, such as { archive: ';
     const empty = await earshot('sinks list');
     expect(empty).toMatchObject({ code: 0, out: '', err: expect.stringContaining(form) });
-    expect(empty.err).toContain('The data directory holds no sink yet.');
+    expect(empty.err).toContain('The data directory has no sinks.');
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 0, nowUs));
     const { code, out, err } = await earshot('sinks');
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^old +unknown +0 /m) });
@@ -194,22 +194,22 @@ describe('earshot sinks dead', () => {
     const { earshot } = await openRefusedContext();
     const { out } = await expectEnd(earshot('sinks dead'), 0, '`earshot sinks retry <sink> --all`');
     expect(out.split('\n')).toEqual([
-      'id  sink  queued (UTC)      tries  event    product       reason',
+      'id  sink  queued (UTC)      attempts  event    product       reason',
       ...[3, 2].map(
-        (n) => ` ${n}  bus   2026-05-02 11:00      1  created  S2A_ONE.SAFE  ${refusal}`,
+        (n) => ` ${n}  bus   2026-05-02 11:00         1  created  S2A_ONE.SAFE  ${refusal}`,
       ),
       '',
     ]);
     const one = await earshot('sinks dead bus --limit 1');
     expect(one.out.split('\n')).toEqual([
-      'id  queued (UTC)      tries  event    product       reason',
-      ` 3  2026-05-02 11:00      1  created  S2A_ONE.SAFE  ${refusal}`,
+      'id  queued (UTC)      attempts  event    product       reason',
+      ` 3  2026-05-02 11:00         1  created  S2A_ONE.SAFE  ${refusal}`,
       '',
     ]);
-    expect(one.err).toContain('1 of 2 dead letters shown, the newest; --limit 2 shows all.');
+    expect(one.err).toContain('The newest 1 of 2 dead letters. All: --limit 2');
     expect(one.err).toContain('`earshot sinks retry bus --all`');
     const none = await earshot('sinks dead act');
-    expect(none).toMatchObject({ code: 0, out: '', err: 'There are no dead letters of act.\n' });
+    expect(none).toMatchObject({ code: 0, out: '', err: 'No dead letters of act.\n' });
   });
 
   it('shows 50 unless told, and all as JSON', async () => {
@@ -223,7 +223,7 @@ describe('earshot sinks dead', () => {
     });
     const { out, err } = await earshot('sinks dead act');
     expect(out.trimEnd().split('\n')).toHaveLength(51);
-    expect(err).toContain('50 of 60 dead letters shown');
+    expect(err).toContain('The newest 50 of 60 dead letters.');
     expect(await printedJson(earshot('sinks dead act --json'))).toHaveLength(60);
   });
 
@@ -269,7 +269,7 @@ describe('a name that no sink has', () => {
     for (const sink of ['odd', 'old']) {
       expect(await earshot(['sinks', 'dead', sink])).toMatchObject({
         code: 0,
-        err: `There are no dead letters of ${sink}.\n`,
+        err: `No dead letters of ${sink}.\n`,
       });
     }
     const list = await earshot('sinks list');

@@ -145,7 +145,7 @@ describe('earshot status tells who has made a mistake', () => {
     const { code, out, err } = await status([], { env });
     expect(code).toBe(2);
     expect(part(out, 'subscriptions')).toContain('1 running: sea-ice (60 min ago)');
-    expect(part(out, 'receiver')).toMatch(/^! {2}receiver .*The settings for it have problems/);
+    expect(part(out, 'receiver')).toMatch(/^! {2}receiver .*The settings have problems/);
     const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
     expect(log.lastPosition).toBe(2);
     expect(failures.map((one: { part: string }) => one.part)).toEqual(['receiver', 'certificate']);

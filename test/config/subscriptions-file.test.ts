@@ -55,9 +55,9 @@ describe('earshot.config.ts', () => {
     expect(await load(folder)).toEqual([{ ...bare, name: 'alps', filter }]);
   });
 
-  it('works as docs/registration.md shows it, in a folder without packages', async () => {
+  it('works as docs/subscriptions.md shows it, in a folder without packages', async () => {
     const project = join(import.meta.dirname, '../..');
-    const page = readFileSync(join(project, 'docs/registration.md'), 'utf8');
+    const page = readFileSync(join(project, 'docs/subscriptions.md'), 'utf8');
     const example = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
     expect(example).toMatch(/import \{.*defineConfig.*\} from 'earshot'/);
     expect(await loadSubscriptions(example)).toMatchObject([

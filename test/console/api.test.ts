@@ -467,9 +467,9 @@ describe('/api/coverage', () => {
   });
 
   it.each([
-    ['since=2026-05-02&until=2026-05-01', 'since must lie before until'],
-    ['since=2026-05-02T12:00:00Z', 'since must lie before until'],
-    ['since=2027-01-01', 'since must lie before until'],
+    ['since=2026-05-02&until=2026-05-01', 'since must be before until'],
+    ['since=2026-05-02T12:00:00Z', 'since must be before until'],
+    ['since=2027-01-01', 'since must be before until'],
     ['since=2026-01-01', '100 days'],
     ['since=yesterday', 'since'],
     ['days=7', 'days'],

@@ -65,7 +65,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     readiness: async () => [],
     nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,
     log,
-    letIn: null,
+    authorize: null,
     listenHost: host,
     newRequestId: randomUUID,
     ...options,
@@ -100,7 +100,7 @@ export async function openFilled(count = 45, deletedCount = count) {
 export function openWithPassword() {
   const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
   const gate = { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' };
-  return openConsole({ letIn: createGate(gate, silent) });
+  return openConsole({ authorize: createGate(gate, silent) });
 }
 
 /** A notification of `alps` without dates or names. */

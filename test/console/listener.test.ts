@@ -284,5 +284,5 @@ it('names the list where a path leads nowhere', async () => {
   const { get } = await openConsole();
   const { status, json } = await get('/nowhere');
   expect(status).toBe(404);
-  expect(json.detail).toBe('There is nothing at this path. GET / lists all paths.');
+  expect(json.detail).toBe('Unknown path. GET / lists all paths.');
 });

@@ -1,12 +1,12 @@
-/** The products that the examples of docs/filters.md speak of: made up, and the same ones every time. */
+/** Generates the products of the examples in docs/subscriptions.md; the same in every run. */
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 
 export type PageRecord = Readonly<Record<string, unknown>> & { Id: string; Name: string };
 
 export interface PageProducts {
-  /** What was told of them, in its order. */
+  /** Notifications, in order. */
   news: { event: 'created' | 'modified' | 'deleted'; record: PageRecord }[];
-  /** What is to be found afterwards. */
+  /** Remaining products afterwards. */
   alive: PageRecord[];
   tombstones: PageRecord[];
 }

@@ -1,4 +1,4 @@
-/** The programs and files of docs/sinks.md, put into a folder as a reader would. */
+/** Writes the programs and files of docs/sinks.md to a folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -11,14 +11,14 @@ import { blocks, readPage } from './console-sessions.ts';
 export const page = readPage('sinks.md');
 export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-/** The program of the page whose first line names this file. */
+/** Returns the program of the page whose first line names this file. */
 export function programOf(file: string): string {
   const found = blocks(page, 'js').find((text) => text.startsWith(`// ${file}`));
   if (found === undefined) throw new Error(`docs/sinks.md has no ${file}.`);
   return found;
 }
 
-/** A folder with the packages of this checkout, the secret, and an inbox; `changes` are made to every text. */
+/** Creates a folder with this checkout's packages, the secret, and an inbox; `changes` apply to every text. */
 export function createPageFolder(changes: readonly (readonly [string, string])[] = []) {
   const folder = temporaryDirectory();
   symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
@@ -38,7 +38,7 @@ export function createPageFolder(changes: readonly (readonly [string, string])[]
       const text = changed(config.replace("'earshot'", `'${library}'`));
       writeFileSync(join(folder, 'earshot.config.ts'), text);
     },
-    /** Starts a program of the folder; gives what it has printed. */
+    /** Starts a program of the folder; `printed` returns its output. */
     start: (file: string) => startProgram(folder, file),
   };
 }

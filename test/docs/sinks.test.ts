@@ -1,4 +1,4 @@
-/** docs/sinks.md: its document is what is handed over, and its programs take it. */
+/** docs/sinks.md: its document equals what is delivered, and its programs accept it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { createPageFolder, listening, page, secret } from './sink-page-context.t
 
 const shown: SinkDocument = JSON.parse(blocks(page, 'json')[0] ?? '');
 
-/** A store that holds the notification of the page. */
+/** Opens a store with the notification of the page. */
 async function openPageContext() {
   const context = await openSinkContext();
   await context.accept(
@@ -33,7 +33,7 @@ async function openPageContext() {
   return context;
 }
 
-/** Those of the page's file, each beginning with the whole log. */
+/** Loads a sink of the page's file; it starts with the whole log. */
 async function loaded(folder: ReturnType<typeof createPageFolder>, name: string) {
   folder.writeConfig();
   const found = (await loadEachSink(folder.folder)).definitions.find((one) => one.name === name);
@@ -41,23 +41,23 @@ async function loaded(folder: ReturnType<typeof createPageFolder>, name: string)
   return { ...found, startAt: 'start' as const };
 }
 
-describe('the page on sinks', () => {
-  it('names every field of the document, and shows it as it is handed over', async () => {
+describe('docs/sinks.md', () => {
+  it('names every field of the document, and shows it as it is delivered', async () => {
     const hook = await startHook();
     const { start } = await openPageContext();
     const target = { kind: 'webhook', url: hook.url, secret: null, ca: null } as const;
     start(definition(target, { name: shown.sink }));
     await expect.poll(() => hook.received.length).toBe(1);
     expect(hook.received[0]?.data).toEqual(shown);
-    const told = page.slice(page.indexOf('| `id` |'), page.indexOf('## A command'));
-    for (const field of Object.keys(shown)) expect(told).toContain(`\`${field}\``);
+    const list = page.slice(page.indexOf('- `id`: '), page.indexOf('\n## Command'));
+    for (const field of Object.keys(shown)) expect(list).toContain(`\`${field}\``);
   });
 
-  it('names every field that a sink may have', () => {
+  it('names every field of a sink', () => {
     for (const field of Object.keys(sinkSchema.shape)) expect(page).toContain(field);
   });
 
-  it('has a command that keeps each notification once', async () => {
+  it('has a command that stores each notification once', async () => {
     const folder = createPageFolder();
     folder.write('act.mjs');
     const { start, isDone, items } = await openPageContext();
@@ -68,7 +68,7 @@ describe('the page on sinks', () => {
     expect(JSON.parse(kept)).toEqual(shown.value);
   });
 
-  it('has a receiver that takes what is signed, and refuses what is not', async () => {
+  it('has a receiver that accepts signed requests and rejects others', async () => {
     const port = await freePort();
     const folder = createPageFolder([['9000', `${port}`]]);
     folder.write('receiver.mjs');

@@ -12,7 +12,7 @@ import { openLocalStore } from './local-store.ts';
 
 const atUs = 1_795_000_000_000_001;
 
-/** With something in every field. */
+/** A registration with a value in every field. */
 const registration: Registration = {
   name: 'alps',
   events: ['created', 'deleted'],
@@ -29,7 +29,7 @@ const registration: Registration = {
   reported: 'changed elsewhere',
 };
 
-/** With nothing where nothing may be. */
+/** A registration with null in every field that may be null. */
 const bare: Registration = {
   ...registration,
   name: 'a-bare-one',
@@ -66,8 +66,8 @@ const newGap = (fields: Partial<NewGap> = {}): NewGap => ({
 
 const openAdministration = async () => (await openLocalStore()).store.administration;
 
-describe('the store as memory of registrations', () => {
-  it('keeps every field, and the lack of one, over a restart', async () => {
+describe('stored registrations', () => {
+  it('keep every field, including null fields, over a restart', async () => {
     const { store, reopen } = await openLocalStore();
     await store.administration.commit({ save: registration });
     await store.administration.commit({ save: bare });
@@ -76,14 +76,14 @@ describe('the store as memory of registrations', () => {
     expect(await again.administration.registrations()).toEqual([bare, registration]);
   });
 
-  it('replaces all of a registration that is saved again', async () => {
+  it('are replaced completely when saved again', async () => {
     const administration = await openAdministration();
     await administration.commit({ save: registration });
     await administration.commit({ save: { ...bare, name: 'alps' } });
     expect(await administration.registrations()).toEqual([{ ...bare, name: 'alps' }]);
   });
 
-  it('forgets a registration, but neither its history nor its gaps', async () => {
+  it('can be removed without removing their history and gaps', async () => {
     const administration = await openAdministration();
     await administration.commit({ save: bare });
     await administration.commit({
@@ -98,7 +98,7 @@ describe('the store as memory of registrations', () => {
     expect(await administration.gaps()).toHaveLength(1);
   });
 
-  it('forgets before it saves, so that a change of name is one change', async () => {
+  it('are removed before others are saved, so that one change can rename a registration', async () => {
     const administration = await openAdministration();
     await administration.commit({ save: registration });
     await administration.commit({
@@ -112,14 +112,14 @@ describe('the store as memory of registrations', () => {
     expect((await administration.registrations()).map((one) => one.name)).toEqual(['andes']);
   });
 
-  it('takes a change without anything in it', async () => {
+  it('accept an empty change', async () => {
     const administration = await openAdministration();
     await administration.commit({});
     expect(await administration.registrations()).toEqual([]);
   });
 });
 
-describe('the store as memory of what was done', () => {
+describe('the stored account history', () => {
   it('keeps every kind of entry over a restart', async () => {
     const { store, reopen } = await openLocalStore();
     const entries = historyActions.map((action, i) =>
@@ -131,24 +131,24 @@ describe('the store as memory of what was done', () => {
     expect(await again.administration.history({ limit: 99 })).toEqual(entries.toReversed());
   });
 
-  it('tells the newest first, of one subscription or all, and no more than asked', async () => {
+  it('returns the newest entries first, of one subscription or all, up to the limit', async () => {
     const administration = await openAdministration();
     await administration.commit({ history: [entry(1), entry(2, { subscription: 'andes' })] });
     // A clock that was set back does not make an entry older.
     await administration.commit({ history: [entry(-5), entry(3)] });
-    const told = async (options: Parameters<Administration['history']>[0]) =>
+    const listed = async (options: Parameters<Administration['history']>[0]) =>
       (await administration.history(options)).map(({ reason }) => reason);
     const [one, two, early, three] = ['Reason 1.', 'Reason 2.', 'Reason -5.', 'Reason 3.'];
-    expect(await told({ limit: 9 })).toEqual([three, early, two, one]);
-    expect(await told({ limit: 2 })).toEqual([three, early]);
-    expect(await told({ subscription: 'alps', limit: 2 })).toEqual([three, early]);
-    expect(await told({ subscription: 'andes', limit: 2 })).toEqual([two]);
-    expect(await told({ subscription: 'nobody', limit: 2 })).toEqual([]);
+    expect(await listed({ limit: 9 })).toEqual([three, early, two, one]);
+    expect(await listed({ limit: 2 })).toEqual([three, early]);
+    expect(await listed({ subscription: 'alps', limit: 2 })).toEqual([three, early]);
+    expect(await listed({ subscription: 'andes', limit: 2 })).toEqual([two]);
+    expect(await listed({ subscription: 'nobody', limit: 2 })).toEqual([]);
   });
 });
 
-describe('the store as memory of gaps', () => {
-  it('keeps a gap with all its fields, and ends it', async () => {
+describe('stored gaps', () => {
+  it('keep every field and can be closed', async () => {
     const administration = await openAdministration();
     await administration.commit({ openGap: newGap() });
     const [gap] = await administration.gaps();
@@ -157,7 +157,7 @@ describe('the store as memory of gaps', () => {
     expect(await administration.gaps()).toEqual([{ ...gap, toUs: atUs + 7 }]);
   });
 
-  it('opens none while one of that subscription lasts', async () => {
+  it('are not opened while another gap of that subscription is open', async () => {
     const administration = await openAdministration();
     await administration.commit({ openGap: newGap() });
     await administration.commit({ openGap: newGap({ fromUs: atUs + 1, filter: '' }) });
@@ -168,7 +168,7 @@ describe('the store as memory of gaps', () => {
     ]);
   });
 
-  it('opens another when the last one is over, and leaves that one as it was', async () => {
+  it('leave the previous, closed gap unchanged when a new one opens', async () => {
     const administration = await openAdministration();
     await administration.commit({ openGap: newGap() });
     await administration.commit({ closeGaps: { subscription: 'alps', toUs: atUs + 1 } });
@@ -180,7 +180,7 @@ describe('the store as memory of gaps', () => {
     expect(new Set(gaps.map(({ id }) => id)).size).toBe(2);
   });
 
-  it('opens before it closes, so that one change records a gap that is over', async () => {
+  it('are opened before they are closed, so that one change can record a finished gap', async () => {
     const administration = await openAdministration();
     await administration.commit({
       closeGaps: { subscription: 'alps', toUs: atUs + 1 },
@@ -190,7 +190,7 @@ describe('the store as memory of gaps', () => {
     expect(gaps.map(({ fromUs, toUs }) => [fromUs, toUs])).toEqual([[newGap().fromUs, atUs + 1]]);
   });
 
-  it('never ends a gap before it began, nor one of another subscription', async () => {
+  it("never end before they began, nor by the end of another subscription's gap", async () => {
     const administration = await openAdministration();
     await administration.commit({ openGap: newGap() });
     await administration.commit({ openGap: newGap({ subscription: 'andes' }) });
@@ -202,7 +202,7 @@ describe('the store as memory of gaps', () => {
     ]);
   });
 
-  it('tells the oldest first', async () => {
+  it('are returned oldest first', async () => {
     const administration = await openAdministration();
     for (const [subscription, fromUs] of [
       ['b', 20],
@@ -215,8 +215,8 @@ describe('the store as memory of gaps', () => {
   });
 });
 
-describe('the store as keeper of changes and deliveries', () => {
-  it('leaves nothing of a change of which one part cannot be kept', async () => {
+describe('changes and marks of the account', () => {
+  it('store nothing of a change when one part of it fails', async () => {
     const { store, reopen } = await openLocalStore();
     const { administration } = store;
     await administration.commit({ save: bare, openGap: newGap({ subscription: 'lasting' }) });
@@ -241,7 +241,7 @@ describe('the store as keeper of changes and deliveries', () => {
     expect(await again.registrations()).toEqual([registration]);
   });
 
-  it('keeps the latest time of each mark, over a restart', async () => {
+  it('keep the latest time of each mark over a restart', async () => {
     const { store, reopen } = await openLocalStore();
     const mark = (subscription: string | null, username: string, lastAtUs: number) => ({
       subscription,

@@ -1,4 +1,4 @@
-/** Findings made for the suites of alerts. */
+/** Sample findings for tests of alerts. */
 import type { AlertFinding, Alerts } from '../../src/domain/alerts.ts';
 
 const atUs = 1_795_000_000_000_001;
@@ -13,7 +13,7 @@ export const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
   ...fields,
 });
 
-/** Evaluates what was found, and what else is named; by default through both channels. */
+/** Evaluates the given findings and options, by default for both channels. */
 export const settle = (
   alerts: Alerts,
   findings: readonly AlertFinding[],

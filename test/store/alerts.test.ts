@@ -13,20 +13,20 @@ import { openFile } from './sqlite-store.ts';
 const atUs = 1_795_000_000_000_001;
 const weekUs = 7 * 86_400_000_000;
 
-/** What is due, in few words. */
+/** Short descriptions of the notifications that are due. */
 async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[]> {
   const due = await alerts.dueDeliveries({ nowUs, limit });
   return due.map(({ alert, change, channel }) => `${change} ${alert.subject} ${channel}`);
 }
 
-async function tellAll(alerts: Alerts): Promise<void> {
+async function sendAll(alerts: Alerts): Promise<void> {
   for (const { id } of await alerts.dueDeliveries({ nowUs: atUs, limit: 99 })) {
     await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
   }
 }
 
-describe('the store as keeper of alerts', () => {
-  it('keeps every kind and field over a restart, newest first', async () => {
+describe('stored alerts', () => {
+  it('keep every kind and field over a restart, newest first', async () => {
     const { store, reopen } = await openLocalStore();
     const findings = alertKinds.flatMap((kind) =>
       alertSeverities.map((severity) => finding({ kind, subject: severity, severity })),
@@ -39,7 +39,7 @@ describe('the store as keeper of alerts', () => {
     expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(raised.toReversed().slice(0, 2));
   });
 
-  it('raises once, resolves once, and raises another one the next time', async () => {
+  it('are raised once, resolved once, and raised again as new alerts', async () => {
     const { alerts } = (await openLocalStore()).store;
     const [first] = (await settle(alerts, [finding()])).raised;
     for (const _ of [1, 2]) {
@@ -53,7 +53,7 @@ describe('the store as keeper of alerts', () => {
     expect(await alerts.alerts({ all: false, limit: 9 })).toEqual([second]);
   });
 
-  it('takes the newest words of what lasts, and its first time', async () => {
+  it('take the newest text of an active alert and keep its first time', async () => {
     const { alerts } = (await openLocalStore()).store;
     const [{ id } = { id: 0 }] = (await settle(alerts, [finding()])).raised;
     const newer = finding({ cause: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
@@ -63,14 +63,14 @@ describe('the store as keeper of alerts', () => {
     expect((await alerts.dueDeliveries({ nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
   });
 
-  it('tells anew what became critical, and nothing of what did not', async () => {
+  it('notify again when an alert becomes critical, and not otherwise', async () => {
     const { alerts } = (await openLocalStore()).store;
     const critical = finding({ severity: 'critical' });
     await settle(alerts, [finding()]);
-    await tellAll(alerts);
+    await sendAll(alerts);
     expect((await settle(alerts, [critical])).raised).toMatchObject([critical]);
     expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
-    await tellAll(alerts);
+    await sendAll(alerts);
     for (const again of [critical, finding()]) {
       expect(await settle(alerts, [again])).toEqual({ raised: [], resolved: [] });
     }
@@ -78,7 +78,7 @@ describe('the store as keeper of alerts', () => {
     expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([finding()]);
   });
 
-  it('leaves alone what was not checked', async () => {
+  it('stay unchanged when their check did not run', async () => {
     const { alerts } = (await openLocalStore()).store;
     const others = [finding({ subject: 'andes' }), finding({ kind: 'disk', subject: '' })];
     await settle(alerts, [finding(), ...others]);
@@ -88,14 +88,14 @@ describe('the store as keeper of alerts', () => {
     expect(lasting).toMatchObject(others.toReversed());
   });
 
-  it('never resolves before it raised, whatever the clock says', async () => {
+  it('are never resolved before they were raised, even if the clock is set back', async () => {
     const { alerts } = (await openLocalStore()).store;
     await settle(alerts, [finding()]);
     const { resolved } = await settle(alerts, [], { atUs: atUs - 50 });
     expect(resolved).toMatchObject([{ raisedAtUs: atUs, resolvedAtUs: atUs }]);
   });
 
-  it('leaves nothing of findings of which one cannot be kept', async () => {
+  it('stay unchanged when one of the findings cannot be stored', async () => {
     const { alerts } = (await openLocalStore()).store;
     await settle(alerts, [finding({ subject: 'lasting' })], { channels: [] });
     const refused = settle(alerts, [finding(), finding({ subject: 'andes' })], {
@@ -109,8 +109,8 @@ describe('the store as keeper of alerts', () => {
   });
 });
 
-describe('the store as keeper of what is to be told', () => {
-  it('gives the oldest first, each channel once, with all there is to know', async () => {
+describe('due alert notifications', () => {
+  it('are returned oldest first, once per channel, with all fields', async () => {
     const { store, reopen } = await openLocalStore();
     const channels = ['url', 'command', 'url'] as const;
     const { raised } = await settle(store.alerts, [finding()], { channels });
@@ -124,13 +124,13 @@ describe('the store as keeper of what is to be told', () => {
       { ...fresh, id, alert: raised[0], channel: 'url' },
       { ...fresh, id, alert: raised[0], channel: 'command' },
     ]);
-    const told = ['raised alps url', 'raised alps command', 'raised andes url'];
-    expect(await dueNow(alerts)).toEqual(told);
-    expect(await dueNow(alerts, atUs, 2)).toEqual(told.slice(0, 2));
+    const expected = ['raised alps url', 'raised alps command', 'raised andes url'];
+    expect(await dueNow(alerts)).toEqual(expected);
+    expect(await dueNow(alerts, atUs, 2)).toEqual(expected.slice(0, 2));
     expect(await dueNow(alerts, atUs - 1)).toEqual([]);
   });
 
-  it('tells an end after its beginning, in each channel by itself', async () => {
+  it('report the end of an alert after its start, separately for each channel', async () => {
     const { alerts } = (await openLocalStore()).store;
     await settle(alerts, [finding()]);
     await settle(alerts, []);
@@ -153,7 +153,7 @@ describe('the store as keeper of what is to be told', () => {
     expect(await dueNow(alerts)).toEqual(['resolved alps url', 'resolved alps command']);
   });
 
-  it('tells an end before the next beginning', async () => {
+  it('report the end of an alert before its next start', async () => {
     const { alerts } = (await openLocalStore()).store;
     const channels = ['url'] as const;
     for (const findings of [[finding()], [], [finding()]]) {
@@ -161,11 +161,11 @@ describe('the store as keeper of what is to be told', () => {
     }
     for (const change of ['raised', 'resolved', 'raised']) {
       expect(await dueNow(alerts)).toEqual([`${change} alps url`]);
-      await tellAll(alerts);
+      await sendAll(alerts);
     }
   });
 
-  it('does not hold up one alert for another', async () => {
+  it('of one alert do not block those of another', async () => {
     const { alerts } = (await openLocalStore()).store;
     const channels = ['url'] as const;
     await settle(alerts, [finding(), finding({ subject: 'andes' })], { channels });
@@ -176,7 +176,7 @@ describe('the store as keeper of what is to be told', () => {
     expect(await dueNow(alerts)).toEqual(['raised andes url']);
   });
 
-  it('is asked for by channel, so that none fills the limit of another', async () => {
+  it('are selected by channel, so that one channel cannot fill the limit of another', async () => {
     const { alerts } = (await openLocalStore()).store;
     const subjects = ['alps', 'andes', 'altai'];
     await settle(
@@ -187,14 +187,14 @@ describe('the store as keeper of what is to be told', () => {
     await settle(alerts, [finding({ subject: 'lake' })], { checked: [], channels: ['command'] });
     const due = (channel: AlertChannel | undefined) =>
       alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
-    const told = async (channel?: AlertChannel) =>
+    const listed = async (channel?: AlertChannel) =>
       (await due(channel)).map(({ alert }) => alert.subject);
-    expect(await told('command')).toEqual(['lake']);
-    expect(await told('url')).toEqual(['alps', 'andes']);
-    expect(await told()).toEqual(['alps', 'andes']);
+    expect(await listed('command')).toEqual(['lake']);
+    expect(await listed('url')).toEqual(['alps', 'andes']);
+    expect(await listed()).toEqual(['alps', 'andes']);
   });
 
-  it('shows what waits, and for a week what was given up', async () => {
+  it('list pending deliveries, and abandoned ones for a week', async () => {
     const { alerts } = (await openLocalStore()).store;
     await settle(alerts, [finding()]);
     const [url, command] = await alerts.unsentDeliveries(atUs);
@@ -206,7 +206,7 @@ describe('the store as keeper of what is to be told', () => {
     expect(await alerts.unsentDeliveries(atUs + weekUs + 1)).toEqual([command]);
     await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'sent' });
     expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
-    // What is over stays as it is.
+    // Resolved alerts stay unchanged.
     for (const id of [url?.id ?? 0, command?.id ?? 0, 999]) {
       const late = { id, atUs, outcome: 'failed', error: 'Late.', nextAttemptAtUs: atUs } as const;
       await alerts.settleDelivery(late);
@@ -216,14 +216,14 @@ describe('the store as keeper of what is to be told', () => {
     expect(await dueNow(alerts)).toEqual([]);
   });
 
-  it('does not wait for a time that a clock ahead has set', async () => {
+  it('do not wait for a time that a fast clock has set', async () => {
     const { alerts } = (await openLocalStore()).store;
     await settle(alerts, [finding()], { channels: ['url'], atUs: atUs + alertWaitMaxUs });
     expect(await dueNow(alerts)).toEqual([]);
     expect(await dueNow(alerts, atUs - 1)).toEqual(['raised alps url']);
   });
 
-  it('keeps no delivery that was told, and none long that was given up', async () => {
+  it('are removed after delivery, and soon after they are abandoned', async () => {
     const { store, dataDir } = await openLocalStore();
     const { alerts } = store;
     const rows = () =>

@@ -1,8 +1,8 @@
-/** Runs a child program where permission bits count. */
+/** Runs a child program under ordinary permission checks. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** Root passes permission bits by unless it gives up that power. The child is a file beside this one. */
+/** Drops root's power to ignore permission bits. The child is a file in this folder. */
 export function runBoundByPermissions(child: string, ...parameters: string[]) {
   const command = [process.execPath, join(import.meta.dirname, child), ...parameters];
   const drop = ['--bounding-set', '-dac_override', '--inh-caps', '-dac_override'];

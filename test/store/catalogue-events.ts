@@ -1,11 +1,11 @@
-/** Events of the catalogue, as tests have them recovered and pushed. */
+/** Sample catalogue events, recovered or pushed. */
 import type { MissingEvent } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 
 export const hour = 3_600_000_000;
-/** An hour's beginning. */
+/** Start of an hour. */
 export const atUs = 1_794_999_600_000_000;
 export const subscription = 'alps';
 
@@ -21,10 +21,10 @@ interface Fields {
   subscription?: string;
 }
 
-/** The fields of a modification. */
+/** Fields of a modification event. */
 export const modified = (eventUs: number) => ({ event: 'modified', eventUs }) as const;
 
-/** An event of the product with this number, an hour's minute old. */
+/** An event of the product with this number, one minute into the hour. */
 export function missing(number: number, fields: Fields = {}): MissingEvent {
   const { event = 'created', eventUs = atUs + 60_000_000, ...rest } = fields;
   const { AckId: _, NotificationDate: __, ...body } = pushed(number, { event, eventUs });
@@ -47,6 +47,6 @@ export function pushed(number: number, fields: Fields & Record<string, unknown> 
   return { ...made, NotificationDate: formatDateUs(eventUs + 30_000_000), value, ...rest };
 }
 
-/** It arrives ten minutes after the hour's beginning unless told. */
+/** Received ten minutes after the start of the hour by default. */
 export const push = (body: unknown, fields: Parameters<typeof delivery>[1] = {}) =>
   delivery(body, { subscription, receivedAtUs: atUs + 600_000_000, ...fields });

@@ -22,8 +22,8 @@ const compared = (fields: Partial<HourCoverage> = {}) => ({
 });
 const always = { sinceUs: 0, untilUs: atUs + 999 * hour };
 
-describe('the store as memory of coverage', () => {
-  it('keeps every field over a restart, and replaces all of an hour that is compared again', async () => {
+describe('stored coverage', () => {
+  it('keeps every field over a restart, and is replaced when an hour is compared again', async () => {
     const { store, reopen } = await openLocalStore();
     const other = compared({ event: 'modified' });
     await store.completeness.saveCoverage([compared(), other]);
@@ -33,7 +33,7 @@ describe('the store as memory of coverage', () => {
     expect(await completeness.coverage(always)).toEqual([again, other]);
   });
 
-  it('tells it by subscription, event and hour, within a window, of one or of all', async () => {
+  it('is returned by subscription, event and hour, within a window, for one or all subscriptions', async () => {
     const { completeness } = (await openLocalStore()).store;
     await completeness.saveCoverage([
       compared({ hourUs: atUs + 2 * hour }),
@@ -42,19 +42,19 @@ describe('the store as memory of coverage', () => {
       compared({ hourUs: atUs + hour }),
       compared(),
     ]);
-    const told = async (options: Parameters<Completeness['coverage']>[0]) =>
+    const listed = async (options: Parameters<Completeness['coverage']>[0]) =>
       (await completeness.coverage(options)).map(
         (row) => `${row.subscription} ${row.event} ${(row.hourUs - atUs) / hour}`,
       );
     const mine = ['alps created 0', 'alps created 1', 'alps created 2', 'alps deleted 0'];
-    expect(await told(always)).toEqual([...mine, 'andes created 0']);
-    expect(await told({ ...always, subscription })).toEqual(mine);
+    expect(await listed(always)).toEqual([...mine, 'andes created 0']);
+    expect(await listed({ ...always, subscription })).toEqual(mine);
     const window = { sinceUs: atUs + hour, untilUs: atUs + 2 * hour };
-    expect(await told(window)).toEqual(['alps created 1']);
-    expect(await told({ ...always, subscription: 'nobody' })).toEqual([]);
+    expect(await listed(window)).toEqual(['alps created 1']);
+    expect(await listed({ ...always, subscription: 'nobody' })).toEqual([]);
   });
 
-  it('takes at most 1,000 hours at once, and all of them or none', async () => {
+  it('is saved for at most 1,000 hours at once, all or none', async () => {
     const { completeness } = (await openLocalStore()).store;
     const hours = Array.from({ length: 1_001 }, (_, i) => compared({ hourUs: atUs + i * hour }));
     await expect(completeness.saveCoverage(hours)).rejects.toMatchObject({ code: 'invalid' });
@@ -66,8 +66,8 @@ describe('the store as memory of coverage', () => {
   });
 });
 
-describe('the store as memory of runs', () => {
-  it('goes on with a run of the same request until it is ended', async () => {
+describe('stored comparison runs', () => {
+  it('are resumed by the same request until they end', async () => {
     const { store, reopen } = await openLocalStore();
     const run = await store.completeness.beginRun({ request: 'a week', atUs });
     expect(run).toEqual({ id: run.id, request: 'a week', startedAtUs: atUs });
@@ -84,11 +84,11 @@ describe('the store as memory of runs', () => {
   });
 });
 
-describe('the store as memory of when it served', () => {
-  it('moves the end of an uptime on, and never back', async () => {
+describe('stored uptimes', () => {
+  it('extend their end forwards, never backwards', async () => {
     const { store, reopen } = await openLocalStore();
     for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });
-    // By a clock that was set back meanwhile.
+    // With a clock that was set back meanwhile.
     await store.completeness.recordUptime({ fromUs: 50, toUs: 40 });
     expect(await (await reopen()).completeness.uptimes(0)).toEqual([
       { fromUs: 10, toUs: 30 },
@@ -96,7 +96,7 @@ describe('the store as memory of when it served', () => {
     ]);
   });
 
-  it('tells those that end after a moment, oldest first, without overlaps', async () => {
+  it('that end after a given time are returned oldest first, without overlaps', async () => {
     const { completeness } = (await openLocalStore()).store;
     const times = [
       [70, 80],
@@ -106,22 +106,22 @@ describe('the store as memory of when it served', () => {
       [60, 65],
     ] as const;
     for (const [fromUs, toUs] of times) await completeness.recordUptime({ fromUs, toUs });
-    const told = async (sinceUs: number) =>
+    const listed = async (sinceUs: number) =>
       (await completeness.uptimes(sinceUs)).map(({ fromUs, toUs }) => [fromUs, toUs]);
     const [first, second, third] = [
       [10, 20],
       [30, 65],
       [70, 80],
     ];
-    expect(await told(0)).toEqual([first, second, third]);
-    expect(await told(19)).toEqual([first, second, third]);
-    expect(await told(20)).toEqual([second, third]);
-    expect(await told(80)).toEqual([]);
+    expect(await listed(0)).toEqual([first, second, third]);
+    expect(await listed(19)).toEqual([first, second, third]);
+    expect(await listed(20)).toEqual([second, third]);
+    expect(await listed(80)).toEqual([]);
   });
 });
 
-describe('the store asked for arrivals', () => {
-  it('counts pushes by subscription and hour of receipt, late ones of recovered events too', async () => {
+describe('the arrival counts', () => {
+  it('group pushes by subscription and hour of receipt, including late pushes of recovered events', async () => {
     const { store } = await openLocalStore();
     const arrive = (number: number, receivedAtUs: number, to: string | null = subscription) =>
       store.accept(push(pushed(number), { receivedAtUs, subscription: to }));
@@ -136,9 +136,9 @@ describe('the store asked for arrivals', () => {
     await arrive(5, atUs + 8, null);
     await arrive(6, atUs + 2 * hour);
     const window = { sinceUs: atUs, untilUs: atUs + 2 * hour };
-    const told = await store.completeness.arrivals(window);
-    expect(told).toHaveLength(4);
-    expect(told).toEqual(
+    const listed = await store.completeness.arrivals(window);
+    expect(listed).toHaveLength(4);
+    expect(listed).toEqual(
       expect.arrayContaining([
         { subscription, hourUs: atUs, pushes: 2, lastAtUs: atUs + hour - 1 },
         { subscription, hourUs: atUs + hour, pushes: 1, lastAtUs: atUs + hour },
@@ -148,7 +148,7 @@ describe('the store asked for arrivals', () => {
     );
   });
 
-  it('answers for 25 hours at most', async () => {
+  it('cover at most 25 hours', async () => {
     const { completeness } = (await openLocalStore()).store;
     const day = (hours: number) => ({ sinceUs: atUs, untilUs: atUs + hours * hour });
     expect(await completeness.arrivals(day(25))).toEqual([]);
@@ -182,12 +182,12 @@ const replaced = (time: number) => ({
 });
 
 const { events, filter } = registration;
-/** What was published so shortly before the registration is pushed after it. */
+/** Events published shortly before the registration are pushed after it. */
 const beganUs = atUs - notificationDelayUs;
 const first = { subscription, fromUs: beganUs, events, filter };
 
-describe('the store as memory of what subscriptions asked for', () => {
-  it('begins a definition when a registration asks for something else, and only then', async () => {
+describe('stored subscription definitions', () => {
+  it('begin when a registration asks for something else, and only then', async () => {
     const { store, reopen } = await openLocalStore();
     const { administration } = store;
     const save = { ...registration, filter: 'true' };
@@ -206,17 +206,17 @@ describe('the store as memory of what subscriptions asked for', () => {
     ]);
   });
 
-  it('begins none before the change at the catalogue is finished', async () => {
+  it('begin only after the change in the catalogue is finished', async () => {
     const { administration, completeness } = (await openLocalStore()).store;
     await administration.commit({ save: registration });
-    const wanted = { ...registration, filter: 'true' };
-    await administration.commit({ save: { ...wanted, unfinished: true } });
+    const changed = { ...registration, filter: 'true' };
+    await administration.commit({ save: { ...changed, unfinished: true } });
     expect(await completeness.definitions()).toEqual([first]);
-    await administration.commit({ save: wanted, history: [replaced(atUs + 40)] });
+    await administration.commit({ save: changed, history: [replaced(atUs + 40)] });
     expect(await completeness.definitions()).toMatchObject([first, { fromUs: atUs + 40 }]);
   });
 
-  it('ends one with what is forgotten, unless it is saved under the same name', async () => {
+  it('end when the registration is removed, unless it is saved under the same name', async () => {
     const { administration, completeness } = (await openLocalStore()).store;
     await administration.commit({ save: registration });
     await administration.commit({ removeRegistration: subscription, save: registration });
@@ -245,7 +245,7 @@ describe('the store as memory of what subscriptions asked for', () => {
     expect(definitions.at(-1)).toEqual({ ...first, fromUs: againUs - notificationDelayUs });
   });
 
-  it('begins none before the one it follows, though the clock was set back', async () => {
+  it('never begin before their predecessor, even if the clock is set back', async () => {
     const { administration, completeness } = (await openLocalStore()).store;
     await administration.commit({ save: registration });
     const save = { ...registration, filter: 'true' };
@@ -254,7 +254,7 @@ describe('the store as memory of what subscriptions asked for', () => {
   });
 });
 
-it('a recovery of 100 events at the end of a long tail takes less than 100 ms of computing', async () => {
+it('recovers 100 events at the end of a long log in less than 100 ms of CPU time', async () => {
   const { store } = await openLocalStore();
   const body = Array.from({ length: 4_000 }, (_, i) => ({
     SubscriptionEvent: 'modified',
@@ -273,7 +273,7 @@ it('a recovery of 100 events at the end of a long tail takes less than 100 ms of
     const { user, system } = process.cpuUsage(before);
     tookMs.push((user + system) / 1_000);
   }
-  // Of all threads. The clock would tell what else the machine does.
+  // CPU time of all threads: elapsed time would depend on the load of the machine.
   expect(Math.min(...tookMs)).toBeLessThan(100);
   expect(await store.lastPosition()).toBe(4_300);
 });

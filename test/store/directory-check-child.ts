@@ -1,4 +1,4 @@
-/** Prints what the check of a data directory finds; run where permission bits count. */
+/** Prints the findings of the data directory check. Runs under ordinary permission checks. */
 import { createStoreChecks } from '../../src/store/store-checks.ts';
 
 const [dataDir = ''] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** Room that is kept on the disk: what adds to the store is refused in time, and what ends things is not. */
+/** The disk reserve: writes that add data are refused in time, writes that finish work are not. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,13 +17,13 @@ import { openSqliteStore } from './sqlite-store.ts';
 const mebibyte = 2 ** 20;
 const atUs = 1_795_000_000_000_000;
 
-/** A body of real size that cannot be packed. */
+/** An incompressible body of realistic size. */
 const large = (number: number) =>
   delivery(notification(number, { padding: randomBytes(6_000).toString('base64') }));
 
 const walOf = (dataDir: string) => join(dataDir, `${databaseFileName}-wal`);
 
-/** Stores one after the other until one is refused; the ids of those that were stored, and the refusal. */
+/** Stores bodies one by one until one is refused. Returns the stored ids and the refusal. */
 async function fillUp(store: Store, from: number) {
   const answered: string[] = [];
   for (let number = from; number < from + 20_000; number += 1) {
@@ -41,8 +41,8 @@ async function ackIds(store: Store) {
   return (await collect(store.find({ order: 'oldest' }))).map(({ ackId }) => ackId);
 }
 
-describe('what is kept free', () => {
-  it('is 256 MiB, or what is set, and the write-ahead log once more', async () => {
+describe('the disk reserve', () => {
+  it('is 256 MiB or the configured size, plus the size of the write-ahead log', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(large(1));
     const walBytes = statSync(walOf(dataDir)).size;
@@ -55,12 +55,12 @@ describe('what is kept free', () => {
     expect(diskSpace({ dataDir, diskReserveBytes: 0 })?.reserveBytes).toBe(0);
   });
 
-  it('is unknown where the file system has no size, or is not there', () => {
+  it('is unknown when the file system reports no size or does not exist', () => {
     expect(diskSpace({ dataDir: '/proc' })).toBeNull();
     expect(diskSpace({ dataDir: join(temporaryDirectory(), 'none') })).toBeNull();
   });
 
-  it('more than the disk has lets nothing in, and says what to do', async () => {
+  it('refuses every write when it exceeds the disk, and says what to do', async () => {
     const { store } = await openSqliteStore({ diskReserveBytes: 2 ** 60 });
     await expect(store.accept(large(1))).rejects.toMatchObject({ code: 'unavailable' });
     await expect(store.accept(large(1))).rejects.toThrow(/GiB free, below the reserve of /);
@@ -70,10 +70,10 @@ describe('what is kept free', () => {
   });
 });
 
-describe('without room', () => {
+describe('without free space', () => {
   const full = { diskReserveBytes: 2 ** 60 };
 
-  /** A store with one of everything, opened again without room. */
+  /** A store with one record of each kind, reopened without free space. */
   async function openFull() {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(large(1));
@@ -84,7 +84,7 @@ describe('without room', () => {
     return (await openSqliteStore({ dataDir, ...full })).store;
   }
 
-  it('nothing begins: no items of sinks, replays, jobs, requests, recovered events', async () => {
+  it('refuses new work: sink items, replays, jobs, requests, recovered events', async () => {
     const { sinks, summaries, completeness, retry } = await openFull();
     const refused = { code: 'unavailable', message: expect.stringContaining('nearly full') };
     const item = { sink: 'hook', replayId: null, after: 1, upTo: 1, items: [], atUs };
@@ -103,7 +103,7 @@ describe('without room', () => {
     await expect(retry(1, atUs)).rejects.toMatchObject(refused);
   });
 
-  it('everything ends: cursors, items, marks, alerts, and the store itself', async () => {
+  it('accepts the end of work: cursors, items, marks, alerts, and the close of the store', async () => {
     const store = await openFull();
     const { sinks, completeness, administration, alerts } = store;
     await store.moveCursor('reader', 1, atUs);
@@ -127,26 +127,26 @@ describe('without room', () => {
       atUs,
     });
     expect(settled.raised).toHaveLength(1);
-    // It is not up: what comes now is missing afterwards.
+    // Intake is down: notifications that arrive now will be missing.
     await expect(completeness.recordUptime({ fromUs: 0, toUs: 1 })).rejects.toThrow('nearly full');
     await store.close();
   });
 });
 
 describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
-  it('ends intake with room to spare, the index before that, and goes on with room', async () => {
+  it('stops indexing first and intake later, with space left, and resumes when space is freed', async () => {
     const disk = mountSmallDisk(48);
     const dataDir = join(disk.folder, 'data');
     const { store, reopen } = await openSqliteStore({ dataDir });
     await catchUpIndex({ dataDir });
     const { answered, refusal } = await fillUp(store, 0);
     expect(refusal).toMatchObject({ code: 'unavailable' });
-    const room = diskSpace({ dataDir });
-    expect(room?.freeBytes).toBeLessThan(room?.reserveBytes ?? 0);
-    expect(room?.freeBytes).toBeGreaterThan(2 * mebibyte);
+    const space = diskSpace({ dataDir });
+    expect(space?.freeBytes).toBeLessThan(space?.reserveBytes ?? 0);
+    expect(space?.freeBytes).toBeGreaterThan(2 * mebibyte);
     const indexing = catchUpIndex({ dataDir });
     await expect(indexing).rejects.toThrow(/^Indexing must leave .* of disk space free for intake/);
-    // Its way into the file was free: nothing of the write-ahead log is left, nor was anything of it lost.
+    // The checkpoint into the file worked: the write-ahead log is empty and nothing was lost.
     await store.close();
     expect(existsSync(walOf(dataDir))).toBe(false);
     expect(disk.freeBytes()).toBeGreaterThan(2 * mebibyte);
@@ -154,7 +154,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     expect(await ackIds(again)).toEqual(answered);
   });
 
-  it('keeps its reserve while an index is built, which pauses before it', async () => {
+  it('keeps its reserve while an index is rebuilt, which pauses in time', async () => {
     const disk = mountSmallDisk(60);
     const dataDir = join(disk.folder, 'data');
     await fillWithProducts(dataDir, 3_000);
@@ -172,7 +172,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     expect(await rebuildIndex(place)).toMatchObject({ indexedPosition: 3_000 });
   });
 
-  it('that is taken to the last byte fails at each place that grows, and loses nothing', async () => {
+  it('fails at each growing file when completely full, and loses nothing', async () => {
     const disk = mountSmallDisk(64);
     const dataDir = join(disk.folder, 'data');
     const { store, reopen } = await openSqliteStore({ dataDir, diskReserveBytes: 0 });
@@ -186,9 +186,10 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
       disk.free();
       return answered.length;
     };
-    // The write-ahead log has no room to grow.
+    // The write-ahead log cannot grow.
     expect(await fillUpAndFree(0)).toBeLessThan(50);
-    // It begins anew when it has been moved: then it grows no more, and the file must.
+    // After a checkpoint the write-ahead log restarts and no longer grows, but the database file
+    // must.
     let number = 100;
     for (const before = { wal: 0 }; wal() > before.wal; number += 1) {
       before.wal = wal();
@@ -196,7 +197,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
       all.push(`ack-${number}`);
     }
     const walBytes = wal();
-    // What is moved there lacks room in the file, and stays where it is until there is some.
+    // The checkpoint does not fit into the file: the pages stay in the log until space is freed.
     expect(await fillUpAndFree(10_000)).toBeGreaterThan(50);
     expect(wal() - walBytes).toBeLessThan(4_096);
     await store.accept(large(20_000));

@@ -22,19 +22,19 @@ import { openFile, openSqliteStore } from './sqlite-store.ts';
 const isRoot = process.getuid?.() === 0;
 const inCi = process.env.CI === 'true';
 
-/** A body of real size, so that a small disk fills up soon. */
+/** A body of realistic size, so that a small disk fills up soon. */
 const large = (number: number) => delivery(notification(number, { padding: 'x'.repeat(5_000) }));
 
-/** Opens the file as another program would that does not wait for a lock. */
-const openBeside = (dataDir: string) => openFile(dataDir, { timeout: 0 });
+/** Opens the file as another program that does not wait for locks. */
+const openWithoutWait = (dataDir: string) => openFile(dataDir, { timeout: 0 });
 
 function integrity(dataDir: string): unknown {
-  return openBeside(dataDir).pragma('integrity_check', { simple: true });
+  return openWithoutWait(dataDir).pragma('integrity_check', { simple: true });
 }
 
-describe('a disk that is full', () => {
-  it('refuses, loses nothing it has answered, and goes on when there is room', async (context) => {
-    // A real file system of 7 MiB. CI runs as root, and there it must run.
+describe('a full disk', () => {
+  it('refuses notifications, loses no acknowledged one, and resumes when space is freed', async (context) => {
+    // A real file system of 7 MiB. CI runs as root, so the test must run there.
     if (!isRoot && !inCi) return context.skip('mounting a small disk takes root');
     const disk = temporaryDirectory();
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=7m', 'tmpfs', disk]);
@@ -43,7 +43,7 @@ describe('a disk that is full', () => {
     writeFileSync(filler, Buffer.alloc(3 * 2 ** 20));
     const { store, reopen } = await openSqliteStore({
       dataDir: join(disk, 'data'),
-      // So that it is full indeed: with the usual limit nothing comes near that.
+      // Disables the reserve, so that the disk really fills up.
       diskReserveBytes: 0,
     });
     const answered: string[] = [];
@@ -72,8 +72,8 @@ describe('a disk that is full', () => {
   });
 });
 
-describe('a file that cannot be written', () => {
-  it('refuses with what to do, and takes up again when it may write', async () => {
+describe('a read-only file', () => {
+  it('refuses notifications with advice, and accepts them again when the file is writable', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     await store.close();
@@ -88,13 +88,13 @@ describe('a file that cannot be written', () => {
 });
 
 describe('a file that cannot be opened, even for reading', () => {
-  it('is named, with a full or read-only disk as the cause', async (context) => {
+  it('is named in the error, with a full or read-only disk as the cause', async (context) => {
     if (!isRoot && !inCi) return context.skip('mounting a small disk takes root');
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     const disk = mountSmallDisk(3);
     const file = join(disk.folder, databaseFileName);
-    // As a crash of the machine leaves them: the shared memory must be made anew.
+    // The state after a crash of the machine: the shared memory file must be recreated.
     for (const suffix of ['', '-wal']) {
       copyFileSync(join(dataDir, `${databaseFileName}${suffix}`), `${file}${suffix}`);
     }
@@ -116,21 +116,21 @@ describe('a file that cannot be opened, even for reading', () => {
   });
 });
 
-describe('a file that another program holds locked', () => {
-  it('waits for a lock that goes away soon', async () => {
+describe('a file locked by another program', () => {
+  it('is written as soon as the lock is released', async () => {
     const { store, dataDir } = await openSqliteStore();
-    const other = openBeside(dataDir);
+    const other = openWithoutWait(dataDir);
     other.exec('BEGIN IMMEDIATE');
     const waiting = store.accept(delivery(notification(1)));
-    // The writer is proven to wait: it has the delivery and a question asked after it is unanswered.
+    // Proves that the writer waits: it has the delivery, and a later question is unanswered.
     expect(await store.lastPosition()).toBe(0);
     other.exec('ROLLBACK');
     expect(await waiting).toMatchObject({ outcome: 'stored' });
   });
 
-  it('refuses after five seconds, keeps nothing of it, and goes on when the lock is gone', async () => {
+  it('refuses notifications after five seconds, stores none of them, and resumes when the lock is released', async () => {
     const { store, dataDir } = await openSqliteStore();
-    const other = openBeside(dataDir);
+    const other = openWithoutWait(dataDir);
     other.exec('BEGIN IMMEDIATE');
     const refused = store.accept(delivery(notification(1)));
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
@@ -140,9 +140,9 @@ describe('a file that another program holds locked', () => {
     expect(await store.counts()).toMatchObject({ notifications: 1, duplicates: 0 });
   });
 
-  it('refuses at once what the queue has no room for, and keeps what it has promised', async () => {
+  it('refuses at once what exceeds the queue, and keeps what it has accepted', async () => {
     const { store, dataDir } = await openSqliteStore({ queueBytesMax: 50_000 });
-    const other = openBeside(dataDir);
+    const other = openWithoutWait(dataDir);
     other.exec('BEGIN IMMEDIATE');
     const results = Array.from({ length: 100 }, (_, i) => store.accept(large(i)));
     const settled = Promise.allSettled(results);
@@ -156,11 +156,11 @@ describe('a file that another program holds locked', () => {
   });
 });
 
-describe('a file that is damaged or not ours', () => {
+describe('a damaged or foreign file', () => {
   const openingOf = (dataDir: string) => openSqliteStore({ dataDir });
   const fileIn = (dataDir: string) => join(dataDir, databaseFileName);
 
-  it('refuses a file that is no database, and leaves it untouched', async () => {
+  it('is refused and left unchanged when it is not a database', async () => {
     const dataDir = temporaryDirectory();
     const text = 'this is no database '.repeat(1_000);
     writeFileSync(fileIn(dataDir), text);
@@ -173,7 +173,7 @@ describe('a file that is damaged or not ours', () => {
     for (let i = 0; i < 200; i += 1) await store.accept(large(i));
     await store.close();
     const bytes = readFileSync(fileIn(dataDir));
-    // Everything but the first page, which holds the header and the schema.
+    // Every page except the first, which has the header and the schema.
     bytes.fill(0xa5, 16_384);
     writeFileSync(fileIn(dataDir), bytes);
     const damaged = await reopen().catch((error: unknown) => error);
@@ -185,7 +185,7 @@ describe('a file that is damaged or not ours', () => {
     expect(String(refusal)).toContain('damaged');
   });
 
-  it("refuses another program's database", async () => {
+  it('is refused when it is the database of another program', async () => {
     const dataDir = temporaryDirectory();
     const other = new Sqlite(fileIn(dataDir));
     other.exec('CREATE TABLE theirs (a)');
@@ -194,23 +194,23 @@ describe('a file that is damaged or not ours', () => {
     await expect(openingOf(dataDir)).rejects.toThrow('another program');
   });
 
-  it('refuses a file from a newer version', async () => {
+  it('is refused when a newer version wrote it', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.close();
-    openBeside(dataDir).pragma('user_version = 99');
+    openWithoutWait(dataDir).pragma('user_version = 99');
     await expect(openingOf(dataDir)).rejects.toMatchObject({ code: 'configuration' });
     await expect(openingOf(dataDir)).rejects.toThrow(
       'written by a newer version of earshot (schema 99',
     );
   });
 
-  it('refuses a data directory that cannot be made', async () => {
+  it('is refused when the data directory cannot be created', async () => {
     const dataDir = join(temporaryDirectory(), 'file');
     writeFileSync(dataDir, '');
     await expect(openingOf(join(dataDir, 'data'))).rejects.toThrow('EARSHOT_DATA_DIR');
   });
 
-  it('says so when the file is taken away under it, and starts a new one with the next', async () => {
+  it('is reported when it is removed while open, and recreated for the next notification', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     for (const end of ['', '-wal', '-shm']) rmSync(fileIn(dataDir) + end, { force: true });
@@ -218,30 +218,30 @@ describe('a file that is damaged or not ours', () => {
     await store.accept(delivery(notification(2)));
     expect(await store.lastPosition()).toBe(1);
     expect(existsSync(fileIn(dataDir))).toBe(true);
-    const rows = openBeside(dataDir).prepare('SELECT ack_id FROM notification').pluck().all();
+    const rows = openWithoutWait(dataDir).prepare('SELECT ack_id FROM notification').pluck().all();
     expect(rows).toEqual(['ack-2']);
   });
 
-  it('refuses changes when the file is taken away, and makes the next one in a new file', async () => {
+  it('refuses changes when it is removed, and stores the next one in a new file', async () => {
     const { store, dataDir } = await openSqliteStore();
     const gap = { subscription: 'alps', events: ['created'], filter: '', fromUs: 5 } as const;
     const openGap = { ...gap, reason: 'It was paused.' };
-    const takeAway = () => {
+    const removeFiles = () => {
       for (const end of ['', '-wal', '-shm']) rmSync(join(dataDir, databaseFileName) + end);
     };
-    takeAway();
+    removeFiles();
     const refused = store.administration.commit({ openGap });
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
     await store.administration.commit({ openGap });
-    takeAway();
+    removeFiles();
     const alsoRefused = store.administration.markDeliveries([]);
     await expect(alsoRefused).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
 
-describe('files next to the database that are taken away under it', () => {
+describe('files next to the database that are removed while open', () => {
   it.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
-    '(%j) are noticed, and every answered notification is in the file afterwards',
+    '(%j) are noticed, and every acknowledged notification is in the file afterwards',
     async (ends) => {
       const { store, dataDir } = await openSqliteStore();
       await store.accept(delivery(notification(0)));
@@ -264,13 +264,13 @@ describe('files next to the database that are taken away under it', () => {
       };
       await expect.poll(push, { timeout: 15_000 }).toBeGreaterThan(5);
       expect(refused).toBeGreaterThan(0);
-      // As a kill leaves them: copied while they are open.
+      // The state after a kill: copied while they are open.
       const copy = temporaryDirectory();
       for (const end of ['', '-wal']) {
         copyFileSync(join(dataDir, databaseFileName) + end, join(copy, databaseFileName) + end);
       }
       expect(integrity(copy)).toBe('ok');
-      const kept = openBeside(copy).prepare('SELECT ack_id FROM notification').pluck().all();
+      const kept = openWithoutWait(copy).prepare('SELECT ack_id FROM notification').pluck().all();
       expect(kept).toEqual(expect.arrayContaining(answered));
       expect(await store.counts()).toMatchObject({ notifications: kept.length });
       expect((await ackIds()).toSorted()).toEqual(kept.toSorted());
@@ -279,7 +279,7 @@ describe('files next to the database that are taken away under it', () => {
   );
 
   it.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
-    '(%j) are noticed while nothing is pushed, too: a kill loses nothing',
+    '(%j) are noticed without a push, too: a kill loses nothing',
     async (ends) => {
       const { store, dataDir } = await openSqliteStore();
       for (let number = 0; number < 20; number += 1) {
@@ -287,12 +287,12 @@ describe('files next to the database that are taken away under it', () => {
       }
       expect(await collect(store.find({}))).toHaveLength(20);
       for (const end of ends) rmSync(join(dataDir, databaseFileName) + end);
-      // As a kill leaves it.
+      // The state after a kill.
       const kept = () => {
         const copy = temporaryDirectory();
         copyFileSync(join(dataDir, databaseFileName), join(copy, databaseFileName));
         const count = 'SELECT count(*) FROM notification';
-        return openBeside(copy).prepare(count).pluck().get();
+        return openWithoutWait(copy).prepare(count).pluck().get();
       };
       await expect.poll(kept, { timeout: 5_000, interval: 50 }).toBe(20);
       const push = () => store.accept(delivery(notification(20)));
@@ -302,10 +302,10 @@ describe('files next to the database that are taken away under it', () => {
   );
 });
 
-describe('a fault that is no fault of the disk', () => {
-  it('holds the one body that cannot be stored, and stores the others of its group', async () => {
+describe('an error not caused by the disk', () => {
+  it('quarantines the one body that cannot be stored, and stores the others of its group', async () => {
     const { store, dataDir } = await openSqliteStore();
-    const other = openBeside(dataDir);
+    const other = openWithoutWait(dataDir);
     other.exec(`CREATE TRIGGER poison BEFORE INSERT ON notification WHEN NEW.product_id = 'product-3'
       BEGIN SELECT RAISE(ABORT, 'poison'); END`);
     const receipts = await Promise.all(
@@ -319,7 +319,7 @@ describe('a fault that is no fault of the disk', () => {
     expect(await store.retry(entry?.id ?? 0, 1)).toMatchObject({ outcome: 'stored' });
   });
 
-  it('lets a thread that could not start try again', async () => {
+  it('lets a thread that failed to start be started again', async () => {
     const dataDir = temporaryDirectory();
     const reader = openStoreReader(dataDir);
     onTestFinished(() => reader.close());
@@ -329,15 +329,15 @@ describe('a fault that is no fault of the disk', () => {
     expect(counts).toMatchObject({ notifications: 0 });
   });
 
-  it('keeps the data directory to its owner', async () => {
+  it('restricts the data directory to its owner', async () => {
     const dataDir = join(temporaryDirectory(), 'made');
     await openSqliteStore({ dataDir });
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   });
 });
 
-describe('a question by time of receipt', () => {
-  it('is answered from the index, however large the log is', async () => {
+describe('a query by time of receipt', () => {
+  it('uses the index, however large the log is', async () => {
     const { store, dataDir } = await openSqliteStore();
     for (let i = 0; i < 50; i += 1) {
       await store.accept(delivery(notification(i), { receivedAtUs: (i % 2 ? i : 100 - i) * 10 }));
@@ -348,7 +348,7 @@ describe('a question by time of receipt', () => {
       return us >= 505 && us < 805;
     });
     expect(rows.map(({ ackId }) => ackId).reverse()).toEqual(expected.map((i) => `ack-${i}`));
-    const plan = openBeside(dataDir)
+    const plan = openWithoutWait(dataDir)
       .prepare(
         'EXPLAIN QUERY PLAN SELECT min(+position) FROM notification WHERE received_at_us >= 1',
       )

@@ -4,7 +4,7 @@ import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
-describe('the store as intake and log', () => {
+describe('intake into the log', () => {
   it('stores a new notification and finds it again', async () => {
     const { store } = await openLocalStore();
     const receipt = await store.accept(delivery(notification(1), { subscription: 's2' }));
@@ -43,7 +43,7 @@ describe('the store as intake and log', () => {
     expect(await store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 0 });
   });
 
-  it('decides between new and known once, however many arrive together', async () => {
+  it('stores one of many identical notifications that arrive together', async () => {
     const { store } = await openSqliteStore();
     const receipts = await Promise.all(
       Array.from({ length: 200 }, (_, i) => store.accept(delivery(notification(i % 20)))),
@@ -59,7 +59,7 @@ describe('the store as intake and log', () => {
     expect(Buffer.from(await store.body(1)).equals(Buffer.from(text))).toBe(true);
   });
 
-  it('keeps the one body of an array for all its notifications', async () => {
+  it('keeps one body for all notifications of an array', async () => {
     const { store } = await openLocalStore();
     const body = [notification(1), notification(2), notification(1)];
     expect(await store.accept(delivery(body))).toEqual({
@@ -71,7 +71,7 @@ describe('the store as intake and log', () => {
     expect(bodies.map((bytes) => JSON.parse(Buffer.from(bytes).toString()))).toEqual([body, body]);
   });
 
-  it('answers duplicate for an array only when all of it is known', async () => {
+  it('answers duplicate for an array only when all of its notifications are known', async () => {
     const { store } = await openLocalStore();
     await store.accept(delivery(notification(1)));
     const mixed = await store.accept(delivery([notification(1), notification(2)]));
@@ -80,7 +80,7 @@ describe('the store as intake and log', () => {
     expect(known).toEqual({ outcome: 'duplicate', duplicates: 2 });
   });
 
-  it('knows a notification without AckId by subscription, event, product and date', async () => {
+  it('recognises a notification without AckId by subscription, event, product and date', async () => {
     const { store } = await openLocalStore();
     const { AckId: _, ...body } = notification(1);
     const same = { ...body, NotificationDate: '2026-11-20T07:00:00.123000+01:00', value: {} };
@@ -96,7 +96,7 @@ describe('the store as intake and log', () => {
       expect((await store.accept(delivery(other))).outcome).toBe('stored');
   });
 
-  it('tells two changes apart that carry neither AckId nor date', async () => {
+  it('distinguishes two changes that have neither AckId nor date', async () => {
     const { store } = await openLocalStore();
     const body = { SubscriptionEvent: 'modified', ProductId: 'p' };
     expect((await store.accept(delivery({ ...body, value: { a: 1 } }))).outcome).toBe('stored');
@@ -104,7 +104,7 @@ describe('the store as intake and log', () => {
     expect((await store.accept(delivery({ ...body, value: { a: 2 } }))).outcome).toBe('duplicate');
   });
 
-  it('keeps another product that comes under a known AckId where a person will see it', async () => {
+  it('quarantines another product under a known AckId', async () => {
     const { store } = await openLocalStore();
     await store.accept(delivery(notification(1)));
     const other = delivery(notification(2, { AckId: 'ack-1' }));
@@ -114,7 +114,7 @@ describe('the store as intake and log', () => {
     expect((await store.drift()).map(({ shape }) => shape)).toContain('ack-id-reused');
   });
 
-  it('stores the same AckId of another subscription, and knows each when it comes again', async () => {
+  it('stores the same AckId of another subscription, and recognises duplicates of each', async () => {
     const { store } = await openLocalStore();
     const one = notification(1, { ProductId: 'p', SubscriptionEvent: 'modified' });
     const other = { ...one, SubscriptionId: 'another', SubscriptionEvent: 'deleted' };
@@ -131,11 +131,11 @@ describe('the store as intake and log', () => {
     expect(await collect(store.find({ ackId: 'ack-2' }))).toEqual([]);
   });
 
-  it('keeps other content under a known AckId where a person will see it, once', async () => {
+  it('quarantines other content under a known AckId, once', async () => {
     const { store } = await openLocalStore();
     const { value: product, ...rest } = notification(1);
     await store.accept(delivery({ ...rest, value: product }));
-    // Another order of keys is no other content.
+    // Another order of keys is the same content.
     await store.accept(delivery({ value: product, ...rest }));
     expect(await store.quarantinedCount()).toBe(0);
     const other = { ...rest, value: { Online: true } };
@@ -159,7 +159,7 @@ describe('the store as intake and log', () => {
     expect(absent).toMatchObject({ count: 2, lastSeenAtUs: 2_000_000 });
   });
 
-  it('keeps the number of drift shapes bounded', async () => {
+  it('limits the number of drift shapes', async () => {
     const { store } = await openLocalStore();
     const fields = Array.from({ length: 500 }, (_, i) => [`invented${i}`, i]);
     await store.accept(delivery({ ...notification(1), ...Object.fromEntries(fields) }));
@@ -168,7 +168,7 @@ describe('the store as intake and log', () => {
     expect(shapes.reduce((sum, { count }) => sum + count, 0)).toBeGreaterThanOrEqual(500);
   });
 
-  it('shows rows by each condition, newest or oldest first', async () => {
+  it('filters rows by each condition, newest or oldest first', async () => {
     const { store } = await openLocalStore();
     for (let i = 1; i <= 5; i += 1) {
       const fields = { SubscriptionEvent: i % 2 ? 'created' : 'Deleted' };
@@ -194,7 +194,7 @@ describe('the store as intake and log', () => {
     expect(await positions({ afterPosition: 2, beforePosition: 5 })).toEqual([4, 3]);
   });
 
-  it('pages without repeating or skipping while new rows arrive', async () => {
+  it('returns pages without repeated or skipped rows while new rows arrive', async () => {
     const { store } = await openLocalStore();
     const accept = (from: number, to: number) =>
       Promise.all(
@@ -210,13 +210,13 @@ describe('the store as intake and log', () => {
     expect(seen).toHaveLength(2_500);
   });
 
-  it('rejects the body of a position that is not there', async () => {
+  it('rejects a request for the body of an unknown position', async () => {
     const { store } = await openLocalStore();
     await expect(store.body(7)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
-describe('the store as quarantine', () => {
+describe('the quarantine', () => {
   it('keeps the bytes, the headers without credentials, and the reason', async () => {
     const { store } = await openLocalStore();
     const bytes = Buffer.from([0x7b, 0xff, 0x00, 0x22]);
@@ -233,7 +233,7 @@ describe('the store as quarantine', () => {
     });
   });
 
-  it('stores what is good in an array and holds the whole body', async () => {
+  it('stores the valid notifications of an array and quarantines the whole body', async () => {
     const { store } = await openLocalStore();
     const body = [notification(1), { nothing: true }, notification(2)];
     const receipt = await store.accept(delivery(body));
@@ -244,7 +244,7 @@ describe('the store as quarantine', () => {
     expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(body);
   });
 
-  it('lists the newest first, page after page, and released entries only when asked', async () => {
+  it('lists the newest first, page after page, and released entries only on request', async () => {
     const { store } = await openLocalStore();
     await Promise.all(Array.from({ length: 1_200 }, (_, i) => store.accept(delivery(`bad ${i}`))));
     const ids = (await collect(store.quarantined({ released: false }))).map(({ id }) => id);
@@ -253,7 +253,7 @@ describe('the store as quarantine', () => {
     expect(few.map(({ id }) => id)).toEqual([1_200, 1_199, 1_198]);
   });
 
-  it('leaves an entry as it is that cannot be read yet', async () => {
+  it('leaves an entry unchanged that still cannot be read', async () => {
     const { store } = await openLocalStore();
     await store.accept(delivery([notification(1), 'nothing']));
     const receipt = await store.retry(1, 9);
@@ -261,15 +261,15 @@ describe('the store as quarantine', () => {
     expect(await store.counts()).toEqual({ notifications: 1, duplicates: 0, quarantined: 1 });
   });
 
-  it('says so when there is no such entry', async () => {
+  it('reports an unknown entry', async () => {
     const { store } = await openLocalStore();
     await expect(store.retry(5, 9)).rejects.toMatchObject({ code: 'not_found' });
     await expect(store.quarantineEntry(5)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
-describe('the store as keeper of cursors', () => {
-  it('moves a cursor forward and back, and keeps it over a restart', async () => {
+describe('stored cursors', () => {
+  it('move forward and back, and survive a restart', async () => {
     const { store, reopen } = await openLocalStore();
     await store.moveCursor('index', 7, 1);
     await store.moveCursor('sink', 2, 1);

@@ -1,4 +1,7 @@
-/** The store without threads: its operations over a database of the test's own, each change in one transaction. */
+/**
+ * The store without threads: its operations over the test's own database, each change in one
+ * transaction.
+ */
 import type { Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import type { Completeness } from '../../src/domain/completeness.ts';
@@ -33,7 +36,7 @@ import { summaryReads } from '../../src/store/summaries.ts';
 import { summaryWrites } from '../../src/store/summary-jobs.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** The groups of the query thread. */
+/** Operation groups of the query thread. */
 const reads = {
   log: logReads,
   quarantine: quarantineReads,
@@ -46,7 +49,7 @@ const reads = {
   pruning: { pruneHorizon, pruneBlockers, logSize, prunable },
 } satisfies Reads;
 
-/** Those of the writer thread whose changes are plain transactions. */
+/** Operation groups of the writer thread whose changes are plain transactions. */
 const changes = {
   log: logWrites,
   account: accountWrites,
@@ -63,7 +66,7 @@ const changes = {
 
 type Group = Readonly<Record<string, Operation<Database>>>;
 
-/** One group of operations, called as the main thread calls them. */
+/** An operation group, called as the main thread calls it. */
 export function localOperations<Ops extends Operations<Database>>(
   operations: Ops,
   database: () => Database,
@@ -100,12 +103,12 @@ function portsOver(database: () => Database) {
   };
 }
 
-/** Opens an empty store that is closed, and removed, when the test has finished. */
+/** Opens an empty store that is closed and removed after the test. */
 export async function openLocalStore() {
   const dataDir = temporaryDirectory();
   const open = () => {
     const opened = openForWriting(dataDir);
-    // No power is cut in a test.
+    // No test cuts the power.
     opened.pragma('synchronous = OFF');
     return opened;
   };
@@ -115,7 +118,7 @@ export async function openLocalStore() {
   return {
     store,
     dataDir,
-    /** Closes the file and opens the same one again. */
+    /** Closes the file and opens it again. */
     reopen: async () => {
       database.close();
       database = open();

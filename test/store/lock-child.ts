@@ -1,6 +1,7 @@
 /**
- * Takes the account's lock in a directory. `hold`: says so and holds it until it is killed. `rounds`:
- * takes it again and again, and fails when it meets another holder. `once`: prints how it went.
+ * Acquires the account lock of a directory. `hold`: reports it and holds the lock until killed.
+ * `rounds`: acquires it repeatedly, and fails when it meets another holder. `once`: prints the
+ * result.
  */
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ const acquireLock = createAcquireLock(dataDir);
 
 async function hold(): Promise<void> {
   const release = await acquireLock('account', { waitMs: 0 });
-  process.stdout.write('taken\n');
+  process.stdout.write('acquired\n');
   await new Promise((resolve) => process.stdin.once('end', resolve).resume());
   release();
 }
@@ -21,10 +22,10 @@ async function hold(): Promise<void> {
 async function rounds(): Promise<void> {
   for (let round = 0; round < 10; round += 1) {
     const release = await acquireLock('account', { waitMs: 15_000 });
-    // Making a directory that is there fails, and then so does this process.
-    mkdirSync(join(dataDir, 'held'));
+    // Creating an existing directory fails, and then so does this process.
+    mkdirSync(join(dataDir, 'locked'));
     await delay(3);
-    rmdirSync(join(dataDir, 'held'));
+    rmdirSync(join(dataDir, 'locked'));
     release();
     await delay(3);
   }
@@ -33,7 +34,7 @@ async function rounds(): Promise<void> {
 async function once(): Promise<void> {
   const refusal = await acquireLock('account', { waitMs: 0 }).catch((error: unknown) => error);
   const result =
-    refusal instanceof AppError ? { code: refusal.code, message: refusal.message } : 'taken';
+    refusal instanceof AppError ? { code: refusal.code, message: refusal.message } : 'acquired';
   process.stdout.write(JSON.stringify(result));
 }
 

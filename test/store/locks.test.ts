@@ -10,14 +10,14 @@ import { runBoundByPermissions } from './bound-by-permissions.ts';
 
 const now = { waitMs: 0 };
 
-/** Two programs' ways to the same locks, all of them free. */
+/** Two programs' access to the same locks, all of them free. */
 function twoWays(): [AcquireLock, AcquireLock] {
   const dataDir = temporaryDirectory();
   return [createAcquireLock(dataDir), createAcquireLock(dataDir)];
 }
 
 describe('locks between programs', () => {
-  it('are held by one at a time, whoever asks', async () => {
+  it('are held by one program at a time', async () => {
     const [take, takeElsewhere] = twoWays();
     const release = await take('account', now);
     onTestFinished(release);
@@ -26,7 +26,7 @@ describe('locks between programs', () => {
     }
   });
 
-  it('say what the other is doing, and what to do', async () => {
+  it('report what the other program is doing, and what to do', async () => {
     const [take, takeElsewhere] = twoWays();
     onTestFinished(await take('account', now));
     onTestFinished(await take('subscriptions', now));
@@ -36,23 +36,23 @@ describe('locks between programs', () => {
     expect(await refusal('subscriptions')).toContain('is changing the subscriptions');
   });
 
-  it('do not hinder each other', async () => {
+  it('do not block each other', async () => {
     const [take, takeElsewhere] = twoWays();
     onTestFinished(await take('account', now));
     onTestFinished(await takeElsewhere('subscriptions', now));
   });
 
-  it('go to one who waits when they are given back', async () => {
+  it('pass to a waiting program when they are released', async () => {
     const [take, takeElsewhere] = twoWays();
     const release = await take('account', now);
     const waiting = takeElsewhere('account', { waitMs: 10_000 });
-    // Runs while the other waits, or never: waiting must leave the thread free.
+    // Runs while the other waits, or never: waiting must not block the thread.
     setImmediate(release);
     onTestFinished(await waiting);
     await expect(take('account', now)).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  it('go to one after the other when many wait', async () => {
+  it('pass to the waiting programs one after the other', async () => {
     const [take, takeElsewhere] = twoWays();
     let holders = 0;
     const work = async (way: AcquireLock) => {
@@ -68,7 +68,7 @@ describe('locks between programs', () => {
     expect(await Promise.all(ways.map(work))).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it('are waited for as long as asked, and no longer', async () => {
+  it('time out after the requested wait', async () => {
     const [take, takeElsewhere] = twoWays();
     onTestFinished(await take('account', now));
     const startedMs = performance.now();
@@ -79,7 +79,7 @@ describe('locks between programs', () => {
     expect(waitedMs).toBeLessThan(5_000);
   });
 
-  it('may be given back twice, which frees nobody else’s', async () => {
+  it("can be released twice without freeing another program's lock", async () => {
     const [take, takeElsewhere] = twoWays();
     const release = await take('account', now);
     release();
@@ -99,21 +99,21 @@ function startChild(mode: 'hold' | 'rounds', dataDir: string): ChildProcess {
   return child;
 }
 
-/** A process that holds the account's lock. */
+/** A process that holds the account lock. */
 async function startHolder(dataDir: string): Promise<ChildProcess> {
   const child = startChild('hold', dataDir);
   const [text] = child.stdout === null ? [] : await once(child.stdout, 'data');
-  expect(String(text)).toBe('taken\n');
+  expect(String(text)).toBe('acquired\n');
   return child;
 }
 
-describe('a lock that another process holds', () => {
-  it('is refused while that process lives, and free when it was killed', async () => {
+describe('a lock held by another process', () => {
+  it('is refused while that process lives, and is free after a kill', async () => {
     const dataDir = temporaryDirectory();
     const acquireLock = createAcquireLock(dataDir);
     const holder = await startHolder(dataDir);
     await expect(acquireLock('account', { waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
-    // Waits already when the holder dies.
+    // Already waiting when the holder is killed.
     const waiting = acquireLock('account', { waitMs: 15_000 });
     holder.kill('SIGKILL');
     const release = await waiting;
@@ -121,7 +121,7 @@ describe('a lock that another process holds', () => {
     release();
   });
 
-  it('is free when that process ended without giving it back', async () => {
+  it('is free when that process exited without releasing it', async () => {
     const dataDir = temporaryDirectory();
     const holder = await startHolder(dataDir);
     holder.kill('SIGTERM');
@@ -130,7 +130,7 @@ describe('a lock that another process holds', () => {
     release();
   });
 
-  it('is never held by two, however many want it', async () => {
+  it('is never held by two processes, however many compete', async () => {
     const dataDir = temporaryDirectory();
     const children = [1, 2, 3].map(() => startChild('rounds', dataDir));
     const codes = await Promise.all(children.map(async (one) => (await once(one, 'exit'))[0]));
@@ -138,8 +138,8 @@ describe('a lock that another process holds', () => {
   });
 });
 
-describe('the file of a lock', () => {
-  it('is all that is there, empty and for its owner alone', async () => {
+describe('a lock file', () => {
+  it('is the only file, empty and accessible to its owner only', async () => {
     const dataDir = join(temporaryDirectory(), 'made');
     const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 0 });
     expect(readdirSync(dataDir)).toEqual(['subscriptions.lock']);
@@ -150,7 +150,7 @@ describe('the file of a lock', () => {
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   });
 
-  it('stays locked when others in this process have tried and given up', async () => {
+  it('stays locked after failed attempts in the same process', async () => {
     const dataDir = temporaryDirectory();
     const acquireLock = createAcquireLock(dataDir);
     const release = await acquireLock('account', { waitMs: 0 });
@@ -159,14 +159,14 @@ describe('the file of a lock', () => {
         code: 'conflict',
       });
     }
-    // Another process, since the system's locks do not hold within one.
+    // In another process, because system locks do not exclude the same process.
     const { stdout } = runBoundByPermissions('lock-child.ts', 'once', dataDir);
     expect(JSON.parse(stdout)).toMatchObject({ code: 'conflict' });
     release();
   });
 });
 
-describe('a data directory that cannot hold a lock', () => {
+describe('a data directory that cannot contain a lock', () => {
   const taking = (dataDir: string) => createAcquireLock(dataDir)('account', { waitMs: 5_000 });
   const child = (dataDir: string) => {
     const { stdout, stderr } = runBoundByPermissions('lock-child.ts', 'once', dataDir);
@@ -174,21 +174,21 @@ describe('a data directory that cannot hold a lock', () => {
     return JSON.parse(stdout);
   };
 
-  it('is refused when it cannot be made', async () => {
+  it('is refused when it cannot be created', async () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     await expect(taking(join(file, 'data'))).rejects.toMatchObject({ code: 'configuration' });
     await expect(taking(join(file, 'data'))).rejects.toThrow('EARSHOT_DATA_DIR');
   });
 
-  it('is refused when something else is in the place of the file', async () => {
+  it('is refused when something else has the name of the lock file', async () => {
     const dataDir = temporaryDirectory();
     mkdirSync(join(dataDir, 'account.lock'));
     await expect(taking(dataDir)).rejects.toMatchObject({ code: 'configuration' });
     await expect(taking(dataDir)).rejects.toThrow('write permission');
   });
 
-  it('is refused when the directory may not be written', () => {
+  it('is refused when it is not writable', () => {
     const dataDir = temporaryDirectory();
     chmodSync(dataDir, 0o500);
     const refusal = child(dataDir);
@@ -198,7 +198,7 @@ describe('a data directory that cannot hold a lock', () => {
     );
   });
 
-  it('is refused when the file may be read but not written, which locks nothing', async () => {
+  it('is refused when the lock file is readable but not writable, so that it could not lock', async () => {
     const dataDir = temporaryDirectory();
     (await taking(dataDir))();
     chmodSync(join(dataDir, 'account.lock'), 0o400);
@@ -206,6 +206,6 @@ describe('a data directory that cannot hold a lock', () => {
     expect(refusal).toMatchObject({ code: 'configuration' });
     expect(refusal.message).toContain('(SQLITE_READONLY)');
     chmodSync(join(dataDir, 'account.lock'), 0o600);
-    expect(child(dataDir)).toBe('taken');
+    expect(child(dataDir)).toBe('acquired');
   });
 });

@@ -1,4 +1,4 @@
-/** Name patterns of the log: what they match, and that no name and no pattern makes matching slow. */
+/** Name patterns of the log: what they match, and that no name or pattern makes matching slow. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
@@ -16,7 +16,7 @@ async function found(store: Store, name: string): Promise<(string | null)[]> {
   return rows.map(({ productName }) => productName);
 }
 
-/** The definition: `*` is any text, `?` one character, every other character itself. */
+/** Reference definition: `*` is any text, `?` one character, every other character itself. */
 function matches(
   [first, ...rest]: readonly string[],
   [letter, ...others]: readonly string[],
@@ -31,7 +31,7 @@ function matches(
   return letter !== undefined && (first === '?' || first === letter) && matches(rest, others);
 }
 
-it('matches what the definition says, for any short pattern', async () => {
+it('matches as defined, for any short pattern', async () => {
   const { store } = await openSqliteStore();
   const letter = fc.constantFrom('a', 'b', 'ä', '[', ']', '^', '-', '*', '?');
   const text = fc.string({ unit: letter, minLength: 1, maxLength: 7 });
@@ -46,7 +46,7 @@ it('matches what the definition says, for any short pattern', async () => {
   );
 });
 
-it('takes milliseconds against names of a megabyte, and any pattern that is not refused', async () => {
+it('takes milliseconds for names of a megabyte and any accepted pattern', async () => {
   const { store } = await openSqliteStore();
   const long = 'a'.repeat(2 ** 20 - 1_000);
   const longest = 'a'.repeat(255);

@@ -1,4 +1,4 @@
-/** Files of older versions: every feature works on them, and nothing of them is lost. */
+/** Files of older versions: every feature works on them, and no data is lost. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -20,7 +20,7 @@ const oneNotification = `
 describe('a file of version 1', () => {
   const write = () => writeVersion(1, (database) => database.exec(oneNotification));
 
-  it('is brought up to date with its notifications kept', async () => {
+  it('is migrated and keeps its notifications', async () => {
     const { store, reopen } = await openSqliteStore({ dataDir: write() });
     const gap = { subscription, events: ['created'], filter: '', fromUs: 5, reason: 'x' } as const;
     await store.administration.commit({ openGap: gap });
@@ -34,7 +34,7 @@ describe('a file of version 1', () => {
     expect(Buffer.from(await again.body(1)).toString()).toBe('the body');
   });
 
-  it('is not read before that, and the reader is told what to do', async () => {
+  it('is not read before the migration, and the error says what to do', async () => {
     const refused = openReader(write()).administration.gaps();
     await expect(refused).rejects.toMatchObject({
       code: 'configuration',
@@ -43,7 +43,7 @@ describe('a file of version 1', () => {
   });
 });
 
-it('a file of version 2 is brought up to date with its cursors and registrations kept', async () => {
+it('migrates a file of version 2 and keeps its cursors and registrations', async () => {
   const dataDir = writeVersion(2, (database) => {
     database.exec("INSERT INTO reader_cursor VALUES ('index', 7, 1)");
     database.exec("INSERT INTO delivery_mark VALUES ('alps', 'catalogue', 9)");
@@ -58,7 +58,7 @@ it('a file of version 2 is brought up to date with its cursors and registrations
   expect(await store.summaries.due({ nowUs, limit: 9 })).toMatchObject(jobs);
 });
 
-it('a file of version 3 is brought up to date, with what is registered as the first definitions', async () => {
+it('migrates a file of version 3, with its registrations as the first definitions', async () => {
   const dataDir = writeVersion(3, (database) =>
     database.exec(`${oneNotification}
       INSERT INTO registration (name, events, filter, status, unfinished, activity_at_us, notified_at_us)
@@ -80,7 +80,7 @@ it('a file of version 3 is brought up to date, with what is registered as the fi
   expect(await store.accept(push(pushed(2)))).toMatchObject({ outcome: 'duplicate' });
 });
 
-it('a file of version 6, with each body in a row as it came, is read, and what comes next is packed', async () => {
+it('reads a file of version 6, with one body per row, and packs new bodies', async () => {
   const bodies = generatedBodies(3);
   const dataDir = writeVersion(6, (database) => {
     const insertBody = database.prepare("INSERT INTO body VALUES (?, 'identity', ?)");
@@ -120,7 +120,7 @@ async function openFixture() {
 }
 
 describe('a file of version 11', () => {
-  it('is read as it was written', async () => {
+  it('is read unchanged', async () => {
     const store = await openFixture();
     expect(await store.counts()).toEqual({ notifications: 24, duplicates: 2, quarantined: 2 });
     expect(await store.lastPosition()).toBe(25);
@@ -132,13 +132,13 @@ describe('a file of version 11', () => {
     ]);
     expect(JSON.parse(Buffer.from(await store.body(3)).toString())).toEqual(pushed(3));
     expect(await store.cursor('a-reader')).toBe(7);
-    const held = await collect(store.quarantined({ released: false }));
-    expect(held.map(({ reason }) => reason)).toEqual(['event-missing', 'event-missing']);
+    const quarantined = await collect(store.quarantined({ released: false }));
+    expect(quarantined.map(({ reason }) => reason)).toEqual(['event-missing', 'event-missing']);
     expect((await store.quarantineEntry(2)).headers).toEqual(['Host', 'x']);
     expect(await store.drift()).toMatchObject([{ shape: 'body-array', count: 1 }]);
   });
 
-  it('keeps what is known of the account, coverage, alerts, sinks, summaries and backups', async () => {
+  it('keeps account data, coverage, alerts, sinks, summaries and backups', async () => {
     const store = await openFixture();
     const { administration, completeness, alerts, sinks, summaries, backups, pruning } = store;
     expect(await administration.registrations()).toMatchObject([
@@ -177,7 +177,7 @@ describe('a file of version 11', () => {
     expect(await pruning.logSize()).toMatchObject({ firstPosition: 1, lastPosition: 25 });
   });
 
-  it('takes deliveries and changes of every kind', async () => {
+  it('accepts deliveries and changes of every kind', async () => {
     const store = await openFixture();
     const { completeness, sinks, summaries, pruning } = store;
     expect(await store.accept(push(pushed(1)))).toEqual({ outcome: 'duplicate', duplicates: 1 });

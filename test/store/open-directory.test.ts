@@ -1,4 +1,4 @@
-/** A data directory that other users may reach into. */
+/** A data directory that other users can access. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ function directoryWith(mode: number): string {
 
 describe('a data directory that every user may write to', () => {
   it.each([0o777, 0o1777, 0o702])(
-    'is refused by who writes in it, with the mode %o',
+    'is refused for writing programs, with the mode %o',
     async (mode) => {
       const dataDir = directoryWith(mode);
       const refusal = {
@@ -41,7 +41,7 @@ describe('a data directory that every user may write to', () => {
     ]);
   });
 
-  it('is not one that a group may write to, or everybody read', async () => {
+  it('does not include one that a group may write to, or everybody may read', async () => {
     for (const mode of [0o2770, 0o775]) {
       const dataDir = directoryWith(mode);
       await (await openStore({ dataDir, nowUs: () => 0 })).close();
@@ -51,7 +51,7 @@ describe('a data directory that every user may write to', () => {
   });
 });
 
-it('every file of the store is its owner’s alone, whatever the umask and the folder are', () => {
+it('every file of the store is restricted to its owner, whatever the umask and the folder', () => {
   const dataDir = directoryWith(0o755);
   const child = join(import.meta.dirname, 'open-to-all-child.ts');
   const ran = spawnSync(process.execPath, [child, dataDir], { encoding: 'utf8' });

@@ -1,4 +1,6 @@
-/** Opens the fresh database in each folder that a line of standard input names, and answers each with a line. */
+/**
+ * Opens the fresh database in each folder named on standard input, and answers each with a line.
+ */
 import { createInterface } from 'node:readline';
 import { openForWriting } from '../../src/store/engine/database.ts';
 

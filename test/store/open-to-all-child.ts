@@ -1,4 +1,4 @@
-/** Opens a store through the library while the umask keeps nothing from anybody; prints the modes of its files. */
+/** Opens a store through the library with an open umask, and prints the modes of its files. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openStore } from '../../src/index.ts';

@@ -39,7 +39,7 @@ describe('opening the store', () => {
     expect(rows.map(({ ackId }) => ackId).toSorted()).toEqual(['ack-1', 'ack-2', 'ack-3', 'ack-4']);
   });
 
-  it('creates one fresh file from several processes that start in the same millisecond', async () => {
+  it('creates one fresh file when several processes start in the same millisecond', async () => {
     const child = join(import.meta.dirname, 'open-files-child.ts');
     const children = [1, 2, 3, 4].map(() => spawn(process.execPath, [child], { stdio: 'pipe' }));
     const answers = children.map(({ stdout }) =>
@@ -56,7 +56,7 @@ describe('opening the store', () => {
     expect(seen).toEqual(Array.from({ length: rounds * children.length }, () => 'opened'));
   });
 
-  it('stores a notification once that two processes are given at the same moment', async () => {
+  it('stores a notification once that two processes receive at the same moment', async () => {
     const { store, dataDir } = await openSqliteStore();
     const other = await openStore({ dataDir, nowUs: () => 0 });
     const numbers = Array.from({ length: 300 }, (_, i) => i);
@@ -68,7 +68,7 @@ describe('opening the store', () => {
     expect(await store.counts()).toMatchObject({ notifications: 300, duplicates: 300 });
   });
 
-  it('sets what durability and concurrent reading need on the writing connection', () => {
+  it('sets durability and concurrent reading on the writing connection', () => {
     const dataDir = temporaryDirectory();
     openForWriting(dataDir).close();
     const database = openForWriting(dataDir);
@@ -80,7 +80,7 @@ describe('opening the store', () => {
     database.close();
   });
 
-  it('reads without a store being there only to say what is missing', async () => {
+  it('for reading reports a missing store', async () => {
     const reader = openStoreReader(temporaryDirectory());
     await expect(reader.counts()).rejects.toMatchObject({ code: 'configuration' });
     await expect(reader.counts()).rejects.toThrow('EARSHOT_DATA_DIR');
@@ -94,7 +94,7 @@ describe('opening the store', () => {
     expect(await store.lastPosition()).toBe(0);
   });
 
-  it('reads while another process writes', async () => {
+  it('for reading works while another process writes', async () => {
     const { store, dataDir } = await openSqliteStore();
     const reader = openStoreReader(dataDir);
     await store.accept(delivery(notification(1)));
@@ -106,7 +106,7 @@ describe('opening the store', () => {
 });
 
 describe('closing the store', () => {
-  it('commits and answers what was handed over before', async () => {
+  it('commits and answers earlier deliveries', async () => {
     const { store, reopen } = await openSqliteStore();
     const receipts = Promise.all(
       Array.from({ length: 500 }, (_, i) => store.accept(delivery(notification(i)))),
@@ -116,7 +116,7 @@ describe('closing the store', () => {
     expect(await again.counts()).toMatchObject({ notifications: 500 });
   });
 
-  it('refuses what comes later', async () => {
+  it('refuses later deliveries', async () => {
     const { store } = await openSqliteStore();
     await store.close();
     const refused = store.accept(delivery(notification(1)));
@@ -125,11 +125,11 @@ describe('closing the store', () => {
   });
 });
 
-describe('reading a held body again', () => {
-  it('releases it to the log with its own time of receipt, keeping its body once', async () => {
+describe('retrying a quarantined body', () => {
+  it('releases it to the log with its original time of receipt, keeping one copy of the body', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery('once unreadable', { receivedAtUs: 5, subscription: 'odd' }));
-    // What a later version could read is played by exchanging the bytes.
+    // Exchanges the bytes to simulate what a later version could read.
     const database = new Sqlite(join(dataDir, databaseFileName));
     const bytes = Buffer.from(JSON.stringify(notification(1)));
     database.prepare('UPDATE body SET packed = ?').run(bytes);

@@ -1,4 +1,4 @@
-/** Opens a store in a file without write permission, gives permission, and prints how both went. */
+/** Opens a store in a read-only file, makes the file writable, and prints both results. */
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '../../src/domain/app-error.ts';

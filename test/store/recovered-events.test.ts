@@ -12,7 +12,7 @@ const recover = (store: LocalStore, events: readonly MissingEvent[], knownUpTo =
 
 const rowsOf = (store: LocalStore) => collect(store.find({ order: 'oldest' }));
 
-describe('the store as keeper of recovered events', () => {
+describe('recovering events', () => {
   it('writes them into the log with their bodies, and finds them again', async () => {
     const { store } = await openLocalStore();
     await store.accept(delivery(notification(7)));
@@ -44,7 +44,7 @@ describe('the store as keeper of recovered events', () => {
     expect(await store.drift()).toEqual([]);
   });
 
-  it('adds nothing for what it recovered before, also in another case or within one call', async () => {
+  it('adds nothing for events recovered before, even with ids in another case or within one call', async () => {
     const { store } = await openLocalStore();
     const upper = { ...missing(1), productId: 'PRODUCT-1', eventUs: atUs };
     const first = missing(2, modified(atUs));
@@ -63,7 +63,7 @@ describe('the store as keeper of recovered events', () => {
     ]);
   });
 
-  it('moves the counts of the hour: from missing, and where nothing is, one more is expected', async () => {
+  it('updates the counts of the hour: missing events decrease; without missing events, expected ones increase', async () => {
     const { store } = await openLocalStore();
     const { completeness } = store;
     const counts = { expected: 9, pushed: 7, late: 1, recovered: 0, missing: 1 };
@@ -78,7 +78,7 @@ describe('the store as keeper of recovered events', () => {
     await recover(store, [missing(1)]);
     const recovered = { ...created, hourUs: atUs, recovered: 1, missing: 0 };
     expect(await covered()).toEqual(expect.arrayContaining([recovered, ...others]));
-    // What is known changes nothing, nor does an hour of which nothing is known.
+    // Known events change nothing, nor do events of an hour that was not compared.
     await recover(store, [missing(1), missing(2, { eventUs: atUs - hour })]);
     expect(await covered()).toEqual(expect.arrayContaining([recovered, ...others]));
     await recover(store, [missing(3), missing(4, { eventUs: atUs + hour - 1 })]);
@@ -87,7 +87,7 @@ describe('the store as keeper of recovered events', () => {
     expect(await covered()).toHaveLength(4);
   });
 
-  it('takes at most 100 of one subscription', async () => {
+  it('accepts at most 100 events of one subscription', async () => {
     const { store } = await openLocalStore();
     const many = Array.from({ length: 101 }, (_, i) => missing(i));
     const two = [missing(1), missing(2, { subscription: 'andes' })];
@@ -97,7 +97,7 @@ describe('the store as keeper of recovered events', () => {
     expect(await recover(store, many.slice(1))).toHaveLength(100);
   });
 
-  it('keeps nothing of a call in which one body is not what it should be', async () => {
+  it('stores nothing of a call with an invalid body', async () => {
     const { store } = await openLocalStore();
     const bodies = ['{', '[]', JSON.stringify(pushed(2)), JSON.stringify([pushed(1), pushed(1)])];
     for (const body of bodies) {
@@ -107,27 +107,27 @@ describe('the store as keeper of recovered events', () => {
     expect(await store.lastPosition()).toBe(0);
   });
 
-  it('tells of at most 1,000 products at once', async () => {
+  it('returns events of at most 1,000 products at once', async () => {
     const { completeness } = (await openLocalStore()).store;
     const productIds = Array.from({ length: 1_001 }, (_, i) => `product-${i}`);
     const refused = completeness.recoveredEvents({ subscription, productIds });
     await expect(refused).rejects.toMatchObject({ code: 'invalid' });
   });
 
-  it('knows the events of another log, which come as deliveries, by what happened', async () => {
+  it('recognises events of another log, which arrive as deliveries, by their content', async () => {
     const { store } = await openLocalStore();
     const { body } = missing(1);
-    const handedOver = delivery(body, { subscription, source: 'reconcile' });
-    expect(await store.accept(handedOver)).toMatchObject({ outcome: 'stored' });
-    expect(await store.accept(handedOver)).toMatchObject({ outcome: 'duplicate' });
+    const imported = delivery(body, { subscription, source: 'reconcile' });
+    expect(await store.accept(imported)).toMatchObject({ outcome: 'stored' });
+    expect(await store.accept(imported)).toMatchObject({ outcome: 'duplicate' });
     expect(await recover(store, [missing(1)], 1)).toEqual([null]);
     expect(await store.accept(push(pushed(1)))).toMatchObject({ outcome: 'duplicate' });
-    expect(await store.accept(handedOver)).toMatchObject({ outcome: 'duplicate' });
+    expect(await store.accept(imported)).toMatchObject({ outcome: 'duplicate' });
     expect(await rowsOf(store)).toMatchObject([{ ackId: 'ack-1', timesSeen: 4 }]);
   });
 });
 
-describe('the store, asked to recover what was pushed since it was looked up,', () => {
+describe('recovering events that were pushed since the catalogue query', () => {
   it('adds nothing', async () => {
     const { store } = await openLocalStore();
     await store.accept(push([pushed(1, { ProductId: 'PRODUCT-1' }), pushed(2, modified(atUs))]));
@@ -136,13 +136,13 @@ describe('the store, asked to recover what was pushed since it was looked up,', 
     expect(await store.lastPosition()).toBe(2);
   });
 
-  it('does not look at what its caller has looked at', async () => {
+  it('checks only rows after the position that the caller has checked', async () => {
     const { store } = await openLocalStore();
     await store.accept(push(pushed(1)));
     expect(await recover(store, [missing(1)], 1)).toEqual([2]);
   });
 
-  it('takes other events, and those of other subscriptions, for what they are', async () => {
+  it('distinguishes other events and other subscriptions', async () => {
     const { store } = await openLocalStore();
     await store.accept(push(pushed(1), { subscription: 'andes' }));
     await store.accept(push(pushed(2, { event: 'modified' }), { subscription: null }));
@@ -151,7 +151,7 @@ describe('the store, asked to recover what was pushed since it was looked up,', 
     expect(await recover(store, events)).toEqual([4, 5, 6]);
   });
 
-  it('takes a push that showed the state of a modification, or a later one, for its news', async () => {
+  it('treats a push with the state of a modification, or a later state, as its notification', async () => {
     const { store } = await openLocalStore();
     const created = (stateUs: number) => ({ ...pushed(1, modified(stateUs)), ...asCreated });
     await store.accept(push([notification(8), created(atUs + 5_000)]));
@@ -166,7 +166,7 @@ describe('the store, asked to recover what was pushed since it was looked up,', 
     expect(await recover(store, [...at(6_000, [1, 2, 3]), ...at(0, [4])])).toEqual([6, 7, 8, 9]);
   });
 
-  it('refuses when more than 5,000 rows would have to be looked at', async () => {
+  it('is refused when more than 5,000 rows would have to be checked', async () => {
     const { store } = await openLocalStore();
     const body = Array.from({ length: 5_001 }, (_, i) => ({
       SubscriptionEvent: 'created',
@@ -181,30 +181,30 @@ describe('the store, asked to recover what was pushed since it was looked up,', 
 
 const asCreated = { SubscriptionEvent: 'created' };
 
-describe('the store, told of events by pushes and recoveries in any order,', () => {
+describe('pushes and recoveries in any order', () => {
   const step = fc.record({
     kind: fc.constantFrom('push', 'recover'),
     number: fc.nat({ max: 2 }),
     event: fc.constantFrom('created', 'modified', 'deleted'),
   });
 
-  it('has each of them once, counted as often as it was told', async () => {
+  it('store each event once, and count its receipts', async () => {
     const { store } = await openLocalStore();
     let run = 0;
-    const told = fc.asyncProperty(
+    const property = fc.asyncProperty(
       fc.array(step, { maxLength: 20 }),
       fc.boolean(),
       async (steps, isTogether) => {
         run += 1;
         const from = await store.lastPosition();
         const keys = steps.map(({ number, event }) => `${event} product-${run * 10 + number}`);
-        const tell = ({ kind, number, event }: (typeof steps)[number]) => {
+        const apply = ({ kind, number, event }: (typeof steps)[number]) => {
           const product = run * 10 + number;
           if (kind === 'recover') return recover(store, [missing(product, { event })], from);
           return store.accept(push(pushed(product, { event, AckId: `${event} ${product}` })));
         };
-        if (isTogether) await Promise.all(steps.map(tell));
-        else for (const one of steps) await tell(one);
+        if (isTogether) await Promise.all(steps.map(apply));
+        else for (const one of steps) await apply(one);
         const rows = await collect(store.find({ afterPosition: from }));
         const found = rows.map(({ event, productId }) => `${event} ${productId}`);
         expect(found.toSorted()).toEqual([...new Set(keys)].toSorted());
@@ -215,12 +215,12 @@ describe('the store, told of events by pushes and recoveries in any order,', () 
         }
       },
     );
-    await fc.assert(told, { numRuns: 60 });
+    await fc.assert(property, { numRuns: 60 });
   });
 });
 
-describe('the store, given a push of an event that it has recovered,', () => {
-  it('counts it on the row of the event, which keeps its body and gets all else', async () => {
+describe('a push of a recovered event', () => {
+  it('is counted on the row of the event, which keeps its body and takes all other fields', async () => {
     const { store } = await openLocalStore();
     const event = missing(1);
     await recover(store, [event]);
@@ -249,17 +249,17 @@ describe('the store, given a push of an event that it has recovered,', () => {
     expect(await collect(store.find({ ackId: 'ack-1' }))).toHaveLength(1);
   });
 
-  it('knows the push when it comes again, and the event when it is recovered again', async () => {
+  it('is recognised when it is repeated, and so is a repeated recovery', async () => {
     const { store } = await openLocalStore();
     await recover(store, [missing(1)]);
-    // In another case than the row has it: by its AckId it is no other product's.
+    // In another case than in the row: the AckId shows that it is the same product.
     for (const _ of [1, 2, 3]) await store.accept(push(pushed(1, { ProductId: 'PRODUCT-1' })));
     expect(await recover(store, [missing(1)], 1)).toEqual([null]);
     expect(await rowsOf(store)).toMatchObject([{ timesSeen: 4 }]);
     expect(await collect(store.quarantined({ released: false }))).toEqual([]);
   });
 
-  it('gives another push of that event a row of its own, in one body too', async () => {
+  it('gets its own row when the event was already pushed, even in the same body', async () => {
     const { store } = await openLocalStore();
     await recover(store, [missing(1)]);
     const body = [pushed(1), pushed(1, { AckId: 'ack-other' })];
@@ -272,7 +272,7 @@ describe('the store, given a push of an event that it has recovered,', () => {
     expect(JSON.parse(Buffer.from(await store.body(2)).toString())).toHaveLength(2);
   });
 
-  it('takes no other event for it', async () => {
+  it('is not confused with other events', async () => {
     const { store } = await openLocalStore();
     await recover(store, [missing(1), missing(2, { event: 'deleted' })]);
     const others = [
@@ -289,21 +289,21 @@ describe('the store, given a push of an event that it has recovered,', () => {
     expect((await rowsOf(store)).map(({ timesSeen }) => timesSeen)).toEqual(Array(8).fill(1));
   });
 
-  it('keeps what comes under a known AckId where a person sees it', async () => {
+  it('is quarantined when its AckId belongs to another event', async () => {
     const { store } = await openLocalStore();
     await recover(store, [missing(1), missing(2)]);
     await store.accept(push(pushed(1)));
     const reused = await store.accept(push(pushed(2, { AckId: 'ack-1' })));
     expect(reused).toMatchObject({ outcome: 'duplicate' });
-    const held = await collect(store.quarantined({ released: false }));
-    expect(held).toMatchObject([{ reason: 'ack-id-reused' }]);
+    const quarantined = await collect(store.quarantined({ released: false }));
+    expect(quarantined).toMatchObject([{ reason: 'ack-id-reused' }]);
     const productIds = ['product-2'];
     expect(await store.completeness.recoveredEvents({ subscription, productIds })).toMatchObject([
       { pushedAtUs: null },
     ]);
   });
 
-  it('counts it as late in the hour of the event, and no more than were recovered', async () => {
+  it('is counted as late in the hour of the event, up to the number of recovered events', async () => {
     const { store } = await openLocalStore();
     await recover(store, [missing(1), missing(2), missing(3, { eventUs: atUs + hour })]);
     const counts = { expected: 9, pushed: 7, late: 1, recovered: 1, missing: 0 };
@@ -326,7 +326,7 @@ describe('the store, given a push of an event that it has recovered,', () => {
     ]);
   });
 
-  it('counts it so too where the event was recovered after the hour was compared', async () => {
+  it('is also counted as late when the event was recovered after the hour was compared', async () => {
     const { store } = await openLocalStore();
     const { completeness } = store;
     await recover(store, [missing(1)]);
@@ -341,7 +341,7 @@ describe('the store, given a push of an event that it has recovered,', () => {
   });
 });
 
-describe('the store, given a late push of one of several modifications,', () => {
+describe('a late push of one of several modifications', () => {
   const times = [atUs, atUs + 10_000, atUs + 20_000];
   const openWithThree = async () => {
     const { store } = await openLocalStore();
@@ -354,22 +354,22 @@ describe('the store, given a late push of one of several modifications,', () => 
   const pushedOnes = async ({ completeness }: LocalStore) => {
     const productIds = ['product-1'];
     const events = await completeness.recoveredEvents({ subscription, productIds });
-    const told = events.filter(({ pushedAtUs }) => pushedAtUs !== null);
-    return told.map(({ eventUs }) => (eventUs - atUs) / 1_000);
+    const late = events.filter(({ pushedAtUs }) => pushedAtUs !== null);
+    return late.map(({ eventUs }) => (eventUs - atUs) / 1_000);
   };
 
-  it('recognises it by the date in its record', async () => {
+  it('is recognised by the date in its record', async () => {
     const store = await openWithThree();
-    // Some write three digits, and some six.
+    // Some dates have three decimals, and some six.
     const middle = pushed(1, modified(atUs + 10_999));
     expect(await store.accept(push(middle))).toMatchObject({ outcome: 'duplicate' });
     expect(await pushedOnes(store)).toEqual([10]);
-    const unheardOf = pushed(1, { ...modified(atUs + 15_000), AckId: 'b' });
-    expect(await store.accept(push(unheardOf))).toMatchObject({ outcome: 'stored' });
+    const unknown = pushed(1, { ...modified(atUs + 15_000), AckId: 'b' });
+    expect(await store.accept(push(unknown))).toMatchObject({ outcome: 'stored' });
     expect(await pushedOnes(store)).toEqual([10]);
   });
 
-  it('takes the newest that its own date allows where it has no record', async () => {
+  it('without a record belongs to the newest modification that its own date allows', async () => {
     const store = await openWithThree();
     const bare = { SubscriptionEvent: 'modified', ProductId: 'product-1' };
     const dated = { ...bare, NotificationDate: new Date(atUs / 1_000).toISOString() };
@@ -379,7 +379,7 @@ describe('the store, given a late push of one of several modifications,', () => 
     const last = { ...bare, NotificationDate: new Date(atUs / 1_000 + 90).toISOString() };
     await store.accept(push({ ...last, AckId: 'c' }));
     expect(await pushedOnes(store)).toEqual([0, 20]);
-    // Without a date either, nothing says which one is meant.
+    // Without a date, the modification is unknown.
     expect(await store.accept(push({ ...bare, AckId: 'd' }))).toMatchObject({ stored: 1 });
   });
 });

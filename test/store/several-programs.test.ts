@@ -19,7 +19,9 @@ const gap = {
 const read = { sink: 'act', replayId: null, after: 0, upTo: 9, items: [], atUs };
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
 
-/** Commits in the write-ahead log: frames with a size of the file (SQLite, "WAL-mode file format"). */
+/**
+ * Commits in the write-ahead log: frames with a size of the file (SQLite, "WAL-mode file format").
+ */
 function commitsIn(dataDir: string): number {
   const bytes = readFileSync(`${join(dataDir, databaseFileName)}-wal`);
   const pageBytes = bytes.readUInt32BE(8);
@@ -31,12 +33,12 @@ function commitsIn(dataDir: string): number {
 }
 
 describe('changes that arrive with notifications', () => {
-  it('share a commit with them', async () => {
+  it('share their commit', async () => {
     const { store, dataDir } = await openSqliteStore();
     const before = commitsIn(dataDir);
     const lock = openFile(dataDir);
     lock.exec('BEGIN IMMEDIATE');
-    // The writer waits for the lock with what it took up; all else gathers meanwhile.
+    // The writer waits for the lock with its first operations; later ones queue up.
     const answers: Promise<unknown>[] = [store.accept(delivery(notification(1)))];
     await setImmediate();
     const steps = [0, 1, 2, 3].map((n) => ({ ...read, after: n, upTo: n + 1 }));
@@ -52,20 +54,20 @@ describe('changes that arrive with notifications', () => {
     lock.exec('COMMIT');
     const settled = await Promise.all(answers);
     expect(settled.slice(1, 5)).toEqual([true, true, true, true]);
-    // Deliveries may be taken up in two parts; changes have no commit of their own.
+    // Deliveries may be split over two commits; changes have no commit of their own.
     expect(commitsIn(dataDir) - before).toBeLessThanOrEqual(2);
     expect(await store.cursor('sink:act')).toBe(4);
     expect(await store.alerts.unsentDeliveries(atUs)).toHaveLength(2);
     expect(await store.counts()).toMatchObject({ notifications: 2 });
   });
 
-  it('are alone with a failure of their own', async () => {
+  it('fail without affecting them', async () => {
     const { store } = await openSqliteStore();
     const { sinks, summaries, alerts } = store;
     const [job] = await enqueued(summaries, [productJob(1)]);
     if (job === undefined) throw new Error('no job');
     const unknown = { outcome: 'known', key: key(9) } as const;
-    // More than one transaction takes.
+    // More than fits in one transaction.
     const receipts = numbers(900).map((n) => store.accept(delivery(notification(n))));
     await setImmediate();
     const failing = [
@@ -75,12 +77,12 @@ describe('changes that arrive with notifications', () => {
       summaries.settle({ job, request: null, result: unknown, nowUs: atUs }),
     ];
     const kept = sinks.enqueue({ ...read, upTo: 5 });
-    const wanted = summaries.enqueue({ jobs: [productJob(2)], waitingMax: 9, atUs });
+    const requested = summaries.enqueue({ jobs: [productJob(2)], waitingMax: 9, atUs });
     const outcomes = await Promise.allSettled(failing);
     expect(outcomes.map(({ status }) => status)).toEqual(failing.map(() => 'rejected'));
     expect(outcomes[3]).toMatchObject({ reason: { code: 'internal' } });
     expect(await kept).toBe(true);
-    expect((await wanted).ids).toHaveLength(1);
+    expect((await requested).ids).toHaveLength(1);
     for (const receipt of await Promise.all(receipts)) {
       expect(receipt).toEqual({ outcome: 'stored', stored: 1, duplicates: 0 });
     }
@@ -89,7 +91,7 @@ describe('changes that arrive with notifications', () => {
     expect(await summaries.counts()).toMatchObject({ waiting: 2 });
   });
 
-  it('of every kind let notifications through', async () => {
+  it('of every kind do not block notifications', async () => {
     const { store } = await openSqliteStore();
     const mark = { subscription, username: 'catalogue' };
     const outcomes = await Promise.all(
@@ -189,7 +191,7 @@ describe('two programs that do the same at once', () => {
   });
 });
 
-it('a summary is requested again when the program that requested it was killed, and counts twice', async () => {
+it('a summary is requested again after a kill of the program that requested it, and counts twice', async () => {
   const { store, dataDir } = await openSqliteStore();
   const { summaries } = store;
   const [job] = await enqueued(summaries, [productJob(1)]);
@@ -231,7 +233,7 @@ describe('a reader', () => {
     expect(await reader.summaries.textsOf(['product-1'])).toEqual(texts);
   });
 
-  it('answers every question without a writer, and while another program holds the lock', async () => {
+  it('answers every query without a writer, and while another program holds the lock', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.administration.commit({ openGap: gap });
     await settle(store.alerts, [finding()]);

@@ -1,4 +1,4 @@
-/** Items and replays made for the suites of sinks. */
+/** Sample items and replays for tests of sinks. */
 import type { Cursors } from '../../src/domain/ports.ts';
 import { type SinkItem, type Sinks, sinkReader } from '../../src/domain/sinks.ts';
 import { collect } from '../helpers/deliveries.ts';
@@ -9,7 +9,7 @@ export type SinkStore = Pick<Cursors, 'cursor' | 'moveCursor'> & { sinks: Sinks 
 
 type Settled = Parameters<Sinks['settle']>[0][number];
 
-/** Queues one item for each product, after what was queued before. */
+/** Queues one item per product, after the items queued before. */
 export async function queued(
   store: SinkStore,
   products: readonly string[],
@@ -26,12 +26,12 @@ export async function queued(
   return newest(store.sinks, sink, products.length);
 }
 
-/** The items of a sink that were queued last, in their order. */
+/** The most recently queued items of a sink, in order. */
 export async function newest(sinks: Sinks, sink: string, limit: number): Promise<SinkItem[]> {
   return (await collect(sinks.items({ sink, state: 'waiting', limit }))).toReversed();
 }
 
-/** A replay of so many rows of the log, from its start. */
+/** A replay of the log from its start up to `lastPosition`. */
 export const replayOf = (
   lastPosition: number,
   fields: { sink?: string; filter?: string } = {},
@@ -46,7 +46,7 @@ export const replayOf = (
   ...fields,
 });
 
-export const taken = ({ id }: { id: number }): Settled => ({ id, outcome: 'acknowledged' });
+export const acknowledged = ({ id }: { id: number }): Settled => ({ id, outcome: 'acknowledged' });
 
 export const dead = ({ id }: { id: number }, error = 'It answered 400.'): Settled => ({
   id,
@@ -60,7 +60,7 @@ export const postponed = (
   { counts = true, error = 'It answered 500.' } = {},
 ): Settled => ({ id, outcome: 'postponed', error, nextAttemptAtUs, counts });
 
-/** The products of what is due, in its order. */
+/** The products of the due items, in order. */
 export async function dueProducts(
   { sinks }: SinkStore,
   { sink = 'act', nowUs = atUs, limit = 99 } = {},

@@ -43,16 +43,16 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** One sink in the store, and what it should be. */
+/** A sink in the store, and its model. */
 interface Context {
   store: SinkStore;
   sink: string;
   model: SinkModel;
-  /** Of all items that ever were. */
+  /** Ids of all items ever queued. */
   known: number[];
 }
 
-/** Does the same to both. */
+/** Applies a step to both. */
 async function take(
   { store, sink, model, known }: Context,
   one: Step,
@@ -109,7 +109,7 @@ async function take(
       return;
     }
     case 'replay': {
-      // Each of its own: two of the same are another matter.
+      // A unique filter, since equal replays are refused.
       const filter = `${model.replays.length}`;
       const asked = { ...replayOf(one.length, { sink, filter }), requestedAtUs: nowUs };
       model.replays.push(await sinks.addReplay(asked));
@@ -138,7 +138,7 @@ async function compare({ store, sink, model }: Context, nowUs: number): Promise<
   expect(cursor).toBe(model.cursor);
 }
 
-it('the store is after any changes to two sinks as plain lists would be', async () => {
+it('after any changes to two sinks, the store agrees with a model of plain lists', async () => {
   const { store } = await openLocalStore();
   let runs = 0;
   const changes = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 3 }), step), {

@@ -1,4 +1,4 @@
-/** The queue of one sink as plain lists: what a store is compared with. */
+/** Model of a sink's queue as plain lists, for comparison with the store. */
 import type { Replay, SinkCounts, SinkItem, Sinks } from '../../src/domain/sinks.ts';
 
 type Enqueue = Parameters<Sinks['enqueue']>[0];
@@ -12,24 +12,24 @@ const isSameProduct = (one: SinkItem, other: SinkItem) =>
 
 export class SinkModel {
   readonly #sink: string;
-  /** As queued. */
+  /** In the order of queueing. */
   items: SinkItem[] = [];
   cursor: number | null = null;
   replays: Replay[] = [];
-  /** Ids of items that failed, the last one at the end. */
+  /** Ids of items that failed, the most recent last. */
   #failed: number[] = [];
 
   constructor(sink: string) {
     this.#sink = sink;
   }
 
-  /** Where a stream was read to. */
+  /** Last position that was read for a stream. */
   positionOf(replayId: number | null): number {
     if (replayId === null) return this.cursor ?? 0;
     return this.replays.find(({ id }) => id === replayId)?.position ?? 0;
   }
 
-  /** Whether it may be queued; then the place has moved, and the items are to be added. */
+  /** Moves the position of a stream. Returns true if its items are to be added. */
   move({ replayId, after, upTo, atUs }: Enqueue): boolean {
     if (after !== this.positionOf(replayId)) return false;
     if (replayId === null) {
@@ -58,8 +58,8 @@ export class SinkModel {
   retry(ids: Ids, nowUs: number): number {
     const chosen = this.#chosen('dead', ids);
     for (const item of chosen) {
-      const anew = { state: 'waiting', attempts: 0, error: null } as const;
-      Object.assign(item, anew, { dueAtUs: nowUs, queuedAtUs: nowUs });
+      const fresh = { state: 'waiting', attempts: 0, error: null } as const;
+      Object.assign(item, fresh, { dueAtUs: nowUs, queuedAtUs: nowUs });
       this.#failed = this.#failed.filter((id) => id !== item.id);
     }
     return chosen.length;
@@ -74,7 +74,10 @@ export class SinkModel {
     return chosen.length;
   }
 
-  /** Of each product the first that waits: replayed ones that live ones wait for, live ones, the others. */
+  /**
+   * The first waiting item of each product: replayed ones that block live ones, live ones, the
+   * others.
+   */
   due(nowUs: number): SinkItem[] {
     const due = this.#first().filter(({ dueAtUs }) => dueAtUs <= nowUs);
     const turnOf = (item: SinkItem) => {
@@ -89,7 +92,7 @@ export class SinkModel {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Null for a sink that never had anything. */
+  /** Null for a sink without cursor and replays. */
   counts(): SinkCounts | null {
     if (this.cursor === null && this.replays.length === 0) return null;
     const waiting = this.items.filter(({ state }) => state === 'waiting');

@@ -2,15 +2,23 @@ import { describe, expect, it } from 'vitest';
 import { sinkReader, sinkWaitMaxUs } from '../../src/domain/sinks.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
-import { atUs, dead, dueProducts, postponed, queued, replayOf, taken } from './sink-items.ts';
+import {
+  acknowledged,
+  atUs,
+  dead,
+  dueProducts,
+  postponed,
+  queued,
+  replayOf,
+} from './sink-items.ts';
 import { openFile } from './sqlite-store.ts';
 
 const reader = sinkReader('act');
 const read = { sink: 'act', replayId: null, after: 0, upTo: 9, atUs };
 const item = (position: number) => ({ position, productId: `product-${position}` });
 
-describe('the store as queue of sinks', () => {
-  it('keeps every field of an item over a restart, and the cursor with it', async () => {
+describe('the queue of a sink', () => {
+  it('keeps every field of an item over a restart, and the cursor', async () => {
     const { store, reopen } = await openLocalStore();
     const items = [item(3), item(4)];
     expect(await store.sinks.enqueue({ ...read, items })).toBe(true);
@@ -22,7 +30,7 @@ describe('the store as queue of sinks', () => {
     expect(await again.cursor(reader)).toBe(9);
   });
 
-  it('queues a part of the log once, and only from where the cursor stands', async () => {
+  it('accepts a part of the log once, and only from the cursor on', async () => {
     const { store } = await openLocalStore();
     const enqueue = (after: number, upTo: number) =>
       store.sinks.enqueue({ ...read, after, upTo, items: [item(upTo)] });
@@ -36,20 +44,20 @@ describe('the store as queue of sinks', () => {
     expect(await store.cursor(reader)).toBe(3);
   });
 
-  it('tells a new sink from one that began at the end of an empty log', async () => {
+  it('distinguishes a new sink from one that began at the end of an empty log', async () => {
     const { store } = await openLocalStore();
     expect(await store.cursor(reader)).toBeNull();
     expect(await store.sinks.enqueue({ ...read, upTo: 0, items: [] })).toBe(true);
     expect(await store.cursor(reader)).toBe(0);
   });
 
-  it('moves the cursor with the items, or neither', async () => {
+  it('stores items and cursor together, or neither', async () => {
     const { store } = await openLocalStore();
-    const unkeepable = [
+    const invalid = [
       { ...read, items: [item(1), { position: 2, productId: null as unknown as string }] },
       { ...read, items: [], atUs: Number.NaN },
     ];
-    for (const one of unkeepable) {
+    for (const one of invalid) {
       await expect(store.sinks.enqueue(one)).rejects.toMatchObject({ code: 'internal' });
     }
     const outside = [
@@ -65,19 +73,19 @@ describe('the store as queue of sinks', () => {
   });
 });
 
-describe('the store as keeper of replays', () => {
-  it('moves one with its items, until it has ended', async () => {
+describe('stored replays', () => {
+  it('advance with their items until they end', async () => {
     const { store, reopen } = await openLocalStore();
     const replay = await store.sinks.addReplay(replayOf(7));
     const { afterPosition: _, ...asked } = replayOf(7);
     expect(replay).toEqual({ ...asked, id: replay.id, position: 0, endedAtUs: null });
     const part = { ...read, replayId: replay.id, upTo: 4, items: [item(2)] };
-    const strangers = [
+    const mismatched = [
       { ...part, sink: 'other' },
       { ...part, after: 1 },
       { ...part, replayId: replay.id + 1 },
     ];
-    for (const one of strangers) expect(await store.sinks.enqueue(one)).toBe(false);
+    for (const one of mismatched) expect(await store.sinks.enqueue(one)).toBe(false);
     expect(await store.sinks.enqueue(part)).toBe(true);
     expect(await store.sinks.enqueue(part)).toBe(false);
     const { sinks, cursor } = await reopen();
@@ -93,7 +101,7 @@ describe('the store as keeper of replays', () => {
     expect(await cursor(reader)).toBeNull();
   });
 
-  it('adds none that hands over what another one does that has not finished', async () => {
+  it('are refused when an unfinished replay delivers the same', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     const asked = { ...replayOf(7), sinceUs: atUs - 5, untilUs: null };
@@ -112,33 +120,33 @@ describe('the store as keeper of replays', () => {
       { sink: 'other' },
     ];
     for (const fields of other) expect(await sinks.sameReplay({ ...asked, ...fields })).toBeNull();
-    // All queued, but not all handed over.
+    // All queued, but not all delivered.
     const items = await queued(store, ['a', 'b', 'c', 'd', 'e', 'f', 'g'], { replayId: id });
     expect(await sinks.replays({ all: false })).toEqual([]);
     await expect(sinks.addReplay(asked)).rejects.toMatchObject(refused);
-    await sinks.settle(items.map(taken));
+    await sinks.settle(items.map(acknowledged));
     expect((await sinks.addReplay(asked)).id).not.toBe(id);
   });
 
-  it('tells the newest first, of one sink or of all', async () => {
+  it('are returned newest first, of one sink or of all', async () => {
     const { sinks } = (await openLocalStore()).store;
     const empty = { ...replayOf(0), sinceUs: null, untilUs: atUs };
     expect(await sinks.addReplay(empty)).toMatchObject({ untilUs: atUs, endedAtUs: atUs });
     for (const sink of ['act', 'other']) await sinks.addReplay(replayOf(5, { sink }));
-    const told = async (options: Parameters<typeof sinks.replays>[0]) =>
+    const listed = async (options: Parameters<typeof sinks.replays>[0]) =>
       (await sinks.replays(options)).map(({ sink, lastPosition }) => [sink, lastPosition]);
-    expect(await told({ all: true })).toEqual([
+    expect(await listed({ all: true })).toEqual([
       ['other', 5],
       ['act', 5],
       ['act', 0],
     ]);
-    expect(await told({ all: false, sink: 'act' })).toEqual([['act', 5]]);
-    expect(await told({ all: true, sink: 'nobody' })).toEqual([]);
+    expect(await listed({ all: false, sink: 'act' })).toEqual([['act', 5]]);
+    expect(await listed({ all: true, sink: 'nobody' })).toEqual([]);
   });
 });
 
-describe('the store as keeper of the order', () => {
-  it('gives live items first, then replayed ones, as they were queued', async () => {
+describe('due items', () => {
+  it('are live items first, then replayed ones, in the order of queueing', async () => {
     const { store } = await openLocalStore();
     const replay = async (filter: string) =>
       (await store.sinks.addReplay(replayOf(9, { filter }))).id;
@@ -155,7 +163,7 @@ describe('the store as keeper of the order', () => {
     expect(await dueProducts(store, { nowUs: atUs - 1 })).toEqual([]);
   });
 
-  it('gives none whose product has an earlier one that waits, due or not', async () => {
+  it('exclude products with an earlier waiting item, due or not', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     const [first, , second] = await queued(store, ['A-1', 'b', 'a-1', 'a-1']);
@@ -167,14 +175,14 @@ describe('the store as keeper of the order', () => {
     await sinks.settle([dead(first)]);
     const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
     expect(due.map(({ id }) => id)).toContain(second.id);
-    // Tried again, it goes before what was queued after it.
+    // A retried item comes before items that were queued after it.
     await sinks.retry({ sink: 'act', ids: [first.id], nowUs: atUs });
     expect(await dueProducts(store)).toEqual(['A-1', 'b']);
-    await sinks.settle([taken(first)]);
+    await sinks.settle([acknowledged(first)]);
     expect((await sinks.due({ sink: 'act', nowUs: atUs, limit: 1 }))[0]?.id).not.toBe(first.id);
   });
 
-  it('keeps a product in order between what is new and replays, and between replays', async () => {
+  it('keep the order of a product between live items and replays, and between replays', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     const replay = async (filter: string) => (await sinks.addReplay(replayOf(9, { filter }))).id;
@@ -184,33 +192,33 @@ describe('the store as keeper of the order', () => {
     const [late] = await queued(store, ['b', 'x'], { replayId: second });
     await queued(store, ['y', 'B', 'a']);
     if (!live || !again || !late) throw new Error('not queued');
-    // What a live one waits for comes first.
+    // Items that block a live one come first.
     expect(await dueProducts(store)).toEqual(['b', 'a', 'y', 'x']);
     await sinks.settle([postponed(live, atUs + 5), dead(again)]);
     const due = await sinks.due({ sink: 'act', nowUs: atUs, limit: 9 });
     expect(due.map(({ productId }) => productId)).toEqual(['b', 'y', 'x']);
     // A dead letter blocks nothing.
     expect(due.at(-1)?.replayId).toBe(second);
-    await sinks.settle([taken(live)]);
+    await sinks.settle([acknowledged(live)]);
     expect(await dueProducts(store)).toEqual(['A', 'b', 'y', 'x']);
   });
 
-  it('says when the next one that may be given is due', async () => {
+  it('report the time when the next item becomes due', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     expect(await sinks.nextDueAtUs('act')).toBeNull();
     const [first, , other] = await queued(store, ['a', 'a', 'b']);
     if (first === undefined || other === undefined) throw new Error('not queued');
     expect(await sinks.nextDueAtUs('act')).toBe(atUs);
-    // The second of the product is due, but must wait for the first.
+    // The second item of the product is due, but must wait for the first.
     await sinks.settle([postponed(first, atUs + 7), postponed(other, atUs + 9)]);
     expect(await sinks.nextDueAtUs('act')).toBe(atUs + 7);
-    await sinks.settle([taken(first)]);
+    await sinks.settle([acknowledged(first)]);
     expect(await sinks.nextDueAtUs('act')).toBe(atUs);
     expect(await sinks.nextDueAtUs('other')).toBeNull();
   });
 
-  it('does not wait for a time that a clock ahead has set', async () => {
+  it('do not wait for a time that a fast clock has set', async () => {
     const { store } = await openLocalStore();
     await queued(store, ['a'], { atUs: atUs + sinkWaitMaxUs });
     expect(await dueProducts(store)).toEqual([]);
@@ -218,17 +226,17 @@ describe('the store as keeper of the order', () => {
   });
 });
 
-describe('the store as keeper of what came of items', () => {
-  it('forgets what was taken, and keeps why the rest was not', async () => {
+describe('outcomes of items', () => {
+  it('remove acknowledged items, and keep the errors of the others', async () => {
     const { store, reopen } = await openLocalStore();
     const [a, b, c, d] = await queued(store, ['a', 'b', 'c', 'd']);
     if (!a || !b || !c || !d) throw new Error('not queued');
     await store.sinks.settle([
-      taken(a),
+      acknowledged(a),
       postponed(b, atUs + 5),
       postponed(c, atUs + 6, { counts: false, error: 'It is down.' }),
       dead(d),
-      taken({ id: 999 }),
+      acknowledged({ id: 999 }),
       postponed({ id: 999 }, atUs),
     ]);
     const { sinks } = await reopen();
@@ -239,23 +247,23 @@ describe('the store as keeper of what came of items', () => {
     ]);
     const refused = { ...d, state: 'dead', error: 'It answered 400.', attempts: 1 };
     expect(await collect(sinks.items({ state: 'dead' }))).toEqual([refused]);
-    // Told once more, or late.
-    await sinks.settle([taken(a), dead(d, 'Again.'), postponed(d, atUs)]);
+    // Reported twice, or late.
+    await sinks.settle([acknowledged(a), dead(d, 'Again.'), postponed(d, atUs)]);
     expect(await collect(sinks.items({ state: 'dead' }))).toEqual([refused]);
-    await sinks.settle([taken(d)]);
+    await sinks.settle([acknowledged(d)]);
     expect(await collect(sinks.items({ state: 'dead' }))).toEqual([]);
   });
 
-  it('leaves nothing of outcomes of which one cannot be kept', async () => {
+  it('are not stored when one of them is invalid', async () => {
     const { store } = await openLocalStore();
     const [a, b] = await queued(store, ['a', 'b']);
     if (!a || !b) throw new Error('not queued');
-    const unkeepable = store.sinks.settle([taken(a), dead(b, {} as unknown as string)]);
-    await expect(unkeepable).rejects.toMatchObject({ code: 'internal' });
+    const invalid = store.sinks.settle([acknowledged(a), dead(b, {} as unknown as string)]);
+    await expect(invalid).rejects.toMatchObject({ code: 'internal' });
     expect(await dueProducts(store)).toEqual(['a', 'b']);
   });
 
-  it('counts each sink, by name, with the reason that came last', async () => {
+  it('are counted by sink name, with the most recent error', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     await sinks.enqueue({ ...read, sink: 'new', upTo: 0, items: [] });
@@ -277,15 +285,15 @@ describe('the store as keeper of what came of items', () => {
     await sinks.settle([postponed(c, atUs, { error: 'Second.' })]);
     await sinks.settle([postponed(a, atUs, { error: 'Third.' })]);
     expect(await ofAct()).toMatchObject({ waiting: 3, dead: 1, error: 'Third.' });
-    await sinks.settle([taken(a)]);
+    await sinks.settle([acknowledged(a)]);
     expect(await ofAct()).toMatchObject({ waiting: 2, error: 'Second.' });
     await sinks.settle([postponed(c, atUs, { error: 'Fourth.' })]);
     expect(await ofAct()).toMatchObject({ error: 'Fourth.' });
-    await sinks.settle([taken(c)]);
+    await sinks.settle([acknowledged(c)]);
     expect(await ofAct()).toMatchObject({ waiting: 1, error: 'First.' });
   });
 
-  it('tries dead letters again: those named, or all, of one sink', async () => {
+  it('retry the named or all dead letters of one sink', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     const items = await queued(store, ['a', 'b', 'c', 'd']);
@@ -303,7 +311,7 @@ describe('the store as keeper of what came of items', () => {
     expect(await collect(sinks.items({ state: 'dead' }))).toMatchObject([{ sink: 'other' }]);
   });
 
-  it('forgets dead letters or all that waits, with the replays that go on', async () => {
+  it('drop dead letters, or all waiting items with their active replays', async () => {
     const { store } = await openLocalStore();
     const { sinks } = store;
     const others = await sinks.addReplay(replayOf(9, { sink: 'other' }));
@@ -336,8 +344,8 @@ describe('the store as keeper of what came of items', () => {
 
 const products = (count: number) => Array.from({ length: count }, (_, i) => `p-${i}`);
 
-describe('the store of sinks', () => {
-  it('finds what is due among 1,000 that wait, and 20,000 dead letters, in a few milliseconds', async () => {
+describe('the sink queue', () => {
+  it('finds due items among 1,000 waiting ones and 20,000 dead letters within a few milliseconds', async () => {
     const { store, dataDir } = await openLocalStore();
     const { sinks } = store;
     const waiting = await queued(store, [...products(500), ...products(500)]);
@@ -348,7 +356,7 @@ describe('the store of sinks', () => {
        INSERT INTO sink_item (sink, stream, position, product_id, state, attempts, due_at_us, error,
          failure, queued_at_us) SELECT 'act', 0, 1, 'p-' || i, 'dead', 5, 1, 'No.', i, 1 FROM n`,
     );
-    // The worst case: hardly anything is due.
+    // The worst case: almost nothing is due.
     await sinks.settle(waiting.slice(0, 499).map((one) => postponed(one, atUs + 5)));
     const tookMs: number[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -359,7 +367,7 @@ describe('the store of sinks', () => {
       const { user, system } = process.cpuUsage(before);
       tookMs.push((user + system) / 1_000);
     }
-    // Of all threads. The clock would tell what else the machine does.
+    // CPU time of all threads: elapsed time would depend on the load of the machine.
     expect(Math.min(...tookMs)).toBeLessThan(30);
     expect(await sinks.counts()).toMatchObject([{ waiting: 2_000, dead: 20_000 }]);
     expect(await sinks.retry({ sink: 'act', ids: 'all', nowUs: atUs })).toBe(20_000);
@@ -369,7 +377,7 @@ describe('the store of sinks', () => {
     expect(await sinks.replays({ all: false })).toEqual([]);
   });
 
-  it('never gives the id of an item again', async () => {
+  it('never reuses the id of an item', async () => {
     const { store } = await openLocalStore();
     const [first] = await queued(store, ['a']);
     if (first === undefined) throw new Error('not queued');

@@ -1,4 +1,4 @@
-/** The SQLite store as tests open it: whatever is opened here is closed when the test has finished. */
+/** Helpers that open SQLite stores and close them after the test. */
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
@@ -14,7 +14,7 @@ export interface OpenedStore {
   reopen(): Promise<Store>;
 }
 
-/** Opens a store with its threads, by default in a fresh directory. */
+/** Opens a store with its threads, by default in a new directory. */
 export async function openSqliteStore(
   options: {
     dataDir?: string;
@@ -50,14 +50,14 @@ export function openReader(dataDir: string): StoreReader {
   return reader;
 }
 
-/** Opens the database next to the store, as another program would. */
+/** Opens the database as another program would. */
 export function openFile(dataDir: string, options: Sqlite.Options = {}): Database {
   const database = new Sqlite(join(dataDir, databaseFileName), options);
   onTestFinished(() => void database.close());
   return database;
 }
 
-/** Writes a database as a version of earshot made it, and gives its directory. */
+/** Writes a database as an older version of earshot created it, and returns its directory. */
 export function writeVersion(version: number, fill: (database: Database) => void): string {
   const dataDir = temporaryDirectory();
   const database = openFile(dataDir);

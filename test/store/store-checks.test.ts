@@ -1,4 +1,4 @@
-/** What the doctor finds in a data directory. */
+/** Findings of the doctor about a data directory. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -21,14 +21,14 @@ function checksOf(dataDir: string, options: Partial<StoreCheckOptions> = {}) {
 }
 
 describe('the data directory', () => {
-  it('passes when it can be written', async () => {
+  it('passes when it is writable', async () => {
     const dataDir = temporaryDirectory();
     expect(await checksOf(dataDir).directory()).toEqual([
       { check: 'data directory', state: 'pass', message: `${dataDir} is writable.` },
     ]);
   });
 
-  it('passes when it can be made, and is not made by looking', async () => {
+  it('passes when it can be created, and is not created by the check', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
     const [finding] = await checksOf(dataDir).directory();
     expect(finding).toMatchObject({
@@ -49,7 +49,7 @@ describe('the data directory', () => {
   it.each([
     ['', /is not writable \(EACCES\)/],
     ['new', /cannot be created/],
-    // Root sees what is in a directory that it may not enter.
+    // Root can read directories without permission.
     ['locked/in/it', /no access to|cannot be created/],
   ])('fails without the rights to it: "%s"', (below, words) => {
     const parent = temporaryDirectory();
@@ -64,7 +64,7 @@ describe('the data directory', () => {
 });
 
 describe('files that only the owner may read', () => {
-  it('pass when they are, and when there are none', async () => {
+  it('pass with these permissions, and when there are none', async () => {
     const dataDir = temporaryDirectory();
     const checks = checksOf(dataDir);
     expect(await checks.ownerOnly()).toMatchObject([{ state: 'pass' }]);
@@ -88,7 +88,7 @@ describe('files that only the owner may read', () => {
     ]);
   });
 
-  it('warn when it is the database, with the files beside it', async () => {
+  it('warn when it is the database, including the files next to it', async () => {
     const dataDir = temporaryDirectory();
     const files = ['', '-wal', '-shm'].map((suffix) => join(dataDir, databaseFileName + suffix));
     for (const file of files) {
@@ -115,14 +115,14 @@ describe('free space', () => {
     expect(finding?.advice === undefined).toBe(state === 'pass');
   });
 
-  it('is asked of the file system, also for a directory that is not there yet', async () => {
+  it('is read from the file system, even for a directory that does not exist yet', async () => {
     const [finding] = await checksOf(join(temporaryDirectory(), 'new')).freeSpace();
     expect(finding?.message).toMatch(
       /^\d[\d.]* [GM]iB free for .*new \(disk reserve: \d+ [GM]iB\)\.$/,
     );
   });
 
-  it('is skipped when the file system does not tell', async () => {
+  it('is skipped when the file system does not report it', async () => {
     const space = () => null;
     const [finding] = await checksOf(temporaryDirectory(), { space }).freeSpace();
     expect(finding?.state).toBe('skipped');
@@ -130,13 +130,13 @@ describe('free space', () => {
 });
 
 describe('the database', () => {
-  it('is skipped when there is none, and none is made by looking', async () => {
+  it('is skipped when it does not exist, and is not created by the check', async () => {
     const dataDir = temporaryDirectory();
     expect(await checksOf(dataDir).database()).toMatchObject([{ state: 'skipped' }]);
     expect(readdirSync(dataDir)).toEqual([]);
   });
 
-  it('passes, beside a receiver that writes to it', async () => {
+  it('passes while a receiver writes to it', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     expect(await checksOf(dataDir).database()).toMatchObject([{ state: 'pass' }]);
@@ -144,7 +144,7 @@ describe('the database', () => {
     expect(await store.counts()).toMatchObject({ notifications: 2 });
   });
 
-  it('fails with the reason and the advice when it is none', async () => {
+  it('fails with reason and advice when it is not a database', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, databaseFileName), 'this is no database at all'.repeat(100));
     const [finding] = await checksOf(dataDir).database();
@@ -153,7 +153,7 @@ describe('the database', () => {
     expect(finding?.advice).toMatch(/backup/);
   });
 
-  it('of an older version is left as it is', async () => {
+  it('of an older version is left unchanged', async () => {
     const dataDir = writeVersion(1, () => undefined);
     const [finding] = await checksOf(dataDir).database();
     expect(finding).toMatchObject({

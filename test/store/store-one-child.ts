@@ -1,4 +1,4 @@
-/** Opens a store, hands it one notification, and ends. */
+/** Opens a store, stores one notification, and exits. */
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 

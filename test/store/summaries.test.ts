@@ -20,8 +20,8 @@ import {
   productJob,
 } from './summary-jobs.ts';
 
-describe('the store as keeper of wanted summaries', () => {
-  it('keeps every field of a job, and the lack of one, over a restart', async () => {
+describe('stored summary jobs', () => {
+  it('keep every field, including null fields, over a restart', async () => {
     const { store, reopen } = await openLocalStore();
     const bare = { subscription: null, position: null, productName: null };
     const jobs = [digestJob(3), productJob(1), productJob(2, bare)];
@@ -31,7 +31,7 @@ describe('the store as keeper of wanted summaries', () => {
     expect(due).toEqual(jobs.map((job, i) => ({ ...job, ...began, id: ids[i] })));
   });
 
-  it('moves the cursor with the jobs, or neither', async () => {
+  it('are stored together with the cursor, or neither', async () => {
     const { store } = await openLocalStore();
     const cursor = { reader: 'summaries', position: 7 };
     await store.summaries.enqueue({ jobs: [productJob(1)], cursor, waitingMax: 9, atUs });
@@ -49,22 +49,22 @@ describe('the store as keeper of wanted summaries', () => {
     expect(await store.cursor('summaries')).toBe(3);
   });
 
-  it('begins anew with a subject that is wanted anew, under its old id', async () => {
+  it('restart under their old id when their subject is requested again', async () => {
     const { summaries } = (await openLocalStore()).store;
     const [job] = await enqueued(summaries, [productJob(1)]);
     if (job === undefined) throw new Error('no job');
     const error = 'It failed.';
     const result = { outcome: 'failed', error, template: 'A product.' } as const;
     await summaries.settle({ job, request: null, result, nowUs: atUs });
-    const wanted = productJob(1, { productName: 'other', subscription: 'b', position: 9 });
-    const [anew] = await enqueued(summaries, [wanted], { atUs: atUs + 5 });
+    const repeated = productJob(1, { productName: 'other', subscription: 'b', position: 9 });
+    const [requeued] = await enqueued(summaries, [repeated], { atUs: atUs + 5 });
     const began = { revision: job.revision + 1, attempts: 0, requestedAtUs: atUs + 5 };
-    expect(anew).toEqual({ ...wanted, ...began, doubted: null, id: job.id });
+    expect(requeued).toEqual({ ...repeated, ...began, doubted: null, id: job.id });
     const [row] = await collect(summaries.find({}));
     expect(row).toMatchObject({ state: 'waiting', text: { text: 'A product.' }, error: null });
   });
 
-  it('takes the last of two equal subjects, and tells products from digests', async () => {
+  it('use the last of two equal subjects, and distinguish products from digests', async () => {
     const { summaries } = (await openLocalStore()).store;
     const jobs = [productJob(1), productJob(1, { position: 2 }), digestJob(1)];
     const digest = digestJob(1, { subject: 'product-1' });
@@ -79,7 +79,7 @@ describe('the store as keeper of wanted summaries', () => {
     ]);
   });
 
-  it('gives digests before all products, however long these have been due', async () => {
+  it('return digests before all products, however long these have been due', async () => {
     const { summaries } = (await openLocalStore()).store;
     const products = [1, 2, 3].map((n) => productJob(n, { dueAtUs: atUs + n }));
     const digests = [7, 8].map((n) => digestJob(n, { dueAtUs: atUs + 10 * n }));
@@ -90,7 +90,7 @@ describe('the store as keeper of wanted summaries', () => {
     expect(await kinds(4)).toEqual(['digest', 'digest', 'product', 'product']);
   });
 
-  it('tells what is due, the longest due first, of all or those that are named', async () => {
+  it('are returned when due, the longest due first, of all or by id', async () => {
     const { summaries } = (await openLocalStore()).store;
     expect(await summaries.nextDueAtUs()).toBeNull();
     const times = [30, 10, 20, 90];
@@ -108,7 +108,7 @@ describe('the store as keeper of wanted summaries', () => {
     expect(await summaries.nextDueAtUs()).toBe(10);
   });
 
-  it('takes what a clock that ran ahead has dated as due, and nothing else', async () => {
+  it('are due when a fast clock has dated them too far ahead, and not otherwise', async () => {
     const { summaries } = (await openLocalStore()).store;
     const late = (us: number) => ({ dueAtUs: atUs + us });
     const { product, digest, asking } = summaryWaitMaxUs;
@@ -138,7 +138,7 @@ describe('the store as keeper of wanted summaries', () => {
     }
   });
 
-  it('drops those that are named, or all that wait, with the reason', async () => {
+  it('are dropped by id, or all waiting ones, with the reason', async () => {
     const { summaries } = (await openLocalStore()).store;
     const [one, two, three] = await enqueued(
       summaries,
@@ -161,12 +161,12 @@ describe('the store as keeper of wanted summaries', () => {
   });
 });
 
-describe('the store with more products waiting than may', () => {
-  it('drops those that have waited longest, and says why', async () => {
+describe('more waiting products than allowed', () => {
+  it('drop the jobs that have waited longest, and report why', async () => {
     const { summaries } = (await openLocalStore()).store;
     await enqueued(summaries, [productJob(1), productJob(2)], { atUs });
     await enqueued(summaries, [productJob(3)], { atUs: atUs + 1 });
-    // Wanted anew, the first is the one that waits the shortest.
+    // Requested again, the first job has waited the shortest time.
     const jobs = [productJob(1), productJob(4)];
     const { dropped } = await summaries.enqueue({ jobs, waitingMax: 2, atUs: atUs + 2 });
     expect(dropped).toBe(2);
@@ -177,7 +177,7 @@ describe('the store with more products waiting than may', () => {
     expect(waiting.map(({ subject }) => subject)).toEqual(['product-1', 'product-4']);
   });
 
-  it('drops no digest, and nothing that is being asked', async () => {
+  it('drop no digest, and no claimed job', async () => {
     const { summaries } = (await openLocalStore()).store;
     const [asked] = await enqueued(summaries, [productJob(1), digestJob(2), digestJob(3)]);
     if (asked !== undefined) await claim(summaries, asked);
@@ -190,8 +190,8 @@ describe('the store with more products waiting than may', () => {
   });
 });
 
-describe('the store as keeper of texts', () => {
-  it('tells the texts of products, the template where there is no other, over a restart', async () => {
+describe('stored texts', () => {
+  it('are returned for products over a restart, or the template when there is no other text', async () => {
     const { store, reopen } = await openLocalStore();
     const jobs = await enqueued(
       store.summaries,
@@ -221,14 +221,14 @@ describe('the store as keeper of texts', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid' });
   });
 
-  it('tells the newest of several texts of a product, and none of a digest', async () => {
+  it('are the newest of several texts of a product, without those of digests', async () => {
     const { summaries } = (await openLocalStore()).store;
-    const wanted = [
+    const newJobs = [
       productJob(1, { subject: 'a' }),
       productJob(1, { subject: 'b' }),
       digestJob(1, { productId: 'product-1' }),
     ];
-    const jobs = await enqueued(summaries, wanted);
+    const jobs = await enqueued(summaries, newJobs);
     for (const [i, job] of jobs.entries()) {
       const text = modelText(`Text ${i}.`, { createdAtUs: atUs + 100 - i });
       const result = { outcome: 'text', key: key(i), text } as const;
@@ -239,8 +239,8 @@ describe('the store as keeper of texts', () => {
   });
 });
 
-describe('the store asked for summaries', () => {
-  it('finds the newest first, by each condition and all together', async () => {
+describe('queries of summaries', () => {
+  it('find the newest first, by each condition and all together', async () => {
     const { summaries } = (await openLocalStore()).store;
     const jobs = [productJob(1), productJob(2, { subscription: 'b' }), digestJob(3)];
     const [one, two] = await enqueued(summaries, jobs);
@@ -273,7 +273,7 @@ describe('the store asked for summaries', () => {
     expect(await ids({ ...all, sinceUs: atUs + 1 })).toEqual([]);
   });
 
-  it('tells all of a digest', async () => {
+  it('return every field of a digest', async () => {
     const { summaries } = (await openLocalStore()).store;
     const [job] = await enqueued(summaries, [digestJob(1)]);
     expect(await collect(summaries.find({}))).toEqual([
@@ -294,7 +294,7 @@ describe('the store asked for summaries', () => {
     ]);
   });
 
-  it('streams page after page, and counts every state', async () => {
+  it('stream page after page, and count every state', async () => {
     const { summaries } = (await openLocalStore()).store;
     const none = Object.fromEntries(summaryStates.map((state) => [state, 0]));
     expect(await summaries.counts()).toEqual(none);
@@ -309,8 +309,8 @@ describe('the store asked for summaries', () => {
 const productJobs = (count: number, fields: Partial<NewSummaryJob> = {}) =>
   Array.from({ length: count }, (_, i) => productJob(i, fields));
 
-describe('the store of summaries', () => {
-  it('takes a thousand jobs in less than 100 ms of computing', async () => {
+describe('the summary store', () => {
+  it('accepts a thousand jobs in less than 100 ms of CPU time', async () => {
     const { store } = await openLocalStore();
     const tookMs: number[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -323,12 +323,12 @@ describe('the store of summaries', () => {
       const { user, system } = process.cpuUsage(before);
       tookMs.push((user + system) / 1_000);
     }
-    // Of all threads. The clock would tell what else the machine does.
+    // CPU time of all threads: elapsed time would depend on the load of the machine.
     expect(Math.min(...tookMs)).toBeLessThan(100);
     expect(await store.summaries.counts()).toMatchObject({ waiting: 3_000, dropped: 2_000 });
   });
 
-  it('drops and tries again however many there are', async () => {
+  it('drops and retries any number of jobs', async () => {
     const { summaries } = (await openLocalStore()).store;
     const enqueue = (jobs: NewSummaryJob[]) => summaries.enqueue({ jobs, waitingMax: 0, atUs });
     const { dropped } = await enqueue(productJobs(6_000));
@@ -337,7 +337,7 @@ describe('the store of summaries', () => {
     expect(await summaries.counts()).toMatchObject({ waiting: 6_000, dropped: 0 });
   });
 
-  it('removes requests of more than 31 days ago with a new one', async () => {
+  it('removes requests older than 31 days when a new one is added', async () => {
     const { store, dataDir } = await openLocalStore();
     const jobs = await enqueued(store.summaries, productJobs(3));
     const requests = () =>
@@ -349,7 +349,7 @@ describe('the store of summaries', () => {
     expect(await requests()).toEqual(jobs.slice(1).map(({ id }) => [id, 0]));
   });
 
-  it('keeps the template’s words out of the texts', async () => {
+  it("does not store the template's text as a summary text", async () => {
     const { store, dataDir } = await openLocalStore();
     const [job] = await enqueued(store.summaries, [productJob(1)]);
     if (job === undefined) throw new Error('no job');
@@ -361,7 +361,7 @@ describe('the store of summaries', () => {
     expect(openFile(dataDir).prepare('SELECT count(*) FROM summary_text').pluck().get()).toBe(0);
   });
 
-  it('refuses a key that is no SHA-256, and keeps nothing of it', async () => {
+  it('refuses a key that is not a SHA-256 hash, and stores nothing of it', async () => {
     const { store } = await openLocalStore();
     const [job] = await enqueued(store.summaries, [productJob(1)]);
     if (job === undefined) throw new Error('no job');

@@ -1,4 +1,7 @@
-/** Claims a job with a budget of one request an hour, says so, and holds the claim until it is killed. */
+/**
+ * Claims a job with a budget of one request per hour, reports it, and holds the claim until it is
+ * killed.
+ */
 import { openStore } from '../../src/store/store.ts';
 import { claim } from './summary-jobs.ts';
 

@@ -29,8 +29,8 @@ async function openJobs(count: number) {
   return { summaries: store.summaries, reopen, job };
 }
 
-describe('the store asked for a claim', () => {
-  it('gives a job to one of many who ask', async () => {
+describe('claiming a job', () => {
+  it('succeeds for one of many programs', async () => {
     const { summaries, job } = await openJobs(1);
     const answers = await Promise.all(Array.from({ length: 20 }, () => claim(summaries, job(0))));
     expect(answers.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
@@ -39,7 +39,7 @@ describe('the store asked for a claim', () => {
     expect(await summaries.due({ nowUs: atUs, limit: 9 })).toEqual([]);
   });
 
-  it('refuses a job that is done, forgotten, not due, or wanted anew', async () => {
+  it('is refused when the job is done, dropped, not due, or requested again', async () => {
     const { summaries, job } = await openJobs(3);
     const text = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
     const error = 'It was slow.';
@@ -49,41 +49,41 @@ describe('the store asked for a claim', () => {
       await summaries.settle({ job: job(i), request: null, result, nowUs: atUs });
       expect(await claim(summaries, job(i))).toEqual(superseded);
     }
-    const [anew] = await enqueued(summaries, [productJob(2)]);
+    const [requeued] = await enqueued(summaries, [productJob(2)]);
     expect(await claim(summaries, job(2), { nowUs: atUs + 1 })).toEqual(superseded);
-    expect(await claim(summaries, anew ?? job(2), { nowUs: atUs + 1 })).toEqual(claimed);
+    expect(await claim(summaries, requeued ?? job(2), { nowUs: atUs + 1 })).toEqual(claimed);
     expect(await summaries.spending(atUs + 1)).toMatchObject({ requestsLastHour: 1 });
   });
 
-  it('lets a job that is wanted anew wait for the request that is out', async () => {
+  it('of a subject requested again waits for the request in flight', async () => {
     const { summaries, job } = await openJobs(1);
     const one = await claim(summaries, job(0));
     if (one.outcome !== 'claimed') throw new Error(one.outcome);
-    const [anew] = await enqueued(summaries, [productJob(0)], { atUs: atUs + 1 });
-    if (anew === undefined) throw new Error('no job');
-    expect(await claim(summaries, anew, { nowUs: atUs + 1 })).toEqual(superseded);
+    const [requeued] = await enqueued(summaries, [productJob(0)], { atUs: atUs + 1 });
+    if (requeued === undefined) throw new Error('no job');
+    expect(await claim(summaries, requeued, { nowUs: atUs + 1 })).toEqual(superseded);
     const text = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
     const request = { id: one.requestId, tokens: null };
     const ended = { job: job(0), request, result: text, nowUs: atUs + 2 };
     await summaries.settle(ended);
-    expect(await claim(summaries, anew, { nowUs: atUs + 2 })).toEqual(claimed);
-    // Told once more, the first request does not end the second one's claim.
+    expect(await claim(summaries, requeued, { nowUs: atUs + 2 })).toEqual(claimed);
+    // A repeated report of the first request does not end the second claim.
     await summaries.settle({ ...ended, nowUs: atUs + 3 });
-    expect(await claim(summaries, anew, { nowUs: atUs + 3 })).toEqual(superseded);
+    expect(await claim(summaries, requeued, { nowUs: atUs + 3 })).toEqual(superseded);
   });
 
-  it('lets a job that is wanted anew wait no longer than the lease', async () => {
+  it('of a subject requested again waits no longer than the lease', async () => {
     const { summaries, job } = await openJobs(1);
     await claim(summaries, job(0), { leaseUs: 100 });
-    const [anew] = await enqueued(summaries, [productJob(0)], { atUs: atUs + 1 });
-    expect(anew).toMatchObject({ revision: 2, dueAtUs: atUs + 100 });
-    await claim(summaries, anew ?? job(0), { nowUs: atUs + 100, leaseUs: 100 });
+    const [requeued] = await enqueued(summaries, [productJob(0)], { atUs: atUs + 1 });
+    expect(requeued).toMatchObject({ revision: 2, dueAtUs: atUs + 100 });
+    await claim(summaries, requeued ?? job(0), { nowUs: atUs + 100, leaseUs: 100 });
     const [latest] = await enqueued(summaries, [productJob(0)], { atUs: atUs + 200 });
     expect(latest).toMatchObject({ revision: 3, dueAtUs: atUs });
     expect(await claim(summaries, latest ?? job(0), { nowUs: atUs + 200 })).toEqual(claimed);
   });
 
-  it('gives a job away again when its lease has run out, and counts both requests', async () => {
+  it('succeeds again when the lease has expired, and both requests count', async () => {
     const { summaries, job, reopen } = await openJobs(1);
     await claim(summaries, job(0), { leaseUs: 100 });
     expect(await summaries.nextDueAtUs()).toBe(atUs + 100);
@@ -98,8 +98,8 @@ describe('the store asked for a claim', () => {
   });
 });
 
-describe('the store with a budget of requests', () => {
-  it('lets no more than the limit be sent in any hour, also after a restart', async () => {
+describe('the request budget', () => {
+  it('allows no more than the limit in any hour, even after a restart', async () => {
     const { summaries, job, reopen } = await openJobs(5);
     const limit = { requestsPerHour: 2 };
     expect(await claim(summaries, job(0), { ...limit, nowUs: atUs })).toEqual(claimed);
@@ -112,13 +112,13 @@ describe('the store with a budget of requests', () => {
     expect(await claim(again, job(2), { ...limit, nowUs: atUs + hourUs })).toEqual(claimed);
     const next = { ...refused, freeAtUs: atUs + 10 + hourUs };
     expect(await claim(again, job(3), { ...limit, nowUs: atUs + hourUs })).toEqual(next);
-    // One that allows less than was sent already waits for all that is too much.
+    // A limit below the sent requests waits until enough of them have expired.
     const less = { requestsPerHour: 1, nowUs: atUs + hourUs };
     const longer = { ...refused, freeAtUs: atUs + 2 * hourUs };
     expect(await claim(again, job(3), less)).toEqual(longer);
   });
 
-  it('counts a day as it counts an hour, and names the limit that takes longest', async () => {
+  it('counts a day as it counts an hour, and names the limit with the longest wait', async () => {
     const { summaries, job } = await openJobs(4);
     const limits = { requestsPerHour: 1, requestsPerDay: 2 };
     await claim(summaries, job(0), { ...limits, nowUs: atUs });
@@ -132,7 +132,7 @@ describe('the store with a budget of requests', () => {
     expect(await summaries.spending(atUs + dayUs)).toEqual(spent);
   });
 
-  it('lets nothing be sent with a limit of 0', async () => {
+  it('allows nothing with a limit of 0', async () => {
     const { summaries, job } = await openJobs(1);
     const windows = { requestsPerHour: hourUs, requestsPerDay: dayUs, tokensPerDay: dayUs };
     for (const [limit, windowUs] of Object.entries(windows)) {
@@ -145,7 +145,7 @@ describe('the store with a budget of requests', () => {
     expect(await summaries.spending(atUs)).toEqual(none);
   });
 
-  it('counts what a clock ahead of its time has dated, from now on and no longer', async () => {
+  it('counts requests dated by a fast clock as sent now', async () => {
     const { summaries, job } = await openJobs(3);
     const limit = { requestsPerHour: 1 };
     await claim(summaries, job(0), { ...limit, nowUs: atUs + 400 * dayUs });
@@ -156,7 +156,7 @@ describe('the store with a budget of requests', () => {
     expect(await claim(summaries, job(1), { ...limit, nowUs: atUs + hourUs })).toEqual(claimed);
   });
 
-  it('takes limits larger than anything', async () => {
+  it('accepts the largest limits', async () => {
     const { summaries, job } = await openJobs(2);
     const most = Number.MAX_SAFE_INTEGER;
     const limits = { requestsPerHour: most, requestsPerDay: most, tokensPerDay: most };
@@ -165,8 +165,8 @@ describe('the store with a budget of requests', () => {
   });
 });
 
-describe('the store with a budget of tokens', () => {
-  it('lets as many be asked for as are left, and no more', async () => {
+describe('the token budget', () => {
+  it('allows a claim for the remaining tokens, and no more', async () => {
     const { summaries, job } = await openJobs(5);
     const limit = { tokensPerDay: 1_000 };
     await claim(summaries, job(0), { ...limit, tokens: 300, nowUs: atUs });
@@ -179,21 +179,21 @@ describe('the store with a budget of tokens', () => {
       freeAtUs,
     });
     expect(await ask(201, atUs + 20)).toEqual(refused(atUs + dayUs));
-    // The first to run out would not be enough.
+    // Enough tokens are free only when the second request expires.
     expect(await ask(501, atUs + 20)).toEqual(refused(atUs + 10 + dayUs));
     expect(await ask(1_000, atUs + 20)).toEqual(refused(atUs + 10 + dayUs));
     expect(await ask(1_001, atUs + 20)).toEqual(refused(atUs + 20 + dayUs));
     expect(await ask(200, atUs + 20)).toEqual(claimed);
   });
 
-  it('counts the tokens that were really spent, once they are told', async () => {
+  it('counts the tokens that were actually used, once they are reported', async () => {
     const { summaries, job } = await openJobs(4);
     const claims = [];
     for (const i of [0, 1, 2]) claims.push(await claim(summaries, job(i), { tokens: 100 }));
-    const told = [40, null, 250];
+    const usedTokens = [40, null, 250];
     for (const [i, one] of claims.entries()) {
       if (one.outcome !== 'claimed') throw new Error(one.outcome);
-      const request = { id: one.requestId, tokens: told[i] ?? null };
+      const request = { id: one.requestId, tokens: usedTokens[i] ?? null };
       const text = { outcome: 'text', key: key(i), text: modelText('A text.') } as const;
       await summaries.settle({ job: job(i), request, result: text, nowUs: atUs });
     }
@@ -206,16 +206,16 @@ describe('the store with a budget of tokens', () => {
     expect(await claim(summaries, job(3), { ...limit, tokens: 100 })).toEqual(claimed);
   });
 
-  it('counts them also for a job that was wanted anew or forgotten meanwhile', async () => {
+  it('counts tokens even if the job was requested again or withdrawn meanwhile', async () => {
     const { summaries, job } = await openJobs(1);
     const one = await claim(summaries, job(0), { tokens: 100 });
     if (one.outcome !== 'claimed') throw new Error(one.outcome);
-    const [anew] = await enqueued(summaries, [productJob(0)]);
+    const [requeued] = await enqueued(summaries, [productJob(0)]);
     const request = { id: one.requestId, tokens: 70 };
     const text = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
     await summaries.settle({ job: job(0), request, result: text, nowUs: atUs });
     expect(await summaries.spending(atUs)).toMatchObject({ tokensLastDay: 70 });
-    const gone = { job: anew ?? job(0), request: null, nowUs: atUs };
+    const gone = { job: requeued ?? job(0), request: null, nowUs: atUs };
     await summaries.settle({ ...gone, result: { outcome: 'withdrawn' } });
     expect(await summaries.spending(atUs)).toMatchObject({ tokensLastDay: 70 });
   });

@@ -1,4 +1,4 @@
-/** Jobs, texts and keys made for the suites of summaries. */
+/** Sample jobs, texts and keys for tests of summaries. */
 import type {
   DigestScope,
   NewSummaryJob,
@@ -70,7 +70,7 @@ export function modelText(words: string, fields: Partial<SummaryText> = {}): Sum
   };
 }
 
-/** Wants these, and gives them as the worker sees them, in their order. */
+/** Requests these jobs and returns them as the worker sees them, in order. */
 export async function enqueued(
   summaries: Summaries,
   jobs: readonly NewSummaryJob[],
@@ -81,7 +81,7 @@ export async function enqueued(
   return ids.flatMap((id) => found.filter((job) => job.id === id));
 }
 
-/** Claims with room in the budget, for a minute, unless told otherwise. */
+/** Claims a job within a sufficient budget, by default for one minute. */
 export function claim(
   summaries: Summaries,
   job: Pick<SummaryJob, 'id' | 'revision'>,

@@ -26,8 +26,8 @@ const postponed = (fields: object = {}) =>
     ...fields,
   }) as const;
 
-describe('the store told what came of a job', () => {
-  it('keeps a text under its key, and the job is done', async () => {
+describe('the outcome of a job', () => {
+  it('stores a text under its key and completes the job', async () => {
     const { summaries, settle, row } = await openJob();
     await settle(postponed({ template: 'A template.' }));
     await settle({ outcome: 'text', key: key(1), text });
@@ -38,19 +38,19 @@ describe('the store told what came of a job', () => {
     expect(await summaries.nextDueAtUs()).toBeNull();
   });
 
-  it('gives a job the text that is known, and refuses one that is not', async () => {
+  it('reuses a known text, and is refused when the text is unknown', async () => {
     const { summaries, job, settle, row } = await openJob();
     const unknown = settle({ outcome: 'known', key: key(1) });
     await expect(unknown).rejects.toMatchObject({ code: 'internal' });
     expect(await row()).toMatchObject({ state: 'waiting' });
     await settle({ outcome: 'text', key: key(1), text });
-    const [anew] = await enqueued(summaries, [productJob(1)]);
+    const [requeued] = await enqueued(summaries, [productJob(1)]);
     expect(await row()).toMatchObject({ state: 'waiting', text });
-    await settle({ outcome: 'known', key: key(1) }, atUs, anew);
+    await settle({ outcome: 'known', key: key(1) }, atUs, requeued);
     expect(await row()).toMatchObject({ id: job.id, state: 'done', text });
   });
 
-  it('tries again when it was told to, and counts what is the job’s own failure', async () => {
+  it("postpones the job until the given time, and counts only the job's own failures", async () => {
     const { summaries, settle, row } = await openJob();
     await settle(postponed());
     const nextAttemptAtUs = atUs + 60;
@@ -63,7 +63,7 @@ describe('the store told what came of a job', () => {
     expect(await summaries.nextDueAtUs()).toBe(atUs + 60);
   });
 
-  it('shows the template until there is a text, with the time it was first written', async () => {
+  it('shows the template until a text exists, with the time it was first written', async () => {
     const { settle, row } = await openJob();
     const template = { model: null, verified: true, doubts: [] };
     await settle(postponed({ template: 'One.' }), atUs + 1);
@@ -77,7 +77,7 @@ describe('the store told what came of a job', () => {
     expect(await row()).toMatchObject({ state: 'failed', error: 'No.', attempts: 4, text: two });
   });
 
-  it('keeps a failed and a dropped job, and tries them again when it is asked to', async () => {
+  it('keeps failed and dropped jobs, which can be retried', async () => {
     const { summaries, settle, row } = await openJob();
     const template = 'A template.';
     await settle({ outcome: 'dropped', error: 'Too old.', template });
@@ -89,8 +89,8 @@ describe('the store told what came of a job', () => {
     const ids = [other?.id ?? 0, done?.id ?? 0, 12_345];
     expect(await summaries.retry({ ids, nowUs: atUs + 7 })).toBe(1);
     const [due] = await summaries.due({ nowUs: atUs + 7, limit: 9 });
-    const anew = { attempts: 0, dueAtUs: atUs + 7, requestedAtUs: atUs + 7, revision: 2 };
-    expect(due).toEqual({ ...other, ...anew });
+    const restarted = { attempts: 0, dueAtUs: atUs + 7, requestedAtUs: atUs + 7, revision: 2 };
+    expect(due).toEqual({ ...other, ...restarted });
     expect(await summaries.retry({ ids: 'all', nowUs: atUs + 8 })).toBe(1);
     expect(await summaries.counts()).toMatchObject({ waiting: 2, done: 1, failed: 0 });
     expect(await collect(summaries.find({ productId: 'product-1' }))).toMatchObject([
@@ -98,19 +98,19 @@ describe('the store told what came of a job', () => {
     ]);
   });
 
-  it('shows the text of a model until the next one, or until it has failed for good', async () => {
+  it("shows a model's text until the next one, or until the job fails permanently", async () => {
     const { summaries, job, settle, row } = await openJob();
     await settle({ outcome: 'text', key: key(1), text });
-    const [anew] = await enqueued(summaries, [productJob(1)]);
-    await settle({ ...postponed(), template: 'Newer facts.' }, atUs + 1, anew);
+    const [requeued] = await enqueued(summaries, [productJob(1)]);
+    await settle({ ...postponed(), template: 'Newer facts.' }, atUs + 1, requeued);
     expect(await row()).toMatchObject({ state: 'waiting', text });
     expect(await summaries.textsOf(['product-1'])).toEqual(new Map([['product-1', text]]));
     const next = modelText('Another text.');
-    await settle({ outcome: 'text', key: key(2), text: next }, atUs + 2, anew);
+    await settle({ outcome: 'text', key: key(2), text: next }, atUs + 2, requeued);
     expect(await row()).toMatchObject({ state: 'done', text: next });
     for (const outcome of ['failed', 'dropped'] as const) {
       const [again] = await enqueued(summaries, [productJob(1)]);
-      // Without a template, nothing newer is there.
+      // Without a template there is nothing newer.
       await settle({ outcome, error: 'No.', template: null }, atUs + 3, again);
       expect(await row()).toMatchObject({ id: job.id, state: outcome, text: next });
     }
@@ -122,7 +122,7 @@ describe('the store told what came of a job', () => {
     expect(await row()).toMatchObject({ state: 'dropped', text: template });
   });
 
-  it('remembers that an answer was doubted, until the job begins anew', async () => {
+  it('remembers a doubted answer until the job restarts', async () => {
     const { summaries, job, settle } = await openJob();
     const doubted = async () =>
       (await summaries.due({ nowUs: forever, limit: 1 })).map((one) => one.doubted);
@@ -138,7 +138,7 @@ describe('the store told what came of a job', () => {
     expect(await doubted()).toEqual([null]);
   });
 
-  it('tries a text that is not verified again by its id, and shows it meanwhile', async () => {
+  it('retries an unverified text by its id, and shows it meanwhile', async () => {
     const { summaries, job, settle, row } = await openJob();
     const [sure] = await enqueued(summaries, [productJob(2)]);
     const verified = { outcome: 'text', key: key(2), text: modelText('Sure.') } as const;
@@ -160,7 +160,7 @@ describe('the store told what came of a job', () => {
     expect((await row())?.text?.text).toBe('Sure.');
   });
 
-  it('forgets a job that is withdrawn, and never gives its id again', async () => {
+  it('removes a withdrawn job, and never reuses its id', async () => {
     const { summaries, job, settle } = await openJob();
     await settle({ outcome: 'withdrawn' }, atUs, { ...job, revision: 2 });
     expect(await summaries.counts()).toMatchObject({ waiting: 1 });
@@ -171,7 +171,7 @@ describe('the store told what came of a job', () => {
     expect(next?.revision).toBe(1);
   });
 
-  it('keeps the text for a job that was wanted anew meanwhile, and leaves the job', async () => {
+  it('stores the text even if the job was requested again meanwhile, without changing the job', async () => {
     const { summaries, settle, row } = await openJob();
     await enqueued(summaries, [productJob(1)]);
     const template = 'A template.';
@@ -185,19 +185,19 @@ describe('the store told what came of a job', () => {
     ];
     for (const result of late) {
       await settle(result);
-      const anew = {
+      const restarted = {
         state: 'waiting',
         attempts: 0,
         nextAttemptAtUs: atUs,
         error: null,
         text: null,
       };
-      expect(await row()).toMatchObject(anew);
+      expect(await row()).toMatchObject(restarted);
     }
     expect(await summaries.known(key(1))).toEqual(text);
   });
 
-  it('leaves a job that another has ended, and its text', async () => {
+  it('does not change a job that another program has ended, nor its text', async () => {
     const { summaries, settle, row } = await openJob();
     await settle({ outcome: 'text', key: key(1), text });
     await settle({ outcome: 'text', key: key(1), text: modelText('Late.') });

@@ -1,4 +1,4 @@
-/** A thread whose answers are nested too deep for the thread that reads them. */
+/** A thread whose answers are nested too deeply for the receiving thread. */
 import { parentPort } from 'node:worker_threads';
 
 parentPort?.on('message', ({ id }: { id: number }) => {

@@ -29,7 +29,7 @@ const showCommand = defineCommand('show', {
   help: `Fields of --json: source (acme or files) names issuer serialNumber fingerprint (SHA-256) keyType
 validFrom validTo daysLeft chainLength authority renewsAt renewsBecause failures (since the last
 success) lastAttemptAt lastSuccessAt lastFailure nextTryAt issuedLastDay. Absent values are null.
-renewsBecause: share (part of the lifetime is over), authority (recommended by the authority) or
+renewsBecause: share (part of the lifetime has passed), authority (recommended by the authority) or
 expiry (last possible time).
 
 Exit codes: 0 done, 1 no certificate yet or failed, 2 wrong usage or configuration.
@@ -164,7 +164,7 @@ function sentenceOf(renewal: Renewal): string {
   return `The certificate is valid until ${day(notAfter)}; automatic renewal on ${day(due)}. To renew it now, add --force.`;
 }
 
-/** All fields are always present; times are ISO 8601 UTC. */
+/** Every field is always present; times are ISO 8601 UTC. */
 type Shown = Record<string, string | number | readonly string[] | null>;
 
 /** Shows the known fields; then rejects with `not_found` if there is no certificate. */

@@ -38,7 +38,7 @@ Examples:
   },
 });
 
-/** All fields are always present. */
+/** Every field is always present. */
 type ShownFinding = Omit<Finding, 'advice'> & { advice: string | null };
 
 const styles = { pass: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as const;

@@ -157,7 +157,7 @@ async function printCheck(
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
 }
 
-/** All fields are always present. */
+/** Every field is always present. */
 function toShown({ severity, code, message, expected, hint, start, end }: FilterFinding) {
   return { severity, code, message, expected: expected ?? null, hint: hint ?? null, start, end };
 }

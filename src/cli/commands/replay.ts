@@ -68,7 +68,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
       io.stderr.write(`Warning: ${message} ${hint}\n`);
     }
     const { sink, dryRun, json } = flags;
-    const found = await countWanted(io, { store, definition, flags });
+    const found = await countMatching(io, { store, definition, flags });
     const request = dryRun ? null : requestOf(flags, found);
     const same = request && (await store.sinks.sameReplay(request));
     if (same !== null) throw unfinishedReplay(same);
@@ -109,7 +109,7 @@ interface Found {
 }
 
 /** Counts matching notifications. Rejects with `usage` for an invalid filter, `cancelled` on interruption. */
-async function countWanted(
+async function countMatching(
   io: Io,
   deps: { store: Store; definition: SinkDefinition; flags: ReplayFlags },
 ): Promise<Found> {

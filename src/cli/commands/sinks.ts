@@ -1,4 +1,4 @@
-/** `earshot sinks`: where notifications are delivered to, what waits, and what was refused. */
+/** `earshot sinks`: lists the sinks with queues and dead letters. */
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
@@ -11,6 +11,7 @@ import type { StoreReader } from '../../store/store.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup, type Parts, withParts } from '../command.ts';
 import { deadCommand, dropCommand, retryCommand } from '../dead-letters.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import {
   type Column,
@@ -28,37 +29,40 @@ import { noFileNote, receiverNote, unknownSinkSubscriptions } from '../sink-name
 import { testCommand } from './test-sink.ts';
 
 const listCommand = defineCommand('list', {
-  description: 'List the sinks: how far each is, what waits and why, what is dead.',
-  flags: (command) =>
-    command.option(
-      '--json',
-      'as JSON: sink target behind waiting dead oldestWaiting error delivered lastDelivery lag replays problems',
-    ),
-  help: `target: gone where earshot.config.ts does not have the sink any more, faulty
-where it cannot be started, unknown while the file is rejected. behind: entries
-of the log that were not read for the sink yet; - before its first start.
-replays: those that are not queued completely. lag: age of the oldest
-notification that was not delivered, in seconds. delivered: acknowledged
-deliveries; last: the time of the last one.
+  description: 'List the sinks with backlog, queue, dead letters and errors.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Columns:
+  target     gone: not in earshot.config.ts; faulty: cannot be started; unknown: file is invalid
+  behind     backlog: positions of the log not yet read for the sink; - before its first start
+  waiting    queued notifications
+  dead       dead letters
+  replays    replays not completely queued
+  lag        age of the oldest undelivered notification, in seconds
+  delivered  acknowledged deliveries; last: time of the last one
 
-Example:
-  $ earshot sinks list`,
-  run: listSinks,
-});
-
-export const sinksCommand = defineGroup('sinks', {
-  description: 'Look after the sinks of earshot.config.ts: what waits, and what was refused.',
-  help: `The receiver hands over; these commands look, and decide about dead letters: notifications that a
-sink refused for good. See docs/sinks.md for what a sink gets.
+Fields of --json: sink target behind waiting dead oldestWaiting error delivered lastDelivery lag
+replays problems.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot sinks
-  $ earshot sinks test hook
-  $ earshot sinks dead bus --limit 20
-  $ earshot sinks retry bus --all
-  $ earshot sinks drop bus 12,15 --yes`,
+  $ earshot sinks list                                      table
+  $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     sinks with dead letters`,
+  run: listSinks,
+});
+
+export const sinksCommand = defineGroup('sinks', {
+  description: 'List and test sinks; retry or drop dead letters.',
+  help: `The receiver delivers notifications to the sinks of earshot.config.ts. A dead letter is a
+notification that a sink refused permanently. See docs/sinks.md.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot sinks                     list sinks (same as list)
+  $ earshot sinks test hook           deliver a test notification
+  $ earshot sinks dead bus            list dead letters
+  $ earshot sinks retry bus --all     deliver them again`,
   usual: listCommand,
   commands: [testCommand, deadCommand, retryCommand, dropCommand],
 });
@@ -75,8 +79,7 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
       if (read.rejected !== null) io.stderr.write(`${read.rejected}\n`);
     });
   } catch (error) {
-    // Without a data directory, the fault of the file is what to fix first.
-    // Both are about settings: what the file has is the nearer one.
+    // Without a data directory, the fault of the file is reported first.
     throw isAppError(error, 'configuration') ? (read.fault ?? error) : error;
   }
 }
@@ -91,8 +94,8 @@ async function printSinks(
     const where = noFile === null ? '' : ` ${noFile}`;
     io.stderr.write(
       rejected === null
-        ? `There are no sinks.${where} docs/sinks.md shows how one is written.\n`
-        : `The data directory holds no sink yet.\n\n${rejected}\n`,
+        ? `No sinks.${where} See docs/sinks.md to add one.\n`
+        : `The data directory has no sinks.\n\n${rejected}\n`,
     );
     return;
   }
@@ -106,7 +109,7 @@ async function printSinks(
   }
 }
 
-/** A file that cannot be read hides no sink that the store knows. */
+/** Loads the sinks of the file, or the reason of a failure: the sinks of the store are listed in any case. */
 async function loadOrReason({ workingDir }: Pick<Io, 'workingDir'>) {
   try {
     return { loaded: await loadEachSink(workingDir), rejected: null, fault: null };
@@ -173,7 +176,7 @@ const columns: readonly Column<SinkRow>[] = [
   },
 ];
 
-/** `hasFile`: whether there is an `earshot.config.ts`; without it, every sink looks as if it were gone. */
+/** Prints notes about each sink. Without `earshot.config.ts` (`hasFile`), every sink would appear as removed. */
 async function printSinkNotes(
   io: Io & Pick<Parts, 'reader'>,
   rows: readonly SinkRow[],
@@ -183,8 +186,8 @@ async function printSinkNotes(
   const { sinks } = io.reader;
   for (const row of rows) {
     if (row.target === 'faulty') await printFaults(io, row);
-    const left = hasFile ? whatIsLeft(row) : null;
-    for (const note of [await whyItWaits(row, sinks), await whatIsDead(row, sinks), left]) {
+    const removed = hasFile ? removedNote(row) : null;
+    for (const note of [await queueNote(row, sinks), await deadLetterNote(row, sinks), removed]) {
       if (note === null) continue;
       const lines = wrapText(asCalled(printable(note), io), '  ', io.stdout);
       const shown = lines.map((line) => paint('yellow', line));
@@ -193,20 +196,20 @@ async function printSinkNotes(
   }
 }
 
-/** A fault of a filter shows its place, in lines that are not to be broken. */
+/** Prints the faults of a sink. Lines that mark a position in a filter are not wrapped. */
 async function printFaults(io: Io, { sink, problems }: SinkRow): Promise<void> {
   const paint = painter(io, io.stdout);
-  const what = `${sink} has faults and is not started. Fix it in ${subscriptionsFileName}:`;
+  const head = `${sink} has faults and is not started. Fix it in ${subscriptionsFileName}:`;
   const faults = problems.flatMap((problem) => {
     const [first = '', ...places] = problem.split('\n').map(printable);
     return [...wrapText(first, '    ', io.stdout), ...places.map((line) => `    ${line}`)];
   });
-  const lines = [...wrapText(what, '  ', io.stdout), ...faults];
+  const lines = [...wrapText(head, '  ', io.stdout), ...faults];
   await writeOut(io.stdout, `\n${lines.map((line) => paint('yellow', line)).join('\n')}\n`);
 }
 
-/** Null where nothing that waits has failed: what was refused for good is told apart. */
-async function whyItWaits(
+/** Note about failed deliveries of the queue; null without any. Dead letters have their own note. */
+async function queueNote(
   { sink, waiting, error }: SinkRow,
   { items }: Pick<SinkReader, 'items'>,
 ): Promise<string | null> {
@@ -215,54 +218,53 @@ async function whyItWaits(
   for await (const item of items({ sink, state: 'waiting' })) {
     if (item.error === null) continue;
     tried += 1;
-    // The last failure of all, unless it is that of a dead letter: then that of the newest item.
+    // The last failure of the sink, unless it belongs to a dead letter; then that of the newest item.
     if (reason === null || item.error === error) reason = item.error;
   }
   if (reason === null) return null;
-  return `${sink} does not take what waits: ${reason} (tried: ${whole(tried)} of ${whole(waiting)}).`;
+  return `${sink} does not accept notifications: ${reason} (attempted: ${whole(tried)} of ${whole(waiting)}).`;
 }
 
-async function whatIsDead(
+async function deadLetterNote(
   { sink, dead }: SinkRow,
   { items }: Pick<SinkReader, 'items'>,
 ): Promise<string | null> {
   for await (const { error } of items({ sink, state: 'dead', limit: 1 })) {
     const letters = counted(dead, 'dead letter');
-    return `${sink} has ${letters}; the last: ${error ?? '-'}; see \`earshot sinks dead ${sink}\`.`;
+    return `${sink} has ${letters}. Last error: ${error ?? '-'}. To list: \`earshot sinks dead ${sink}\`.`;
   }
   return null;
 }
 
-/** For a sink that earshot.config.ts no longer has: how to be rid of it. */
-function whatIsLeft({ sink, target, waiting, dead, replays }: SinkRow): string | null {
-  const letters = dead > 0 ? [`\`earshot sinks drop ${sink} --all\` forgets its dead letters`] : [];
-  const rest =
-    waiting + replays > 0 ? [`\`earshot sinks drop ${sink} --waiting\` forgets what waits`] : [];
-  const drops = [...letters, ...rest];
+/** Note about a sink that was removed from earshot.config.ts, with the commands that drop its items. */
+function removedNote({ sink, target, waiting, dead, replays }: SinkRow): string | null {
+  const drops = [
+    ...(dead > 0 ? [`To drop its dead letters: \`earshot sinks drop ${sink} --all\`.`] : []),
+    ...(waiting + replays > 0
+      ? [`To drop its queue: \`earshot sinks drop ${sink} --waiting\`.`]
+      : []),
+  ];
   if (target !== null || drops.length === 0) return null;
-  return `${sink} is no longer in earshot.config.ts. ${drops.join('; ')}.`;
+  return `${sink} is no longer in earshot.config.ts. ${drops.join(' ')}`;
 }
 
 interface SinkRow {
   sink: string;
-  /**
-   * Null for one that earshot.config.ts no longer has; `faulty` for one that cannot be started; `unknown` while the file
-   * cannot be read.
-   */
+  /** Null if not in earshot.config.ts; `faulty` if it cannot be started; `unknown` if the file cannot be read. */
   target: SinkDefinition['target']['kind'] | 'faulty' | 'unknown' | null;
-  /** Notifications of the log that it has not looked at; null before its first start. */
+  /** Backlog in positions of the log; null before its first start. */
   behind: number | null;
   waiting: number;
   dead: number;
   oldestWaiting: string | null;
   error: string | null;
-  /** Acknowledged deliveries, replays included, and the time of the last. */
+  /** Number of acknowledged deliveries, including replays. */
   delivered: number;
   lastDelivery: string | null;
-  /** Age of the oldest notification that was not delivered, in seconds; 0 where there is none, null before the first start. */
+  /** Age of the oldest undelivered notification, in seconds; 0 without any, null before the first start. */
   lag: number | null;
-  /** Replays that are not all queued. */
+  /** Number of replays not completely queued. */
   replays: number;
-  /** What is wrong with a faulty one; no secret is in it. */
+  /** Problems of a faulty sink, without secrets. */
   problems: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** `earshot status`: whether all is well, on one screen. */
+/** `earshot status`: shows the state of all parts on one screen. */
 
 import {
   type Config,
@@ -28,6 +28,7 @@ import type { StoreReader } from '../../store/store.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
+import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, wrapText, writeOut } from '../output.ts';
@@ -42,29 +43,26 @@ import { watchProbes } from '../start/watch-probes.ts';
 import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
 
 export const statusCommand = defineCommand('status', {
-  description: 'Show whether all is well, on one screen, and what to do when it is not.',
+  description: 'Show the state of all parts on one screen, with advice for each problem.',
   flags: (command) =>
-    command
-      .option('--json', 'as JSON: see below')
-      .option('--check', 'exit with 3 when something is not well'),
-  help: `The first line says whether all is well, or what is wrong most. Then a line for each part: receiver,
-log, subscriptions, certificate, coverage of the last seven days, what reads the log, sinks,
-summaries, disk, backup, alerts. A part that is not well has a mark, and its next step.
+    command.addOption(jsonOption()).option('--check', 'exit code 3 if a part has a problem'),
+  help: `The first line has the overall state or the most severe problem. Then one line for each part:
+receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
+summaries, disk, backup, alerts. Parts with problems are marked, with the next step.
 
-Works whether the receiver runs or not: it reads the data directory, and asks the receiver on this
-machine whether it takes notifications, which needs its settings. Problems of these are listed last.
-Active alerts are shown with their own text. Nothing is changed, and no other machine is asked.
+Works with and without a running receiver: reads the data directory, and sends a request to the
+receiver on this machine. Changes nothing, and does not contact other machines.
 
---json: at version well parts failures receiver log subscriptions behindProxy certificate coverage
-readers sinks summaries disk backups alerts; described in docs/reference/http.md. The same on
-/api/status of the private listener, where the receiver itself tells.
+Fields of --json: at version well parts failures receiver log subscriptions behindProxy certificate
+coverage readers sinks summaries disk backups alerts (see docs/reference/http.md). The same
+on /api/status of the private listener.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 something is not well (--check).
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a part has a problem (--check).
 
 Examples:
-  $ earshot status
-  $ earshot status --check > /dev/null || mail -s "earshot is not well" me@example.com
-  $ earshot status --json | jq '.parts[] | select(.nextStep != null)'`,
+  $ earshot status                                                        all parts
+  $ earshot status --check > /dev/null || mail -s "earshot problem" me@example.com
+  $ earshot status --json | jq '.parts[] | select(.nextStep != null)'     parts with problems`,
   run: (io, flags: StatusFlags) => showStatus(io, { ...flags, version: io.version }),
 });
 
@@ -73,18 +71,18 @@ interface StatusFlags {
   check?: true;
 }
 
-/** A receiver that runs leaves a mark each minute. */
-const upMarkMaxUs = 120_000_000;
+/** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
+const heartbeatMaxAgeUs = 120_000_000;
 
 /**
- * Shows what it can of the data directory, also where other settings have problems, and then rejects with
- * `configuration`. With `check`, rejects with `differences` when something is not well.
+ * Shows the state of the data directory even if other settings have problems, and then rejects with `configuration`.
+ * With `check`, rejects with `differences` if a part has a problem.
  */
 async function showStatus(
   io: Io,
   { json, check, version }: StatusFlags & { version: string },
 ): Promise<void> {
-  // First: with a wrong folder, what its settings lack is no help.
+  // First, because problems of other settings are irrelevant with a wrong data directory.
   const place = loadConfig(io, dataSections);
   requireDatabase(place.dataDir);
   const settings = readSettings(io);
@@ -99,7 +97,7 @@ async function showStatus(
   });
 }
 
-/** Undefined is what cannot be read; `problems` has the reasons. */
+/** Reads all settings. Invalid sections are undefined, with the reasons in `problems`. */
 function readSettings(io: Io) {
   const problems: ConfigProblem[] = [];
   const attempt = <Section extends keyof Config>(names: readonly Section[]) => {
@@ -127,9 +125,9 @@ async function sourcesOf(
   const { serve, summary, backup, comparison, store, version, ...place } = settings;
   const { dataDir } = place;
   const deliveryState = await sinksOf(io.workingDir);
-  // Without the certificate's settings, the disk is all that can be checked.
+  // Without the certificate's settings, only the disk can be checked.
   const tls = serve?.tls ?? { kind: 'off' };
-  // Nothing is written: whether that works is asked of the receiver.
+  // No write probe: status changes nothing, and the receiver reports if it can write.
   const probes = watchProbes({ ...place, tls }, { checkWritable: async () => undefined }, io);
   const unset = async () => Promise.reject(new AppError('configuration', unreadable));
   return {
@@ -149,22 +147,22 @@ async function sourcesOf(
   };
 }
 
-const unreadable = 'The settings for it have problems, listed below.';
+const unreadable = 'The settings have problems, listed below.';
 
-/** Programs get the text as it is; a terminal must not be steered by errors of others, which are in it. */
+/** Formats the JSON; on a terminal, escapes control characters, because it contains external error texts. */
 function jsonOf(status: Status, { stdout }: Pick<Io, 'stdout'>): string {
   const lines = JSON.stringify(toStatusJson(status), null, 2).split('\n');
   return `${(stdout.isTTY ? lines.map(printable) : lines).join('\n')}\n`;
 }
 
-/** A data directory that is none, or another program's, is a mistake to be told at once. */
+/** Rejects immediately for a folder that is not a data directory of earshot. */
 async function refuseUnusable(store: Pick<StoreReader, 'lastPosition'>): Promise<void> {
   await store.lastPosition().catch((error: unknown) => {
     if (isAppError(error, 'configuration')) throw error;
   });
 }
 
-/** As the receiver would set them up. */
+/** Loads the sinks as the receiver does. */
 async function sinksOf(workingDir: string): Promise<DeliveryState> {
   try {
     const { definitions, faulty } = await loadEachSink(workingDir);
@@ -178,7 +176,7 @@ async function sinksOf(workingDir: string): Promise<DeliveryState> {
   }
 }
 
-/** Null when none runs. Rejects with `unavailable` when the receiver that runs is not the one of these settings. */
+/** State of the receiver; null without one. Rejects with `unavailable` if the running receiver has other settings. */
 async function receiverOf(
   { dataDir, listen, tls, credentials }: ServeConfig,
   { completeness }: Pick<StoreReader, 'completeness'>,
@@ -195,7 +193,7 @@ async function receiverOf(
   }
   if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
   const now = nowUs();
-  const up = (await completeness.uptimes(now - upMarkMaxUs)).at(-1);
+  const up = (await completeness.uptimes(now - heartbeatMaxAgeUs)).at(-1);
   const refusing = state === 'accepting' ? null : sentence(reason);
   const own = isSameListener(running ?? 'unknown', listen) ? running : null;
   const { pid, startedAtUs } =
@@ -207,7 +205,7 @@ function servedElsewhere(running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'unavailable',
     `Nothing listens at EARSHOT_LISTEN, but a receiver uses this data directory: ${runningText(running)}.`,
-    { advice: 'Run this command with the settings of that receiver.' },
+    { advice: 'Run the command with the settings of that receiver.' },
   );
 }
 
@@ -215,7 +213,7 @@ const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(
 
 const columnsMax = 100;
 
-/** How a level shows beside its part. */
+/** Mark and colour of each level. */
 const looks = {
   well: { mark: '  ', style: 'green' },
   unused: { mark: '  ', style: 'dim' },
@@ -227,7 +225,7 @@ const nameWidth = Math.max(...statusParts.map(({ length }) => length));
 
 const indent = ' '.repeat('!! '.length + nameWidth + 2);
 
-/** That all is well, or what is wrong most. */
+/** The overall state, or the most severe problem. */
 function headline(status: Pick<Status, 'parts'>): string {
   if (isWell(status)) return 'All is well.';
   const [worst, ...others] = worstFirst(status);
@@ -243,7 +241,7 @@ function worstFirst({ parts }: Pick<Status, 'parts'>): PartStatus[] {
     .toSorted((a, b) => rank(b) - rank(a));
 }
 
-/** The headline, and a line for each part; of one that is not well, its next step below it. */
+/** Formats the headline and a line for each part, with the next step if it has a problem. */
 export function printStatus(status: Status, io: Pick<Io, 'stdout' | 'env'>): string {
   const { isTTY, columns = columnsMax } = io.stdout;
   const width = { isTTY, columns: Math.min(columns, columnsMax) };

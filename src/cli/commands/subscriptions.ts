@@ -250,11 +250,11 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
 
 function details({ name, listed, registration, lifetime }: Row, gaps: readonly Gap[]): string {
   const { id, status, events, filter, endpoint, submittedAtUs, lastNotificationAtUs } = listed;
-  const held = { command: ', by command', person: ', by a user at the catalogue' } as const;
+  const setBy = { command: ', by command', person: ', by a user at the catalogue' } as const;
   const lines = [
     ['name', name ?? '- (unmanaged)'],
     ['id', id],
-    ['status', `${status}${registration?.heldBy ? held[registration.heldBy] : ''}`],
+    ['status', `${status}${registration?.heldBy ? setBy[registration.heldBy] : ''}`],
     ['type', typeOf(listed)],
     ['events', events.join(', ')],
     ['filter', filterText(filter)],

@@ -163,14 +163,14 @@ async function print(
   };
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
-  let isOver = msUntilEnd(flags, io) === 0;
+  let isPastEnd = msUntilEnd(flags, io) === 0;
   const wait = async () => {
     await storePosition();
     // One more poll after --until: a row received before it may be committed after it.
-    if (flags.follow === false || isOver) return stop.abort();
+    if (flags.follow === false || isPastEnd) return stop.abort();
     const leftMs = msUntilEnd(flags, io);
-    isOver = leftMs === 0;
-    await pause(isOver ? pollMs : Math.min(pollMs, leftMs), signal);
+    isPastEnd = leftMs === 0;
+    await pause(isPastEnd ? pollMs : Math.min(pollMs, leftMs), signal);
   };
   const query: NotificationQuery = toQuery(flags);
   const toLine = lineWriter(io, flags, store);

@@ -58,7 +58,7 @@ async function openConsole(
     nowUs,
     newRequestId: newId,
     listenHost: listen.host,
-    letIn: checkCredentials && createGate({ ...gate, checkCredentials }, () => undefined),
+    authorize: checkCredentials && createGate({ ...gate, checkCredentials }, () => undefined),
   });
   return startListener({
     fetch: app.fetch,

@@ -1,4 +1,4 @@
-/** The metrics of one receiver: what it observes, and how it stands, as Prometheus reads it. */
+/** Metrics of a receiver: what it observes, and its status, in the Prometheus format. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { errorText } from '../../domain/app-error.ts';
 import type { CommitFacts, Logger, Receipt } from '../../domain/ports.ts';
@@ -14,21 +14,21 @@ import {
 } from './metric-table.ts';
 import type { MetricRow, Sample, Value } from './status-metrics.ts';
 
-/** Prometheus by itself gives up after 10 s. */
+/** Below the default timeout of Prometheus, 10 s. */
 const statusTimeoutMs = 8_000;
 
-/** The type of what `scrape` gives. */
+/** Content-Type of the result of `scrape`. */
 export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit'> {
   /**
-   * All metrics in Prometheus' text format. Where `status` takes longer than a few seconds, or fails, the
-   * rest comes without it. One is made at a time: who asks meanwhile gets the same.
+   * Returns all metrics in the Prometheus text format, without the status metrics if `status` fails or takes longer
+   * than a few seconds. Concurrent calls share one result.
    */
   scrape(status: () => Promise<Status>): Promise<string>;
 }
 
-/** Builds the metrics with a registry of their own. Of the process nothing is measured before the first scrape. */
+/** Creates the metrics with their own registry. The process is measured from the first scrape on. */
 export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metrics {
   const registry = new Registry();
   const { observe, noteCommit, register, settle } = createObservation(registry);
@@ -41,7 +41,7 @@ export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metric
     isProcessMeasured = true;
     const status = await inTime(statusNow, tuning.statusTimeoutMs).catch((error: unknown) => {
       const reason = errorText(error);
-      log.warn({ reason }, 'metrics are handed out without those read from the store');
+      log.warn({ reason }, 'status metrics unavailable');
       return null;
     });
     if (status !== null) register(status.subscriptions.map(({ name }) => name));
@@ -64,9 +64,9 @@ export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metric
   };
 }
 
-/** What was there before and is not known any more is gone. */
+/** Sets the samples of a metric, and removes those that are no longer known. */
 function setAll(gauge: Gauge, row: MetricRow, value: Value | readonly Sample[]): void {
-  // Without labels, `reset` would leave a 0.
+  // Without labels, `reset` would set a 0.
   if (Object.keys(row.labels).length === 0) gauge.remove();
   else gauge.reset();
   const samples = Array.isArray(value) ? value : [[{}, value] as const];
@@ -75,7 +75,7 @@ function setAll(gauge: Gauge, row: MetricRow, value: Value | readonly Sample[]):
   }
 }
 
-/** The client measures more than is of use here; it has no way to choose. */
+/** Registers the process metrics in use. The client library cannot select them itself. */
 function measureProcess(registry: Registry): void {
   const all = new Registry();
   collectDefaultMetrics({ register: all });
@@ -86,12 +86,12 @@ function measureProcess(registry: Registry): void {
 }
 
 async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Promise<Value> {
-  const late = Promise.withResolvers<never>();
+  const expired = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    late.reject(new Error(`It took longer than ${timeoutMs / 1_000} s.`));
+    expired.reject(new Error(`Timed out after ${timeoutMs / 1_000} s.`));
   }, timeoutMs);
   try {
-    return await Promise.race([work(), late.promise]);
+    return await Promise.race([work(), expired.promise]);
   } finally {
     clearTimeout(timer);
   }
@@ -100,16 +100,16 @@ async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Pro
 type NotificationCounts = Record<(typeof notificationOutcomes)[number], number>;
 
 interface Observation {
-  /** One request to `/notifications`; `receipt` when it reached the store. */
+  /** Counts a request to `/notifications`; `receipt` is set when it reached the store. */
   observe(outcome: RequestOutcome, subscription: string | null, receipt?: Receipt): void;
   noteCommit(commit: CommitFacts): void;
-  /** Names of registered subscriptions: they have rows of their own, from 0 on. */
+  /** Adds registered subscriptions: they have their own rows, starting at 0. */
   register(subscriptions: readonly string[]): void;
-  /** Hands over what was counted, before the registry is read. */
+  /** Transfers the counts to the registry before it is read. */
   settle(): void;
 }
 
-/** Counting through the client costs half a microsecond each time, so what comes with every request is kept here. */
+/** Counts every request here, because counting in the client library takes half a microsecond. */
 function createObservation(registry: Registry): Observation {
   const of = (name: keyof typeof observedMetrics) => options(observedMetrics[name], registry);
   const requestTotal = new Counter(of('requests'));
@@ -162,24 +162,24 @@ function addReceipt(counts: NotificationCounts, receipt: Receipt): void {
   if (receipt.outcome !== 'duplicate') counts.stored += receipt.stored;
 }
 
-/** A row of the table as the client takes it. */
+/** Converts a metric to the options of the client library. */
 function options({ name, meaning: help, labels, buckets }: MetricRow, registry: Registry) {
   const common = { name, help, labelNames: Object.keys(labels), registers: [registry] };
   return buckets === undefined ? common : { ...common, buckets: [...buckets] };
 }
 
-/** No subscription can be called so. */
+/** Not a valid subscription name. */
 const noName = '(none)';
 
 const otherName = '(other)';
 
-/** Names that are not registered here: of an app of one's own, of another data directory. */
+/** Maximum number of unregistered names, such as those of another app or data directory. */
 const unregisteredMax = 50;
 
 interface SubscriptionLabels {
-  /** The label of a name in the path. */
+  /** Returns the label of a name in the URL path. */
   labelOf(subscription: string | null): string;
-  /** Names that are counted under their own from now on, however many others there are. */
+  /** Adds names that always have their own label. */
   register(names: readonly string[]): void;
 }
 

@@ -1,4 +1,4 @@
-/** The metrics that are read from the status of the receiver, and what is said of each of them. */
+/** Metrics derived from the status of the receiver, with their descriptions. */
 import { alertKinds } from '../../domain/alerts.ts';
 import {
   type PartStatus,
@@ -10,23 +10,23 @@ import {
 export interface MetricRow {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** In what it counts, such as `seconds` or `0 or 1`. */
+  /** Unit, such as `seconds` or `0 or 1`. */
   unit: string;
-  /** One sentence or two: also what a scrape says of it. */
+  /** Description, also used as help text of a scrape. */
   meaning: string;
-  /** Its labels, each with the values that it may have. */
+  /** Labels, with their possible values. */
   labels: Readonly<Record<string, string>>;
-  /** Upper bounds of a histogram, in its unit. */
+  /** Upper bounds of the buckets of a histogram, in its unit. */
   buckets?: readonly number[];
 }
 
-/** One value of a metric that has labels; one that is not known is left out of the answer. */
+/** A labelled value of a metric; unknown values are omitted. */
 export type Sample = readonly [labels: Record<string, string>, value: Value];
 
-/** A truth is 1 or 0; what is not known, neither. */
+/** A boolean is exported as 1 or 0; an unknown value is omitted. */
 export type Value = number | boolean | null | undefined;
 
-/** A gauge that is read from how the receiver stands. */
+/** A gauge derived from the status. */
 export interface StatusMetric extends MetricRow {
   type: 'gauge';
   read(status: Status): Value | readonly Sample[];
@@ -39,7 +39,7 @@ type Gauge = (
   labels?: MetricRow['labels'],
 ) => StatusMetric;
 
-/** Rows of one unit. */
+/** Returns a function that defines gauges with a unit. */
 function gaugesIn(unit: string): Gauge {
   return (name, meaning, read, labels = {}) => ({
     name,
@@ -53,36 +53,35 @@ function gaugesIn(unit: string): Gauge {
 
 const bytes = gaugesIn('bytes');
 const seconds = gaugesIn('seconds');
-/** Moments as Prometheus has them. */
+/** Points in time, as in Prometheus. */
 const moment = gaugesIn('seconds since 1970');
-/** True or false. */
 const flag = gaugesIn('0 or 1');
 
 function toSeconds(us: number | null | undefined): number | null {
   return typeof us === 'number' ? us / 1_000_000 : null;
 }
 
-const registeredNames = 'its name';
+const registeredNames = 'name of the subscription';
 
 export const intakeMetrics: readonly StatusMetric[] = [
   flag(
     'earshot_refusing',
-    '1 while no notification is taken: none can be stored, or no certificate is valid.',
+    '1 while notifications are refused: they cannot be stored, or no certificate is valid.',
     ({ receiver }) => receiver && receiver.refusing !== null,
   ),
   bytes(
     'earshot_queue_bytes',
-    'Bodies that wait for their commit.',
+    'Size of the bodies waiting for their commit.',
     ({ receiver }) => receiver?.queue?.bytes,
   ),
   bytes(
     'earshot_queue_bytes_max',
-    'Bodies that may wait; beyond it senders get 503.',
+    'Maximum size of the bodies waiting for their commit. Above it, pushes are answered with 503.',
     ({ receiver }) => receiver?.queue?.bytesMax,
   ),
   moment(
     'earshot_last_notification_timestamp_seconds',
-    'When the catalogue last delivered something, known already or not.',
+    'Time of the last push of the catalogue, including duplicates.',
     ({ log }) => toSeconds(log?.lastReceivedAtUs),
   ),
 ];
@@ -90,34 +89,38 @@ export const intakeMetrics: readonly StatusMetric[] = [
 export const logMetrics: readonly StatusMetric[] = [
   bytes(
     'earshot_log_used_bytes',
-    'The database file of the log, without its free pages.',
+    'Size of the database file of the log, without its free pages.',
     ({ log }) => log?.usedBytes,
   ),
   bytes(
     'earshot_log_free_bytes',
-    'Pages in the file of the log that hold nothing, and are used before it grows.',
+    'Size of the free pages in the database file of the log, which are used before it grows.',
     ({ log }) => log?.freeBytes,
   ),
-  bytes('earshot_log_wal_bytes', 'The write-ahead log beside the log.', ({ log }) => log?.walBytes),
-  bytes('earshot_index_bytes', 'The product index; 0 without one.', ({ log }) => log?.indexBytes),
+  bytes('earshot_log_wal_bytes', 'Size of the write-ahead log.', ({ log }) => log?.walBytes),
+  bytes(
+    'earshot_index_bytes',
+    'Size of the product index; 0 without one.',
+    ({ log }) => log?.indexBytes,
+  ),
   gaugesIn('positions')(
     'earshot_log_last_position',
-    'The highest position that the log has given so far.',
+    'Highest position in the log so far.',
     ({ log }) => log?.lastPosition,
   ),
   moment(
     'earshot_log_first_received_timestamp_seconds',
-    'When the oldest notification of the log was received.',
+    'Time of receipt of the oldest notification in the log.',
     ({ log }) => toSeconds(log?.firstReceivedAtUs),
   ),
   moment(
     'earshot_prune_horizon_timestamp_seconds',
-    'The log was pruned of what was received before; absent when it never was.',
+    'Notifications received before this time were pruned; absent if the log was never pruned.',
     ({ log }) => toSeconds(log?.pruned?.receivedBeforeUs),
   ),
   gaugesIn('bodies')(
     'earshot_quarantined_bodies',
-    'Bodies that are held in quarantine.',
+    'Quarantined bodies that were not released.',
     ({ log }) => log?.quarantined,
   ),
 ];
@@ -137,7 +140,7 @@ const ofEach =
 export const subscriptionMetrics: readonly StatusMetric[] = [
   flag(
     'earshot_subscription_state',
-    '1 for the state that a registered subscription was last seen in, 0 for the others.',
+    '1 for the last known state of a registered subscription, 0 for the others.',
     ({ subscriptions }) =>
       subscriptions.flatMap(({ name, state: current }) =>
         states.map((state): Sample => [{ subscription: name, state }, state === current]),
@@ -146,19 +149,19 @@ export const subscriptionMetrics: readonly StatusMetric[] = [
   ),
   moment(
     'earshot_subscription_last_delivery_timestamp_seconds',
-    'When something was last delivered to a subscription.',
+    'Time of the last delivery for a subscription.',
     ofEach(({ lastDeliveryAtUs }) => lastDeliveryAtUs),
     { subscription: registeredNames },
   ),
   moment(
     'earshot_subscription_pause_timestamp_seconds',
-    'When the catalogue will pause a subscription, if nothing is delivered to it until then.',
+    'Time at which the catalogue will pause a subscription, unless a delivery is accepted before.',
     ofEach(({ pausesAtUs }) => pausesAtUs),
     { subscription: registeredNames },
   ),
   moment(
     'earshot_subscription_cancellation_timestamp_seconds',
-    'When the catalogue will delete a subscription, if it stays as it is.',
+    'Time at which the catalogue will delete a subscription, unless a notification is delivered before.',
     ofEach(({ cancelsAtUs }) => cancelsAtUs),
     { subscription: registeredNames },
   ),
@@ -166,52 +169,52 @@ export const subscriptionMetrics: readonly StatusMetric[] = [
 
 const dayUs = 86_400_000_000;
 
-/** Absent behind a proxy; of the certificate itself, also before the first one. */
+/** Certificate metrics, absent behind a proxy; those of the certificate itself also before the first one. */
 export const certificateMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_certificate_not_after_timestamp_seconds',
-    'When the certificate ends. Subtract time() for the seconds left.',
+    'Expiry time of the certificate. Subtract time() for the seconds left.',
     ({ certificate }) => toSeconds(certificate?.notAfterUs),
   ),
   gaugesIn('days')(
     'earshot_certificate_left_days',
-    'Deprecated, removed in the next version: use earshot_certificate_not_after_timestamp_seconds - time(). Days until the certificate ends; below 0 when it has ended.',
+    'Deprecated, removed in the next version: use earshot_certificate_not_after_timestamp_seconds - time(). Days until the certificate expires; negative after that.',
     ({ certificate, atUs }) =>
       certificate?.notAfterUs == null ? null : (certificate.notAfterUs - atUs) / dayUs,
   ),
   seconds(
     'earshot_certificate_lifetime_seconds',
-    'How long the certificate is valid in all.',
+    'Total validity of the certificate.',
     ({ certificate }) => toSeconds(certificate?.lifetimeUs),
   ),
   moment(
     'earshot_certificate_renewal_attempt_timestamp_seconds',
-    'When earshot last tried to renew the certificate; absent with files of your own.',
+    'Time of the last renewal attempt; absent for certificate files of your own.',
     ({ certificate }) => toSeconds(certificate?.lastAttemptAtUs),
   ),
   flag(
     'earshot_certificate_renewal_succeeded',
-    'Whether the last try to renew the certificate succeeded.',
+    '1 if the last renewal attempt succeeded.',
     ({ certificate }) =>
       certificate?.lastAttemptAtUs == null ? null : certificate.lastFailure === null,
   ),
 ];
 
 const reader = {
-  reader: 'its name',
+  reader: 'name of the reader',
   kind: 'index, summaries, sink, tail',
 } as const;
 
 export const readerMetrics: readonly StatusMetric[] = [
   gaugesIn('notifications')(
     'earshot_reader_behind_notifications',
-    'Positions of the log that a reader of it has yet to read. tail: a command of yours, which may never come back.',
+    'Backlog of a reader: positions of the log not read yet. tail: a command of the user, which may never run again.',
     ({ readers }) => readers.map(({ name, of, behind }) => [{ reader: name, kind: of }, behind]),
     reader,
   ),
   seconds(
     'earshot_reader_behind_seconds',
-    'How long ago the first notification was received that a reader has yet to read; 0 when it has read all.',
+    'Age of the first notification that a reader has not read yet; 0 without a backlog.',
     ({ readers, atUs }) =>
       readers.map(({ name, of, unreadSinceUs }) => [
         { reader: name, kind: of },
@@ -224,7 +227,7 @@ export const readerMetrics: readonly StatusMetric[] = [
 export const summaryMetrics: readonly StatusMetric[] = [
   gaugesIn('summaries')(
     'earshot_summaries',
-    'Summaries that wait to be made, and those that were given up.',
+    'Summaries that are waiting, and those that failed permanently.',
     ({ summaries }) => [
       [{ state: 'waiting' }, summaries?.waiting],
       [{ state: 'failed' }, summaries?.failed],
@@ -233,22 +236,22 @@ export const summaryMetrics: readonly StatusMetric[] = [
   ),
   gaugesIn('requests')(
     'earshot_inference_requests_last_day',
-    'What was asked of the inference service within the last 24 hours.',
+    'Requests to the inference service in the last 24 hours.',
     ({ summaries }) => summaries?.requests,
   ),
   gaugesIn('tokens')(
     'earshot_inference_tokens_last_day',
-    'Tokens that the inference service counted within the last 24 hours.',
+    'Tokens reported by the inference service in the last 24 hours.',
     ({ summaries }) => summaries?.tokens,
   ),
 ];
 
-const sink = { sink: 'its name' };
+const sink = { sink: 'name of the sink' };
 
 export const sinkMetrics: readonly StatusMetric[] = [
   gaugesIn('items')(
     'earshot_sink_items',
-    'Items that wait to be taken by a sink, and those that were given up.',
+    'Items that wait for a sink, and dead letters.',
     ({ sinks }) =>
       sinks.flatMap(({ name, waiting, dead }): Sample[] => [
         [{ sink: name, state: 'waiting' }, waiting],
@@ -258,7 +261,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
   ),
   seconds(
     'earshot_sink_oldest_waiting_seconds',
-    'How long ago the oldest item that waits for a sink was queued, replays not counted; 0 when none waits.',
+    'Age of the oldest item that waits for a sink, without replays; 0 when none waits.',
     ({ sinks, atUs }) =>
       sinks.map(({ name, oldestLiveWaitingAtUs }) => [
         { sink: name },
@@ -268,7 +271,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
   ),
   flag(
     'earshot_sink_faulty',
-    '1 while nothing can be handed over to a sink, for a fault of its settings or its own.',
+    '1 while nothing can be delivered to a sink because of a fault in its settings or in the sink itself.',
     ({ sinks }) => sinks.map(({ name, fault }) => [{ sink: name }, fault !== null]),
     sink,
   ),
@@ -277,7 +280,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
 export const coverageMetrics: readonly StatusMetric[] = [
   gaugesIn('events')(
     'earshot_coverage_events',
-    'Events of the last seven days that the catalogue shows since the subscription began (expected), and of those: not in the log (missing), never pushed and fetched (recovered), pushed late (late). Absent before the first comparison.',
+    'Events of the last seven days at the catalogue since the start of the subscription (expected); of these: not in the log (missing), not pushed but fetched (recovered), pushed late (late). Absent before the first comparison.',
     ({ coverage }) =>
       coverage
         .filter(({ state }) => state !== 'not-compared')
@@ -290,7 +293,7 @@ export const coverageMetrics: readonly StatusMetric[] = [
   ),
   gaugesIn('hours')(
     'earshot_coverage_unknown_hours',
-    'Hours of the last seven days that ended more than half an hour ago and have not been compared with the catalogue.',
+    'Hours of the last seven days that ended more than half an hour ago and are not compared with the catalogue yet.',
     ({ coverage }) =>
       coverage.map(({ subscription, unknownHours }) => [{ subscription }, unknownHours]),
     { subscription: registeredNames },
@@ -300,17 +303,17 @@ export const coverageMetrics: readonly StatusMetric[] = [
 export const diskMetrics: readonly StatusMetric[] = [
   bytes(
     'earshot_disk_free_bytes',
-    'What is free on the disk of the data directory, for earshot.',
+    'Free space on the disk of the data directory that earshot can use.',
     ({ disk }) => disk?.freeBytes,
   ),
   bytes(
     'earshot_disk_size_bytes',
-    'The size of the disk of the data directory.',
+    'Size of the disk of the data directory.',
     ({ disk }) => disk?.totalBytes,
   ),
   bytes(
     'earshot_disk_reserve_bytes',
-    'With less than this free on the disk, notifications are refused.',
+    'Free space on the disk below which notifications are refused.',
     ({ disk }) => disk?.reserveBytes,
   ),
 ];
@@ -318,12 +321,12 @@ export const diskMetrics: readonly StatusMetric[] = [
 export const backupMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_backup_success_timestamp_seconds',
-    'When the newest verified backup was begun: what came before is in it.',
+    'Start time of the newest verified backup, which contains everything received before.',
     ({ backups }) => toSeconds(backups?.made?.startedAtUs),
   ),
   flag(
     'earshot_backup_succeeded',
-    'Whether the last backup succeeded; absent when none was ever tried.',
+    '1 if the last backup succeeded; absent before the first attempt.',
     ({ backups }) => {
       const [made, failed] = [backups?.made?.endedAtUs, backups?.failed?.endedAtUs];
       if (made === undefined && failed === undefined) return null;
@@ -332,12 +335,12 @@ export const backupMetrics: readonly StatusMetric[] = [
   ),
   bytes(
     'earshot_backup_bytes',
-    'The size of the newest backup.',
+    'Size of the newest backup.',
     ({ backups }) => backups?.made?.bytes,
   ),
   seconds(
     'earshot_backup_interval_seconds',
-    'How often a backup is made by itself; absent when none is.',
+    'Interval of automatic backups; absent if they are off.',
     ({ backups }) => backups?.everyHours && backups.everyHours * 3_600,
   ),
 ];
@@ -352,27 +355,27 @@ const levels: Readonly<Record<PartStatus['level'], number>> = {
 export const programMetrics: readonly StatusMetric[] = [
   gaugesIn('0 to 2')(
     'earshot_status_level',
-    'How a part stands by the judgement of `earshot status`: 0 well or unused, 1 warning, 2 critical.',
+    'Level of a part in `earshot status`: 0 well or unused, 1 warning, 2 critical.',
     ({ parts }) => parts.map(({ part, level }) => [{ part }, levels[level]]),
     { part: statusParts.join(', ') },
   ),
   flag(
     'earshot_status_known',
-    '0 for a part that could not be looked at: its metrics are absent.',
+    '0 for a part that could not be checked: its metrics are absent.',
     ({ failures }) =>
       statusParts.map((part) => [{ part }, failures.every((failure) => failure.part !== part)]),
     { part: statusParts.join(', ') },
   ),
   gaugesIn('alerts')(
     'earshot_alerts',
-    'Alerts of the watchdog that last.',
+    'Active alerts of the watchdog.',
     ({ alerts }) =>
       alertKinds.map((kind) => [{ kind }, alerts.filter((one) => one.kind === kind).length]),
     { kind: alertKinds.join(', ') },
   ),
   gaugesIn('1')(
     'earshot_build_info',
-    'Which version runs, on which Node: always 1.',
+    'Versions of earshot and Node; the value is always 1.',
     ({ version }) => [[{ version, node: process.versions.node }, 1]],
     { version: 'of earshot', node: 'of Node' },
   ),

@@ -1,4 +1,4 @@
-/** A store with notifications and secrets, and the ways to back it up and to restore it. */
+/** A store with notifications and secrets, with helpers to back it up and restore it. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,10 +16,10 @@ export const secrets = {
 
 export const about = { madeAtUs: 1_795_000_000_000_000, version: '9.8.7-test' };
 
-/** Letters that do not compress to next to nothing. */
+/** Random letters that hardly compress. */
 const padding = (characters: number) => randomBytes(characters * 0.75).toString('base64');
 
-/** A data directory with so many notifications in it, and an open store over them. */
+/** A data directory with `count` notifications, and an open store over it. */
 export async function openFilled(notifications: number, bodyBytes = 512) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
@@ -74,7 +74,7 @@ export function restore(file: string, dataDir: string, options: Partial<RestoreO
   });
 }
 
-/** All that a store says of its notifications, with their bodies. */
+/** Notifications of a store, with their bodies. */
 export async function contentsOf(store: Store) {
   const rows = await collect(store.find({ order: 'oldest' }));
   return Promise.all(
@@ -82,7 +82,7 @@ export async function contentsOf(store: Store) {
   );
 }
 
-/** The same of a directory that no store has open. */
+/** Notifications of a directory that no store has open. */
 export async function contentsIn(dataDir: string) {
   const store = await openStore({ dataDir, nowUs: () => 0, mustExist: true });
   try {
@@ -92,7 +92,7 @@ export async function contentsIn(dataDir: string) {
   }
 }
 
-/** Names of files, those in folders included. */
+/** Names of the files in a directory, including subdirectories. */
 export function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted();
 }

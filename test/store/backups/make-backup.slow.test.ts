@@ -26,7 +26,7 @@ import {
 const verify = (file: string) => verifySealed(file, inspectBackup(file, isKept), {});
 
 describe('a backup', () => {
-  it('is one file, for its owner alone, that SQLite opens and that says what it holds', async () => {
+  it('is one file, readable by its owner only, that SQLite opens and that describes its content', async () => {
     const { store, file, out, backUp } = await openFilled(40);
     await store.accept(delivery('no notification at all'));
     const made = await backUp();
@@ -46,7 +46,7 @@ describe('a backup', () => {
     await verify(file);
   });
 
-  it('holds all that was answered before, and one moment of what comes meanwhile', async () => {
+  it('contains everything acknowledged before, and a consistent snapshot of what arrives during the backup', async () => {
     const { store, file, folder, backUp } = await openFilled(2_000, 4_096);
     let going = true;
     let next = 2_000;
@@ -67,7 +67,7 @@ describe('a backup', () => {
     expect(restored).toEqual(all.slice(0, second.notifications));
   });
 
-  it('takes what others could not into the file from the log, which the next commit would have to', async () => {
+  it('checkpoints the write-ahead log for other programs, so that the next commit need not', async () => {
     const { store, dataDir, backUp } = await openFilled(1);
     const reader = new Sqlite(join(dataDir, databaseFileName));
     reader.exec('BEGIN');
@@ -88,7 +88,7 @@ describe('a backup', () => {
     reader.close();
   });
 
-  it('ends when it is told to, at any moment, and leaves nothing', async () => {
+  it('stops when aborted at any moment, and leaves no files', async () => {
     const { out, file, backUp } = await openFilled(2_000, 4_096);
     const random = createRandom(29);
     let ended = 0;
@@ -98,7 +98,7 @@ describe('a backup', () => {
         () => 'made',
         (error: { code?: string }) => error.code,
       );
-      // The moment itself is what is random here, not a wait for something to happen.
+      // The abort time is random by design; nothing is awaited here.
       await delay(random.integer(0, 400));
       stopping.abort();
       const outcome = await making;
@@ -110,14 +110,14 @@ describe('a backup', () => {
     expect(ended).toBeGreaterThan(0);
   });
 
-  it('is not made of a log that is damaged, and none takes the place of a sound one', async () => {
+  it('of a damaged log is refused and does not replace a sound backup', async () => {
     const { store, dataDir, file, out, backUp } = await openFilled(500, 2_048);
     await backUp();
     const sound = readFileSync(file);
     await store.close();
     const database = join(dataDir, databaseFileName);
     const bytes = readFileSync(database);
-    // Whole pages of the middle, whatever they hold.
+    // Overwrites whole pages in the middle of the file.
     bytes.fill(0x5a, 16_384 * 20, 16_384 * 24);
     writeFileSync(database, bytes);
     await expect(backUp({ replace: true })).rejects.toMatchObject({ code: 'unavailable' });
@@ -125,22 +125,22 @@ describe('a backup', () => {
     expect(readFileSync(file).equals(sound)).toBe(true);
   });
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     const bodyBytes = 8_192;
     const { backUp, store } = await openFilled(4_000, bodyBytes);
-    // A fast disk takes 30 MiB before the first look.
+    // On a fast disk, 30 MiB are copied before the first progress report.
     for (let from = 4_000; from < 24_000; from += 4_000) {
       await fill(store, { from, to: from + 4_000, bodyBytes });
     }
-    const told: BackupProgress[] = [];
-    await backUp({ onProgress: (progress) => told.push(progress) });
-    expect(told.length).toBeGreaterThan(0);
-    for (const { done, total } of told) expect(done).toBeLessThanOrEqual(total ?? done);
+    const reports: BackupProgress[] = [];
+    await backUp({ onProgress: (progress) => reports.push(progress) });
+    expect(reports.length).toBeGreaterThan(0);
+    for (const { done, total } of reports) expect(done).toBeLessThanOrEqual(total ?? done);
   });
 });
 
-describe('the place of a backup', () => {
-  it('is no file that is there, unless it is to be replaced', async () => {
+describe('the destination of a backup', () => {
+  it('must not exist, unless replacing is requested', async () => {
     const { file, backUp } = await openFilled(1);
     writeFileSync(file, 'mine');
     await expect(backUp()).rejects.toMatchObject({ code: 'usage' });
@@ -149,7 +149,7 @@ describe('the place of a backup', () => {
     await verify(file);
   });
 
-  it('is neither the data directory nor a folder that is not there', async () => {
+  it('must not be the data directory, nor in a missing folder', async () => {
     const { dataDir, out, backUp } = await openFilled(1);
     for (const file of [
       join(dataDir, databaseFileName),
@@ -162,7 +162,7 @@ describe('the place of a backup', () => {
     }
   });
 
-  it('is taken by one program at a time', async () => {
+  it('is used by one program at a time', async () => {
     const { dataDir, out, backUp } = await openFilled(1);
     const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
     await expect(backUp()).rejects.toMatchObject({ code: 'conflict' });
@@ -171,7 +171,7 @@ describe('the place of a backup', () => {
     await backUp();
   });
 
-  it('takes the place of what an interrupted one has left', async () => {
+  it('may contain the remains of an interrupted backup', async () => {
     const { file, out, backUp } = await openFilled(1);
     for (const suffix of ['', '-journal', '-wal', '-shm']) {
       writeFileSync(`${file}.part${suffix}`, 'left over');
@@ -181,7 +181,7 @@ describe('the place of a backup', () => {
   });
 });
 
-it('there is no backup of nothing', async () => {
+it('a backup without a notification log is refused', async () => {
   const dataDir = temporaryDirectory();
   const { backUp } = await openFilled(1);
   await expect(backUp({ place: { dataDir } })).rejects.toMatchObject({ code: 'configuration' });
@@ -189,7 +189,7 @@ it('there is no backup of nothing', async () => {
   await expect(backUp({ place: { dataDir } })).rejects.toMatchObject({ code: 'configuration' });
 });
 
-it('the last backup that was made is known over a restart, and the last that failed', async () => {
+it('the last successful and the last failed backup are remembered over a restart', async () => {
   const { store, reopen } = await openLocalStore();
   expect(await store.backups.lastBackups()).toEqual({ made: null, failed: null });
   const run = (at: number) => ({ file: '/backups/a.db', startedAtUs: at, endedAtUs: at + 5 });

@@ -28,7 +28,7 @@ import {
 const restoredFiles = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
 const withoutLocks = (names: readonly string[]) => names.filter((name) => !name.endsWith('.lock'));
 
-/** A backup of a few notifications, and a data directory that is not there yet. */
+/** A backup of a few notifications, and a data directory that does not exist yet. */
 async function openBackedUp(notifications = 20) {
   const context = await openFilled(notifications);
   await context.backUp();
@@ -36,7 +36,7 @@ async function openBackedUp(notifications = 20) {
 }
 
 describe('restoring', () => {
-  it('makes a data directory that has all of the old one, for its owner alone', async () => {
+  it('creates a data directory with all data, accessible to its owner only', async () => {
     const { store, file, fresh } = await openBackedUp();
     await store.moveCursor('tail:mine', 7, 1);
     const restored = await restore(file, fresh);
@@ -51,11 +51,11 @@ describe('restoring', () => {
     expect(await contentsIn(fresh)).toEqual(await contentsOf(store));
   });
 
-  it('leaves a store that goes on where the backup ended, and nothing of the backup in it', async () => {
+  it('leaves a store that continues after the backup and contains none of its metadata', async () => {
     const { file, fresh } = await openBackedUp();
     await restore(file, fresh);
     const store = await openStore({ dataDir: fresh, nowUs: () => 0, mustExist: true });
-    // The last of the old ones is known, the others are new.
+    // The last old notification is a duplicate; the others are new.
     await fill(store, { from: 19, to: 25 });
     expect((await store.counts()).notifications).toBe(25);
     expect(await store.lastPosition()).toBeGreaterThan(20);
@@ -69,7 +69,7 @@ describe('restoring', () => {
     database.close();
   });
 
-  it('that was cut off before the log was in its place is no empty log to go on with', async () => {
+  it('does not leave an empty log when it is interrupted before the log is in place', async () => {
     const { file, fresh } = await openBackedUp();
     mkdirSync(join(fresh, 'restoring'), { recursive: true, mode: 0o700 });
     const opening = openStore({ dataDir: fresh, nowUs: () => 0 });
@@ -83,7 +83,7 @@ describe('restoring', () => {
     await store.close();
   });
 
-  it('puts aside what was there, and leaves alone what is not its own', async () => {
+  it('moves previous files aside and leaves unrelated files alone', async () => {
     const { store, dataDir, file } = await openBackedUp();
     await fill(store, { from: 20, to: 30 });
     await store.close();
@@ -101,7 +101,7 @@ describe('restoring', () => {
     expect(await contentsIn(dataDir)).toHaveLength(20);
   });
 
-  it('leaves secrets where they are when the backup has none', async () => {
+  it('keeps existing secrets when the backup has none', async () => {
     const { store, dataDir, backUp, file } = await openBackedUp();
     await backUp({ files: [], replace: true });
     await store.close();
@@ -112,7 +112,7 @@ describe('restoring', () => {
     expect(filesIn(join(dataDir, 'old'))).toEqual(['earshot.db']);
   });
 
-  it('is refused while anybody has the log open, who goes on undisturbed', async () => {
+  it('is refused while another program has the log open, without disturbing that program', async () => {
     const { store, dataDir, file } = await openBackedUp();
     const before = filesIn(dataDir);
     await expect(restore(file, dataDir)).rejects.toMatchObject({ code: 'conflict' });
@@ -120,7 +120,7 @@ describe('restoring', () => {
     expect(withoutLocks(filesIn(dataDir))).toEqual(withoutLocks(before));
     expect(await store.lastPosition()).toBe(30);
     await store.close();
-    // A command that only reads counts as well.
+    // A read-only command counts as well.
     const reading = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
     reading.prepare('SELECT 1 FROM notification').get();
     await expect(restore(file, dataDir)).rejects.toMatchObject({ code: 'conflict' });
@@ -128,7 +128,7 @@ describe('restoring', () => {
     await restore(file, dataDir);
   });
 
-  it('takes the place of a log that is damaged beyond opening', async () => {
+  it('replaces a log that is too damaged to open', async () => {
     const { store, dataDir, file } = await openBackedUp();
     await store.close();
     writeFileSync(join(dataDir, databaseFileName), Buffer.alloc(50_000, 0x5a));
@@ -136,7 +136,7 @@ describe('restoring', () => {
     expect(await contentsIn(dataDir)).toHaveLength(20);
   });
 
-  it('ends when it is told to, and leaves all as it was', async () => {
+  it('stops when aborted, and leaves everything as it was', async () => {
     const { store, dataDir, file } = await openBackedUp();
     await fill(store, { from: 20, to: 30 });
     await store.close();
@@ -155,7 +155,7 @@ describe('restoring', () => {
     expect(await contentsIn(dataDir)).toHaveLength(30);
   });
 
-  it('begins anew after one that was interrupted', async () => {
+  it('starts over after an interrupted restore', async () => {
     const { file, fresh } = await openBackedUp();
     mkdirSync(join(fresh, 'restoring', 'acme'), { recursive: true, mode: 0o700 });
     writeFileSync(join(fresh, 'restoring', databaseFileName), 'half of it');
@@ -164,8 +164,8 @@ describe('restoring', () => {
   });
 });
 
-describe('a file that is no sound backup', () => {
-  it('is found out wherever a byte of it was changed, and whatever it was cut to', async () => {
+describe('a file that is not an intact backup', () => {
+  it('is detected for any changed byte and any truncation', async () => {
     const { file, fresh } = await openBackedUp(3);
     const sound = readFileSync(file);
     const random = createRandom(8);
@@ -191,8 +191,8 @@ describe('a file that is no sound backup', () => {
   });
 
   it.each([
-    ['there is none', () => undefined, /cannot be read: there is no such file/],
-    ['it is no database', (file: string) => writeFileSync(file, 'text'), /is not a backup/],
+    ['it does not exist', () => undefined, /cannot be read: there is no such file/],
+    ['it is not a database', (file: string) => writeFileSync(file, 'text'), /is not a backup/],
     ['it is empty', (file: string) => writeFileSync(file, ''), /is not a backup/],
     ['it is a directory', (file: string) => mkdirSync(file), /cannot be read: it is a directory/],
     [
@@ -200,7 +200,7 @@ describe('a file that is no sound backup', () => {
       (file: string) => new Sqlite(file).exec('CREATE TABLE mine (id)').close(),
       /not a backup made by earshot/,
     ],
-  ])('is told with its reason where %s', async (_what, make, reason) => {
+  ])('is rejected with a reason: %s', async (_what, make, reason) => {
     const folder = temporaryDirectory();
     const file = join(folder, 'backup.db');
     make(file);
@@ -208,7 +208,7 @@ describe('a file that is no sound backup', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  it('is a log that nobody has backed up, too', async () => {
+  it('includes a log that was never backed up', async () => {
     const { store, dataDir, fresh } = await openBackedUp();
     await store.close();
     await expect(restore(join(dataDir, databaseFileName), fresh)).rejects.toThrow(
@@ -216,7 +216,7 @@ describe('a file that is no sound backup', () => {
     );
   });
 
-  it('is one that was cut short, told with how much is missing', async () => {
+  it('is reported with the number of missing bytes when it was truncated', async () => {
     const { file, fresh } = await openBackedUp();
     truncateSync(file, 40_000);
     await expect(restore(file, fresh)).rejects.toThrow(/is truncated: it has 40000 of more than/);
@@ -227,7 +227,7 @@ describe('a file that is no sound backup', () => {
     ['UPDATE backup_about SET format = 2', /newer version of earshot \(format 2/],
     ["UPDATE backup_file SET path = '../outside.json'", /never part of a backup/],
     ["UPDATE backup_file SET path = 'earshot.db'", /never part of a backup/],
-  ])('is one after %s', async (sql, reason) => {
+  ])('is refused after %s', async (sql, reason) => {
     const { file, folder, fresh } = await openBackedUp();
     const database = new Sqlite(file);
     database.exec(sql.replace(/^UPDATE backup_file.*/, "$& WHERE path LIKE 'acme%'"));
@@ -237,12 +237,12 @@ describe('a file that is no sound backup', () => {
   });
 });
 
-it('a backup of an older earshot is restored as it is, and brought up to date by the start', async () => {
+it('a backup of an older earshot is restored unchanged, and migrated by the next start', async () => {
   const { store, dataDir, file, fresh, backUp } = await openBackedUp();
   await store.close();
   writeSecrets(dataDir);
   const old = new Sqlite(join(dataDir, databaseFileName));
-  // As version 7 left it: without what the later steps added.
+  // The file as version 7 left it, without the changes of later migrations.
   const added = migrations.slice(7).join('');
   for (const [, kind, name] of added.matchAll(/CREATE (TABLE|INDEX) (\w+)/g))
     old.exec(`DROP ${kind} ${name}`);

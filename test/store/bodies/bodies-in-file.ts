@@ -1,4 +1,4 @@
-/** Stores with many bodies, and how these lie in the file. */
+/** Stores with many bodies, and their layout in the file. */
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { NotificationLog } from '../../../src/domain/ports.ts';
@@ -10,11 +10,11 @@ export interface KeptRow {
   id: number;
   encoding: string;
   bodies: number;
-  /** Of the bytes as they are kept. */
+  /** Size of the stored bytes. */
   length: number;
 }
 
-/** A second connection to the file, for as long as `use` takes. */
+/** Opens a second connection to the file while `use` runs. */
 export function inFile<Value>(dataDir: string, use: (database: Database) => Value): Value {
   const database = new Sqlite(join(dataDir, databaseFileName));
   try {
@@ -34,7 +34,10 @@ export function keptRows(dataDir: string): KeptRow[] {
   );
 }
 
-/** A store with those bodies, at positions from 1 on: each in a row as it came, as an older version wrote them. */
+/**
+ * Creates a store with these bodies at positions from 1 on, each in its own unpacked row, as an
+ * older version wrote them.
+ */
 export async function openOldStore(
   bodies: readonly Buffer[],
   options: { dataDir?: string } = {},
@@ -51,7 +54,7 @@ export async function openOldStore(
   return opened;
 }
 
-/** How many of the bodies, at positions from 1 on, are not what they were. */
+/** Counts the bodies, at positions from 1 on, that differ from the originals. */
 export async function countOthers(
   log: NotificationLog,
   bodies: readonly Buffer[],

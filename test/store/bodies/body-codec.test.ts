@@ -14,13 +14,13 @@ import { generatedBodies } from '../../helpers/generated-bodies.ts';
 
 const unpackAll = (rows: readonly BodyRow[]) => rows.flatMap(unpackBodies);
 
-/** Bytes that nothing compresses. */
+/** Incompressible bytes. */
 function noise(length: number, seed = 1): Buffer {
   return Buffer.from(createRandom(seed).hex(2 * length), 'hex');
 }
 
 describe('packing bodies', () => {
-  it('gives back any bytes of any number of bodies', () => {
+  it('restores any bytes of any number of bodies', () => {
     const text = fc.string({ unit: 'binary', maxLength: 300 }).map((value) => Buffer.from(value));
     const bytes = fc.uint8Array({ maxLength: 2_000 });
     const repeated = fc
@@ -42,7 +42,7 @@ describe('packing bodies', () => {
     );
   });
 
-  it('makes notifications a ninth of their size in packs, and a sixth alone', () => {
+  it('reduces notifications to a ninth of their size in packs, and to a sixth alone', () => {
     const bodies = generatedBodies(64);
     const raw = Buffer.concat(bodies).length;
     const bytesOf = (rows: readonly BodyRow[]) =>
@@ -53,7 +53,7 @@ describe('packing bodies', () => {
     expect(bytesOf(bodies.flatMap((body) => packBodies([body], 1)))).toBeLessThan(raw / 6);
   });
 
-  it('keeps as it came what would not get smaller, or is larger than what the receiver takes', () => {
+  it("stores bodies uncompressed when compression does not help or they exceed the receiver's limit", () => {
     const rows = packBodies([noise(500), noise(700, 2)], 1);
     expect(rows).toMatchObject([
       { encoding: 'identity', bodies: 1 },
@@ -68,7 +68,7 @@ describe('packing bodies', () => {
   });
 });
 
-/** A pack of the first version, written when that was made: it must be readable for ever. */
+/** A pack written by the first version. It must stay readable. */
 const firstPack =
   'KLUv/WUBQAI9AwCjwgiZ1otVIb686KCMFE2EFzXiACMHaqeDh9cgvtFJAAAACEAEAhz8wZEMjEzklEr8O6wQSXl2sVN8soD+Ofr5kSSz7m3F/nm5CcT92yJ3zwI9i+0Pkm1VGfTrcX89u9f/VtL//5cBvhtl6w==';
 
@@ -79,7 +79,7 @@ describe('the first version', () => {
     );
   });
 
-  it('is still read', () => {
+  it('can still be read', () => {
     const bytes = Buffer.from(firstPack, 'base64');
     const bodies = unpackBodies({ encoding: 'zstd-1', bodies: 3, bytes });
     expect(bodies.map((body) => JSON.parse(body.toString()))).toMatchObject([
@@ -90,7 +90,7 @@ describe('the first version', () => {
   });
 });
 
-describe('a row that cannot be read', () => {
+describe('an unreadable row', () => {
   const [row] = packBodies(generatedBodies(3), 1);
   if (row === undefined) throw new Error('there is no pack');
   const reading = (change: Partial<BodyRow>) => () => unpackBodies({ ...row, ...change });
@@ -99,7 +99,7 @@ describe('a row that cannot be read', () => {
     message: expect.stringMatching(/damaged.*restore a backup/),
   });
 
-  it('is told as damage, whichever of its bytes is another one', () => {
+  it('is reported as damaged, whichever byte was changed', () => {
     for (let at = 0; at < row.bytes.length; at += 7) {
       const bytes = Buffer.from(row.bytes);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
@@ -109,19 +109,19 @@ describe('a row that cannot be read', () => {
     expect(reading({ bytes: Buffer.alloc(0) })).toThrow(damaged);
   });
 
-  it('is told as damage when it holds fewer bodies, or more', () => {
+  it('is reported as damaged when it has too few or too many bodies', () => {
     expect(reading({ bodies: 2 })).toThrow(damaged);
     expect(reading({ bodies: 4 })).toThrow(damaged);
     expect(reading({ bodies: 1_000_000 })).toThrow(damaged);
   });
 
-  it('is not unpacked beyond what a pack can hold', () => {
+  it('is not unpacked beyond the maximum size of a pack', () => {
     const bytes = zstdCompressSync(Buffer.alloc(512 * 2 ** 20));
     expect(bytes.length).toBeLessThan(100_000);
     expect(reading({ bytes, bodies: 1 })).toThrow(damaged);
   });
 
-  it('names an encoding that a newer version wrote', () => {
+  it('is reported with its encoding when a newer version wrote it', () => {
     expect(reading({ encoding: 'zstd-9' })).toThrow(/"zstd-9".*newer/);
   });
 });

@@ -1,4 +1,4 @@
-/** A program that compacts a data directory; to be killed. Says `begun` when it has replaced something. */
+/** Compacts a data directory until it is killed. Prints `begun` after the first replaced pack. */
 import { compactLog } from '../../../src/store/bodies/compact-log.ts';
 
 const [, , dataDir = ''] = process.argv;

@@ -1,4 +1,4 @@
-/** Compacting changes how bodies lie in the file, and nothing else. */
+/** Compaction changes how bodies are stored in the file, and nothing else. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -23,7 +23,7 @@ const compact = (dataDir: string, options: Partial<Parameters<typeof compactLog>
   compactLog({ dataDir, freeShare: 0, signal: never, rest: async () => {}, ...options });
 
 describe('compacting', () => {
-  it('makes full packs of bodies as they came, gives their space back, and is done', async () => {
+  it('creates full packs of unpacked bodies, frees their space, and ends', async () => {
     const bodies = generatedBodies(400);
     const { store, dataDir } = await openOldStore(bodies);
     const fileBytes = () => statSync(join(dataDir, databaseFileName)).size;
@@ -45,12 +45,12 @@ describe('compacting', () => {
     expect(keptRows(dataDir)).toEqual(rows);
   });
 
-  it('joins the small packs of a quiet receiver, and the last one with what comes after it', async () => {
+  it('merges small packs of a receiver with little traffic, and the last pack with later bodies', async () => {
     const bodies = generatedBodies(40);
     const { store, dataDir } = await openSqliteStore();
     for (const body of bodies.slice(0, 20)) await store.accept(delivery(body));
     expect(keptRows(dataDir)).toHaveLength(20);
-    // A reader remembers the pack that it read last, and there is another one under its id then.
+    // A reader caches the last pack it read; its id now names another pack.
     await store.body(1);
     expect(await compact(dataDir)).toMatchObject({ bodies: 20 });
     expect(Buffer.from(await store.body(2))).toEqual(bodies[1]);
@@ -65,7 +65,7 @@ describe('compacting', () => {
     expect(await countOthers(store, bodies)).toBe(0);
   });
 
-  it('goes on where it was ended, and never joins bodies across a gap', async () => {
+  it('resumes after an abort, and never merges bodies across a gap', async () => {
     const bodies = generatedBodies(400);
     const { store, dataDir } = await openOldStore(bodies);
     inFile(dataDir, (database) => database.exec('DELETE FROM body WHERE id BETWEEN 300 AND 302'));
@@ -85,7 +85,7 @@ describe('compacting', () => {
     expect(Buffer.from(await store.body(400))).toEqual(bodies[399]);
   });
 
-  it('leaves alone what cannot be read, and tells how much that is', async () => {
+  it('leaves unreadable bodies alone and reports their number', async () => {
     const bodies = generatedBodies(60);
     const { store, dataDir } = await openOldStore(bodies);
     inFile(dataDir, (database) =>
@@ -98,22 +98,22 @@ describe('compacting', () => {
     expect(Buffer.from(await store.body(31))).toEqual(bodies[30]);
   });
 
-  it('loses nothing of what is stored meanwhile, and lets it through', async () => {
+  it('does not block notifications that arrive meanwhile, and loses none', async () => {
     const bodies = generatedBodies(600);
     const { store, dataDir } = await openOldStore(bodies.slice(0, 300));
-    const isOver = compact(dataDir);
+    const compacted = compact(dataDir);
     for (const body of bodies.slice(300)) {
       const receipt = await store.accept(delivery(body));
       expect(receipt).toMatchObject({ outcome: 'stored' });
     }
-    await isOver;
+    await compacted;
     await compact(dataDir);
     expect(await store.counts()).toMatchObject({ notifications: 600 });
     expect(await countOthers(store, bodies)).toBe(0);
     expect((await collect(store.find({}))).length).toBe(600);
   });
 
-  it('writes nothing where rows were removed while it worked, and does them again', async () => {
+  it('discards its work where rows were removed meanwhile, and repeats it', async () => {
     const { dataDir } = await openOldStore(generatedBodies(50));
     const connection = createWriterConnection(dataDir);
     let transactions = 0;
@@ -133,7 +133,7 @@ describe('compacting', () => {
     connection.close();
   });
 
-  it('refuses to begin where there is no log', async () => {
+  it('is refused without a notification log', async () => {
     await expect(compact('/nowhere/at/all')).rejects.toMatchObject({ code: 'configuration' });
   });
 });
@@ -142,7 +142,7 @@ const kills = 10;
 const perKill = 260;
 const child = new URL('compact-child.ts', import.meta.url).pathname;
 
-it(`keeps every body as it came over ${kills} kills of a program that compacts, while others come in`, async () => {
+it(`keeps every body unchanged over ${kills} kills of the compacting program while others arrive`, async () => {
   const bodies = generatedBodies(kills * perKill + kills * 20);
   const old = kills * perKill;
   const { store, dataDir } = await openOldStore(bodies.slice(0, old));
@@ -156,7 +156,7 @@ it(`keeps every body as it came over ${kills} kills of a program that compacts, 
     await once(program.stdout, 'data');
     for (const body of bodies.slice(stored, stored + 20)) await store.accept(delivery(body));
     stored += 20;
-    // The moment itself is what is random here, not a wait for something to happen.
+    // The kill time is random by design; nothing is awaited here.
     await delay(random.integer(0, 150));
     program.kill('SIGKILL');
     await once(program, 'exit');
@@ -172,7 +172,7 @@ it(`keeps every body as it came over ${kills} kills of a program that compacts, 
   expect(check).toBe('ok');
 }, 240_000);
 
-/** All bodies in packs, one after the other. */
+/** Concatenation of all bodies in packs. */
 function packAll(bodies: readonly Uint8Array[], level: number) {
   const packRow = createRowPacker(level);
   const rows = [];
@@ -185,7 +185,7 @@ function packAll(bodies: readonly Uint8Array[], level: number) {
 }
 
 describe('full packs', () => {
-  it('fill half a page each, and hold every body in its order', () => {
+  it('fill half a page each, and keep every body in order', () => {
     const bodies = generatedBodies(200);
     const rows = packAll(bodies, 9);
     const sizes = rows.slice(0, -1).map(({ bytes }) => bytes.length);
@@ -194,7 +194,7 @@ describe('full packs', () => {
     expect(Buffer.concat(rows.flatMap(unpackBodies)).equals(Buffer.concat(bodies))).toBe(true);
   });
 
-  it('lose nothing of bodies that are tiny, huge or cannot be compressed', () => {
+  it('lose no bodies that are tiny, huge or incompressible', () => {
     const noise = fc
       .tuple(fc.integer({ min: 0, max: 40_000 }), fc.integer())
       .map(([length, seed]) => Buffer.from(createRandom(seed).hex(2 * length), 'hex'));

@@ -1,12 +1,12 @@
-/** Bodies as they lie in the file, and as every reader gets them. */
+/** Bodies as stored in the file, and as every reader gets them. */
 import { describe, expect, it } from 'vitest';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 import { inFile, keptRows } from './bodies-in-file.ts';
 
-describe('bodies in the file', () => {
-  it('are packed with those that came at the same time, and are read byte by byte', async () => {
+describe('stored bodies', () => {
+  it('are packed with those that arrived at the same time, and are read unchanged', async () => {
     const { store, dataDir, reopen } = await openSqliteStore();
     const bodies = generatedBodies(100);
     const receipts = await Promise.all(bodies.map((body) => store.accept(delivery(body))));
@@ -21,21 +21,21 @@ describe('bodies in the file', () => {
     }
   });
 
-  it('are those of the log and those in quarantine, which tells their size as they came', async () => {
+  it('belong to the log or the quarantine, which reports their original size', async () => {
     const { store } = await openSqliteStore();
-    const held = JSON.stringify([notification(1), 'no notification', 'x'.repeat(3_000)]);
+    const quarantined = JSON.stringify([notification(1), 'no notification', 'x'.repeat(3_000)]);
     const [, rejected] = await Promise.all(
-      [notification(2), held, notification(3)].map((body) => store.accept(delivery(body))),
+      [notification(2), quarantined, notification(3)].map((body) => store.accept(delivery(body))),
     );
     expect(rejected).toMatchObject({ outcome: 'rejected', stored: 1 });
     const [entry] = await collect(store.quarantined({ released: false }));
-    expect(entry?.bodyBytes).toBe(held.length);
-    expect(Buffer.from((await store.quarantineEntry(1)).body).toString()).toBe(held);
+    expect(entry?.bodyBytes).toBe(quarantined.length);
+    expect(Buffer.from((await store.quarantineEntry(1)).body).toString()).toBe(quarantined);
     const [row] = await collect(store.find({ ackId: 'ack-1' }));
-    expect(Buffer.from(await store.body(row?.position ?? 0)).toString()).toBe(held);
+    expect(Buffer.from(await store.body(row?.position ?? 0)).toString()).toBe(quarantined);
   });
 
-  it('are not written when their commit fails, nor is the id of one given twice', async () => {
+  it('are not written when their commit fails, and their ids are not reused', async () => {
     const { store, dataDir } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     inFile(dataDir, (database) =>
@@ -62,8 +62,8 @@ describe('bodies in the file', () => {
   });
 });
 
-describe('a pack that is damaged', () => {
-  it('is told to whoever asks for what is in it; all others are read, and intake goes on', async () => {
+describe('a damaged pack', () => {
+  it('is reported to readers of its bodies; other bodies stay readable and intake continues', async () => {
     const { store, dataDir } = await openSqliteStore();
     const bodies = generatedBodies(9);
     for (const three of [bodies.slice(0, 3), bodies.slice(3, 6)]) {

@@ -1,16 +1,16 @@
-/** Delays from sensing to receipt are told as percentiles, by subscription. */
+/** Delays from sensing to receipt are reported as percentiles by subscription. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
-import { openProductContext, type ProductContext, type TestNews } from './product-context.ts';
+import { openProductContext, type ProductContext, type TestEvent } from './product-context.ts';
 
 const startUs = Date.UTC(2026, 0, 1) * 1000;
 const atUs = (second: number) => startUs + second * 1_000_000;
 const at = (second: number) => formatDateUs(atUs(second));
 const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
 
-/** A product that was sensed until, and published at, so many seconds. */
+/** A product whose sensing ended, and that was published, at these seconds. */
 const product = (Id: string, sensedAt: number, publishedAt: number) => ({
   Id,
   ContentDate: { Start: at(sensedAt - 10), End: at(sensedAt) },
@@ -18,11 +18,11 @@ const product = (Id: string, sensedAt: number, publishedAt: number) => ({
   ModificationDate: at(publishedAt),
 });
 
-const news = (
+const eventOf = (
   event: string,
-  record: TestNews['record'],
+  record: TestEvent['record'],
   [notified, received]: [notified: number | null, received: number],
-): TestNews => ({
+): TestEvent => ({
   event,
   record,
   notificationDate: notified === null ? null : at(notified),
@@ -43,7 +43,10 @@ const delays = (
 
 const { PublicationDate: _, ...unpublished } = product('b', 0, 100);
 
-/** Stores pushes of one subscription that were told so many microseconds before they came. */
+/**
+ * Stores pushes of one subscription whose events happened the given number of microseconds before
+ * receipt.
+ */
 async function deliverLate(
   { store }: ProductContext,
   subscription: string,
@@ -60,60 +63,60 @@ async function deliverLate(
   await store.accept({ ...delivery, receivedAtUs: startUs });
 }
 
-describe('delays', () => {
-  it.each<[name: string, news: TestNews[], expected: object]>([
+describe('the delays', () => {
+  it.each<[name: string, events: TestEvent[], expected: object]>([
     [
       'are measured from sensing to publication, to the notification, and to its receipt',
-      [news('created', product('a', 0, 100), [146, 147.25])],
+      [eventOf('created', product('a', 0, 100), [146, 147.25])],
       { subscription: 'test', ...delays(one(100), one(46), one(1.25)) },
     ],
     [
-      // The record of the deletion says nothing of sensing, and is the newest.
-      'count modifications and deletions for the receipt alone',
+      // The record of the deletion is the newest and has no sensing time.
+      'of modifications and deletions count only for the receipt',
       [
-        news('created', product('a', 0, 100), [150, 151]),
-        news('modified', product('a', 0, 100), [160, 163]),
-        news('deleted', { Id: 'a', DeletionDate: at(200) }, [201, 203]),
+        eventOf('created', product('a', 0, 100), [150, 151]),
+        eventOf('modified', product('a', 0, 100), [160, 163]),
+        eventOf('deleted', { Id: 'a', DeletionDate: at(200) }, [201, 203]),
       ],
       delays(null, one(50), {
         ...{ count: 3, p50Ms: 2_000, p90Ms: 3_000, p99Ms: 3_000, maxMs: 3_000 },
       }),
     ],
     [
-      'of a notification without a record are those of its product',
+      'of a notification without a record use the record of its product',
       [
-        { ...news('created', null, [130, 131]), productId: 'a' },
-        news('modified', product('a', 0, 100), [160, 163]),
+        { ...eventOf('created', null, [130, 131]), productId: 'a' },
+        eventOf('modified', product('a', 0, 100), [160, 163]),
       ],
       { sensingToPublication: one(100), publicationToNotification: one(30) },
     ],
     [
-      'count what was recovered from sensing to publication alone',
-      [{ ...news('created', product('a', 0, 100), [900, 1_000]), source: 'reconcile' }],
+      'of recovered events count only from sensing to publication',
+      [{ ...eventOf('created', product('a', 0, 100), [900, 1_000]), source: 'reconcile' }],
       delays(one(100), null, null),
     ],
     [
-      'may be negative, and are not known where a date is absent',
+      'may be negative, and are unknown without a date',
       [
-        news('created', product('a', 120, 100), [90, 88.5]),
-        news('created', unpublished, [null, 100]),
-        news('created', { Id: 'c' }, [null, 100]),
-        { ...news('created', null, [null, 100]), productId: 'd' },
+        eventOf('created', product('a', 120, 100), [90, 88.5]),
+        eventOf('created', unpublished, [null, 100]),
+        eventOf('created', { Id: 'c' }, [null, 100]),
+        { ...eventOf('created', null, [null, 100]), productId: 'd' },
       ],
       delays(one(-20), one(-10), one(-1.5)),
     ],
-  ])('%s', async (_name, news, expected) => {
+  ])('%s', async (_name, events, expected) => {
     const { index, products } = await openProductContext();
-    await index(...news);
+    await index(...events);
     const found = await products.delays(always);
     expect(found).toHaveLength(1);
     expect(found).toMatchObject([expected]);
   });
 
-  it('are told by subscription, also for a path without a name, and for one that is asked for', async () => {
+  it('are reported by subscription, including paths without a name, or for a selected one', async () => {
     const { index, products } = await openProductContext();
-    const late = (id: string, subscription: string | null, seconds: number): TestNews => ({
-      ...news('created', { Id: id }, [0, seconds]),
+    const late = (id: string, subscription: string | null, seconds: number): TestEvent => ({
+      ...eventOf('created', { Id: id }, [0, seconds]),
       subscription,
     });
     await index(
@@ -122,12 +125,14 @@ describe('delays', () => {
       late('c', 'east', 3),
       late('d', 'west', 4),
     );
-    const told = (await products.delays(always)).map(({ subscription, notificationToReceipt }) => [
-      subscription,
-      notificationToReceipt?.count,
-      notificationToReceipt?.maxMs,
-    ]);
-    expect(told).toEqual([
+    const reported = (await products.delays(always)).map(
+      ({ subscription, notificationToReceipt }) => [
+        subscription,
+        notificationToReceipt?.count,
+        notificationToReceipt?.maxMs,
+      ],
+    );
+    expect(reported).toEqual([
       [null, 1, 2_000],
       ['east', 1, 3_000],
       ['west', 2, 4_000],
@@ -137,10 +142,10 @@ describe('delays', () => {
     expect(await products.delays({ ...always, subscription: 'north' })).toEqual([]);
   });
 
-  it('are of what was received in time, whatever its place in the log', async () => {
+  it('include what was received within the window, whatever its position in the log', async () => {
     const { index, products } = await openProductContext();
     const received = [10, 20, 9, 12, 30].map((second, i) =>
-      news('created', { Id: `p${i}` }, [0, second]),
+      eventOf('created', { Id: `p${i}` }, [0, second]),
     );
     await index(...received);
     const within = async (since: number, until: number) => {
@@ -154,7 +159,7 @@ describe('delays', () => {
     expect(await products.delays({ sinceUs: atUs(40), untilUs: atUs(50) })).toEqual([]);
   });
 
-  it('have the percentiles of the nearest rank', async () => {
+  it('use nearest-rank percentiles', async () => {
     const context = await openProductContext();
     const delayUs = fc.oneof(
       fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
@@ -166,11 +171,11 @@ describe('delays', () => {
     ];
     for (const [i, delaysUs] of cases.entries()) await deliverLate(context, `case-${i}`, delaysUs);
     await catchUpIndex({ dataDir: context.dataDir });
-    const told = await context.products.delays(always);
-    const bySubscription = new Map(told.map((delays) => [delays.subscription, delays]));
-    expect(told).toHaveLength(cases.length);
+    const reported = await context.products.delays(always);
+    const bySubscription = new Map(reported.map((delays) => [delays.subscription, delays]));
+    expect(reported).toHaveLength(cases.length);
     cases.forEach((delaysUs, i) => {
-      // The smallest one that so many percent of all do not exceed.
+      // The smallest value that at least this percentage of all values does not exceed.
       const rankedMs = (percent: number) => {
         const isEnough = (us: number) =>
           delaysUs.filter((other) => other <= us).length * 100 >= percent * delaysUs.length;
@@ -186,7 +191,7 @@ describe('delays', () => {
     });
   }, 20_000);
 
-  it('let shorter questions be answered first, and end when they are given up', async () => {
+  it('do not block shorter queries, and stop when aborted', async () => {
     const context = await openProductContext();
     const delaysUs = Array.from({ length: 5_500 }, (_, i) => i);
     for (const name of ['east', 'west']) await deliverLate(context, name, delaysUs);

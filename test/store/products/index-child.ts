@@ -1,4 +1,6 @@
-/** A program that indexes a data directory; to be killed. Says `begun` when it has indexed something. */
+/**
+ * Indexes a data directory until it is killed. Prints `begun` after the first indexed notification.
+ */
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 
 const [, , dataDir = ''] = process.argv;

@@ -1,4 +1,7 @@
-/** The index can be lost, damaged, built anew, and filled by several programs: the log makes it good. */
+/**
+ * The index can be lost, damaged, rebuilt, and filled by several programs: it is restored from the
+ * log.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,14 +17,14 @@ import {
   created,
   openProductContext,
   type ProductContext,
-  type TestNews,
+  type TestEvent,
 } from './product-context.ts';
 
 const child = new URL('index-child.ts', import.meta.url).pathname;
 
-/** News of so many products, each created, every third modified, every seventh deleted. */
-function newsOf(count: number): TestNews[] {
-  return Array.from({ length: count }, (_, i): TestNews[] => {
+/** Events of `count` products: each is created, every third modified, every seventh deleted. */
+function eventsOf(count: number): TestEvent[] {
+  return Array.from({ length: count }, (_, i): TestEvent[] => {
     const Id = `product-${i}`;
     const record = { Id, Name: `${Id}.SAFE`, ModificationDate: '2026-01-01T00:00:00Z' };
     const modified = { ...record, ModificationDate: '2026-01-02T00:00:00Z', Online: true };
@@ -73,10 +76,10 @@ const indexFiles = (dataDir: string) =>
 describe('the index', () => {
   it('empties a large write-ahead log while there is nothing to index', async () => {
     const context = await openProductContext();
-    await context.index(...newsOf(20));
+    await context.index(...eventsOf(20));
     const file = join(context.dataDir, 'products-1.db');
     const walBytes = () => statSync(`${file}-wal`).size;
-    // As after a burst; a connection that closes would move it into the file.
+    // As after a burst; a connection that closes would checkpoint it.
     const burst = new Sqlite(file);
     onTestFinished(() => void burst.close());
     burst.pragma('wal_autocheckpoint = 0');
@@ -91,16 +94,16 @@ describe('the index', () => {
   it('follows the log while notifications arrive', async () => {
     const context = await openProductContext();
     context.follow();
-    await context.deliver(...newsOf(50));
+    await context.deliver(...eventsOf(50));
     await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(50));
     await context.deliver(...created({ Id: 'one more' }));
     await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(50));
   });
 
-  it('is complete and counts nothing twice after its program was killed again and again', async () => {
+  it('is complete and counts nothing twice after repeated kills of its program', async () => {
     const context = await openProductContext();
     const count = 6_000;
-    await context.deliver(...newsOf(count));
+    await context.deliver(...eventsOf(count));
     let kills = 0;
     for (let round = 0; round < 3; round += 1) {
       const program = spawn(process.execPath, [child, context.dataDir]);
@@ -111,13 +114,13 @@ describe('the index', () => {
     }
     expect(kills).toBeGreaterThan(0);
     const { indexedPosition } = await catchUpIndex({ dataDir: context.dataDir });
-    expect(indexedPosition).toBe(newsOf(count).length);
+    expect(indexedPosition).toBe(eventsOf(count).length);
     expect(await countsOf(context)).toEqual(expectedCounts(count));
   }, 60_000);
 
-  it('is filled by two programs at the same time as by one', async () => {
+  it('is the same whether two programs fill it or one', async () => {
     const context = await openProductContext();
-    await context.deliver(...newsOf(1_500));
+    await context.deliver(...eventsOf(1_500));
     await Promise.all([
       catchUpIndex({ dataDir: context.dataDir }),
       catchUpIndex({ dataDir: context.dataDir }),
@@ -125,13 +128,13 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(expectedCounts(1_500));
   });
 
-  it('is built anew while notifications arrive, and answers from the old file until then', async () => {
+  it('is rebuilt while notifications arrive, and answers from the old file until then', async () => {
     const context = await openProductContext();
-    await context.index(...newsOf(700));
+    await context.index(...eventsOf(700));
     context.follow();
     const answers: number[] = [];
     const seen: number[] = [];
-    const more = newsOf(900).slice(newsOf(700).length);
+    const more = eventsOf(900).slice(eventsOf(700).length);
     const [progress] = await Promise.all([
       rebuildIndex({
         dataDir: context.dataDir,
@@ -142,16 +145,16 @@ describe('the index', () => {
         for (let i = 0; i < 5; i += 1) answers.push((await countsOf(context)).gone);
       })(),
     ]);
-    expect(progress.indexedPosition).toBeGreaterThanOrEqual(newsOf(700).length);
+    expect(progress.indexedPosition).toBeGreaterThanOrEqual(eventsOf(700).length);
     expect(seen.length).toBeGreaterThan(0);
     expect(Math.min(...answers)).toBeGreaterThanOrEqual(expectedCounts(700).gone);
     await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(900));
     expect(indexFiles(context.dataDir)).toEqual(['products-2.db']);
   });
 
-  it('stays as it was when a rebuild is stopped', async () => {
+  it('stays unchanged when a rebuild is aborted', async () => {
     const context = await openProductContext();
-    await context.index(...newsOf(100));
+    await context.index(...eventsOf(100));
     const stop = new AbortController();
     stop.abort();
     await rebuildIndex({ dataDir: context.dataDir, signal: stop.signal });
@@ -159,11 +162,11 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(expectedCounts(100));
   });
 
-  it('is made anew where the file is damaged, of another version, or gone', async () => {
+  it('is rebuilt when the file is damaged, missing, or of another version', async () => {
     for (const harm of [damage, giveOtherVersion, remove]) {
       const context = await openProductContext();
-      await context.index(...newsOf(40));
-      // Also for those who have the old file open.
+      await context.index(...eventsOf(40));
+      // Also for programs that have the old file open.
       expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
       harm(join(context.dataDir, 'products-1.db'));
       await catchUpIndex({ dataDir: context.dataDir });
@@ -172,11 +175,11 @@ describe('the index', () => {
     }
   });
 
-  it('is made anew when a backup of the log was restored, also when that has grown since', async () => {
+  it('is rebuilt after a backup of the log was restored, even if the log has grown since', async () => {
     const context = await openProductContext();
-    await context.index(...newsOf(40));
+    await context.index(...eventsOf(40));
     const other = await openProductContext();
-    await other.deliver(...created({ Id: 'of the other log' }), ...newsOf(60));
+    await other.deliver(...created({ Id: 'of the other log' }), ...eventsOf(60));
     await context.store.close();
     await other.store.close();
     for (const name of readdirSync(context.dataDir)) {
@@ -187,9 +190,9 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(countsAndOne(60));
   });
 
-  it('is built anew by one program at a time', async () => {
+  it('is rebuilt by one program at a time', async () => {
     const context = await openProductContext();
-    await context.index(...newsOf(300));
+    await context.index(...eventsOf(300));
     const { dataDir } = context;
     const results = await Promise.allSettled([
       rebuildIndex({ dataDir }),
@@ -200,11 +203,11 @@ describe('the index', () => {
     expect(await countsOf(context)).toEqual(expectedCounts(300));
   });
 
-  it('is made anew where damage is found in the middle of the file', async () => {
+  it('is rebuilt when damage is found in the middle of the file', async () => {
     const context = await openProductContext();
-    await context.index(...newsOf(400));
+    await context.index(...eventsOf(400));
     damageInside(join(context.dataDir, 'products-1.db'));
-    await context.index(...newsOf(420).slice(newsOf(400).length));
+    await context.index(...eventsOf(420).slice(eventsOf(400).length));
     expect(await countsOf(context)).toEqual(expectedCounts(420));
   });
 
@@ -222,20 +225,20 @@ describe('the index', () => {
     expect(await context.products.indexState()).toMatchObject({ products: count, skipped: 0 });
   }, 10_000);
 
-  it('says what to do while there is none', async () => {
+  it('reports what to do while it does not exist', async () => {
     const context = await openProductContext();
     await expect(context.products.indexState()).rejects.toThrow(/earshot index rebuild/);
   });
 
-  it('passes over what it cannot read, and tells how much that was', async () => {
+  it('skips unreadable bodies and reports their number', async () => {
     const context = await openProductContext();
-    await context.deliver(...newsOf(10));
+    await context.deliver(...eventsOf(10));
     replaceBody(context.dataDir, 2, Buffer.from('not json'));
     await catchUpIndex({ dataDir: context.dataDir });
     expect(await context.products.indexState()).toMatchObject({ skipped: 1 });
   });
 
-  it('is made anew beside the receiver where it is of an older version, which tells that and goes on', async () => {
+  it('of an older version is rebuilt in a background job of the receiver, which logs it and keeps running', async () => {
     const context = await openProductContext();
     const { dataDir, products } = context;
     await context.index(...created({ Id: 'first' }));
@@ -251,24 +254,24 @@ describe('the index', () => {
       SubscriptionEvent: 'created',
     }));
     await deliverTogether(context, items);
-    const told: { fields: object; message: string }[] = [];
-    context.follow((fields: object, message: string) => void told.push({ fields, message }));
-    await expect.poll(() => told.length).toBeGreaterThan(0);
-    // Nobody is refused meanwhile.
+    const logged: { fields: object; message: string }[] = [];
+    context.follow((fields: object, message: string) => void logged.push({ fields, message }));
+    await expect.poll(() => logged.length).toBeGreaterThan(0);
+    // Deliveries are accepted meanwhile.
     expect(await products.count({ entity: 'Products', filter: null })).toBeGreaterThan(0);
     await context.deliver({ event: 'modified', record: { Id: 'first' } });
     const lastPosition = count + 2;
     await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
     await expect
-      .poll(() => told.map(({ message }) => message))
+      .poll(() => logged.map(({ message }) => message))
       .toEqual(['product index is lagging', 'product index is up to date']);
-    expect(told[0]?.fields).toMatchObject({ lastPosition: count + 1 });
+    expect(logged[0]?.fields).toMatchObject({ lastPosition: count + 1 });
     expect(await products.count({ entity: 'Products', filter: null })).toBe(count + 1);
     const events = await products.pushedEvents({ subscription: 'test', productIds: ['FIRST'] });
     expect(events.map(({ position }) => position)).toEqual([1, lastPosition]);
   }, 40_000);
 
-  it('gets what is new where the library asks, even where the log ends before what it had indexed, as a restored one does', async () => {
+  it('is updated by the library before a query, even if the restored log ends before the indexed position', async () => {
     const { store, dataDir } = await openProductContext();
     let lastPosition = 2;
     const { products, close } = openStoredProducts(dataDir, {
@@ -289,7 +292,7 @@ function damage(file: string): void {
   writeFileSync(file, Buffer.alloc(20_000, 'x'));
 }
 
-/** All pages but the first: the file still opens. */
+/** Overwrites every page except the first, so that the file still opens. */
 function damageInside(file: string): void {
   const index = new Sqlite(file);
   index.pragma('wal_checkpoint(TRUNCATE)');

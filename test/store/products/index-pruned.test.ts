@@ -1,4 +1,4 @@
-/** An index from which pruned products were taken is the one that would be built from the log that is left. */
+/** After pruning, the index equals one that is built from the remaining log. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -12,15 +12,15 @@ import {
   generatedRecords,
   openProductContext,
   type ProductContext,
-  type TestNews,
+  type TestEvent,
 } from './product-context.ts';
 
 const records = generatedRecords(12, 5);
 const firstUs = Date.UTC(2026, 0, 1) * 1000;
 const { signal } = new AbortController();
 
-/** Something about one of a few products, so that most are told of on both sides of the horizon. */
-const someNews: fc.Arbitrary<TestNews> = fc
+/** Events of a few products, so that most products have events on both sides of the horizon. */
+const someEvent: fc.Arbitrary<TestEvent> = fc
   .record({
     which: fc.nat(records.length - 1),
     event: fc.constantFrom('created', 'modified', 'deleted'),
@@ -35,7 +35,7 @@ const someNews: fc.Arbitrary<TestNews> = fc
     return { event, ...names, record: hasRecord ? { ...record, ...dated } : null };
   });
 
-/** All that is in the index, but for how it came there. */
+/** Content of the index, without how it was built. */
 function contentOf(dataDir: string) {
   const names = readdirSync(dataDir).filter((name) => /^products-\d+\.db$/.test(name));
   expect(names).toHaveLength(1);
@@ -61,16 +61,16 @@ async function expectAsRebuilt({ dataDir }: ProductContext): Promise<void> {
   expect(pruned).toEqual(contentOf(dataDir));
 }
 
-describe('an index of a pruned log', () => {
-  it('holds what one that is built anew holds, whatever came and wherever it was cut', async () => {
+describe('the index of a pruned log', () => {
+  it('equals a rebuilt index, whatever events came and wherever the log was pruned', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(someNews, { minLength: 2, maxLength: 60 }),
+        fc.array(someEvent, { minLength: 2, maxLength: 60 }),
         fc.nat(60),
-        async (news, cut) => {
+        async (events, cut) => {
           const context = await openProductContext();
-          await context.index(...news);
-          const going = Math.min(cut, news.length - 1);
+          await context.index(...events);
+          const going = Math.min(cut, events.length - 1);
           const { notifications } = await pruneBefore(context.store, firstUs + going + 1);
           expect(notifications).toBe(going);
           expect(await pruneIndex({ dataDir: context.dataDir, signal })).toBe(going);
@@ -81,7 +81,7 @@ describe('an index of a pruned log', () => {
     );
   }, 120_000);
 
-  it('loses products whose last notification went, and shows the others without a fault', async () => {
+  it('drops products whose last notification was removed, and still shows the others', async () => {
     const context = await openProductContext();
     const [gone, kept, bare] = records;
     if (gone === undefined || kept === undefined || bare === undefined) throw new Error('too few');
@@ -92,7 +92,7 @@ describe('an index of a pruned log', () => {
       { ...deleted, productName: String(bare.Name) },
     );
     await pruneBefore(context.store, firstUs + 4);
-    // Before the index knows of it, its records are gone already.
+    // The records are already removed from the log, but the index is not updated yet.
     expect(await context.find('Products', "Collection/Name eq 'none'")).toEqual([]);
     expect((await context.find('Products')).map(({ record }) => record.Id)).toContain(gone.Id);
     await pruneIndex({ dataDir: context.dataDir, signal });
@@ -103,7 +103,7 @@ describe('an index of a pruned log', () => {
     await expectAsRebuilt(context);
   });
 
-  it('is pruned by the receiver that keeps it, while notifications arrive', async () => {
+  it('is pruned by the receiver that updates it, while notifications arrive', async () => {
     const context = await openProductContext();
     await context.index(...created(...records));
     context.follow();
@@ -116,7 +116,7 @@ describe('an index of a pruned log', () => {
       .toEqual(['one more', records.at(-1)?.Id]);
   });
 
-  it('is not made where there is none', async () => {
+  it('is not created when it does not exist', async () => {
     const context = await openProductContext();
     await context.deliver(...created({ Id: 'one' }));
     expect(await pruneIndex({ dataDir: context.dataDir, signal })).toBe(0);

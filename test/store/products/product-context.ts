@@ -1,4 +1,4 @@
-/** A store, its index, and records of all kinds, as the tests of the index need them. */
+/** A store, its index, and records of all kinds for tests of the index. */
 import { existsSync, readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import type { Entity } from '../../../src/domain/filter-tree.ts';
@@ -13,14 +13,14 @@ import { openSqliteStore } from '../sqlite-store.ts';
 
 export type TestRecord = Readonly<Record<string, unknown>> & { Id: string; Name?: string };
 
-/** A notification that is delivered; what is left out is made up. */
-export interface TestNews {
+/** Input for a notification; missing fields get default values. */
+export interface TestEvent {
   event: string;
   record: TestRecord | null;
-  /** For a notification without a record. */
+  /** True for a notification without a record. */
   productId?: string;
   productName?: string;
-  /** Null for none. */
+  /** Null for no subscription. */
   notificationDate?: string | null;
   subscription?: string | null;
   source?: 'push' | 'reconcile';
@@ -31,13 +31,13 @@ export interface ProductContext {
   dataDir: string;
   store: Store;
   products: Products;
-  /** Stores notifications, one delivery each, in their order. */
-  deliver(...news: TestNews[]): Promise<void>;
-  /** Stores and indexes. */
-  index(...news: TestNews[]): Promise<void>;
-  /** Indexes what arrives until the test has finished. */
+  /** Stores notifications in order, one delivery each. */
+  deliver(...events: TestEvent[]): Promise<void>;
+  /** Stores and indexes notifications. */
+  index(...events: TestEvent[]): Promise<void>;
+  /** Indexes new notifications until the test has finished. */
   follow(info?: Logger['info']): void;
-  /** All that matches a filter's text; everything for an empty one. */
+  /** Returns all products that match a filter; all products for an empty filter. */
   find(entity: Entity, filter?: string, options?: Partial<ProductQuery>): Promise<FoundProduct[]>;
 }
 
@@ -46,9 +46,9 @@ export async function openProductContext(): Promise<ProductContext> {
   const products = openProducts(dataDir);
   onTestFinished(() => products.close());
   let count = 0;
-  const deliver = async (...news: TestNews[]) => {
+  const deliver = async (...events: TestEvent[]) => {
     // Sent at once; they are stored in this order.
-    const receipts = news.map((one) => {
+    const receipts = events.map((one) => {
       count += 1;
       const ackId = `${dataDir}-${count}`;
       const body = Buffer.from(JSON.stringify(notificationOf(one, ackId)));
@@ -65,8 +65,8 @@ export async function openProductContext(): Promise<ProductContext> {
     store,
     products,
     deliver,
-    index: async (...news) => {
-      await deliver(...news);
+    index: async (...events) => {
+      await deliver(...events);
       await catchUpIndex({ dataDir });
     },
     follow: (info = () => {}) => {
@@ -81,8 +81,8 @@ export async function openProductContext(): Promise<ProductContext> {
   };
 }
 
-/** News that products were created. */
-export const created = (...records: TestRecord[]): TestNews[] =>
+/** Events that create products. */
+export const created = (...records: TestRecord[]): TestEvent[] =>
   records.map((record) => ({ event: 'created', record }));
 
 export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
@@ -91,9 +91,9 @@ export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return list;
 }
 
-function notificationOf(news: TestNews, ackId: string) {
-  const { event, record, productId = record?.Id, productName = record?.Name } = news;
-  const { notificationDate = '2026-01-01T00:00:00.000Z' } = news;
+function notificationOf(input: TestEvent, ackId: string) {
+  const { event, record, productId = record?.Id, productName = record?.Name } = input;
+  const { notificationDate = '2026-01-01T00:00:00.000Z' } = input;
   return {
     AckId: ackId,
     ProductId: productId,
@@ -107,21 +107,21 @@ function notificationOf(news: TestNews, ackId: string) {
 
 const realFile = new URL('../../../../shared/fixtures/products.jsonl', import.meta.url);
 
-/** Products as the sandbox makes them, at one a minute. */
+/** Products as the sandbox generates them, one per minute. */
 export function generatedRecords(count: number, seed: number): TestRecord[] {
   const generator = createProductGenerator({ seed });
   const firstMs = Date.UTC(2026, 4, 1);
   return Array.from({ length: count }, (_, i) => ({ ...generator.next(firstMs + i * 60_000) }));
 }
 
-/** Some of the recorded products, of all missions and ages; none when the folder is not there. */
+/** Some recorded products of all missions and ages; none when the folder does not exist. */
 export function realRecords(every: number): TestRecord[] {
   if (!existsSync(realFile)) return [];
   const lines = readFileSync(realFile, 'utf8').trim().split('\n');
   return lines.filter((_, i) => i % every === 0).map((line) => JSON.parse(line));
 }
 
-/** Records with what makes columns and evaluation differ if either is careless. */
+/** Records on which columns and evaluation could disagree. */
 export const oddRecords: TestRecord[] = [
   { Id: '00000000-0000-4000-8000-000000000001' },
   { Id: '00000000-0000-4000-8000-000000000002', Name: '', Online: null, Footprint: null },

@@ -1,8 +1,8 @@
-/** A product's row tells its newest state, in whatever order its notifications have come. */
+/** A product's row has its newest state, whatever the order of its notifications. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FoundProduct } from '../../../src/domain/products.ts';
-import { openProductContext, type TestNews, type TestRecord } from './product-context.ts';
+import { openProductContext, type TestEvent, type TestRecord } from './product-context.ts';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
 
@@ -21,8 +21,8 @@ const gone = (Id: string, minute: number, DeletionCause = 'Other'): TestRecord =
   DeletionCause,
 });
 
-/** One piece of news about one product, at one of few minutes so that some of them meet. */
-const news = fc
+/** An event of one product, at one of a few minutes so that some coincide. */
+const someEvent = fc
   .record({
     minute: fc.integer({ min: 1, max: 6 }),
     kind: fc.constantFrom('created', 'modified', 'deleted'),
@@ -30,7 +30,7 @@ const news = fc
     variant: fc.integer({ min: 0, max: 1 }),
   })
   .map(
-    ({ minute, kind, withRecord, variant }): Omit<TestNews, 'productId'> & { minute: number } => {
+    ({ minute, kind, withRecord, variant }): Omit<TestEvent, 'productId'> & { minute: number } => {
       const record =
         kind === 'deleted'
           ? gone('p', minute, variant === 0 ? 'Other' : 'Corrupted product')
@@ -41,28 +41,28 @@ const news = fc
     },
   );
 
-/** Some news, and the same in another order, some of them twice. */
-const shuffled = fc.array(news, { minLength: 1, maxLength: 5 }).chain((list) => {
+/** Some events, and the same events in another order, some of them twice. */
+const shuffled = fc.array(someEvent, { minLength: 1, maxLength: 5 }).chain((list) => {
   const all = [...list, ...list.slice(0, 2)];
   const length = { minLength: all.length, maxLength: all.length };
   return fc.tuple(fc.constant(list), fc.shuffledSubarray(all, length));
 });
 
-function named(list: readonly Omit<TestNews, 'productId'>[], productId: string): TestNews[] {
+function named(list: readonly Omit<TestEvent, 'productId'>[], productId: string): TestEvent[] {
   return list.map((one) => {
     const record = one.record === null ? null : { ...one.record, Id: productId };
     return { ...one, productId, productName: 'p.SAFE', record };
   });
 }
 
-/** What must not hang on the order: all but who it is, and when it was heard of. */
+/** The fields that must not depend on the order: all except ids and times of receipt. */
 function stateOf({ row, record }: FoundProduct) {
   const { position: _, productId: __, receivedAtUs: ___, ...state } = row;
   return { state, record: { ...record, Id: null } };
 }
 
 describe('the state of a product', () => {
-  it('is the same whatever the order of its notifications, and however often they come', async () => {
+  it('is the same whatever the order and number of its notifications', async () => {
     const context = await openProductContext();
     const cases = fc.sample(shuffled, 500);
     await context.index(
@@ -81,7 +81,7 @@ describe('the state of a product', () => {
     });
   }, 30_000);
 
-  it('is that of the newest modification, also when an older one comes later', async () => {
+  it('is that of the newest modification, even when an older one arrives later', async () => {
     const context = await openProductContext();
     await context.index(
       { event: 'modified', record: alive('a', 9) },
@@ -96,7 +96,7 @@ describe('the state of a product', () => {
     });
   });
 
-  it('is a tombstone with date and cause once it is deleted, and stays one when older news come', async () => {
+  it('is a tombstone with date and cause after a deletion, even when older events arrive later', async () => {
     const context = await openProductContext();
     await context.index(
       { event: 'deleted', record: gone('a', 5, 'Corrupted product') },
@@ -108,7 +108,7 @@ describe('the state of a product', () => {
     expect(tombstone?.record).toEqual(gone('a', 5, 'Corrupted product'));
   });
 
-  it('is alive again when the catalogue has modified it after the deletion', async () => {
+  it('is restored when the catalogue modifies the product after the deletion', async () => {
     const context = await openProductContext();
     await context.index(
       { event: 'deleted', record: gone('a', 5) },
@@ -118,7 +118,7 @@ describe('the state of a product', () => {
     expect(await context.find('Products')).toMatchObject([{ row: { deletionUs: null } }]);
   });
 
-  it('keeps the last record when the deletion comes without one, and tells when it was heard of', async () => {
+  it('keeps the last record when the deletion has none, with the time of receipt', async () => {
     const context = await openProductContext();
     await context.index(
       { event: 'created', record: alive('a', 1, { Online: true }) },
@@ -129,7 +129,7 @@ describe('the state of a product', () => {
     expect(tombstone?.row.deletionUs).toBe(Date.parse(at(8)) * 1000);
   });
 
-  it('is a name alone while no record has come', async () => {
+  it('is only a name until a record arrives', async () => {
     const context = await openProductContext();
     await context.index({ event: 'created', record: null, productId: 'a', productName: 'a.SAFE' });
     expect(await context.find('Products', "contains(Name,'a.SA')")).toMatchObject([

@@ -1,11 +1,11 @@
-/** What pushes told of products can be asked for, and is the same however the index was made. */
+/** Pushed events of products can be queried, and are the same however the index was built. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
-import { openProductContext, type ProductContext, type TestNews } from './product-context.ts';
+import { openProductContext, type ProductContext, type TestEvent } from './product-context.ts';
 
 const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
 const atUs = (minute: number) => (Date.UTC(2026, 0, 1) + minute * 60_000) * 1000;
@@ -20,8 +20,10 @@ const gone = (Id: string, minute: number) => ({ Id, Name: `${Id}.SAFE`, Deletion
 
 const idOf = (i: number) => `00000000-0000-4000-8000-0000000000a${i}`;
 
-/** Of ten products, in turn: pushes to two subscriptions and to none, and events that were recovered. */
-const manyNews = Array.from({ length: 40 }, (_, i): TestNews => {
+/**
+ * Events of ten products in turn: pushes to two subscriptions and to none, and recovered events.
+ */
+const manyEvents = Array.from({ length: 40 }, (_, i): TestEvent => {
   const id = idOf(i % 10);
   const subscription = i % 7 === 0 ? null : i % 3 === 0 ? 'other' : 'test';
   const source = i % 5 === 0 ? ('reconcile' as const) : ('push' as const);
@@ -30,8 +32,8 @@ const manyNews = Array.from({ length: 40 }, (_, i): TestNews => {
   if (i % 4 === 0) return { ...common, event: 'deleted', record: gone(id, i) };
   return { ...common, event: i % 2 === 0 ? 'created' : 'modified', record: alive(id, i) };
 });
-/** Only the time at which it was heard of tells when. */
-const recoveredDeletion: TestNews = {
+/** An event dated only by its time of receipt. */
+const recoveredDeletion: TestEvent = {
   event: 'deleted',
   record: null,
   productId: idOf(3),
@@ -41,7 +43,7 @@ const recoveredDeletion: TestNews = {
 };
 const manyIds = Array.from({ length: 10 }, (_, i) => idOf(i));
 
-async function told(context: ProductContext) {
+async function answersOf(context: ProductContext) {
   const { products } = context;
   const ask = (subscription: string) =>
     products.pushedEvents({ subscription, productIds: manyIds });
@@ -62,7 +64,7 @@ function changeLog({ dataDir }: ProductContext, sql: string, ...values: unknown[
 }
 
 describe('pushed events', () => {
-  it("have the catalogue's dates of their own records, and the ids that were asked for", async () => {
+  it("have the catalogue's dates of their own records, and the requested ids", async () => {
     const context = await openProductContext();
     const id = idOf(1);
     await context.index(
@@ -91,7 +93,7 @@ describe('pushed events', () => {
     ]);
   });
 
-  it('are those of one subscription, and none that were recovered', async () => {
+  it('are those of one subscription, without recovered ones', async () => {
     const context = await openProductContext();
     const record = alive(idOf(1), 2);
     await context.index(
@@ -114,32 +116,32 @@ describe('pushed events', () => {
     const context = await openProductContext();
     const productIds = Array.from({ length: 1_000 }, (_, i) => `product-${i}`);
     await context.index(
-      ...productIds.map((Id): TestNews => ({ event: 'created', record: { Id } })),
+      ...productIds.map((Id): TestEvent => ({ event: 'created', record: { Id } })),
     );
     const events = await context.products.pushedEvents({ subscription: 'test', productIds });
     expect(events.map(({ productId }) => productId)).toEqual(productIds);
   });
 
-  it('are the same, as delays are, after a rebuild as after they were indexed one by one', async () => {
+  it('are the same, like delays, after a rebuild and after incremental indexing', async () => {
     const context = await openProductContext();
     context.follow();
-    for (const news of manyNews) await context.deliver(news);
+    for (const event of manyEvents) await context.deliver(event);
     await context.deliver(recoveredDeletion);
     await expect
       .poll(() => context.products.indexedPosition().catch(() => 0))
-      .toBe(manyNews.length + 1);
-    const live = await told(context);
-    const expected = manyNews.filter(
+      .toBe(manyEvents.length + 1);
+    const live = await answersOf(context);
+    const expected = manyEvents.filter(
       ({ source, subscription }) => source === 'push' && subscription === 'test',
     );
     expect(live.test).toHaveLength(expected.length);
-    // Pushes of recovered events come late, between one indexing and the other.
-    for (const position of [6, manyNews.length + 1]) claim(context, position);
+    // Late pushes of recovered events, received between two indexing steps.
+    for (const position of [6, manyEvents.length + 1]) claim(context, position);
     await rebuildIndex({ dataDir: context.dataDir });
-    expect(await told(context)).toEqual(live);
+    expect(await answersOf(context)).toEqual(live);
   });
 
-  it('lack what could not be read, so that it is looked up again', async () => {
+  it('omit unreadable bodies, so that these are queried again', async () => {
     const context = await openProductContext();
     await context.deliver(
       { event: 'created', record: alive(idOf(1), 2) },
@@ -156,7 +158,7 @@ describe('pushed events', () => {
 });
 
 describe('the index of a log whose last event was recovered', () => {
-  it('is kept when a push of that event comes late', async () => {
+  it('is kept when that event is pushed later', async () => {
     const context = await openProductContext();
     await context.index(
       { event: 'created', record: alive(idOf(1), 2) },
@@ -165,13 +167,13 @@ describe('the index of a log whose last event was recovered', () => {
     claim(context, 2);
     expect(await context.products.indexedPosition()).toBe(2);
     await catchUpIndex({ dataDir: context.dataDir });
-    // Of another log there would be a new file.
+    // Another log would get a new file.
     expect(readdirSync(context.dataDir)).toContain('products-1.db');
     expect(await context.products.indexedPosition()).toBe(2);
   });
 });
 
-/** What becomes of the row of a recovered event when a push of it comes after all. */
+/** The row of a recovered event after a late push of the event. */
 function claim(context: ProductContext, position: number): void {
   changeLog(
     context,

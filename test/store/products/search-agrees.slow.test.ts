@@ -1,4 +1,4 @@
-/** The index finds what evaluating every record finds, for any filter. */
+/** The index finds the same products as evaluating every record, for any filter. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -58,11 +58,13 @@ describe('searching the index', () => {
         arbitrarySearch([...alive, ...gone]),
         fc.constantFrom(...entities),
         async (filter, entity) => {
-          const wanted = views[entity].filter(compileFilter(filter)).map((view) => view.text('Id'));
+          const expected = views[entity]
+            .filter(compileFilter(filter))
+            .map((view) => view.text('Id'));
           const found = await all(productContext.products.find({ entity, filter, records: false }));
-          expect(found.map(({ row }) => row.productId).toSorted()).toEqual(wanted.toSorted());
-          expect(await productContext.products.count({ entity, filter })).toBe(wanted.length);
-          matched += wanted.length;
+          expect(found.map(({ row }) => row.productId).toSorted()).toEqual(expected.toSorted());
+          expect(await productContext.products.count({ entity, filter })).toBe(expected.length);
+          matched += expected.length;
         },
       );
       await fc.assert(property, { numRuns: filters });
@@ -71,7 +73,7 @@ describe('searching the index', () => {
   }
 });
 
-// Random filters that speak of given records, so that each of them divides the records.
+// Random filters with values of the given records, so that each filter matches some of them.
 
 const operators: ComparisonOperator[] = ['eq', 'ne', 'lt', 'le', 'gt', 'ge'];
 const operator = fc.constantFrom(...operators);
@@ -85,7 +87,7 @@ const dateFields = [
   'DeletionDate',
 ];
 
-/** Trees over all fields and the attributes that the records carry, in canonical form. */
+/** Trees over all fields and all attributes of the records, in canonical form. */
 function arbitrarySearch(records: readonly TestRecord[]): fc.Arbitrary<FilterTree> {
   const leaf = arbitraryLeaf(records);
   const { tree } = fc.letrec<{ tree: FilterTree }>((tie) => ({
@@ -107,7 +109,7 @@ function arbitrarySearch(records: readonly TestRecord[]): fc.Arbitrary<FilterTre
   return tree;
 }
 
-/** Groups within a group of the same kind are its own terms. */
+/** Nested groups of the same kind are merged. */
 function group(node: GroupNode['node'], terms: readonly FilterTree[]): FilterTree {
   return { node, terms: terms.flatMap((term) => (term.node === node ? term.terms : [term])) };
 }
@@ -139,7 +141,7 @@ function comparison(field: string, op: ComparisonOperator, literal: Literal): Fi
   return { node: 'comparison', field, operator: op, literal };
 }
 
-/** Now and then as a text, as some clients write it. */
+/** Sometimes as a string, as some clients write it. */
 function dateLiteral(us: number, variant: number): Literal {
   if (variant !== 2) return { type: 'date', us };
   return textLiteral(new Date(us / 1000).toISOString());
@@ -196,7 +198,7 @@ function literalFor(value: unknown): Literal {
   return us === null ? textLiteral(String(value)) : { type: 'date', us };
 }
 
-/** As clients write it who do not know the type: everything in quotes, or a number where there is one. */
+/** Literals by clients that do not know the type: always quoted, or a number where possible. */
 const quotedLiteral = (value: unknown): Literal => textLiteral(String(value));
 
 function numberLiteral(value: unknown): Literal {

@@ -1,4 +1,4 @@
-/** Cases in which the index would find something else than evaluation does, were it careless. */
+/** Cases in which a careless index would find other products than evaluation. */
 import { describe, expect, it } from 'vitest';
 import type { FilterTree } from '../../../src/domain/filter-tree.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
@@ -13,7 +13,7 @@ import {
   type TestRecord,
 } from './product-context.ts';
 
-const wholeWorld =
+const wholeGlobe =
   "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))')";
 const place = "geography'SRID=4326;POLYGON ((1 2, 3 2, 3 4, 1 2))'";
 
@@ -31,21 +31,21 @@ const nameTree = (operation: 'contains' | 'endswith', text: string): FilterTree 
   text,
 });
 
-describe('the index finds', () => {
-  it('products with an absurd cloud cover by their place, and by that value', async () => {
+describe('searching the index', () => {
+  it('finds products with an absurd cloud cover by place and by cloud cover', async () => {
     const { index, find } = await openProductContext();
     await index(...created(cloudy('a', 1e300), cloudy('b', -1e300), cloudy('c', 20)));
     const ids = async (filter: string) =>
       (await find('Products', filter)).map(({ row }) => row.productId).toSorted();
     const cover = (condition: string) =>
       `Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/Value ${condition})`;
-    expect(await ids(wholeWorld)).toEqual(['a', 'b', 'c']);
-    expect(await ids(`${wholeWorld} and ${cover('gt 100')}`)).toEqual(['a']);
-    expect(await ids(`${wholeWorld} and ${cover('lt 0')}`)).toEqual(['b']);
-    expect(await ids(`${wholeWorld} and ${cover('le 20')}`)).toEqual(['b', 'c']);
+    expect(await ids(wholeGlobe)).toEqual(['a', 'b', 'c']);
+    expect(await ids(`${wholeGlobe} and ${cover('gt 100')}`)).toEqual(['a']);
+    expect(await ids(`${wholeGlobe} and ${cover('lt 0')}`)).toEqual(['b']);
+    expect(await ids(`${wholeGlobe} and ${cover('le 20')}`)).toEqual(['b', 'c']);
   });
 
-  it('what evaluation finds, for every pair of kinds and every type of value', async () => {
+  it('finds the same as evaluation, for every pair of kinds and every type of value', async () => {
     const { index, find } = await openProductContext();
     await index(...created(...oddRecords));
     const views = oddRecords.map((record) => productView({ ...record }));
@@ -71,7 +71,7 @@ describe('the index finds', () => {
     expect(matched).toBeGreaterThan(200);
   });
 
-  it('names that hold a NUL or half a character, or are asked for with one', async () => {
+  it('finds names with a NUL or half a surrogate pair, and accepts these in queries', async () => {
     const { index, products } = await openProductContext();
     await index(...created({ Id: 'a', Name: 'one\0two' }, { Id: 'b', Name: 'half \ud83d end' }));
     const ids = async (filter: FilterTree) =>
@@ -81,7 +81,7 @@ describe('the index finds', () => {
     expect(await ids(nameTree('contains', 'half \ud83d'))).toEqual(['b']);
   });
 
-  it('by an index each product once, page by page in both directions', async () => {
+  it('finds each product once, page by page in both directions', async () => {
     const { index, find, products } = await openProductContext();
     const ids = Array.from({ length: 10 }, (_, i) => `product-${i}`);
     await index(...created(...ids.map((Id) => cloudy(Id, 5))));
@@ -103,7 +103,7 @@ describe('the index finds', () => {
     }
   });
 
-  it('nothing by an order that products do not have', async () => {
+  it('rejects an order that products do not have', async () => {
     const { index, find } = await openProductContext();
     await index(...created(cloudy('a', 5)));
     const order = { by: 'DeletionDate', direction: 'asc' } as const;
@@ -112,12 +112,12 @@ describe('the index finds', () => {
   });
 });
 
-describe('a question that is given up', () => {
-  it('ends, whether rows are read or counted, and the next one is answered', async () => {
+describe('an aborted query', () => {
+  it('ends, whether rows are read or counted, and the next query is answered', async () => {
     const { index, products } = await openProductContext();
     const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
     await index(...created(...records));
-    // Only records can answer it, and none does.
+    // Only records can answer it, and none matches.
     const filter = parseFilter('OriginDate gt 2030-01-01').tree;
     const stop = new AbortController();
     const counted = products.count({ entity: 'Products', filter }, stop.signal);
@@ -131,7 +131,7 @@ describe('a question that is given up', () => {
 });
 
 describe('the windows of a walk', () => {
-  it('hold each id once, the newest first', () => {
+  it('contain each id once, newest first', () => {
     for (const before of [1, 2, 7, 50, 1_000, 20_001]) {
       const ids = [...windowsBelow(before, 3)].flatMap((window) =>
         Array.from({ length: window.before - window.after - 1 }, (_, i) => window.before - 1 - i),

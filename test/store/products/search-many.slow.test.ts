@@ -1,4 +1,4 @@
-/** With more products than are sorted at once, searches walk, in windows and along orders. */
+/** With more products than are sorted at once, searches walk in windows and along orders. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FilterTree } from '../../../src/domain/filter-tree.ts';
@@ -15,7 +15,7 @@ import {
 
 const count = 12_000;
 
-/** Small records that lie in rows round the globe; some lack a place, a time, or both. */
+/** Small records in rows around the globe; some lack a place, a time, or both. */
 function smallRecord(i: number): TestRecord {
   const [west, south] = [((i * 7) % 359) - 179.5, ((i * 3) % 170) - 85];
   const ring = `${west} ${south}, ${west + 0.5} ${south}, ${west + 0.5} ${south + 1}, ${west} ${south}`;
@@ -82,12 +82,12 @@ const order = fc.record({
 });
 
 describe('searching 12,000 products', () => {
-  it('finds the same as evaluating each, in each order, page by page from where the last one ended', async () => {
+  it('finds the same as evaluating each, in each order, page by page from the end of the last page', async () => {
     const records = Array.from({ length: count }, (_, i) => smallRecord(i));
     const context = await openProductContext();
     await context.index(...created(...records));
     const views = records.map((record, i) => ({ view: productView(record), position: i + 1 }));
-    // Over the edge of the first window, where each of them matches.
+    // Crosses the edge of the first window, where every product matches.
     const newestFirst = { by: 'received', direction: 'desc' } as const;
     const everything = { filter: text('MSIL'), order: newestFirst, limit: count + 1 };
     expect(await inPages(context, everything)).toEqual(
@@ -102,13 +102,13 @@ describe('searching 12,000 products', () => {
         const sign = by.direction === 'asc' ? 1 : -1;
         const value = (one: (typeof views)[number]) =>
           by.by === 'received' ? one.position : (one.view.dateUs(by.by) ?? -Infinity);
-        const wanted = views
+        const expected = views
           .filter(({ view }) => test(view))
           .sort((a, b) => sign * (compare(value(a), value(b)) || a.position - b.position));
         const found = await inPages(context, { filter: tree, order: by, limit });
-        expect(found).toEqual(wanted.map(({ position }) => position));
+        expect(found).toEqual(expected.map(({ position }) => position));
         expect(await context.products.count({ entity: 'Products', filter: tree })).toBe(
-          wanted.length,
+          expected.length,
         );
       },
     );

@@ -1,4 +1,4 @@
-/** Whatever came, and wherever a log is pruned: what stays can be read byte by byte, and no body stays in vain. */
+/** After pruning, every remaining body is readable and unchanged, and no unused body is left. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
@@ -8,9 +8,9 @@ import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import { times } from '../../helpers/thorough.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
-import { prune, pruneWish } from './prune-to.ts';
+import { prune, pruneRequest } from './prune-to.ts';
 
-/** What may happen: bodies that come together share a transaction, and so a pack. */
+/** Steps of the model. Bodies that arrive together share a transaction, and so a pack. */
 type Step =
   | { kind: 'bodies'; bodies: ('one' | 'three' | 'broken' | 'half' | 'known')[] }
   | { kind: 'retry' }
@@ -44,7 +44,7 @@ const someStep: fc.Arbitrary<Step> = fc.oneof(
 
 const beginUs = 1_795_000_000_000_000;
 
-/** A store, and what must be in it. */
+/** A store, and its expected content. */
 async function openModel() {
   const { store, dataDir } = await openSqliteStore();
   const bodyOf = new Map<string, string>();
@@ -58,7 +58,7 @@ async function openModel() {
   const bodyLike = (kind: string): string => {
     if (kind === 'three') return JSON.stringify([one(), one(), one()]);
     if (kind === 'broken') return `{"cut": ${count}`;
-    // Stored in part, and held for the rest.
+    // Stored in part; the whole body is quarantined.
     if (kind === 'half') return JSON.stringify([one(), { SubscriptionEvent: 'created' }, one()]);
     if (kind === 'known') return JSON.stringify(notification(Math.ceil(count / 2)));
     return JSON.stringify(one());
@@ -76,19 +76,22 @@ async function openModel() {
         const body = bodies.find((text) => text.includes(`"${ackId}"`));
         if (body !== undefined) bodyOf.set(String(position), body);
       }
-    } else if (step.kind === 'retry') await retryMended(store, dataDir, nowUs);
+    } else if (step.kind === 'retry') await retryRepaired(store, dataDir, nowUs);
     else {
       const rows = await collect(store.find({ order: 'oldest' }));
       const cut = rows[Math.floor((step.percent * rows.length) / 100)];
       const request = { nowUs: cut?.receivedAtUs ?? nowUs, withQuarantined: step.withQuarantined };
-      await prune(store, pruneWish({ ageUs: 0 }, request));
+      await prune(store, pruneRequest({ ageUs: 0 }, request));
     }
   };
   return { store, dataDir, act, bodyOf };
 }
 
-/** The oldest body that is kept alone and holds no notification can be read now, as after a new version. */
-async function retryMended(store: Store, dataDir: string, atUs: number): Promise<void> {
+/**
+ * Makes the oldest quarantined body that is stored alone readable, as a new version might, and
+ * retries it.
+ */
+async function retryRepaired(store: Store, dataDir: string, atUs: number): Promise<void> {
   const database = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });
   const entry = database
     .prepare<[], { id: number; bodyId: number }>(
@@ -100,8 +103,8 @@ async function retryMended(store: Store, dataDir: string, atUs: number): Promise
     .get();
   database.close();
   if (entry === undefined) return;
-  const mended = JSON.stringify(notification(1_000_000 + entry.id));
-  replaceBody(dataDir, entry.bodyId, Buffer.from(mended));
+  const repaired = JSON.stringify(notification(1_000_000 + entry.id));
+  replaceBody(dataDir, entry.bodyId, Buffer.from(repaired));
   expect(await store.retry(entry.id, atUs)).toMatchObject({ outcome: 'stored' });
 }
 
@@ -116,19 +119,19 @@ async function expectWhole({ store, dataDir, bodyOf }: Awaited<ReturnType<typeof
     expect((await store.quarantineEntry(id)).body.length).toBeGreaterThan(0);
   }
   const database = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });
-  const inVain = database
+  const unused = database
     .prepare(
       `SELECT id FROM body WHERE NOT EXISTS (SELECT 1 FROM notification
          WHERE body_id >= body.id AND body_id < body.id + bodies)
        AND NOT EXISTS (SELECT 1 FROM quarantine WHERE body_id >= body.id AND body_id < body.id + bodies)`,
     )
     .all();
-  expect(inVain).toEqual([]);
+  expect(unused).toEqual([]);
   expect(database.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
   database.close();
 }
 
-/** The body of the entry comes after one that stays in use. */
+/** The body of the entry follows one that stays in use. */
 const entryAfterKept: Step[] = [
   { kind: 'bodies', bodies: ['one'] },
   { kind: 'bodies', bodies: ['broken'] },
@@ -137,7 +140,7 @@ const entryAfterKept: Step[] = [
 ];
 
 describe('a pruned log', () => {
-  it('has every body that something refers to, and none that nothing does', async () => {
+  it('has every referenced body and no others', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(someStep, { minLength: 10, maxLength: 20 }), async (steps) => {
         const model = await openModel();

@@ -1,18 +1,18 @@
-/** Nothing is pruned that somebody has yet to read, whoever it is. */
+/** Pruning removes nothing that a reader of the log still needs. */
 import { expect, it } from 'vitest';
 import type { NewSummaryJob } from '../../../src/domain/summaries.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
-import { prune, pruneWish } from './prune-to.ts';
+import { prune, pruneRequest } from './prune-to.ts';
 
 const count = 20;
 const beginUs = 1_795_000_000_000_000;
 const at = (position: number) => beginUs + position * 1_000_000;
-const everything = pruneWish({ ageUs: 0 }, { nowUs: at(count + 1) });
+const everything = pruneRequest({ ageUs: 0 }, { nowUs: at(count + 1) });
 
-/** Positions 1 to 20, received a second apart. */
+/** Creates a store with positions 1 to 20, received one second apart. */
 async function openFilled() {
   const opened = await openSqliteStore();
   const { store } = opened;
@@ -69,7 +69,7 @@ const replayAll = ({ sinks }: Store, afterPosition: number) =>
     requestedAtUs: at(count),
   });
 
-/** Each holds at position 8 what is needed from there on, and lets it go again. */
+/** Each reader needs position 8 and later ones, until it is released. */
 const holders: [
   name: string,
   hold: (store: Store) => Promise<unknown>,
@@ -120,13 +120,13 @@ const holders: [
   ],
 ];
 
-it.each(holders)('stops before what is needed by %s', async (name, hold, free) => {
+it.each(holders)('pruning stops before what is needed by %s', async (name, hold, free) => {
   const { store } = await openFilled();
   await hold(store);
   const found = await store.pruning.prunable(everything);
   expect(found.heldBy.map((holder) => [holder.name, holder.position])).toEqual([[name, 8]]);
   const { notifications } = await prune(store, everything);
-  // That at which it stands stays as well.
+  // The position of the reader stays as well.
   expect(notifications).toBe(7);
   expect(found.notifications).toBe(7);
   await free(store);
@@ -135,7 +135,7 @@ it.each(holders)('stops before what is needed by %s', async (name, hold, free) =
   expect(await store.lastPosition()).toBe(count);
 });
 
-it('stops before what the product index has not read, and leaves it what tells its log', async () => {
+it('pruning stops before what the product index has not read, and keeps the position that identifies its log', async () => {
   const { store, dataDir } = await openSqliteStore();
   const add = async (from: number, to: number) => {
     for (let i = from; i <= to; i += 1) {
@@ -150,13 +150,13 @@ it('stops before what the product index has not read, and leaves it what tells i
   expect(await prune(store, everything)).toMatchObject({ notifications: 7 });
   const progress: number[] = [];
   await catchUpIndex({ dataDir, onProgress: (done) => progress.push(done.indexedPosition) });
-  // It went on where it was, instead of being built anew.
+  // The index continued; it was not rebuilt.
   expect(progress[0]).toBe(count);
   expect(await prune(store, everything)).toMatchObject({ notifications: count - 1 - 7 });
   expect(await store.pruning.pruneBlockers()).toMatchObject([{ kind: 'index', position: count }]);
 });
 
-it('stops before a replay that is asked for in the midst of it', async () => {
+it('pruning stops before a replay that is requested while it runs', async () => {
   const { store } = await openFilled();
   const { pruneStep } = store.pruning;
   const phase = 'notifications';
@@ -166,13 +166,13 @@ it('stops before a replay that is asked for in the midst of it', async () => {
   expect(await pruneStep({ phase, request: everything, after: 0 })).toMatchObject({ removed: 3 });
 });
 
-it('stops before what a digest will tell of, also where it lies out of order', async () => {
+it('pruning stops before the notifications of a waiting digest, even if they are out of order', async () => {
   const { store } = await openSqliteStore();
   for (const [i, second] of [1, 2, 16, 3, 4, 5, 15, 20].entries()) {
     await store.accept(delivery(notification(i), { receivedAtUs: at(second) }));
   }
   await enqueue(store, digestJob(at(14)));
-  expect(await prune(store, pruneWish({ bytes: 1 }, { nowUs: at(count + 1) }))).toMatchObject({
+  expect(await prune(store, pruneRequest({ bytes: 1 }, { nowUs: at(count + 1) }))).toMatchObject({
     notifications: 2,
   });
 });

@@ -1,4 +1,4 @@
-/** What pruning removes, what it gives back, and what is remembered of it; and what becomes of the quarantine. */
+/** Rows and space that pruning removes, what it records, and its effect on the quarantine. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -8,12 +8,12 @@ import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
-import { prune, pruneBefore, pruneWish } from './prune-to.ts';
+import { prune, pruneBefore, pruneRequest } from './prune-to.ts';
 
 const beginUs = 1_795_000_000_000_000;
 const at = (second: number) => beginUs + second * 1_000_000;
 
-/** Nothing that compression could make small. */
+/** Incompressible text. */
 const noise = (bytes: number) =>
   Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('base64');
 
@@ -32,11 +32,11 @@ async function ackIds({ find }: Store) {
 }
 
 describe('pruning by age', () => {
-  it('removes what is older, to the notification, and remembers how far that was', async () => {
+  it('removes exactly the older notifications, and records the horizon', async () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(50));
     expect(await store.pruning.pruneHorizon()).toBeNull();
-    const request = pruneWish({ ageUs: 10_000_000 }, { nowUs: at(40) });
+    const request = pruneRequest({ ageUs: 10_000_000 }, { nowUs: at(40) });
     expect(await store.pruning.prunable(request)).toMatchObject({
       ...{ notifications: 30, fromUs: at(0), untilUs: at(30), heldBy: [] },
     });
@@ -55,19 +55,19 @@ describe('pruning by age', () => {
     expect(await prune(store, request)).toMatchObject({ notifications: 0, space: 0 });
   });
 
-  it('always leaves the newest, from which positions go on', async () => {
+  it('always keeps the newest notification, so that positions continue from it', async () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(5));
     expect(await pruneBefore(store, at(99))).toMatchObject({ notifications: 4 });
     expect(await store.lastPosition()).toBe(5);
     await fill(store, [5]);
     expect(await store.lastPosition()).toBe(6);
-    expect(await prune((await openSqliteStore()).store, pruneWish({ ageUs: 0 }))).toMatchObject({
+    expect(await prune((await openSqliteStore()).store, pruneRequest({ ageUs: 0 }))).toMatchObject({
       notifications: 0,
     });
   });
 
-  it('ends at the first that is to stay: what was imported behind it is left alone', async () => {
+  it('stops at the first notification to keep, even if older ones were imported after it', async () => {
     const { store } = await openSqliteStore();
     await fill(store, [5, 6]);
     await fill(store, [20]);
@@ -77,14 +77,14 @@ describe('pruning by age', () => {
     expect(await ackIds(store)).toEqual(['ack-20', 'ack-1', 'ack-2', 'ack-30']);
   });
 
-  it('removes nothing on the word of a clock that is behind the log', async () => {
+  it('removes nothing when the clock is earlier than the log', async () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(5));
-    const request = pruneWish({ ageUs: 0 }, { nowUs: at(-86_400) });
+    const request = pruneRequest({ ageUs: 0 }, { nowUs: at(-86_400) });
     expect(await prune(store, request)).toMatchObject({ notifications: 0 });
   });
 
-  it('stores a notification anew that comes again after it went', async () => {
+  it('stores a pruned notification again when it is pushed again', async () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(5));
     await pruneBefore(store, at(3));
@@ -100,16 +100,16 @@ describe('pruning by age', () => {
 describe('pruning to a size', () => {
   const mb = 1_000_000;
 
-  it('removes the oldest until it is reached, and makes the file as small', async () => {
+  it('removes the oldest until the size is reached, and shrinks the file to it', async () => {
     const { store, dataDir } = await openSqliteStore();
     const fileBytes = () =>
       ['', '-wal'].reduce((sum, end) => sum + statSync(join(dataDir, `earshot.db${end}`)).size, 0);
     await fill(store, seconds(2_000), 3_000);
-    const request = pruneWish({ bytes: 4 * mb }, { nowUs: at(2_000) });
+    const request = pruneRequest({ bytes: 4 * mb }, { nowUs: at(2_000) });
     const { notifications: expected } = await store.pruning.prunable(request);
     const before = await store.pruning.logSize();
     const { notifications, space } = await prune(store, request);
-    // The size is looked at after each 64.
+    // The size is checked after every 64 rows.
     expect(Math.abs(notifications - expected)).toBeLessThan(64 + 0.05 * expected);
     const { usedBytes, freeBytes, walBytes } = await store.pruning.logSize();
     expect(usedBytes).toBeLessThanOrEqual(4 * mb);
@@ -120,17 +120,17 @@ describe('pruning to a size', () => {
     expect(await ackIds(store)).toHaveLength(2_000 - notifications);
   });
 
-  it('leaves a share of the file free where it is told to, and gives back all else', async () => {
+  it('leaves the requested share of the file free, and releases the rest', async () => {
     const { store } = await openSqliteStore();
     await fill(store, seconds(1_000), 3_000);
-    await prune(store, pruneWish({ bytes: 3 * mb }, { nowUs: at(1_000), freeShare: 0.25 }));
+    await prune(store, pruneRequest({ bytes: 3 * mb }, { nowUs: at(1_000), freeShare: 0.25 }));
     const { usedBytes, freeBytes } = await store.pruning.logSize();
     expect(freeBytes / (usedBytes + freeBytes)).toBeGreaterThan(0.2);
     expect(freeBytes / (usedBytes + freeBytes)).toBeLessThanOrEqual(0.25);
   });
 });
 
-it('removes summaries of what is gone, and leaves digests and what others still show', async () => {
+it('removes summaries of pruned products, and keeps digests and texts that are still shown', async () => {
   const { store } = await openSqliteStore();
   await fill(store, seconds(10));
   const job = (position: number) => ({
@@ -144,7 +144,7 @@ it('removes summaries of what is gone, and leaves digests and what others still 
   const digest = { ...job(0), kind: 'digest' as const, subject: 'd', productId: null, scope };
   const jobs = [job(2), job(3), job(8), { ...digest, position: null }];
   const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 99, atUs: at(3) });
-  const tell = (id: number | undefined, key: number) =>
+  const settleJob = (id: number | undefined, key: number) =>
     store.summaries.settle({
       job: { id: id ?? 0, revision: 1 },
       request: null,
@@ -156,7 +156,7 @@ it('removes summaries of what is gone, and leaves digests and what others still 
       nowUs: at(3),
     });
   // The second and third job show the same text.
-  for (const [i, key] of [1, 2, 2, 4].entries()) await tell(ids[i], key);
+  for (const [i, key] of [1, 2, 2, 4].entries()) await settleJob(ids[i], key);
   expect(await pruneBefore(store, at(5))).toMatchObject({
     ...{ 'summary-jobs': 2, 'summary-texts': 1 },
   });
@@ -168,21 +168,21 @@ it('removes summaries of what is gone, and leaves digests and what others still 
   expect(await store.summaries.known(new Uint8Array(32).fill(1))).toBeNull();
 });
 
-it('waits for who still reads from before, so that the write-ahead log stays small', async () => {
+it('waits for open readers of older data, so that the write-ahead log stays small', async () => {
   const { store, dataDir } = await openSqliteStore();
   await fill(store, seconds(1_000), 3_000);
   const reader = new Sqlite(join(dataDir, 'earshot.db'), { readonly: true });
   reader.exec('BEGIN');
   reader.prepare('SELECT count(*) FROM notification').get();
   let waits = 0;
-  let heldWalBytes = 0;
-  const pruned = await pruneLog(pruneWish({ ageUs: 0 }, { nowUs: at(1_000) }), {
+  let walBytesWhileRead = 0;
+  const pruned = await pruneLog(pruneRequest({ ageUs: 0 }, { nowUs: at(1_000) }), {
     pruning: store.pruning,
     pause: async (ms) => {
       if (ms < 1_000) return;
       waits += 1;
       if (waits !== 3) return;
-      heldWalBytes = (await store.pruning.logSize()).walBytes;
+      walBytesWhileRead = (await store.pruning.logSize()).walBytes;
       reader.exec('COMMIT');
     },
     signal: new AbortController().signal,
@@ -190,17 +190,17 @@ it('waits for who still reads from before, so that the write-ahead log stays sma
   });
   reader.close();
   expect(waits).toBeGreaterThanOrEqual(3);
-  // One step more, at the most.
-  expect(heldWalBytes).toBeLessThan(10 * 1_000_000);
+  // One step more at most.
+  expect(walBytesWhileRead).toBeLessThan(10 * 1_000_000);
   expect(pruned).toMatchObject({ notifications: 999 });
   expect(await store.pruning.logSize()).toMatchObject({ walBytes: 0, freeBytes: 0 });
 });
 
-it('ends after the step it is in when it is stopped, and goes on where it was', async () => {
+it('stops after the current step when aborted, and resumes there', async () => {
   const { store } = await openSqliteStore();
   await fill(store, seconds(300));
   const stopping = new AbortController();
-  const request = pruneWish({ ageUs: 0 }, { nowUs: at(300) });
+  const request = pruneRequest({ ageUs: 0 }, { nowUs: at(300) });
   const phases: string[] = [];
   const first = await pruneLog(request, {
     pruning: store.pruning,
@@ -215,31 +215,33 @@ it('ends after the step it is in when it is stopped, and goes on where it was', 
   expect(second.space).toBeGreaterThan(0);
 });
 
-/** One notification a second, with what cannot be read at the second 2 and, released by now, at 4. */
+/**
+ * Notifications one second apart, an unreadable body at second 2, and a released one at second 4.
+ */
 async function openQuarantined() {
   const { store, dataDir } = await openSqliteStore();
   const accept = (body: unknown, second: number) =>
     store.accept(delivery(body, { receivedAtUs: at(second) }));
   for (const second of [0, 1]) await accept(notification(second), second);
-  await accept('{"held": ', 2);
+  await accept('{"unreadable": ', 2);
   await accept(notification(3), 3);
-  await accept('{"mended": ', 4);
+  await accept('{"repaired": ', 4);
   for (const second of [5, 6, 7]) await accept(notification(second), second);
-  const [mended, held] = await collect(store.quarantined({ released: false }));
-  if (mended === undefined || held === undefined) throw new Error('not held');
+  const [repaired, unreadable] = await collect(store.quarantined({ released: false }));
+  if (repaired === undefined || unreadable === undefined) throw new Error('not unreadable');
   replaceBody(dataDir, 5, Buffer.from(JSON.stringify(notification(4))));
-  expect(await store.retry(mended.id, at(8))).toMatchObject({ outcome: 'stored' });
+  expect(await store.retry(repaired.id, at(8))).toMatchObject({ outcome: 'stored' });
   await accept(notification(9), 9);
   const entries = async () =>
     (await collect(store.quarantined({ released: true }))).map(({ receivedAtUs }) => receivedAtUs);
   return { store, dataDir, entries };
 }
 
-it('keeps what is held, unless told otherwise', async () => {
+it('keeps quarantined bodies by default', async () => {
   const { store, entries } = await openQuarantined();
   expect(await pruneBefore(store, at(3))).toMatchObject({ notifications: 2, quarantine: 0 });
   expect(await entries()).toEqual([at(4), at(2)]);
-  const request = pruneWish({ ageUs: 0 }, { nowUs: at(3), withQuarantined: true });
+  const request = pruneRequest({ ageUs: 0 }, { nowUs: at(3), withQuarantined: true });
   expect(await store.pruning.prunable(request)).toMatchObject({ notifications: 0, quarantined: 1 });
   expect(await prune(store, request)).toMatchObject({ notifications: 0, quarantine: 1 });
   expect(await entries()).toEqual([at(4)]);

@@ -3,8 +3,8 @@ import type { PruneRequest, Retention } from '../../../src/domain/pruning.ts';
 import { type Pruned, pruneLog } from '../../../src/store/pruning/prune-log.ts';
 import type { Store } from '../../../src/store/store.ts';
 
-/** A request that keeps what is told, and of all else nothing. */
-export function pruneWish(
+/** A request that keeps only what `keep` allows. */
+export function pruneRequest(
   keep: Partial<Retention>,
   fields: Partial<PruneRequest> = {},
 ): PruneRequest {
@@ -17,7 +17,7 @@ export function prune({ pruning }: Pick<Store, 'pruning'>, request: PruneRequest
   return pruneLog(request, { pruning, pause: () => Promise.resolve(), signal });
 }
 
-/** Removes what was received before a moment. */
+/** Removes everything received before a time. */
 export function pruneBefore(store: Pick<Store, 'pruning'>, nowUs: number): Promise<Pruned> {
-  return prune(store, pruneWish({ ageUs: 0 }, { nowUs }));
+  return prune(store, pruneRequest({ ageUs: 0 }, { nowUs }));
 }

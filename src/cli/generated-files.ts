@@ -1,9 +1,9 @@
 /** Files generated from the program's own tables: path in the project -> text. */
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { variableRows } from '../config/variables.ts';
 import { metricsPage } from '../console/metrics/metric-table.ts';
 import type { Io, Output } from './io.ts';
-import { createProgram, fullName, withChildren } from './program.ts';
+import { createProgram, fullName, groups, withChildren } from './program.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
   return {
@@ -100,12 +100,55 @@ the folder in which you call it; \`--data-dir\` names another data directory.
 **Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a script; its help says where to
 put it.
 
-**The same flags everywhere.** \`--since\` and \`--until\` choose a span of time, \`-o, --output\` the
-form of the output with \`--json\` as short form, \`-n, --limit\` the maximum number of rows,
-\`--data-dir\` the data directory; \`--yes\` answers the question. \`earshot config\` prints the settings
-that apply, and where each comes from.
+## Commands
+
+| group | command | what it does |
+|---|---|---|
+${groupRows(program).join('\n')}
+
+\`earshot config\` prints the settings that apply, and the source of each.
+
+## Flags
+
+The same flag has the same meaning in every command. Details stand in the help of each command.
+
+| flag | meaning | commands |
+|---|---|---|
+${flagRows(program).join('\n')}
 
 ${sections.join('\n')}`;
+}
+
+function groupRows(program: Command): string[] {
+  return Object.entries(groups).flatMap(([group, names]) =>
+    Object.keys(names).map((name, index) => {
+      const description = program.commands.find((one) => one.name() === name)?.description();
+      return `| ${index === 0 ? group : ''} | [\`${name}\`](#earshot-${name}) | ${description} |`;
+    }),
+  );
+}
+
+/** Returns the meaning of a flag: its description up to the first bracket. It is the same in every command. */
+export function meaningOf({ description }: Option): string {
+  return description.split(' (')[0] ?? '';
+}
+
+/** Returns the visible flags of all commands, by name, each with the commands that have it. */
+function flagRows(program: Command): string[] {
+  const rows = new Map<string, { flags: string; meaning: string; commands: string[] }>();
+  for (const command of withChildren(program).slice(1)) {
+    for (const option of command.options.filter(({ hidden }) => !hidden)) {
+      const { flags } = option;
+      const row = rows.get(option.name()) ?? { flags, meaning: meaningOf(option), commands: [] };
+      row.commands.push(fullName(command).replace('earshot ', ''));
+      rows.set(option.name(), row);
+    }
+  }
+  const most = withChildren(program).length / 2;
+  return [...rows].toSorted().map(([, { flags, meaning, commands }]) => {
+    const users = commands.length > most ? 'most' : commands.join(', ');
+    return `| \`${flags.replace('|', '\\|')}\` | ${meaning} | ${users} |`;
+  });
 }
 
 function helpText(command: Command): string {

@@ -26,10 +26,10 @@ describe('the page on alerts', () => {
   });
 
   it('shows an alert as it is raised after two weeks of a push an hour, and nine hours of silence', async () => {
-    const { live, look } = await openContext();
+    const { live, check } = await openContext();
     const lastHour = 14 * 24;
     await live(beginUs + (lastHour + 8) * hourUs, moments(0, lastHour));
-    const [alert] = await look();
+    const [alert] = await check();
     const [text = ''] = blocks(page, 'text');
     const lines = [alert?.cause, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
     expect(text).toContain(`${alert?.severity}: ${alert?.kind} of ${alert?.subject}  since`);

@@ -45,7 +45,9 @@ import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
 export const statusCommand = defineCommand('status', {
   description: 'Show the state of all parts on one screen, with advice for each problem.',
   flags: (command) =>
-    command.addOption(jsonOption()).option('--check', 'exit code 3 if a part has a problem'),
+    command
+      .addOption(jsonOption())
+      .option('--check', 'exit code 3 on differences (a part has a problem)'),
   help: `The first line has the overall state or the most severe problem. Then one line for each part:
 receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
 summaries, disk, backup, alerts. Parts with problems are marked, with the next step.

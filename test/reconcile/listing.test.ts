@@ -320,16 +320,16 @@ describe('a walk', () => {
         const changed = changes.flatMap(({ kind, products }) =>
           kind === 'published' ? [] : products,
         );
-        const lasting = offsetsUs
+        const unchanged = offsetsUs
           .map((offset, number) => ({ number, eventUs: startUs + offset }))
           .filter(({ number, eventUs }) => !changed.includes(number) && within(eventUs));
         const returned = numbersIn(pages);
-        for (const { number } of lasting) {
+        for (const { number } of unchanged) {
           expect(returned.filter((other) => other === number)).toHaveLength(1);
         }
         const events = pages.flatMap((page) => page.events);
         expect(events.every(({ eventUs }) => within(eventUs))).toBe(true);
-        expectComplete(pages, lasting);
+        expectComplete(pages, unchanged);
         if (error === null) expect(pages.at(-1)?.completeUpToUs).toBe(toUs);
       }),
       { numRuns: 100 },
@@ -393,11 +393,11 @@ describe('results that change', () => {
 /** Expects every event dated before `completeUpToUs` on that page or an earlier one. */
 function expectComplete(
   pages: readonly ListingPage[],
-  lasting: readonly { number: number; eventUs: number }[],
+  unchanged: readonly { number: number; eventUs: number }[],
 ) {
   for (const [index, { completeUpToUs }] of pages.entries()) {
     const returned = new Set(numbersIn(pages.slice(0, index + 1)));
-    const expected = lasting.filter(({ eventUs }) => eventUs < completeUpToUs);
+    const expected = unchanged.filter(({ eventUs }) => eventUs < completeUpToUs);
     expect(expected.filter(({ number }) => !returned.has(number))).toEqual([]);
   }
 }

@@ -12,7 +12,7 @@ const tasksFor = (subscription: string): ReconcileTask[] =>
   kinds.map((event) => task(event, span, { subscription }));
 
 /** The resulting rows and coverage, without fields that differ between subscriptions. */
-async function leftBy(setUp: ReconcileSetUp, subscription: string) {
+async function resultOf(setUp: ReconcileSetUp, subscription: string) {
   const rows = await setUp.rows(subscription);
   const coverage = await setUp.coverage(subscription);
   return {
@@ -73,7 +73,7 @@ it('has the same result wherever it was aborted, once it is run again', async ()
   await pushTo('whole');
   await setUp.index();
   await setUp.run(tasksFor('whole'));
-  const expected = await leftBy(setUp, 'whole');
+  const expected = await resultOf(setUp, 'whole');
   expect(expected.rows).toHaveLength(11);
   expect(expected.coverage).toHaveLength(9);
   let cuts = 0;
@@ -82,7 +82,7 @@ it('has the same result wherever it was aborted, once it is run again', async ()
     isCut = await runUntil(setUp, subscription, cuts);
     // The clock stands still: hours compared before the abort are not compared again.
     await setUp.run(tasksFor(subscription), { resumeSinceUs: setUp.nowUs() });
-    expect(await leftBy(setUp, subscription)).toEqual(expected);
+    expect(await resultOf(setUp, subscription)).toEqual(expected);
   }
   expect(cuts).toBeGreaterThan(15);
   expect(cuts).toBeLessThan(cutsMax);

@@ -57,12 +57,14 @@ const glossary = [
  * @type {[string, string, string][]}
  */
 const permitted = [
+  ['deploy/systemd/', 'wanted', 'settings of systemd'],
   ['src/summary/check/name-doubts.ts', 'beside', 'list of English words'],
   ['src/summary/check/name-doubts.ts', 'owed', 'list of English words'],
   ['src/summary/check/unsafe-answer.ts', 'forget', 'pattern for prompt injections'],
   ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'world', 'the package world-atlas'],
+  ['docs/decisions/0020-offline-place-names.md', 'world', 'the package world-atlas'],
   ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
 ];
 

@@ -129,7 +129,7 @@ describe('docs/reference/summary-examples.md', () => {
   });
 });
 
-/** Returns the product whose name begins so; for '' the first one without a name. */
+/** Returns the product whose name has this prefix; for '' the first one without a name. */
 function theOne(all: readonly ProductFacts[], beginning: string): ProductFacts {
   const found = all.find(({ name }) =>
     beginning === '' ? name === null : name?.startsWith(beginning),

@@ -7,8 +7,8 @@ import {
   clientOf,
   completionOf,
   key,
-  lasting,
   model,
+  neverAborted,
   startService,
 } from './chat/set-up.ts';
 
@@ -19,7 +19,7 @@ const unlisted = { status: 404 };
 /** Findings of the doctor, and the completions that it requested. */
 async function findingsWith(models: Answer, chat: Answer = 'cut') {
   const { client, requests } = await startService(chat, models);
-  const findings = await checkInference({ client, model, signal: lasting() });
+  const findings = await checkInference({ client, model, signal: neverAborted() });
   const states = findings.map(({ check, state }) => [check, state]);
   expect(JSON.stringify(findings)).not.toContain(key);
   expect(findings.every((one) => ['pass', 'skipped'].includes(one.state) || one.advice)).toBe(true);
@@ -118,7 +118,7 @@ describe('a service that refuses to list its models', () => {
   it('neither blocks the doctor nor fails when the check is aborted', async () => {
     const { url, client } = await startService('hang', 'hang');
     const slow = clientOf(url, { timeoutMs: 100 });
-    const [late] = await checkInference({ client: slow, model, signal: lasting() });
+    const [late] = await checkInference({ client: slow, model, signal: neverAborted() });
     expect(late).toMatchObject({ state: 'fail', message: expect.stringContaining('within 0.1 s') });
     const stopped = await checkInference({ client, model, signal: AbortSignal.abort() });
     expect(stopped.map(({ state }) => state)).toEqual(['skipped', 'skipped']);
@@ -127,7 +127,7 @@ describe('a service that refuses to list its models', () => {
   it('reveals nothing of an unexpected error', async () => {
     const broken = () => Promise.reject(new TypeError(key));
     const client = { complete: broken, models: broken };
-    const findings = await checkInference({ client, model, signal: lasting() });
+    const findings = await checkInference({ client, model, signal: neverAborted() });
     expect(findings[0]).toMatchObject({ state: 'fail', advice: 'Please report it.' });
     expect(JSON.stringify(findings)).not.toContain(key);
   });

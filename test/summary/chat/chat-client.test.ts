@@ -12,9 +12,9 @@ import {
   faultOf,
   faultWith,
   key,
-  lasting,
   model,
   modelsPath,
+  neverAborted,
   request,
   startService,
 } from './set-up.ts';
@@ -26,13 +26,13 @@ afterEach(() => {
 
 const answered = async (body: unknown) => {
   const { client } = await startService({ body });
-  return client.complete(request, lasting());
+  return client.complete(request, neverAborted());
 };
 
 describe('the request', () => {
   it('follows the specification, and its headers reveal nothing about this machine', async () => {
     const { client, requests, host } = await startService({ body: completionOf('Yes.') });
-    await client.complete(request, lasting());
+    await client.complete(request, neverAborted());
     const [seen] = requests;
     expect([seen?.method, seen?.path, requests.length]).toEqual(['POST', chatPath, 1]);
     expect(JSON.parse(seen?.body ?? '')).toEqual(request);
@@ -72,8 +72,8 @@ describe('the request', () => {
       { body: completionOf('Right.') },
       { body: { data: [] } },
     );
-    expect((await client.complete(request, lasting())).text).toBe('Right.');
-    expect(await client.models(lasting())).toEqual([]);
+    expect((await client.complete(request, neverAborted())).text).toBe('Right.');
+    expect(await client.models(neverAborted())).toEqual([]);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       `Bearer ${key}`,
       `Bearer ${key}`,
@@ -97,10 +97,10 @@ describe('the request', () => {
     async (apiKey) => {
       const { url, requests } = await startService({ body: completionOf('Yes.') });
       const client = clientOf(url, { apiKey });
-      const { kind, message } = await faultOf(client.complete(request, lasting()));
+      const { kind, message } = await faultOf(client.complete(request, neverAborted()));
       expect([kind, requests.length]).toEqual(['wrong_key', 0]);
       if (apiKey !== '') expect(message).not.toContain(apiKey);
-      expect((await faultOf(client.models(lasting()))).kind).toBe('wrong_key');
+      expect((await faultOf(client.models(neverAborted()))).kind).toBe('wrong_key');
     },
   );
 });
@@ -111,7 +111,10 @@ describe('the key', () => {
     const headers = { location: `${elsewhere.url}/steal?key=1` };
     const redirect = { status, headers };
     const { client } = await startService(redirect, redirect);
-    const calls = [() => client.complete(request, lasting()), () => client.models(lasting())];
+    const calls = [
+      () => client.complete(request, neverAborted()),
+      () => client.models(neverAborted()),
+    ];
     for (const call of calls) {
       const { kind, message } = await faultOf(call());
       expect(kind).toBe('redirected');
@@ -162,7 +165,7 @@ describe('the key', () => {
       'The inference service (HOST) returned a text that contains the API key. Replace the key, and contact the operator of the service.',
     ]);
     const { client } = await startService('cut', { body: { data: [{ id: `a/${key}` }] } });
-    expect(await client.models(lasting())).toEqual(['a/…']);
+    expect(await client.models(neverAborted())).toEqual(['a/…']);
   });
 });
 
@@ -223,7 +226,7 @@ describe('a call', () => {
   it('is also cancelled when the sender aborts it', async () => {
     const send = () => Promise.reject(new AppError('cancelled', 'Stopped.'));
     const client = createChatClient({ baseUrl: 'http://127.0.0.1:1', apiKey: key, fetch: send });
-    expect((await faultOf(client.complete(request, lasting()))).kind).toBe('cancelled');
+    expect((await faultOf(client.complete(request, neverAborted()))).kind).toBe('cancelled');
   });
 
   it('leaves no listener on a long-lived signal', async () => {
@@ -249,7 +252,7 @@ describe('the models', () => {
       null,
     ];
     const { client, requests } = await startService('cut', { body: { object: 'list', data } });
-    expect(await client.models(lasting())).toEqual([model, 'b/c']);
+    expect(await client.models(neverAborted())).toEqual([model, 'b/c']);
     expect(requests.map((seen) => [seen.method, seen.path, seen.body])).toEqual([
       ['GET', modelsPath, ''],
     ]);
@@ -260,7 +263,7 @@ describe('the models', () => {
   it('are truncated and cleaned, because they are foreign text', async () => {
     const data = [{ id: '\u001b[31mred' }, { id: 'x'.repeat(5_000) }];
     const { client } = await startService('cut', { body: { data } });
-    expect(await client.models(lasting())).toEqual(['\ufffd[31mred', `${'x'.repeat(200)}…`]);
+    expect(await client.models(neverAborted())).toEqual(['\ufffd[31mred', `${'x'.repeat(200)}…`]);
   });
 
   it.each<[how: string, answer: object]>([
@@ -271,7 +274,7 @@ describe('the models', () => {
     ['another form', { body: { models: [] } }],
   ])('are null when the service does not list them: %s', async (_how, answer) => {
     const { client } = await startService('cut', answer);
-    expect(await client.models(lasting())).toBeNull();
+    expect(await client.models(neverAborted())).toBeNull();
   });
 
   it.each([
@@ -282,6 +285,6 @@ describe('the models', () => {
     [400, 'request_refused'],
   ])('are refused with %i as %s', async (status, kind) => {
     const { client } = await startService('cut', { status, body: { error: 'the model' } });
-    expect((await faultOf(client.models(lasting()))).kind).toBe(kind);
+    expect((await faultOf(client.models(neverAborted()))).kind).toBe(kind);
   });
 });

@@ -10,8 +10,8 @@ import {
   completionOf,
   faultOf,
   faultWith,
-  lasting,
   model,
+  neverAborted,
   request,
   startService,
 } from './set-up.ts';
@@ -257,7 +257,9 @@ describe('no answer', () => {
     '%s: that is a timeout',
     async (_how, answer) => {
       const { url, host } = await startService(answer);
-      const fault = await faultOf(clientOf(url, { timeoutMs: 200 }).complete(request, lasting()));
+      const fault = await faultOf(
+        clientOf(url, { timeoutMs: 200 }).complete(request, neverAborted()),
+      );
       expect([fault.kind, fault.message]).toEqual([
         'timeout',
         `The inference service (${host}) did not complete its answer within 0.2 s. Retry later; if this repeats, choose a faster model.`,
@@ -285,7 +287,7 @@ describe('no answer', () => {
 
   it('from a closed port is unreachable, too', async () => {
     const host = `127.0.0.1:${await freePort()}`;
-    const fault = await faultOf(clientOf(`http://${host}`).complete(request, lasting()));
+    const fault = await faultOf(clientOf(`http://${host}`).complete(request, neverAborted()));
     expect([fault.kind, fault.message]).toEqual([
       'unreachable',
       `The inference service (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_INFERENCE_URL.`,

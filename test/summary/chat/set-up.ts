@@ -20,7 +20,7 @@ export const chatPath = '/openai/v1/chat/completions';
 export const modelsPath = '/openai/v1/models';
 
 /** A signal that is never aborted. */
-export const lasting = () => new AbortController().signal;
+export const neverAborted = () => new AbortController().signal;
 
 export function completionOf(content: unknown, rest: object = {}, finish: unknown = 'stop') {
   return {
@@ -61,7 +61,7 @@ export async function faultOf(call: Promise<unknown>): Promise<InferenceFault> {
  */
 export async function faultWith(chat: Answer, models?: Answer) {
   const { client, host, requests } = await startService(chat, models);
-  const fault = await faultOf(client.complete(request, lasting()));
+  const fault = await faultOf(client.complete(request, neverAborted()));
   const { kind, retryAfterMs, tokens } = fault;
   return { kind, retryAfterMs, tokens, message: fault.message.replaceAll(host, 'HOST'), requests };
 }

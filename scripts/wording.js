@@ -57,6 +57,7 @@ const glossary = [
  * @type {[string, string, string][]}
  */
 const permitted = [
+  ['deploy/systemd/', 'wanted', 'settings of systemd'],
   ['src/summary/check/name-doubts.ts', 'beside', 'list of English words'],
   ['src/summary/check/name-doubts.ts', 'owed', 'list of English words'],
   ['src/summary/check/unsafe-answer.ts', 'forget', 'pattern for prompt injections'],

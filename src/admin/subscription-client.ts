@@ -41,7 +41,7 @@ export interface SubscriptionEdit {
 }
 
 /**
- * All calls reject with `unauthorized` when the token is refused, `invalid` or `conflict` when the
+ * Client of the subscription API. Calls reject with `unauthorized` when the token is refused, `invalid` or `conflict` when the
  * service refuses the request (its message is quoted), `too_many` and `unavailable` when a retry may
  * succeed, and as `AccessTokens` does. Errors contain no credentials.
  */

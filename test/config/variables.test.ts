@@ -193,7 +193,10 @@ const examples = {
     bad: ['http://chat.example.org/', 'chat.example.org', 'https://a:b@chat.example.org/'],
   },
   EARSHOT_ALERT_COMMAND: {
-    good: { '/bin/tell': ['/bin/tell'], ' /bin/tell  --now me ': ['/bin/tell', '--now', 'me'] },
+    good: {
+      '/bin/notify': ['/bin/notify'],
+      ' /bin/notify  --now me ': ['/bin/notify', '--now', 'me'],
+    },
     bad: ['  '],
   },
   EARSHOT_LOG_LEVEL: {

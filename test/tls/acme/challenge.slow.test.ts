@@ -303,7 +303,7 @@ describe.skipIf(!hasPebble)('a receiver whose port for challenges is taken (need
     const reasons = lines.flatMap(({ reason }) => reason ?? []);
     expect(reasons.toSorted()).toEqual([
       expect.stringContaining('Cannot listen on'),
-      expect.stringContaining('Port 80 of'),
+      expect.stringContaining('port 80 of'),
     ]);
   });
 });

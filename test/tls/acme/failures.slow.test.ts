@@ -74,7 +74,9 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     await pebble.setAddress('127.0.0.2');
     const first = openProgram(pebble);
     const message = await first.fail();
-    expect(message).toMatch(/^Port 80 of earshot\.example\.org could not be reached\. Open it/);
+    expect(message).toMatch(
+      /^The authority could not connect to port 80 of earshot\.example\.org\. Open the port/,
+    );
     expect(message).toMatch(/\(connection: .*127\.0\.0\.2/);
     expect(first.state()).toMatchObject({
       failures: 1,
@@ -99,7 +101,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
 
   it('because nobody is on the port: who asks need not wait', async ({ pebble }) => {
     const closed = openProgram(pebble, { openListener: noDoor });
-    expect(await closed.fail()).toMatch(/^Port 80 of .* could not be reached.*\(connection: /);
+    expect(await closed.fail()).toMatch(/could not connect to port 80 of .*\(connection: /);
     const { clock, dataDir } = closed;
     const open = openProgram(pebble, { clock, dataDir });
     expect((await open.look()).outcome).toBe('waiting');
@@ -112,15 +114,15 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     await startStranger(pebble, status);
     const program = openProgram(pebble, { openListener: noDoor });
     const message = await program.fail();
-    expect(message).toMatch(/^Something else answered for earshot\.example\.org on port 80\. Let/);
-    expect(message).toContain('let port 80 lead to EARSHOT_ACME_HTTP_LISTEN');
+    expect(message).toMatch(/^Another server answered for earshot\.example\.org on port 80\. Set/);
+    expect(message).toContain('forward port 80 to EARSHOT_ACME_HTTP_LISTEN');
     expect(message).toContain('(unauthorized: ');
   });
 
   it('because port 443 leads to nobody, or to a proxy that ends HTTPS', async ({ pebble }) => {
     const settings = { challenge: 'tls-alpn-01' as const };
     const fail = () => openProgram(pebble, { settings, openListener: noDoor }).fail();
-    const advice = /port 443\b.*let (that port|port 443) lead to EARSHOT_LISTEN/i;
+    const advice = /port 443\b.*forward (the port|port 443) to EARSHOT_LISTEN/i;
     expect(await fail()).toMatch(advice);
     await startStrangeTls(pebble, ['h2', 'http/1.1']);
     expect(await fail()).toMatch(advice);
@@ -148,7 +150,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     const pebble = await startPebble({ blocked: ['blocked.example.org'] });
     const program = openProgram(pebble, { settings: { host: 'blocked.example.org' } });
     expect(await program.fail()).toMatch(
-      /^localhost:\d+ issues nothing for blocked\.example\.org\. Correct the name in EARSHOT_PUBLIC_URL, or .*\(rejectedIdentifier: /,
+      /^localhost:\d+ does not issue certificates for blocked\.example\.org\. Correct the name in EARSHOT_PUBLIC_URL, or .*\(rejectedIdentifier: /,
     );
     expect(program.state().failures).toBe(1);
   });
@@ -158,7 +160,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     const requests = watchRequests(pebble);
     const without = openProgram(pebble);
     expect(await without.fail()).toMatch(
-      /asks for an account that is bound to one of yours there\. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY /,
+      /requires an external account binding\. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY /,
     );
     // The directory says so: no account is asked for in vain.
     expect(requests.accounts()).toBe(0);
@@ -171,7 +173,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
       expect(message).toMatch(
         /does not accept the account\. .*correct EARSHOT_ACME_EAB_KEY_ID and /,
       );
-      expect(message).not.toContain('Something else answered');
+      expect(message).not.toContain('Another server answered');
       expect(message).not.toContain(wrongKey);
       expect(message).not.toContain(hmacKey);
     }
@@ -185,7 +187,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
   it('a contact: the sentence names the e-mail address', async ({ pebble }) => {
     const settings = { email: 'nobody at all' };
     const message = await openProgram(pebble, { settings }).fail();
-    expect(message).toMatch(/does not take the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);
+    expect(message).toMatch(/does not accept the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);
     const right = { email: 'operator@mail.example.org' };
     expect((await openProgram(pebble, { settings: right }).look()).outcome).toBe('renewed');
   });
@@ -245,7 +247,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
   it('of another kind than a name that was not proved, nothing is rehearsed', async () => {
     const { pebble, program, requests } = await startBoth();
     await pebble.stop();
-    expect(await program.fail()).toContain('cannot be asked');
+    expect(await program.fail()).toContain('cannot be reached');
     await pebble.start();
     program.clock.advance(minuteUs);
     expect((await program.look()).outcome).toBe('renewed');

@@ -130,7 +130,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       for (const text of unusable) {
         writeFileSync(path, text);
         expect(await fail()).toBe(
-          `${path} is not as earshot wrote it. Move it away: what is missing is made anew.`,
+          `${path} has invalid content. Move the file away: earshot creates it again.`,
         );
       }
       chmodSync(path, 0o640);

@@ -23,14 +23,14 @@ const withAnotherKey = await other.issue({ hosts: ['earshot.example.org'] });
 
 it.each([
   ['with another key', withAnotherKey.certificatePem, /does not belong to the certificate/],
-  ['that is no PEM', 'Thank you for your order.', /does not hold a PEM certificate/],
-  ['of no certificate at all', '', /does not hold a PEM certificate|not as RFC 8555/],
+  ['that is no PEM', 'Thank you for your order.', /does not contain a PEM certificate/],
+  ['of no certificate at all', '', /does not contain a PEM certificate|invalid by RFC 8555/],
   [
     'that breaks off',
     withAnotherKey.certificatePem.slice(0, 200),
-    /does not hold a PEM certificate/,
+    /does not contain a PEM certificate/,
   ],
-  ['that is a key', withAnotherKey.keyPem, /does not hold a PEM certificate/],
+  ['that is a key', withAnotherKey.keyPem, /does not contain a PEM certificate/],
 ])('a chain %s is refused, and the old one stays', async (_title, chain, message) => {
   const { authority, look, served, clock, dataDir, context } = await orderAtStub();
   await look();
@@ -74,7 +74,7 @@ it('a certificate that is over does not take the place of a good one', async () 
   await look();
   skew.ms = 400 * 86_400_000;
   clock.us += 61 * dayUs;
-  expect(errorText(await failureOf(look()))).toMatch(/cannot be used\..*it is over already\)$/);
+  expect(errorText(await failureOf(look()))).toMatch(/cannot be used\..*it has already expired\)$/);
   expect(served).toHaveLength(1);
   expect((await context.folder.readCertificate())?.cert).toBe(served[0]?.cert);
 });
@@ -112,7 +112,9 @@ it('the last certificate of the day is fetched, though the limit is reached by i
   expect((await look()).outcome).toBe('renewed');
   expect(authority.count('newOrder')).toBe(1);
   // Another one is over the limit.
-  expect(errorText(await failureOf(look('anyway')))).toMatch(/So many certificates were issued/);
+  expect(errorText(await failureOf(look('anyway')))).toMatch(
+    /The maximum of certificates in 24 hours is reached/,
+  );
 });
 
 const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
@@ -160,7 +162,7 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
       const error = await failureOf(look());
       expect(error.code).toBe('unavailable');
       expect(errorText(error)).toMatch(file);
-      expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space;');
+      expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space.');
       const state = await context.states.read();
       expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
       const asked = authority.requests.length;

@@ -116,11 +116,13 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     }
     const endsUs = firstUs + dayUs;
     const until = new Date(endsUs / 1000).toISOString();
-    expect(await fail('anyway')).toContain(`The next one can be ordered after ${until}.`);
+    expect(await fail('anyway')).toContain(`The next order is possible after ${until}.`);
     expect((await look()).outcome).toBe('current');
     const restarted = openProgram(pebble, { clock, dataDir });
     clock.set(endsUs - 1);
-    expect(await restarted.fail('anyway')).toContain('So many certificates were issued');
+    expect(await restarted.fail('anyway')).toContain(
+      'The maximum of certificates in 24 hours is reached',
+    );
     expect(requests.orders()).toBe(5);
     clock.set(endsUs);
     expect((await restarted.look('anyway')).outcome).toBe('renewed');

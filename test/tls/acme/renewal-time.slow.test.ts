@@ -215,7 +215,7 @@ describe('the pause after a failure', () => {
 describe('waiting', () => {
   const failed = afterFailure(fresh, {
     nowUs: beginUs,
-    words: { message: 'It failed.', advice: undefined },
+    error: { message: 'It failed.', advice: undefined },
     isProof: false,
     nextTryAtUs: beginUs + hourUs,
   });
@@ -333,7 +333,7 @@ describe('the state', () => {
   const failing = (state: RenewalState, nowUs: number) =>
     afterFailure(state, {
       nowUs,
-      words: { message: 'It failed.', advice: undefined },
+      error: { message: 'It failed.', advice: undefined },
       isProof: false,
       nextTryAtUs: nowUs + hourUs,
     });

@@ -135,7 +135,7 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
   });
 });
 
-const failed = { level: 'error', message: expect.stringContaining('what is served stays in use') };
+const failed = { level: 'error', message: expect.stringContaining('failed to order certificate') };
 
 /** A receiver with its first certificate, saved. */
 async function withCertificate(pebble: Pebble) {

@@ -199,7 +199,7 @@ describe('with middleware that reads bodies', () => {
         requestId: JSON.parse(body).requestId,
         status: 500,
         path: '/notifications/alps',
-        err: expect.objectContaining({ message: expect.stringContaining('through c.req') }),
+        err: expect.objectContaining({ message: expect.stringContaining('without c.req') }),
       },
       'request failed',
     ]);

@@ -58,7 +58,7 @@ export function addOutputForms(command: Command, formats: readonly string[]): Co
 export function addTableFlags(command: Command): Command {
   return command
     .option('--columns <names>', 'columns of table and csv output (comma-separated)')
-    .option('--wide', 'full names and all columns, on any terminal width');
+    .option('--wide', 'print full names and all columns, on any terminal width');
 }
 
 /** Help text of `--event`. */
@@ -66,7 +66,7 @@ export const eventFlagText = 'created, modified or deleted (comma-separated)';
 
 /** `--dry-run`. */
 export function dryRunOption(): Option {
-  return new Option('--dry-run', 'preview only; nothing is changed');
+  return new Option('--dry-run', 'preview only; change nothing');
 }
 
 /** Throws `usage` if `--until` is not after `--since`. */
@@ -81,7 +81,7 @@ export function refuseEmptySpan(command: Command): void {
 
 /** `--yes`. */
 export function yesOption(): Option {
-  return new Option('--yes', 'no confirmation prompt');
+  return new Option('--yes', 'do not ask for confirmation');
 }
 
 /** Accepts an earlier flag name without listing it in the help. The action gets the value under the current name. */

@@ -9,7 +9,7 @@ import { collect } from '../helpers/deliveries.ts';
 import {
   type Answer,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   type RequestParts,
 } from './raw-client.ts';
@@ -300,7 +300,7 @@ describe('the probe', () => {
     const answer = await exchange(receiver, { method: 'GET', body: goodNotification().body });
     expect(answer.status).toBe(200);
     await expectNothingWritten(receiver);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 

@@ -11,7 +11,7 @@ import {
   basic,
   createAnswerReader,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   type RequestParts,
@@ -85,7 +85,7 @@ describe('wrong or missing credentials', () => {
     expect([...shapes]).toHaveLength(1);
     const counts = { notifications: 0, duplicates: 0, quarantined: 0 };
     expect(await receiver.store.counts()).toEqual(counts);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it('are logged with address and request id, without anything that was sent', async ({
@@ -246,7 +246,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(refused.status).toBe(429);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(JSON.parse(refused.body)).toMatchObject({ status: 429, title: 'Too many requests' });
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
     receiver.clock.us += 60_000_000;
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);

@@ -225,7 +225,7 @@ export function goodNotification({ paddingBytes = 0 } = {}): GoodNotification {
 }
 
 /** Sends a notification; expects the usual response and exactly one row. */
-export async function expectStillTakesNotifications(receiver: TestReceiver): Promise<void> {
+export async function expectStillAcceptsNotifications(receiver: TestReceiver): Promise<void> {
   const { ackId, body } = goodNotification();
   const answer = await exchange(receiver, { path: '/notifications/still', body });
   expect(answer).toMatchObject({ status: 200, body: '{"status":"stored"}' });

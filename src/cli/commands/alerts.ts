@@ -17,10 +17,10 @@ export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts with cause and advice.',
   flags: (command) =>
     command
-      .option('--all', 'all of them (also resolved alerts)')
+      .option('--all', 'select all (also resolved alerts)')
       .addOption(limitOption().default(100))
       .addOption(jsonOption())
-      .option('--test', 'a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND instead'),
+      .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
   help: `The receiver checks every minute: subscriptions that are silent for unusually long, paused, or near
 their cancellation; lost pushes, missing events, failed comparisons; the certificate, the disk, the
 database, and the sinks. It sends each alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND when it

@@ -28,8 +28,8 @@ export const backupCommand = defineCommand('backup', {
         '--to <path>',
         'folder for earshot-<time>.db, or a file such as mine.db (default: EARSHOT_BACKUP_DIR)',
       )
-      .option('--force', 'override of a safety check (replaces an existing file)')
-      .option('--without-secrets', 'no endpoint credentials, certificate and keys in the backup')
+      .option('--force', 'force the action (replace an existing file)')
+      .option('--without-secrets', 'leave out endpoint credentials, certificate and keys')
       .addOption(jsonOption())
       .addCommand(listCommand(io)),
   help: `Contains all notifications that were acknowledged before the backup starts. The file is named ….part

@@ -21,7 +21,7 @@ const showCommand = defineCommand('show', {
     command
       .addOption(jsonOption())
       .addOption(
-        new Option('--pem', 'certificate chain as PEM, without the key').conflicts([
+        new Option('--pem', 'print only the certificate chain as PEM, without the key').conflicts([
           'json',
           'output',
         ]),
@@ -43,8 +43,7 @@ Examples:
 
 const renewCommand = defineCommand('renew', {
   description: 'Renew the certificate now if it is due, without the delay after failures.',
-  flags: (command) =>
-    command.option('--force', 'override of a safety check (renews before the due time)'),
+  flags: (command) => command.option('--force', 'force the action (renew before the due time)'),
   help: `Also works while the receiver runs: it answers the challenge, and loads the new certificate within
 ten seconds. Without a receiver, the command answers the challenge. Maximum five certificates in 24
 hours.

@@ -22,7 +22,7 @@ const lockWaitMs = 10_000;
 const createCommand = defineCommand('create', {
   description: 'Create endpoint credentials and store them in the data directory.',
   flags: (command) =>
-    command.option('--from-variables', 'credentials of the variables instead of new ones'),
+    command.option('--from-variables', 'use the credentials of the variables instead of new ones'),
   help: `Only the owner of the data directory can read them. The receiver loads them, and \`earshot register\`
 sends them to the catalogue.
 
@@ -89,7 +89,7 @@ const rotateCommand = defineCommand('rotate', {
         positiveNumber,
         waitSecondsDefault,
       )
-      .option('--skip-probe', 'no check of the endpoint first'),
+      .option('--skip-probe', 'do not check the endpoint first'),
   help: `The receiver must run; it accepts the old and the new credentials during the rotation. The old ones
 become invalid when every running subscription has pushed with the new ones, or after --wait, and
 the old ones were unused for 30 seconds (or half of a shorter --wait). If interrupted, run it again

@@ -55,7 +55,7 @@ const explainCommand = defineCommand('explain', {
   description: 'Explain a filter in plain English.',
   flags: (command) =>
     withFilter(command)
-      .option('--plan', 'query plan of the product index in addition')
+      .option('--plan', 'print also the query plan of the product index')
       .addOption(jsonOption()),
   help: `Fields of --json: entity canonical words index. index is null without --plan and without a data
 directory; its fields: narrowedBy byColumns byRecords plan.

@@ -41,11 +41,11 @@ export const pruneCommand = defineCommand('prune', {
         'maximum size of earshot.db, such as 20GB or 512MiB',
         argument(keptSize),
       )
-      .option('--quarantine', 'quarantined bodies of the same age in addition')
+      .option('--quarantine', 'delete also quarantined bodies of the same age')
       .addOption(
         new Option(
           '--forget-reader <name>',
-          'only the stored position of a reader; deletes no notifications',
+          'delete the stored position of a reader, and no notifications',
         ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
       )
       .addOption(dryRunOption())

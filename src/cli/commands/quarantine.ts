@@ -28,7 +28,7 @@ const listCommand = defineCommand('list', {
   description: 'List the quarantined bodies, newest first.',
   flags: (command) =>
     command
-      .option('--released', 'bodies that a later retry released, in addition')
+      .option('--released', 'list also bodies that a later retry released')
       .addOption(limitOption({ note: 'unlimited' }))
       .addOption(jsonOption()),
   help: `Fields of --json: id receivedAt subscription reason faults bodyBytes releasedAt.
@@ -56,7 +56,7 @@ const showCommand = defineCommand('show', {
   flags: (command) =>
     command
       .argument('<id>', 'id from `earshot quarantine list`', wholeNumber(1))
-      .option('--body', 'original body, byte for byte (nothing else)')
+      .option('--body', 'print only the original body, byte for byte')
       .addOption(jsonOption()),
   help: `Fields of --json: those of list, headers, bodyBase64.
 
@@ -81,7 +81,7 @@ const retryCommand = defineCommand('retry', {
   flags: (command) =>
     command
       .argument('[id]', 'id from `earshot quarantine list`', wholeNumber(1))
-      .option('--all', 'all of them (every quarantined body)'),
+      .option('--all', 'select all (every quarantined body)'),
   help: `Useful after an upgrade of earshot. A body that is still invalid stays in the quarantine.
 
 Exit codes: 0 done, 1 a body is still invalid, or failed, 2 wrong usage or configuration.
@@ -129,7 +129,7 @@ const dropCommand = defineCommand('drop', {
     return command
       .argument('[ids...]', 'ids from `earshot quarantine list`', addId)
       .option('--older-than <age>', 'only older than this age (such as 12h or 30d)', age)
-      .option('--all', 'all of them (every quarantined body)')
+      .option('--all', 'select all (every quarantined body)')
       .addOption(yesOption());
   },
   help: `Shows the bodies and asks before it deletes them. Released bodies are deleted by \`earshot prune\`.

@@ -60,9 +60,9 @@ export const queryProductsCommand = defineCommand('products', {
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
       .option('--after <key>', 'only rows after this one (a key, printed after each page)');
     return addTableFlags(addOutputForms(command, productForms))
-      .option('--summaries', 'a summary of each product, in every output format')
+      .option('--summaries', 'add the summary of each product, in every output format')
       .addOption(
-        new Option('--count', 'only the number of products').conflicts([
+        new Option('--count', 'print only the number of products').conflicts([
           'after',
           'limit',
           'output',
@@ -70,7 +70,7 @@ export const queryProductsCommand = defineCommand('products', {
         ]),
       )
       .addOption(
-        new Option('--explain', 'only the resulting filter and query plan').conflicts([
+        new Option('--explain', 'print only the resulting filter and query plan').conflicts([
           'count',
           'summaries',
         ]),

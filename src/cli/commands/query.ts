@@ -54,7 +54,7 @@ export const queryCommand = defineCommand('query', {
       .addOption(
         new Option(
           '--body',
-          'original body, byte for byte (of each row; compressed if it was)',
+          'print only the original body, byte for byte (of each row; compressed if it was)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
       .addCommand(queryProductsCommand(io))

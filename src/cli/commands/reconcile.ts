@@ -45,7 +45,7 @@ export const reconcileCommand = defineCommand('reconcile', {
     addSpan(command, time, 'event', '24h')
       .option('--subscription <name>', 'subscription name (repeatable; default: all)', collect)
       .addOption(dryRunOption())
-      .option('--check', 'exit code 3 on differences (events are missing); fetches nothing')
+      .option('--check', 'exit with code 3 on differences (fetch nothing)')
       .addOption(jsonOption());
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
     return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });

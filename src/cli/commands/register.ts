@@ -51,18 +51,18 @@ export const registerCommand = defineCommand('register', {
       .addOption(
         new Option('--status <status>', 'status of the subscription').choices(requestedStatuses),
       )
-      .option('--prune', 'deletion of managed subscriptions that are no longer configured')
+      .option('--prune', 'delete managed subscriptions that are no longer configured')
       .option(
         '--moved-from <url>',
         'earlier EARSHOT_PUBLIC_URL, to adopt its subscriptions',
         earlierUrl,
       )
       .addOption(dryRunOption())
-      .option('--check', 'exit code 3 on differences (the account differs); changes nothing')
+      .option('--check', 'exit with code 3 on differences (change nothing)')
       .addOption(jsonOption())
       .addOption(yesOption())
-      .option('--skip-probe', 'no check of the endpoint first')
-      .option('--skip-filter-check', 'no check of the filters first'),
+      .option('--skip-probe', 'do not check the endpoint first')
+      .option('--skip-filter-check', 'do not check the filters first'),
   help: `Registers the subscriptions of ${subscriptionsFileName}. Without that file, the flags describe one
 subscription; a missing flag keeps its last value (initially: created, all products, running).
 Before the prompt, the command shows the plan, the filter and the number of matches in the last

@@ -26,7 +26,7 @@ export const sandboxCommand = defineCommand('sandbox', {
   flags: (command) =>
     addPublishingOptions(command)
       .addOption(
-        new Option('--faults <mix>', 'injected faults (a preset)')
+        new Option('--faults <mix>', 'inject faults (a preset)')
           .choices(Object.keys(faultMixes))
           .default('none'),
       )
@@ -38,9 +38,9 @@ export const sandboxCommand = defineCommand('sandbox', {
         '127.0.0.1:8091',
       )
       .option('--inference <host:port>', 'address of the inference service', '127.0.0.1:8092')
-      .option('--allow-remote', 'endpoints on other machines')
-      .option('--allow-remote-control', 'addresses that other machines can reach')
-      .option('--allow-http', 'endpoints without HTTPS'),
+      .option('--allow-remote', 'allow endpoints on other machines')
+      .option('--allow-remote-control', 'allow addresses that other machines can reach')
+      .option('--allow-http', 'allow endpoints without HTTPS'),
   help: `Waits for a subscription, unless --endpoint is set (credentials: EARSHOT_ENDPOINT_USERNAME and
 EARSHOT_ENDPOINT_PASSWORD). The account is EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or
 sandbox and sandbox; with EARSHOT_ACCOUNT_TOTP, a login needs a one-time code. Each notification is

@@ -9,12 +9,12 @@ export const setupCommand = defineCommand('setup', {
   description: 'Configure earshot step by step, start the receiver and register a subscription.',
   flags: (command) =>
     addSubscriptionFlags(addQuestionFlags(command))
-      .option('--sandbox', 'trial without an account, in a separate folder')
+      .option('--sandbox', 'run a trial without an account, in a separate folder')
       .option('--dir <folder>', 'folder of --sandbox (default: sandbox-trial)')
       .addOption(dryRunOption())
-      .option('--force', 'override of a safety check (with --yes: changes an existing .env)')
-      .option('--yes', 'no confirmation prompt (questions only for missing settings)')
-      .option('--no-stay', 'stop of the receiver after the registration'),
+      .option('--force', 'force the action (with --yes: change an existing .env)')
+      .option('--yes', 'do not ask for confirmation (only for missing settings)')
+      .option('--no-stay', 'stop the receiver after the registration'),
   help: `Asks for settings that are not set by a flag or a variable. Without a terminal it lists the missing
 flags and exits with 2. Secrets are read from files or variables, or asked without echo.
 

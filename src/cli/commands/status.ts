@@ -47,7 +47,7 @@ export const statusCommand = defineCommand('status', {
   flags: (command) =>
     command
       .addOption(jsonOption())
-      .option('--check', 'exit code 3 on differences (a part has a problem)'),
+      .option('--check', 'exit with code 3 on differences (a part has a problem)'),
   help: `The first line has the overall state or the most severe problem. Then one line for each part:
 receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
 summaries, disk, backup, alerts. Parts with problems are marked, with the next step.

@@ -45,9 +45,9 @@ Examples:
 function addFlags(command: Command, time: ReturnType<typeof readTime>): Command {
   return command
     .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
-    .option('--each', 'one summary per product, independent of the rules')
+    .option('--each', 'write one summary per product, independent of the rules')
     .addOption(
-      new Option('--digest <window>', 'one digest per window, independent of the rules')
+      new Option('--digest <window>', 'write one digest per window, independent of the rules')
         .choices(digestWindows)
         .conflicts('each'),
     )
@@ -67,7 +67,7 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )
-    .option('--print-prompt', 'only the prompt of the model')
+    .option('--print-prompt', 'print only the prompt of the model')
     .addOption(jsonOption());
 }
 

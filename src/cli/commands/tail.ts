@@ -58,7 +58,7 @@ export const tailCommand = defineCommand('tail', {
       );
     return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
       '--wide',
-      'full names and all columns, on any terminal width',
+      'print full names and all columns, on any terminal width',
     );
   },
   help: `Starts with new notifications, or with existing ones by --since, -n, --from or --reader; exits at

@@ -91,7 +91,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--agree',
-    help: "with --tls acme: you agree to the authority's terms of service",
+    help: "accept the authority's terms of service (with --tls acme)",
     ask: "Do you agree to the authority's terms of service (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
     variable: 'EARSHOT_ACME_AGREE',
     when: usesTls('acme'),

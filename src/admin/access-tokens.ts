@@ -42,7 +42,10 @@ function createGivenToken(accessToken: string): AccessTokens {
       throw new AppError(
         'unauthorized',
         'EARSHOT_ACCESS_TOKEN is invalid or expired: access tokens expire after minutes.',
-        { advice: 'Set a new one, or EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.' },
+        {
+          advice:
+            'Set a new access token, or set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.',
+        },
       );
     },
     refused: async (token) => {

@@ -61,15 +61,15 @@ export function checkLimits(
   const alive = listed.filter(({ status }) => status !== 'cancelled');
   const running = alive.filter(({ status }) => status === 'running').length;
   const total = alive.length;
-  const message = `${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
+  const message = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
   if (running > runningMax || total > totalMax) {
     const advice =
-      'The catalogue allows more than configured. Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to its limits.';
+      'The catalogue allows more subscriptions than configured. Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue.';
     return [{ check, state: 'warn', message, advice }];
   }
   if (total === totalMax) {
     const advice =
-      'Delete a subscription that is not needed. In a full account, a filter change misses events for a short time.';
+      'Delete a subscription that is not needed. While the account is full, each filter change misses events for a short time.';
     return [{ check, state: 'warn', message: `${message} The account is full.`, advice }];
   }
   return [{ check, state: 'pass', message }];
@@ -115,8 +115,8 @@ function unregistered(name: string, candidates: readonly CatalogueSubscription[]
   const check = checkName(name);
   const exists = candidates.length > 0;
   const message = exists
-    ? 'It exists at the catalogue, but may have other endpoint credentials.'
-    : 'It is in earshot.config.ts, but not registered yet.';
+    ? 'The subscription exists in the catalogue, but may have other endpoint credentials.'
+    : 'The subscription is in earshot.config.ts, but not registered yet.';
   const advice = `To ${exists ? 'adopt' : 'register'} it: \`earshot register\`.`;
   return { check, state: exists ? 'fail' : 'warn', message, advice };
 }
@@ -147,7 +147,7 @@ function registered(
   return [{ check: checkName(name), state: 'pass', message: facts }, ...findings];
 }
 
-/** Returns for example "It is running as desired; last notification 2026-05-02 10:00 UTC. …". */
+/** Returns for example "The subscription is running, as desired; last notification 2026-05-02 10:00 UTC. …". */
 function factsOf(
   current: CatalogueSubscription,
   { lifetime: { pausesAtUs, cancelsAtUs } }: Review,
@@ -159,13 +159,21 @@ function factsOf(
     lastUs === 0 ? 'no notification yet' : `last notification ${shortDateUs(lastUs)} UTC`;
   const days = (us: number) => `${Math.max(0, Math.ceil((us - nowUs) / dayUs))} days`;
   const pause = current.status === 'running' ? `pauses it in ${days(pausesAtUs)} and ` : '';
-  return `It is ${current.status} as desired; ${last}. Without a further notification, the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
+  return `The subscription is ${current.status}, as desired; ${last}. Without new notifications, the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
 }
 
 const findingOfAction = {
   finish: ['warn', 'A change was interrupted', 'To complete it: `earshot register`.'],
-  resume: ['fail', 'It is paused and delivers nothing', 'To resume it: `earshot maintain`.'],
-  recreate: ['fail', 'It was deleted and delivers nothing', 'To recreate it: `earshot maintain`.'],
+  resume: [
+    'fail',
+    'The subscription is paused and delivers nothing',
+    'To resume it: `earshot maintain`.',
+  ],
+  recreate: [
+    'fail',
+    'The subscription was deleted and delivers nothing',
+    'To recreate it: `earshot maintain`.',
+  ],
 } as const;
 
 function actionFindings(name: string, { action, reason }: Review): Finding[] {
@@ -181,7 +189,7 @@ function noteFinding(name: string, { code, message, advice }: Note): Finding {
 }
 
 function adviceFor(code: string, name: string): string {
-  if (code === 'pause-ahead') return 'Check that its filter still matches products.';
+  if (code === 'pause-ahead') return 'Check that the filter still matches products.';
   if (code === 'paused-by-command')
     return `To resume it: \`earshot subscriptions resume ${name}\`.`;
   return 'To show the differences: `earshot register --dry-run`.';
@@ -194,8 +202,8 @@ function credentialFindings(
   // Without both there is nothing to compare.
   if (credentialsDigest === null || pairs.length === 0) return [];
   if (pairs.some((pair) => isDigestOf(credentialsDigest, pair))) return [];
-  const message = 'The catalogue has other endpoint credentials than the receiver accepts.';
-  const advice = 'To send it the current ones: `earshot register`.';
+  const message = 'The receiver does not accept the endpoint credentials that the catalogue has.';
+  const advice = 'To send the current credentials to the catalogue: `earshot register`.';
   return [{ check: checkName(name), state: 'fail', message, advice }];
 }
 
@@ -225,10 +233,16 @@ export async function checkClock(options: {
     const seconds = Math.abs(ahead);
     const { host } = new URL(url);
     if (seconds <= secondsWarn) {
-      return [{ check, state: 'pass', message: `The clock agrees with ${host}.` }];
+      return [
+        {
+          check,
+          state: 'pass',
+          message: `The clock of this machine agrees with the clock of ${host}.`,
+        },
+      ];
     }
     const side = ahead > 0 ? 'ahead of' : 'behind';
-    const message = `The clock is ${inUnits(seconds)} ${side} ${host}.`;
+    const message = `The clock of this machine is ${inUnits(seconds)} ${side} the clock of ${host}.`;
     return [{ check, state: seconds > secondsFail ? 'fail' : 'warn', message, advice }];
   }
   const message = 'Neither the catalogue nor the identity provider returned a time.';

@@ -81,7 +81,9 @@ export function limitsExceeded({ limitErrors, plan, options }: PreparedPlan): Ap
       details: [
         ...limitErrors,
         ...(prunable
-          ? [`Not in the desired state: ${plan.obsolete.join(', ')}. To delete them, add --prune.`]
+          ? [
+              `Subscriptions that are not in the desired state: ${plan.obsolete.join(', ')}. To delete them, add --prune.`,
+            ]
           : []),
         "Pause or delete a subscription, or register the new one as paused. If the catalogue's limits have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.",
       ],
@@ -105,7 +107,7 @@ async function requireEndpoints(
       {
         details: [
           fault.advice,
-          'For all checks, run `earshot doctor`. If the endpoint can be reached from the Internet but not from this machine, add --skip-probe.',
+          'To run all checks: `earshot doctor`. If the endpoint can be reached from the Internet but not from this machine, add --skip-probe.',
         ],
       },
     );
@@ -126,7 +128,7 @@ async function verify(options: PlanOptions, context: AccountContext): Promise<vo
     'The catalogue confirmed every step, but the account differs from the plan.',
     {
       details: [
-        `Different: ${[...new Set(plan.steps.map(nameOf))].join(', ')}. To show the differences, run \`earshot register --dry-run\`.`,
+        `Subscriptions that differ: ${[...new Set(plan.steps.map(nameOf))].join(', ')}. To show the differences, run \`earshot register --dry-run\`.`,
       ],
     },
   );

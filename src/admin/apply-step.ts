@@ -241,7 +241,7 @@ export async function createOnce(
 async function attempt(client: SubscriptionClient, desired: NewSubscription) {
   try {
     const created = await client.create(desired);
-    const failure = new Error('The answer to the creation could not be read.');
+    const failure = new Error('The response to the create request could not be read.');
     return { created, failure, isRefused: false };
   } catch (failure) {
     return { created: null, failure, isRefused: !isAppError(failure, 'unavailable') };
@@ -331,7 +331,8 @@ async function deleteFirst(
     const isRefused = isAppError(error) && error.code !== 'unavailable';
     if (!isRefused || first === undefined) throw error;
     await recreate(name, missed ?? first, context);
-    const detail = 'The account is full, so the old one was deleted first. It was recreated.';
+    const detail =
+      'The account is full, so the old subscription was deleted first. The old subscription was then recreated.';
     throw error.with({ details: [...error.details, detail] });
   }
 }

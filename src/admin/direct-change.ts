@@ -45,7 +45,7 @@ export async function findManaged(
     const isUnmanaged = unmanaged.some(({ id }) => id.toLowerCase() === searched);
     throw isUnmanaged
       ? new AppError('conflict', `${nameOrId} is unmanaged: it has another endpoint.`, {
-          advice: `earshot never changes unmanaged subscriptions. Use the pages of the catalogue.`,
+          advice: `earshot never changes unmanaged subscriptions. Change it on the website of the catalogue.`,
         })
       : new AppError('not_found', `The account has no subscription ${nameOrId}.`, {
           advice: 'To list all: `earshot subscriptions list`.',
@@ -55,7 +55,10 @@ export async function findManaged(
     throw new AppError(
       'conflict',
       `${found.length} subscriptions have the name ${nameOrId}: ${found.map(({ current }) => current.id).join(', ')}.`,
-      { advice: 'Use the id, or run `earshot register`, which keeps one of them.' },
+      {
+        advice:
+          'Use the subscription id, or run `earshot register`, which keeps one of these subscriptions.',
+      },
     );
   }
   const registration = registrations.find(({ name }) => name === first.name);

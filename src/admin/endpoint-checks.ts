@@ -48,12 +48,12 @@ export async function checkName(options: {
     return { findings: [{ check, state: 'fail', message, advice }], addresses };
   }
   if (source === 'hosts') {
-    const message = `${host} resolves to ${list} on this machine only: it is not in DNS.`;
+    const message = `${host} resolves to ${list} only on this machine: the name is not in DNS.`;
     // Never in DNS (RFC 6761). Another name may be a real one with a local address here, as Debian sets it.
     const isLocal = /(^|\.)localhost$/.test(host);
     const advice = isLocal
       ? 'This is fine for a test, but the catalogue cannot resolve it.'
-      : 'Create an A record at your DNS provider, as the catalogue uses DNS.';
+      : 'Create an A record at your DNS provider: the catalogue uses public DNS.';
     return { findings: [{ check, state: 'warn', message, advice }], addresses };
   }
   const message =
@@ -165,7 +165,7 @@ export function checkThisHost(options: {
     local.some((own) => own.kind() === ipaddr.process(address).kind() && own.range() === 'unicast'),
   );
   if (compared.length === 0) {
-    const message = `${elsewhere.join(', ')} is not an address of this machine, which has only private ones. It may be behind NAT.`;
+    const message = `${elsewhere.join(', ')} is not an address of this machine. This machine has only private addresses and may be behind NAT.`;
     return [{ check, state: 'pass', message }];
   }
   const own = local.filter((address) => address.range() === 'unicast').join(', ');
@@ -194,7 +194,7 @@ export async function checkPort(options: {
   const port = url.port || '443';
   const failure = await connectionFailure(host, Number(port), timeoutMs);
   if (failure === null) {
-    const message = `Port ${port} accepts connections from this machine. A firewall may still block the Internet.`;
+    const message = `Port ${port} accepts connections from this machine. A firewall may still block connections from the Internet.`;
     return [{ check, state: 'pass', message }];
   }
   const progress = { stage: 'connection', host, port, timeoutMs, tls: null } as const;
@@ -265,7 +265,8 @@ export async function checkLoginRequired(options: {
   }
   if (fault === null) {
     const message = 'GET without credentials returns 200: the endpoint is open to everyone.';
-    const advice = 'Check that the receiver answers there, and that no proxy adds credentials.';
+    const advice =
+      'Check that the receiver answers at this URL, and that no proxy adds credentials.';
     return [{ check, state: 'fail', message, advice }];
   }
   const message = `GET without credentials must return 401. ${fault.message}`;
@@ -297,7 +298,7 @@ export async function checkCertificate(options: {
   if (isTrusted(second)) {
     const message = `NOT PUBLICLY TRUSTED: the certificate is only trusted by EARSHOT_PROBE_CA${by(second.tls)}.`;
     const advice =
-      'This is fine for a test, but the catalogue refuses it. Get one from a public authority before you register.';
+      'This is fine for a test, but the catalogue refuses this certificate. Get a certificate from a public authority before you register.';
     const findings: Finding[] = [{ check, state: 'warn', message, advice }];
     return { findings: [...findings, ...tlsFindings(second.tls, nowUs)], probe: withExtra };
   }
@@ -317,7 +318,7 @@ function tlsFindings(tls: SeenTls | null, nowUs: () => number): Finding[] {
   const daysLeft = wholeDays(leftMs * 1_000);
   const message = `${daysLeft} ${daysLeft === 1 ? 'day' : 'days'} left, until ${tls.notAfter.toISOString().slice(0, 10)}.`;
   const lifetimeMs = tls.notAfter.getTime() - tls.notBefore.getTime();
-  const advice = 'Renew it, and check why the automatic renewal failed.';
+  const advice = 'Renew the certificate, and check why the automatic renewal failed.';
   const validity: Finding =
     leftMs >= lifetimeMs * shareLeftWarn
       ? { check, state: 'pass', message }

@@ -162,17 +162,21 @@ function assertCertificate(pem: string): void {
   try {
     new X509Certificate(pem);
   } catch (cause) {
-    throw new AppError('configuration', 'EARSHOT_PROBE_CA does not hold a certificate.', {
-      advice: 'Set it to a PEM file with the root certificate of the authority.',
-      cause,
-    });
+    throw new AppError(
+      'configuration',
+      'The file of EARSHOT_PROBE_CA does not contain a certificate.',
+      {
+        advice: 'Set EARSHOT_PROBE_CA to a PEM file with the root certificate of the authority.',
+        cause,
+      },
+    );
   }
 }
 
 type FaultText = Pick<ProbeFault, 'message' | 'advice'>;
 
 const otherProgram: FaultText = {
-  message: 'another program answers there, or earshot does not serve the path',
+  message: 'another program answers, or earshot does not serve this path',
   advice:
     'Check that the port is that of the receiver, and that a proxy passes /notifications on unchanged.',
 };
@@ -183,14 +187,14 @@ const behindProxy: FaultText = {
 };
 
 const redirect: FaultText = {
-  message: 'it redirects, but the catalogue may not follow redirects',
+  message: 'this is a redirect, which the catalogue may not follow',
   advice: 'Set EARSHOT_PUBLIC_URL to the target of the redirect.',
 };
 
-const notOurs: FaultText = { ...otherProgram, message: 'this is not an answer of earshot' };
+const notOurs: FaultText = { ...otherProgram, message: 'the response is not from earshot' };
 
 const noCredentials: FaultText = {
-  message: 'it requires credentials, but none were sent',
+  message: 'the endpoint requires credentials, but none were sent',
   advice: 'Probe with the endpoint credentials.',
 };
 
@@ -201,7 +205,7 @@ const byStatus: Record<number, FaultText> = {
       'If the credentials were changed since its start, restart the receiver. A proxy must pass on the Authorization header.',
   },
   403: {
-    message: 'a proxy or firewall denies access, as earshot never returns this status',
+    message: 'a proxy or firewall denies access (earshot never returns this status)',
     advice: 'Check the rules of the proxy or firewall.',
   },
   404: otherProgram,

@@ -131,7 +131,10 @@ function grantOf(answer: openid.TokenEndpointResponse, context: { tokenUrl: stri
   const { access_token: accessToken, refresh_token: refreshToken } = answer;
   // An invalid token would appear in the error of the request header.
   if (!isTokenText(accessToken)) {
-    throw foreignAnswer('with a token that is not valid in a header', context);
+    throw foreignAnswer(
+      'with a token that contains characters not allowed in an HTTP header',
+      context,
+    );
   }
   return {
     accessToken,

@@ -43,7 +43,7 @@ export function foreignAnswer(how: string, { tokenUrl }: Pick<LoginContext, 'tok
   return new AppError(
     'configuration',
     `EARSHOT_TOKEN_URL (${new URL(tokenUrl).host}) answered ${how}.`,
-    { advice: 'Set it to the token endpoint of the identity provider.' },
+    { advice: 'Set EARSHOT_TOKEN_URL to the token endpoint of the identity provider.' },
   );
 }
 
@@ -113,7 +113,7 @@ const causes: readonly Cause[] = [
     code: 'unavailable',
     message: 'The account has too many open sessions.',
     advice:
-      'Sessions expire within an hour. To end them now: {accountPage}. A common cause are programs that log in for every request.',
+      'Sessions expire within an hour. To end sessions now: {accountPage}. A common cause is a program that logs in for every request.',
   },
   {
     when: ({ status, error }) => status === 403 && error === '',
@@ -125,7 +125,7 @@ const causes: readonly Cause[] = [
     when: ({ error }) => error === 'invalid_client' || error === 'unauthorized_client',
     code: 'configuration',
     message:
-      'The identity provider does not know the client "{clientId}", or does not allow it password logins.',
+      'The identity provider does not know the client "{clientId}", or does not allow password logins for this client.',
     advice: 'Check EARSHOT_CLIENT_ID.',
   },
   {
@@ -170,7 +170,7 @@ const otherCause: Cause = {
 /** Lists all possible causes, as the provider does not report which one it is. */
 const wrongCredentials: Record<LoginContext['totpKind'], string> = {
   none: 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD. If the account has two-factor login, also set EARSHOT_ACCOUNT_TOTP.',
-  code: 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD. If they are correct, set a new code in EARSHOT_ACCOUNT_TOTP (each is valid once, for 30 s), or better the shared secret.',
+  code: 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD. If both are correct, set EARSHOT_ACCOUNT_TOTP to the shared secret, or to a new code (a code is valid once, for 30 s).',
   secret:
     'Check EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD and EARSHOT_ACCOUNT_TOTP, and the clock of this machine. If another login has just used the code, retry after 30 s.',
 };

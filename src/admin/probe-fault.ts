@@ -54,7 +54,7 @@ const unroutable: Explain = ({ host }) => ({
 
 const connectionFaults: Record<string, Explain> = {
   ECONNREFUSED: ({ host, port }) => ({
-    message: `${host} refuses connections on port ${port}: no program listens there.`,
+    message: `${host} refuses connections on port ${port}: no program listens on this port.`,
     advice:
       'Start the receiver (`earshot start`), and check the port in EARSHOT_LISTEN or in the proxy.',
   }),
@@ -74,7 +74,7 @@ const untrusted: Explain = ({ tls }) => ({
 const incomplete: Explain = ({ tls }) => ({
   message: `The intermediate certificates are missing${by(tls)}.`,
   advice:
-    'Serve the full chain (fullchain.pem, not cert.pem). If it is already complete, the authority is not a public one.',
+    'Serve the full chain (fullchain.pem, not cert.pem). If the chain is already complete, the authority is not publicly trusted.',
 });
 
 /** By code of OpenSSL and Node (docs of node:tls, X509 certificate error codes). */
@@ -88,12 +88,12 @@ const certificateFaults: Record<string, Explain> = {
   UNABLE_TO_GET_ISSUER_CERT: incomplete,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: incomplete,
   CERT_HAS_EXPIRED: ({ tls }) => ({
-    message: `The certificate, or another one of its chain, has expired${tls === null ? '' : ` (certificate valid until ${dayOf(tls)})`}.`,
+    message: `A certificate of the chain has expired${tls === null ? '' : ` (certificate valid until ${dayOf(tls)})`}.`,
     advice:
-      'Renew it. If the file is already new, check EARSHOT_TLS_CERT and the log of the receiver.',
+      'Renew the certificate. If it was already renewed, check EARSHOT_TLS_CERT and the log of the receiver.',
   }),
   CERT_NOT_YET_VALID: () => ({
-    message: 'The certificate is not valid yet by the clock of this machine.',
+    message: 'According to the clock of this machine, the certificate is not valid yet.',
     advice: 'Check the clock of this machine (`timedatectl`) and the dates of the certificate.',
   }),
   ERR_TLS_CERT_ALTNAME_INVALID: ({ host }) => ({
@@ -111,7 +111,7 @@ const tlsFaults: readonly [RegExp, Explain][] = [
   [
     /wrong.version.number|packet.length.too.long|http.request/i,
     ({ port }) => ({
-      message: `Port ${port} does not use HTTPS: it did not answer the TLS handshake. It may use plain HTTP.`,
+      message: `Port ${port} does not use HTTPS: the TLS handshake got no response. The port may use plain HTTP.`,
       advice:
         'Set EARSHOT_TLS=files with a certificate, or configure HTTPS for this port in the proxy.',
     }),
@@ -128,7 +128,7 @@ const tlsFaults: readonly [RegExp, Explain][] = [
     ({ port }) => ({
       message: `The TLS handshake on port ${port} failed.`,
       advice:
-        'With EARSHOT_TLS=acme there may be no certificate yet: `earshot certificate show`. Otherwise check the log of the server, and test with openssl s_client.',
+        'With EARSHOT_TLS=acme, check that there is a certificate: `earshot certificate show`. Otherwise check the log of the server, and test with openssl s_client.',
     }),
   ],
 ];
@@ -171,7 +171,7 @@ function timeoutText({ stage, host, port, timeoutMs }: ProbeProgress, isOurs: bo
   }
   return {
     message: `Port ${port} of ${host} accepts connections, but sent no ${stage === 'certificate' ? 'certificate' : 'complete answer'} ${within}.`,
-    advice: 'Check that the receiver listens there, and check its log.',
+    advice: 'Check that the receiver listens on this port, and check the log of the receiver.',
   };
 }
 
@@ -179,7 +179,7 @@ function brokenText(code: string, { stage, port }: ProbeProgress): FaultText {
   if (code.startsWith('HPE_')) {
     return {
       message: `The server on port ${port} does not use HTTP.`,
-      advice: 'Check that the receiver listens there, and not another program.',
+      advice: 'Check that the receiver, and no other program, listens on this port.',
     };
   }
   const when = {
@@ -190,7 +190,8 @@ function brokenText(code: string, { stage, port }: ProbeProgress): FaultText {
   }[stage];
   return {
     message: `The connection to port ${port} was closed ${when} (${code}).`,
-    advice: 'Check the logs of the receiver, the proxy and the firewall: one of them closed it.',
+    advice:
+      'Check the logs of the receiver, the proxy and the firewall: one of them closed the connection.',
   };
 }
 

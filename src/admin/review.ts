@@ -121,7 +121,7 @@ function evaluate(
   if (current === null) return evaluateGone(registration, lifetime, nowUs);
   if (current.status === 'running') return evaluateRunning(registration, lifetime, nowUs);
   if (current.status === 'paused') return evaluatePaused(seen, lifetime, nowUs);
-  const message = `Unknown status at the catalogue: "${current.status}".`;
+  const message = `The subscription has an unknown status in the catalogue: "${current.status}".`;
   return { ...nothing, notes: [{ code: 'unknown-status', message }] };
 }
 
@@ -131,18 +131,19 @@ function evaluateGone(
   nowUs: number,
 ): Evaluation {
   if (heldBy === null && nowUs >= cancelsAtUs) {
-    const reason = `the catalogue deletes after ${daysOf(cancellationUs)} days without a notification`;
+    const reason = `the catalogue deletes a subscription after ${daysOf(cancellationUs)} days without a notification`;
     return { action: 'recreate', reason, notes: [] };
   }
-  const message = `It was deleted at the catalogue; the desired status is ${status}.`;
+  const message = `The subscription was deleted in the catalogue; the desired status is ${status}.`;
   const advice = 'To create it again: `earshot register`.';
   return { ...nothing, heldBy: heldBy ?? 'person', notes: [{ code: 'gone', message, advice }] };
 }
 
 function evaluateRunning({ status }: Registration, lifetime: Lifetime, nowUs: number): Evaluation {
   if (status === 'paused') {
-    const message = 'It was resumed at the catalogue; the desired status is paused.';
-    const advice = 'Maintenance does not change it.';
+    const message = 'The subscription was resumed in the catalogue; the desired status is paused.';
+    const advice =
+      'Automatic maintenance does not change the status. To pause it: `earshot register`.';
     return {
       ...nothing,
       heldBy: 'person',
@@ -156,7 +157,7 @@ function evaluateRunning({ status }: Registration, lifetime: Lifetime, nowUs: nu
       : [
           {
             code: 'pause-ahead',
-            message: `No activity since ${dateOf(lifetime.lastActivityAtUs)}: the catalogue will pause it ${when(leftUs)}, and maintenance will resume it.`,
+            message: `No activity since ${dateOf(lifetime.lastActivityAtUs)}: the catalogue will pause the subscription ${when(leftUs)}, and maintenance will resume it.`,
           },
         ];
   return { ...nothing, heldBy: null, notes: [...pause, ...cancellationNotes(lifetime, nowUs)] };
@@ -172,26 +173,26 @@ function evaluatePaused(seen: Registration, lifetime: Lifetime, nowUs: number): 
     notes: [{ code: `paused-by-${by}`, message, advice }, ...ahead],
   });
   if (heldBy === 'command') {
-    return keepPaused('command', 'It was paused by `earshot subscriptions pause`.');
+    return keepPaused('command', 'The subscription was paused by `earshot subscriptions pause`.');
   }
   // Paused earlier than the catalogue would have done it: by a person.
   const automatic = heldBy === null && (pausedSeenAtUs ?? nowUs) >= lifetime.pausesAtUs;
   if (!automatic) {
     return keepPaused(
       'person',
-      'It was paused at the catalogue; the desired status is running.',
-      'Maintenance does not change it. To resume it: `earshot register`.',
+      'The subscription was paused in the catalogue; the desired status is running.',
+      'Automatic maintenance does not change the status. To resume it: `earshot register`.',
     );
   }
-  const reason = `the catalogue pauses after ${daysOf(inactivityPauseUs)} days without activity`;
+  const reason = `the catalogue pauses a subscription after ${daysOf(inactivityPauseUs)} days without activity`;
   return { action: 'resume', reason, notes: ahead };
 }
 
 function cancellationNotes({ cancelsAtUs, lastNotificationAtUs }: Lifetime, nowUs: number): Note[] {
   const leftUs = cancelsAtUs - nowUs;
   if (leftUs > cancellationWarningUs) return [];
-  const message = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete it ${when(leftUs)}.`;
-  const advice = 'Check that its filter still matches products.';
+  const message = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete the subscription ${when(leftUs)}.`;
+  const advice = 'Check that the filter still matches products.';
   return [{ code: 'deletion-ahead', message, advice }];
 }
 
@@ -208,17 +209,17 @@ function driftNotes(
   ];
   const notes: Note[] = [];
   if (differs.length > 0) {
-    const message = `At the catalogue, its ${differs.join(' and ')} ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
+    const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
     const advice = 'To show the differences: `earshot register --dry-run`.';
     notes.push({ code: `drift-${differs.join('-')}`, message, advice });
   }
   if (candidates.length > 1) {
-    const message = `${candidates.length} subscriptions deliver to its endpoint, so each event is received more than once.`;
+    const message = `${candidates.length} subscriptions have the same endpoint, so each event is received more than once.`;
     const advice = 'To keep one of them: `earshot register`.';
     notes.push({ code: 'several', message, advice });
   }
   if (registration.subscriptionId !== null && current.id !== registration.subscriptionId) {
-    const message = `It was recreated at the catalogue, with the id ${current.id}.`;
+    const message = `The subscription was recreated in the catalogue, with the id ${current.id}.`;
     const advice = 'To adopt it: `earshot register`.';
     notes.push({ code: 'other-id', message, advice });
   }
@@ -228,13 +229,13 @@ function driftNotes(
 function fileNotes({ registration, inFile }: ReviewInput): Note[] {
   if (inFile === undefined) return [];
   if (inFile === null) {
-    const message = 'It is no longer in earshot.config.ts, so it is not maintained.';
+    const message = 'The subscription is no longer in earshot.config.ts, so it is not maintained.';
     const advice = 'To delete it: `earshot register --prune`.';
     return [{ code: 'unwanted', message, advice }];
   }
   const same = differencesOf(inFile, registration).length === 0;
   if (same && inFile.status === registration.status) return [];
-  const message = 'Its entry in earshot.config.ts has changed.';
+  const message = 'The entry of the subscription in earshot.config.ts has changed.';
   const advice = 'To apply the change: `earshot register`.';
   return [{ code: 'file-changed', message, advice }];
 }

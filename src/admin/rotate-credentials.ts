@@ -56,7 +56,7 @@ export async function rotateCredentials(
   const pairs = resumed ? before : [...before, newPair()];
   const target = pairs.at(-1);
   if (target === undefined)
-    throw new AppError('internal', 'There are no new credentials to rotate to.');
+    throw new AppError('internal', 'The new credentials for the rotation are missing.');
   const managed = await listManaged(context);
   if (resumed) report('Resuming an interrupted rotation.');
   else await writePairs(pairs);
@@ -97,11 +97,11 @@ async function listManaged({
   if (lockedOut.length === 0) return managed;
   throw new AppError(
     'conflict',
-    'A rotation would lock out subscriptions that deliver to this receiver without a name:',
+    'The receiver would refuse these subscriptions after a rotation, because their endpoint has no name:',
     {
       details: [
         ...lockedOut.map(({ id, endpoint }) => `${id}: ${endpoint}`),
-        'At the catalogue, change their endpoint to /notifications/<name>, or delete them. Then run the command again.',
+        'In the catalogue, change each endpoint to /notifications/<name>, or delete the subscription. Then run the command again.',
       ],
     },
   );
@@ -118,11 +118,11 @@ async function awaitAnswer(
     const answer = await probe(endpoint, pair);
     if (status === null ? answer.fault === null : answer.status === status) return;
     if (polls === reloadPollsMax || (answer.status === null && polls > 2)) {
-      const reason = answer.fault?.message ?? 'It still accepts the old credentials.';
+      const reason = answer.fault?.message ?? 'The receiver still accepts the old credentials.';
       const message = `The receiver at ${endpoint} did not apply the change. ${reason}`;
       throw new AppError('unavailable', message, {
         details: [
-          'No delivery is refused: the receiver still accepts the old credentials. Check that it runs with this data directory, then run `earshot credentials rotate` again to resume.',
+          'Deliveries continue: the receiver still accepts the old credentials. Check that the receiver uses this data directory, then run `earshot credentials rotate` again to resume.',
           ...(answer.fault === null ? [] : [answer.fault.advice]),
         ],
       });
@@ -144,7 +144,7 @@ async function sendCredentials(
   const digest = registration?.credentialsDigest ?? null;
   if (isKnown && isDigestOf(digest, target)) return;
   for (const { id } of subscriptions) await client.edit(id, { credentials: target });
-  report(`Changed the credentials of "${name}" at the catalogue.`);
+  report(`Changed the credentials of "${name}" in the catalogue.`);
   if (registration === undefined) return;
   const subject = { name, id: registration.subscriptionId };
   const by = { actor: 'credentials', nowUs } as const;
@@ -186,15 +186,13 @@ async function awaitDeliveries(
     await pause(pollIntervalMs);
   }
   if (waiting.length === 0) return;
-  report(
-    `Received no delivery of ${waiting.join(', ')}, with neither the new nor the old credentials.`,
-  );
+  report(`No delivery arrived for ${waiting.join(', ')} during the wait.`);
 }
 
 function changedMeanwhile(): AppError {
   return new AppError(
     'conflict',
-    'Another command changed the credentials during the wait. They were not changed again.',
+    'Another command changed the credentials during the wait. The rotation stopped without further changes.',
     { advice: 'Run `earshot credentials rotate` again.' },
   );
 }
@@ -202,7 +200,7 @@ function changedMeanwhile(): AppError {
 function stillInUse(): AppError {
   return new AppError(
     'unavailable',
-    'The old credentials are still used by deliveries, so the receiver accepts both.',
+    'Deliveries still use the old credentials, so the receiver accepts the old and the new credentials.',
     {
       details: [
         'To resume, run `earshot credentials rotate` again later. To find the subscriptions that deliver to this receiver, run `earshot subscriptions list`.',

@@ -153,7 +153,7 @@ function requireStatus(requested: RequestedStatus, shown: CatalogueSubscription 
   throw new AppError(
     'conflict',
     `The catalogue confirmed the change, but ${named(shown.id)} is still ${shown.status}.`,
-    { advice: 'Check how many are running: `earshot subscriptions list`.' },
+    { advice: 'Check the number of running subscriptions: `earshot subscriptions list`.' },
   );
 }
 
@@ -250,7 +250,7 @@ function readSubscription(json: unknown): CatalogueSubscription | null {
 function readSubscriptionList(json: unknown): CatalogueSubscription[] {
   const items = z.array(z.unknown()).safeParse(json).data;
   if (items === undefined) {
-    throw unreadable('it is not a JSON array.', 'Check EARSHOT_CATALOGUE_URL.');
+    throw unreadable('the response is not a JSON array.', 'Check EARSHOT_CATALOGUE_URL.');
   }
   return items.map((item, index) => {
     const { data, error } = catalogueSubscriptionSchema.safeParse(item);

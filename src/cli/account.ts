@@ -153,7 +153,7 @@ export function probeTrusting(
     pem = readFile(file);
   } catch (cause) {
     throw new AppError('configuration', `The file of EARSHOT_PROBE_CA cannot be read: ${file}.`, {
-      advice: 'Set it to a PEM file, or unset it.',
+      advice: 'Set EARSHOT_PROBE_CA to a PEM file, or unset it.',
       cause,
     });
   }

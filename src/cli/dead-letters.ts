@@ -184,7 +184,7 @@ async function withLetters(
   if (unknown.length === 0) return;
   const letters = unknown.length === 1 ? 'dead letter' : 'dead letters';
   throw new AppError('not_found', `No such ${letters} of ${sink}: ${unknown.join(', ')}.`, {
-    advice: `To list them: \`earshot sinks dead ${sink}\`.`,
+    advice: `To list dead letters: \`earshot sinks dead ${sink}\`.`,
   });
 }
 

@@ -75,7 +75,7 @@ export function refuseEmptySpan(command: Command): void {
   if (typeof since !== 'number' || typeof until !== 'number' || since < until) return;
   const show = (us: number) => new Date(us / 1000).toISOString();
   throw new AppError('usage', `--until (${show(until)}) is not after --since (${show(since)}).`, {
-    advice: 'Swap them, or omit one.',
+    advice: 'Swap the two times, or omit one of the flags.',
   });
 }
 
@@ -131,9 +131,12 @@ function refuseRepetition(command: Command, option: Option): void {
     if (first !== undefined && text !== first) {
       const code = 'commander.conflictingOption';
       const values = `with '${first}' and '${text}'`;
-      command.error(`error: option '${option.flags}' was given twice, ${values}. Use one.`, {
-        code,
-      });
+      command.error(
+        `error: option '${option.flags}' was given twice, ${values}. Use the option once.`,
+        {
+          code,
+        },
+      );
     }
     first = text;
   });

@@ -38,7 +38,8 @@ export const idleIo: Io = {
 /** Returns the text of `.env.example`: every variable, commented out, with its default or an example. */
 function envExample(): string {
   const blocks = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
-    const file = secret === true ? `\n# Or name a file that holds it: ${name}_FILE` : '';
+    const file =
+      secret === true ? `\n# Or set the path of a file with this value: ${name}_FILE` : '';
     return `# ${description}${file}\n# ${name}=${fallback ?? example}\n`;
   });
   return `# Copy this file to .env and uncomment what you need. Written by \`npm run generate\`.\n\n${blocks.join('\n')}`;

@@ -111,7 +111,7 @@ async function ask(question: string, hidden: boolean, signal: AbortSignal): Prom
       signal: AbortSignal.any([signal, closed.signal]),
     });
   } catch (cause) {
-    throw new AppError('cancelled', 'Cancelled at a question. Nothing was changed.', { cause });
+    throw new AppError('cancelled', 'Cancelled at the prompt. Nothing was changed.', { cause });
   } finally {
     terminal.close();
     if (hidden) stderr.write('\n');
@@ -128,7 +128,7 @@ function loadEnvironmentFile(): ReadonlySet<string> {
   } catch (cause) {
     const reason = errorText(cause);
     process.stderr.write(
-      `earshot: the file .env cannot be read: ${reason}. Fix the file or move it away.\n`,
+      `earshot: the file .env cannot be read: ${reason}. Fix the file, or move it to another folder.\n`,
     );
     process.exit(2);
   }

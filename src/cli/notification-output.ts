@@ -78,13 +78,14 @@ export function warnOfUnknownEvents(
 
 function splitNames(text: string): string[] {
   const names = text.split(',').map((name) => name.trim().toLowerCase());
-  if (names.includes('')) throw new InvalidArgumentError('Use one or more, comma-separated.');
+  if (names.includes(''))
+    throw new InvalidArgumentError('Use one or more events, comma-separated.');
   return names;
 }
 
 function pattern(text: string): string {
   if (text.length <= namePatternMax) return text;
-  throw new InvalidArgumentError(`Use a maximum of ${namePatternMax} characters.`);
+  throw new InvalidArgumentError(`Use at most ${namePatternMax} characters.`);
 }
 
 interface ListedNotification {

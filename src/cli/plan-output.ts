@@ -14,11 +14,12 @@ type Paint = ReturnType<typeof painter>;
 
 /** Effect of each way to replace a subscription. */
 const ways: Record<ReplacementWay, string> = {
-  overlap: 'the new one starts before the old one is deleted: no gap, but possible duplicates',
+  overlap:
+    'the new subscription starts before the old one is deleted: no gap, but possible duplicates',
   switch:
-    'the new one is created paused, then replaces the old one: a short gap, which is recorded',
+    'the new subscription is created as paused and then replaces the old one; the short gap is recorded',
   'delete-first':
-    'the account is full, so the old one is deleted first: a gap until the new one runs, which is recorded',
+    'the account is full, so the old subscription is deleted first; the gap until the new one runs is recorded',
 };
 
 /** Actions of a step: `replace`, `resume, change credentials`, … */

@@ -99,7 +99,8 @@ function boundingBox(text: string): BoundingBox {
 function anyOf(condition: (value: string) => FilterTree) {
   return (text: string, previous?: FilterTree): FilterTree | undefined => {
     const values = text.split(',').map((value) => value.trim());
-    if (values.includes('')) throw new InvalidArgumentError('Use one or more, comma-separated.');
+    if (values.includes(''))
+      throw new InvalidArgumentError('Use one or more names, comma-separated.');
     const before = previous === undefined ? [] : [previous];
     return group('or', [...before, ...[...new Set(values)].map(condition)]) ?? undefined;
   };
@@ -139,11 +140,13 @@ function cloudBelow(text: string): FilterTree {
   // 101 includes a cloud cover of 100 %.
   if (text.trim() === '' || !(value >= 0 && value <= 101)) {
     throw new InvalidArgumentError(
-      'Cloud cover is a percentage. Use a number above 0, up to 100, such as 20.',
+      'Cloud cover is a percentage. Use a number greater than 0 and at most 100, such as 20.',
     );
   }
   if (value === 0) {
-    throw new InvalidArgumentError('No product is below 0 percent. Use a number such as 20.');
+    throw new InvalidArgumentError(
+      'Cloud cover is never below 0 percent. Use a number greater than 0, such as 20.',
+    );
   }
   return attributeOf('cloudCover', 'Double').lt(value).tree;
 }
@@ -262,7 +265,7 @@ export function readAreaFile(
 function parseNamePattern(text: string): FilterTree[] {
   if (text.includes('?')) {
     throw new InvalidArgumentError(
-      `The filter language has no "?". Use * for any text: '${text.replaceAll(/[?*]+/g, '*')}'.`,
+      `The filter language does not support "?". Use * for any text: '${text.replaceAll(/[?*]+/g, '*')}'.`,
     );
   }
   const parts = text.split('*');

@@ -160,7 +160,7 @@ function uncoveredText(
   const own = reports.filter(({ task }) => !task.isEarlier);
   const isNew = own.length > 0 && own.every(({ task }) => task.fromUs >= hourOf(toUs));
   if (!isNew || toUs === hourOf(toUs) || hourOf(nowUs) > toUs) return [];
-  return ['`earshot coverage` includes this hour after its end.'];
+  return ['`earshot coverage` includes the current hour after its end.'];
 }
 
 function earlierJson({ expected, unreadable: _, undecided: __, ...row }: CountRow) {

@@ -125,8 +125,8 @@ export function conditionFlagsOf(flags: SubscriptionFlags): SubscriptionFlags {
 export function describedTwice(): AppError {
   return new AppError(
     'usage',
-    `Flags cannot describe a subscription while ${subscriptionsFileName} exists.`,
-    { advice: 'Edit the file, or rename it.' },
+    `Subscription flags cannot be used while ${subscriptionsFileName} exists.`,
+    { advice: 'Change the subscription in the file, or rename the file.' },
   );
 }
 
@@ -181,7 +181,7 @@ export function refuseFilters(
   }
   if (errors.length === 0) return;
   throw new AppError('configuration', 'A filter has errors. Nothing was changed.', {
-    advice: 'To register it anyway, add --skip-filter-check.',
+    advice: 'To register the filter anyway, add --skip-filter-check.',
     details: errors,
   });
 }

@@ -41,7 +41,7 @@ function environmentHint(io: Io): string {
   if (existsSync(join(calledIn, '.env'))) {
     return `There is a file .env in ${printable(calledIn)}, but npm runs its scripts in ${printable(workingDir)}. Use \`${printable(nameCalledIn(calledIn, io))}\` there.\n`;
   }
-  return `There is no file .env in ${printable(workingDir)}. \`earshot setup\` writes one; \`earshot setup --sandbox\` starts a trial.\n`;
+  return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To start a trial: \`earshot setup --sandbox\`.\n`;
 }
 
 /** Recognizes invalid options of the sandbox by name, so that other commands do not load the sandbox. */
@@ -60,7 +60,7 @@ function explain(error: unknown): string {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const cause = error instanceof Error && error.cause !== undefined ? `\n${error.cause}` : '';
   const lines = `${text}${cause}`.split('\n').map(printable);
-  return `earshot: Internal error. Please report it with this text:\n${lines.join('\n')}\n`;
+  return `earshot: Internal error. Please report this error with the following text:\n${lines.join('\n')}\n`;
 }
 
 const exitCodes = {

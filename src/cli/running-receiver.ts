@@ -122,7 +122,7 @@ export function alreadyServed(dataDir: string, running: RunningNote | 'unknown')
     'conflict',
     `Another receiver already uses ${dataDir}: ${runningText(running)}. Nothing was changed.`,
     {
-      advice: `Use that one (\`earshot status\`), or stop it first: ${stopText(running)}. For a second receiver, set another EARSHOT_DATA_DIR.`,
+      advice: `Use the running receiver (\`earshot status\`), or stop it first: ${stopText(running)}. For a second receiver, set another EARSHOT_DATA_DIR.`,
     },
   );
 }
@@ -164,7 +164,7 @@ export async function probeReceiver(
     return { origin, ...resultOf(status) };
   } catch (error) {
     if (timeout.aborted) {
-      const reason = `it did not answer within ${timeoutMs / 1000} s. Check its log`;
+      const reason = `the receiver did not answer within ${timeoutMs / 1000} s. Check the log of the receiver`;
       return { state: 'refusing', origin, reason };
     }
     return { origin, ...faultIn(error) };
@@ -205,7 +205,8 @@ type HealthResult = Omit<ReceiverHealth, 'origin'>;
 
 const otherCredentials: HealthResult = {
   state: 'unclear',
-  reason: 'it has different credentials. Run this command with the settings of the receiver',
+  reason:
+    'the receiver has different credentials. Run this command with the settings of the receiver',
 };
 
 const results: Readonly<Record<number, HealthResult>> = {
@@ -214,25 +215,27 @@ const results: Readonly<Record<number, HealthResult>> = {
   429: otherCredentials,
   503: {
     state: 'refusing',
-    reason: 'it cannot store notifications. Check its log, and the disk with `earshot doctor`',
+    reason:
+      'the receiver cannot store notifications. Check the log of the receiver, and run `earshot doctor`',
   },
 };
 
 function resultOf(status: number): HealthResult {
-  const reason = `another program answers there (HTTP status ${status}). Check EARSHOT_LISTEN`;
+  const reason = `another program answers at this address (HTTP status ${status}). Check EARSHOT_LISTEN`;
   return results[status] ?? { state: 'unclear', reason };
 }
 
 function faultIn(error: unknown): HealthResult {
   const code = errorCodeOf(error);
   if (code === 'ECONNREFUSED') {
-    const reason = 'nothing listens there. Start the receiver, or check EARSHOT_LISTEN';
+    const reason =
+      'no program listens at this address. Start the receiver, or check EARSHOT_LISTEN';
     return { state: 'absent', reason };
   }
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {
-    const reason = `no HTTPS there (${code}): it has no certificate yet, or EARSHOT_TLS differs here. Check its log`;
+    const reason = `no HTTPS at this address (${code}): the receiver has no certificate yet, or has another EARSHOT_TLS. Check the log of the receiver`;
     return { state: 'refusing', reason };
   }
-  const reason = `the connection failed (${code}). Check EARSHOT_LISTEN, EARSHOT_TLS, and its log`;
+  const reason = `the connection failed (${code}). Check EARSHOT_LISTEN, EARSHOT_TLS, and the log of the receiver`;
   return { state: 'unclear', reason };
 }

@@ -32,7 +32,7 @@ function unknownSink(name: string, known: readonly string[], folder: Folder): Ap
     const why = noFile ?? 'No sinks are configured.';
     const advice =
       noFile === null
-        ? 'See docs/sinks.md to add one.'
+        ? 'See docs/sinks.md to add a sink.'
         : 'Run the command in the folder of the receiver. See docs/sinks.md to add a sink.';
     return new AppError('usage', why, { advice });
   }
@@ -114,5 +114,5 @@ export async function receiverNote(dataDir: string): Promise<string | null> {
       return null;
     }
   }
-  return 'No receiver is delivering to sinks. Start it with `earshot start`.';
+  return 'No receiver is delivering to sinks. Start the receiver: `earshot start`.';
 }

@@ -234,7 +234,7 @@ function statusText({ requestId }: ServiceMessage): string {
 
 function quoteOf({ text, lines }: ServiceMessage): string {
   const quote = text ?? lines.join('; ');
-  return quote === '' ? '' : ` It says: ${quote}`;
+  return quote === '' ? '' : ` Response: ${quote}`;
 }
 
 function brokenPage(

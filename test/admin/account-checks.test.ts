@@ -141,7 +141,7 @@ describe('a subscription as it should be', () => {
         check: 'subscription s2',
         state: 'pass',
         message:
-          'It is running as desired; last notification 2026-05-01 11:00 UTC. Without a further notification, the catalogue pauses it in 60 days and deletes it in 365 days.',
+          'The subscription is running, as desired; last notification 2026-05-01 11:00 UTC. Without new notifications, the catalogue pauses it in 60 days and deletes it in 365 days.',
       },
     ]);
   });
@@ -163,7 +163,7 @@ describe('a subscription as it should be', () => {
     });
     expect(rest).toEqual([]);
     expect(finding).toMatchObject({ state: 'pass' });
-    expect(finding?.message).toMatch(/paused as desired.*notification, the catalogue deletes it/);
+    expect(finding?.message).toMatch(/paused, as desired.*notifications, the catalogue deletes it/);
   });
 
   it('is skipped when nothing is registered, and those of others are not looked at', () => {

@@ -64,7 +64,7 @@ describe('its name', () => {
     const resolve = resolving({ addresses: ['127.0.1.1'], source: 'hosts' });
     const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
     expect(findings).toMatchObject([{ state: 'warn' }]);
-    expect(findings[0]?.message).toContain('on this machine only');
+    expect(findings[0]?.message).toContain('only on this machine');
     expect(findings[0]?.advice).toContain('Create an A record');
     expect(addresses).toEqual(['127.0.1.1']);
     // No DNS provider can help a trial.

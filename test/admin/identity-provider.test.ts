@@ -151,7 +151,7 @@ describe('wrong credentials', () => {
   });
 
   it('with a code may be one that was used', async () => {
-    expect((await errorWith(wrong, code)).message).toContain('each is valid once, for 30 s');
+    expect((await errorWith(wrong, code)).message).toContain('a code is valid once, for 30 s');
   });
 
   it("with a secret may be another account's, or the clock", async () => {
@@ -232,7 +232,7 @@ describe('a refusal', () => {
     [
       { body: { access_token: 'ü', token_type: 'bearer' } },
       'configuration',
-      'a token that is not valid in a header',
+      'a token that contains characters not allowed in an HTTP header',
     ],
     [{ status: 400, body: { detail: 'x' } }, 'configuration', 'answered without a valid token'],
     [

@@ -165,14 +165,14 @@ describe('a warning', () => {
       .join(' ');
 
   it('says since when, and in how many days', () => {
-    expect(textAt('running', 50)).toMatch(/since 2026-05-01: .* pause it in 10 days/);
+    expect(textAt('running', 50)).toMatch(/since 2026-05-01: .* pause the subscription in 10 days/);
     expect(textAt('running', 60)).toContain('at any time');
   });
 
   it('says that a deletion comes, and what may be the reason', () => {
     const held = { ...shown, registration: { ...shown.registration, status: 'paused' as const } };
     const [note] = reviewed(withStatus(held, 'paused', 355)).notes;
-    expect(note?.message).toMatch(/since 2026-05-01: .* delete it in 10 days/);
+    expect(note?.message).toMatch(/since 2026-05-01: .* delete the subscription in 10 days/);
     expect(note?.advice).toContain('filter');
   });
 

@@ -164,8 +164,8 @@ describe('the old pair', () => {
     await rotation.rotate();
     const [, both, only] = rotation.files.map(({ atUs }) => atUs);
     expect(((only ?? 0) - (both ?? 0)) / 1e6).toBeGreaterThanOrEqual(120);
-    expect(rotation.reports.join()).toMatch(/no delivery of baltic/);
-    expect(rotation.reports.join()).not.toMatch(/no delivery of .*alps/);
+    expect(rotation.reports.join()).toMatch(/No delivery arrived for baltic/);
+    expect(rotation.reports.join()).not.toMatch(/No delivery arrived for .*alps/);
   });
 
   it('stays when it is still used, until a later rotation finds it out of use', async () => {

@@ -123,7 +123,7 @@ describe('earshot alerts without a receiver that runs', () => {
     const { code, out, err } = await earshot('alerts');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
-      'No active alerts. `earshot alerts --all` shows resolved alerts.\nNo receiver has ever run on this data directory, so nothing is checked. Start it with `earshot start`.\n',
+      'No active alerts. `earshot alerts --all` shows resolved alerts.\nNo receiver has ever run on this data directory, so nothing is checked. Start the receiver with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
     await withStore(dataDir, ({ completeness }) => completeness.recordUptime(ended));

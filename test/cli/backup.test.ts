@@ -186,7 +186,7 @@ describe('earshot backup list', () => {
     });
     expect((await run(['backup', 'list', join(out, 'none')])).code).toBe(2);
     expect((await run('backup list')).err).toMatch(
-      /EARSHOT_BACKUP_DIR is not set\. Add it, such as `earshot backup list /,
+      /EARSHOT_BACKUP_DIR is not set\. Specify the folder: `earshot backup list /,
     );
   });
 });

@@ -76,7 +76,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
     const { out, err } = await expectEnd(certificate('show', moved), 0);
     expect(out).not.toMatch(/^renews at/m);
-    expect(err).toMatch(/does not match the settings: new\.example\.org/);
+    expect(err).toMatch(/does not match the settings \(host new\.example\.org/);
   });
 
   it('ends the wait for another program when asked to', { timeout: 30_000 }, async () => {

@@ -249,7 +249,7 @@ describe('a part that is not well', () => {
     [
       ...(['subscriptions', 'warning'] as const),
       { ...nobody, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
-      ...([/should be running, but are not: alps\./, /earshot register/] as const),
+      ...([/are not running, although they should: alps\./, /earshot register/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),

@@ -145,7 +145,7 @@ describe('before anything was compared', () => {
     expect(err).toMatch(
       /Before the subscription began \(not expected\): \d{3} events, \d{3} fetched\./,
     );
-    expect(err).toContain('`earshot coverage` includes this hour after its end.');
+    expect(err).toContain('`earshot coverage` includes the current hour after its end.');
     const seen = await views(context);
     expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
     for (const { out: text } of [seen.text, seen.status]) {

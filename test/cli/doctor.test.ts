@@ -271,7 +271,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'subscription default')).toMatchObject({
       state: 'warn',
-      message: expect.stringContaining('paused at the catalogue'),
+      message: expect.stringContaining('paused in the catalogue'),
     });
   });
 });
@@ -377,7 +377,7 @@ describe('the doctor on sinks and alerts', () => {
         state: 'warn',
         message: 'sinks.bus.subscriptions: unknown subscription alsp.',
         advice:
-          'Did you mean alps? Known subscriptions: alps, nile. Until it exists, nothing is delivered for it.',
+          'Did you mean alps? Known subscriptions: alps, nile. Until the subscription exists, the sink receives no notifications of it.',
       },
     ]);
   });

@@ -49,7 +49,7 @@ describe('filter check', () => {
     async (text, message) => {
       const { out, err } = await expectEnd(runCommand(['filter', 'check', text]), 2);
       expect(out).toMatch(message);
-      expect(err).toBe('earshot: The filter has an error. earshot cannot use it.\n');
+      expect(err).toBe('earshot: The filter has an error. earshot cannot use this filter.\n');
     },
   );
 

@@ -84,13 +84,16 @@ describe('earshot health ends with 1 and the reason', () => {
     const server = createTcpServer();
     const port = await portOf(server);
     server.close();
-    expectUnhealthy(await health(port), /: nothing listens there\. Start the receiver/);
+    expectUnhealthy(
+      await health(port),
+      /: no program listens at this address\. Start the receiver/,
+    );
   });
 
   it('when the receiver has other credentials', async () => {
     const { port } = await startReceiver();
     const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another' });
-    expectUnhealthy(ended, /: it has different credentials/);
+    expectUnhealthy(ended, /: the receiver has different credentials/);
   });
 
   it('when nothing can be stored', async () => {
@@ -99,24 +102,30 @@ describe('earshot health ends with 1 and the reason', () => {
       checkWritable: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
     };
     const { port } = await startReceiverWith(intake);
-    expectUnhealthy(await health(port), /: it cannot store notifications\. Check its log/);
+    expectUnhealthy(
+      await health(port),
+      /: the receiver cannot store notifications\. Check the log/,
+    );
   });
 
   it('when there is no answer within five seconds', async () => {
     const port = await portOf(createTcpServer());
-    expectUnhealthy(await health(port), /: it did not answer within 5 s\./);
+    expectUnhealthy(await health(port), /: the receiver did not answer within 5 s\./);
   });
 
   it('when there is no certificate yet', async () => {
     const port = await portOf(createHttpsServer({}));
-    expectUnhealthy(await health(port), /: no HTTPS there \(E\w+\): it has no certificate yet/);
+    expectUnhealthy(
+      await health(port),
+      /: no HTTPS at this address \(E\w+\): the receiver has no certificate yet/,
+    );
   });
 
   it('when one speaks HTTPS and the other does not', async () => {
     const { port } = await startReceiver();
     expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection failed \(/);
     const plain = await portOf(createHttpServer());
-    expectUnhealthy(await health(plain), /: no HTTPS there \(/);
+    expectUnhealthy(await health(plain), /: no HTTPS at this address \(/);
   });
 
   it('when another program answers', async () => {
@@ -125,7 +134,7 @@ describe('earshot health ends with 1 and the reason', () => {
     );
     expectUnhealthy(
       await health(port, { EARSHOT_TLS: 'off' }),
-      /another program answers there \(HTTP status 302/,
+      /another program answers at this address \(HTTP status 302/,
     );
   });
 });

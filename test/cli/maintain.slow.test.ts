@@ -36,7 +36,7 @@ describe('earshot maintain', () => {
     const context = await openRegistered();
     context.passDays(50);
     const warned = await context.run('maintain');
-    expect(warned.out).toContain('will pause it in 10 days');
+    expect(warned.out).toContain('will pause the subscription in 10 days');
     expect(context.sandbox.subscriptions()).toMatchObject([{ status: 'running' }]);
     context.passDays(11);
     expect(context.sandbox.subscriptions()).toMatchObject([{ id: context.id, status: 'paused' }]);
@@ -62,7 +62,7 @@ describe('earshot maintain', () => {
     context.passDays(20);
     expect(await asPerson(context, context.id, { Status: 'paused' })).toBe(200);
     const first = await context.run('maintain');
-    expect(first.out).toContain('was paused at the catalogue');
+    expect(first.out).toContain('was paused in the catalogue');
     context.passDays(70);
     await context.run('maintain');
     expect(context.sandbox.subscriptions()).toMatchObject([{ id: context.id, status: 'paused' }]);
@@ -75,7 +75,7 @@ describe('earshot maintain', () => {
   it('leaves what a person deleted, until register is told otherwise', async ({ context }) => {
     expect(await asPerson(context, context.id)).toBe(204);
     const told = await context.run('maintain');
-    expect(told.out).toContain('was deleted at the catalogue');
+    expect(told.out).toContain('was deleted in the catalogue');
     expect(context.sandbox.subscriptions()).toEqual([]);
     expect(await context.run('register --yes')).toMatchObject({ code: 0 });
     expect(rows(context)).toHaveLength(1);
@@ -98,7 +98,9 @@ describe('earshot maintain', () => {
     const NotificationEndpoint = 'https://localhost:9/elsewhere';
     expect(await asPerson(context, context.id, { NotificationEndpoint })).toBe(200);
     const told = await context.run('maintain');
-    expect(told.out).toContain('At the catalogue, its endpoint differs from the registration');
+    expect(told.out).toContain(
+      'In the catalogue, the endpoint of the subscription differs from the registration',
+    );
     expect(context.sandbox.subscriptions()).toMatchObject([{ endpoint: NotificationEndpoint }]);
     const mended = await context.run('register --yes');
     expect(mended.out).toContain('change endpoint');

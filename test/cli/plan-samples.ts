@@ -138,7 +138,9 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
       changedEvents,
       "    - filter  Collection/Name eq 'SENTINEL-1'",
       "    + filter  Collection/Name eq 'SENTINEL-2'",
-      expect.stringMatching(/^ {4}the new one starts before the old one is deleted: no gap/),
+      expect.stringMatching(
+        /^ {4}the new subscription starts before the old one is deleted: no gap/,
+      ),
     ),
     {
       ...{ ...json, id: null, actions: ['replace'], replaces: ['c06f2e68'] },
@@ -150,7 +152,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     replacing({ desired: { ...desired, status: 'paused' }, differs: ['events'] }),
     replaced(
       [...changedEvents, '    - status  running', '    + status  paused'],
-      expect.stringMatching(/the new one starts before/),
+      expect.stringMatching(/the new subscription starts before/),
     ),
     expect.objectContaining({ wanted: paused, differs: ['events'] }),
   ],
@@ -159,7 +161,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     replacing({ differs: ['events'], way: 'switch' }),
     replaced(
       changedEvents,
-      expect.stringMatching(/replaces the old one: a short gap, which is recorded$/),
+      expect.stringMatching(/replaces the old one; the short gap is recorded$/),
     ),
     expect.objectContaining({ differs: ['events'], way: 'switch' }),
   ],
@@ -168,7 +170,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     replacing({ differs: ['filter'], way: 'delete-first', desired: { ...desired, filter: '' } }),
     replaced(
       ["    - filter  Collection/Name eq 'SENTINEL-1'", '    + filter  (none: all products)'],
-      expect.stringMatching(/the old one is deleted first: a gap .* which is recorded$/),
+      expect.stringMatching(/the old subscription is deleted first; the gap .* is recorded$/),
     ),
     expect.objectContaining({ differs: ['filter'], way: 'delete-first' }),
   ],
@@ -182,7 +184,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     [
       ...['~ replace   alps', '    id      c06f2e68, another'],
       '    replacement ready already exists',
-      expect.stringMatching(/the new one starts/),
+      expect.stringMatching(/the new subscription starts/),
     ],
     expect.objectContaining({ replaces: ['c06f2e68', 'another'], differs: [] }),
   ],

@@ -132,7 +132,7 @@ describe('earshot prune', () => {
     });
     const { err } = await expectEnd(run('prune --forget-reader sink:orders --yes'), 1);
     expect(err).toContain('has unfinished work: queue of sink orders, at position 1');
-    expect(err).toContain('To drop: `earshot sinks drop orders --waiting`.');
+    expect(err).toContain('To drop the queue: `earshot sinks drop orders --waiting`.');
   });
 
   it('takes pruned products out of the index, where there is one', async () => {

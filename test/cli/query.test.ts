@@ -127,7 +127,9 @@ describe('query', () => {
   it('says on stderr that nothing matches, and is done', async () => {
     const { code, out, err } = await context.earshot('query --product-id none');
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toBe('No notification matches. `earshot query` without flags shows the newest.\n');
+    expect(err).toBe(
+      'No notification matches. `To show the newest notifications: `earshot query`.\n',
+    );
     const named = await context.earshot('query --name S2A');
     expect(named.err).toMatch(/^No notification matches\. --name is case-sensitive and must match/);
   });

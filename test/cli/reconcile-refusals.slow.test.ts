@@ -259,7 +259,7 @@ it('dates what the receiver fetches by our clock', async ({ context }) => {
 it('promises no more than it can after a cut when our clock is ahead', async ({ context }) => {
   const clock = () => nowUs + 3 * hourUs;
   expect((await cutThird(context, clock)).err).toMatch(
-    /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again: /,
+    /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again, because /,
   );
   const { err } = await context.run(reconcile, { nowUs: () => clock() + 60_000_000 });
   expect(err).toMatch(/^Recovered 9 of 112 events\./);

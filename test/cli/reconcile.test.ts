@@ -204,7 +204,7 @@ it('compares from where the log is whole, and fetches nothing of what was pruned
   const { run, withStore } = await openPruned();
   const { err } = await expectEnd(run('reconcile --since 3d'), 0);
   expect(err).toContain(
-    'Notifications before 2026-05-01 12:00 (UTC) were pruned and are not fetched again: the comparison starts there.',
+    'Notifications before 2026-05-01 12:00 (UTC) were pruned, and pruned notifications are not fetched again: the comparison starts there.',
   );
   expect(await withStore((store) => store.counts())).toMatchObject({ notifications: 49 });
 });
@@ -214,7 +214,7 @@ it('refuses a window of which nothing is left', async () => {
   const before = asked();
   const { err } = await expectEnd(run('reconcile --since 3d --until 2d'), 2);
   expect(err).toContain(
-    'Notifications before 2026-05-01 12:00 (UTC) were pruned and are not fetched again. Use a later --until.',
+    'Notifications before 2026-05-01 12:00 (UTC) were pruned, and pruned notifications are not fetched again. Use a later --until.',
   );
   expect(asked()).toBe(before);
 });

@@ -38,7 +38,7 @@ describe('earshot register', () => {
     context.sandbox.addSubscription(stranger('a'));
     await context.run(registered);
     const changed = await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
-    expect(changed.out).toContain('a short gap, which is recorded');
+    expect(changed.out).toContain('the short gap is recorded');
     expect(rows(context)).toMatchObject([
       { name: 'a', status: 'running' },
       { name: 'default', status: 'running', filter: otherFilter },
@@ -66,7 +66,7 @@ describe('earshot register', () => {
   it('puts the old one back when the new one is refused where ten exist', async ({ context }) => {
     await context.run(registered);
     for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
-    await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was recreated');
+    await expectEnd(context.run([...unchecked, '--yes']), 1, 'was recreated');
     expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
     const gaps = await context.receiver.store.administration.gaps();
@@ -181,7 +181,7 @@ describe('before it writes, earshot register', () => {
     );
     expect(creations(context)).toBe(0);
     const skipped = await context.run([...registered, '--skip-probe'], { env });
-    expect(skipped.err).toContain('was NOT checked');
+    expect(skipped.err).toContain('was not checked');
     expect(rows(context)).toHaveLength(1);
   });
 

@@ -48,7 +48,7 @@ describe('earshot restore', () => {
     const { file, dataDir, run } = await openContext();
     const refused = await expectEnd(run(['restore', file]), 2);
     expect(refused.err).toMatch(/contains:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
-    expect(refused.err).toContain(`All of it will be moved to ${join(dataDir, aside)}.`);
+    expect(refused.err).toContain(`These files will be moved to ${join(dataDir, aside)}.`);
     const denied = await run(['restore', file], { answers: ['n'] });
     expect(denied).toMatchObject({ code: 1, err: expect.stringContaining('Nothing was changed.') });
     expect(await contentsIn(dataDir)).toHaveLength(8);

@@ -140,10 +140,10 @@ describe('the sandbox prints at its start', () => {
 
 describe('the sandbox gives advice when a notification', () => {
   it.each<[string, EndpointAnswer | null, string]>([
-    ['is answered 401', () => 401, 'The credentials of the receiver differ'],
-    ['is answered 404', () => 404, 'The path is /notifications/<name>'],
+    ['is answered 401', () => 401, 'Check the endpoint credentials'],
+    ['is answered 404', () => 404, 'Check that the endpoint path is /notifications/<name>'],
     ['is answered 500', () => 500, 'It will be retried.'],
-    ['reaches nobody', null, 'Is the receiver running there?'],
+    ['reaches nobody', null, 'Check that the receiver is running at this address.'],
   ])('%s', async (_title, answer, advice) => {
     const url =
       answer === null ? 'http://127.0.0.1:1/' : (await startEndpoint({ answer })).url.href;

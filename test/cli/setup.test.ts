@@ -186,7 +186,7 @@ describe('setup on a terminal', () => {
     expect(err).toContain('issues no certificate without your agreement.');
     expect(err).toContain('South (48) is greater than north (45)');
     expect(err).toContain('nowhere.geojson cannot be read');
-    expect(err).toContain('Use a number above 0, up to 100, such as 20.');
+    expect(err).toContain('Use a number greater than 0 and at most 100, such as 20.');
     expect(err).toContain('lower-case letters, digits and dashes');
     expect(code).toBe(0);
     expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:443\n');

@@ -27,7 +27,7 @@ describe('earshot sinks retry and drop', () => {
     const { earshot, counts } = await openRefusedContext();
     const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 1);
     expect(retry.err).toBe(
-      'Queued 1 dead letter of bus again.\nearshot: No such dead letters of bus: 99999, 4. To list them: `earshot sinks dead bus`.\n',
+      'Queued 1 dead letter of bus again.\nearshot: No such dead letters of bus: 99999, 4. To list dead letters: `earshot sinks dead bus`.\n',
     );
     expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
     const drop = await expectEnd(earshot('sinks drop bus 99999', { answers: [] }), 1);

@@ -15,7 +15,7 @@ describe('earshot sinks list', () => {
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('sinks list');
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toBe('No sinks. See docs/sinks.md to add one.\n');
+    expect(err).toBe('No sinks. See docs/sinks.md to add a sink.\n');
   });
 
   it('shows how far each is, within 80 columns, and below what was refused', async () => {
@@ -116,7 +116,7 @@ describe('earshot sinks list', () => {
 
   it('says that no receiver hands over, until one does', async () => {
     const { dataDir, earshot } = await openRefusedContext();
-    const note = 'No receiver is delivering to sinks. Start it with `earshot start`.';
+    const note = 'No receiver is delivering to sinks. Start the receiver: `earshot start`.';
     expect((await earshot('sinks list')).err).toContain(note);
     const release = await createAcquireLock(dataDir)('sinks', { waitMs: 0 });
     onTestFinished(release);
@@ -163,7 +163,9 @@ describe('earshot sinks list', () => {
     const { out } = await expectEnd(earshot('sinks list'), 0);
     expect(out).toMatch(/^act +command +- /m);
     expect(out).toMatch(/^bus +faulty +0 /m);
-    expect(out).toContain('  bus has faults and is not started. Fix it in earshot.config.ts:');
+    expect(out).toContain(
+      '  bus has faults and is not started. Fix the sink in earshot.config.ts:',
+    );
     expect(out).toMatch(/^ {4}sinks\.bus\.filter: .*\n[\s\S]*Naem eq 'x'\n {6}\^{4}\n/m);
     expect(await printedJson(earshot('sinks list --json'))).toMatchObject([
       { sink: 'act', target: 'command', problems: [] },
@@ -280,7 +282,7 @@ describe('a name that no sink has', () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
-    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add one.\n');
+    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add a sink.\n');
   });
 });
 

@@ -82,7 +82,7 @@ describe('earshot status', () => {
     expect(out).toMatch(
       /^Not all is well: The receiver is not running: .+ Also not well: disk\.\n\n!! receiver +The receiver is not running/,
     );
-    expect(part(out, 'receiver')).toMatch(/\n {18}Next: Start it with `earshot start`/);
+    expect(part(out, 'receiver')).toMatch(/\n {18}Next: Start the receiver with `earshot start`/);
     expect(part(out, 'disk')).toMatch(/^!! disk.*The cause of disk\.\n +Next: What to do about/);
   });
 

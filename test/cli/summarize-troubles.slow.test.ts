@@ -23,7 +23,7 @@ describe('a slip on the command line', () => {
     ['--since 24h --filter x', /--since and --filter: add --each or --digest/],
     ['--each --since 2027-01-01', /--since must be earlier than --until and earlier than now/],
     ['--digest day --since 1h --until 2h', /is not after --since/],
-    ['--digest hour --since 365d', /8760 windows, and each needs a request/],
+    ['--digest hour --since 365d', /8760 windows, and each window needs a request/],
     ['--each', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
     ['--dry', /unknown option '--dry'[\s\S]*earshot summarize --help/],
   ])('%s exits 2 and says what would be right', async (line, message) => {

@@ -87,7 +87,7 @@ describe('earshot summarize', () => {
     const none = {
       code: 0,
       out: '',
-      err: 'Nothing to summarize: no matching product was received in this time.\n',
+      err: 'Nothing to summarize: no matching product was received in this time range.\n',
     };
     for (const words of [[], ['--dry-run']]) {
       const early = ['--each', '--until', '90m', '--limit', '1'];
@@ -122,7 +122,7 @@ describe('earshot summarize', () => {
       nowUs: minutes(20),
     });
     expect(later.err).toBe(
-      'The hour from 2026-05-02 12:00 UTC is not complete yet: left out.\n1 already present, 2 without content.\n',
+      'The hour from 2026-05-02 12:00 UTC is not complete yet and was skipped.\n1 already present, 2 without content.\n',
     );
     const empty = ['--digest', 'hour', '--since', '5h', '--until', '2h'];
     expect((await context.summarize(empty)).err).toBe(
@@ -195,7 +195,7 @@ describe('earshot summarize', () => {
     const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
     const look = await context.summarize(['--each', '--dry-run', '--limit', '1'], { env });
     expect(look.out).toContain('"model": "<vendor>/<model_name>"');
-    expect(look.err).toContain('No model is configured, so nothing would be sent');
+    expect(look.err).toContain('from the facts alone, without a request');
     const { code, out, err } = await context.summarize(['--each', '--limit', '2'], { env });
     expect(code).toBe(0);
     expect(out).toMatch(/ {2}generated from the facts alone\n {2}This Sentinel-2A product holds/);

@@ -99,7 +99,7 @@ describe('wrong words', () => {
     ...['query', 'tail', 'tail --no-follow', 'query products', 'filter test true'].map(
       (line): [string, RegExp] => [
         `${line} --since 2026-05-01 --until 2026-04-01`,
-        /--until \(2026-04-01T00:00:00\.000Z\) is not after --since \(2026-05-01T00:00:00\.000Z\)\. Swap them, or omit one/,
+        /--until \(2026-04-01T00:00:00\.000Z\) is not after --since \(2026-05-01T00:00:00\.000Z\)\. Swap the two times, or omit one/,
       ],
     ),
     [
@@ -113,7 +113,7 @@ describe('wrong words', () => {
     ['query --limit 1e3', /whole number of 1 or more/],
     ['query --json --output csv', /cannot be used with/],
     ['query --body --json', /cannot be used with/],
-    ['query --event ,', /one or more, comma-separated/],
+    ['query --event ,', /one or more events, comma-separated/],
     ['sandbox --fault lost=0.5=9', /Use name=rate/],
     ['query --after 99999999999999999999', /whole number of 0 or more/],
     ['query --before x', /whole number of 0 or more/],
@@ -136,7 +136,7 @@ describe('wrong words', () => {
     ['sinks ded', /unknown command 'ded'[\s\S]*Did you mean dead\?[\s\S]*earshot sinks --help/],
     ['sinks list bus', /too many arguments/],
     ['query -o json --json', /cannot be used with/],
-    ['query products --explain -o csv', /--explain prints table or json/],
+    ['query products --explain -o csv', /--explain supports only table and json output/],
     ['certificate show --pem -o json', /cannot be used with/],
     ['query --data-dir', /'--data-dir <folder>' argument missing/],
     ['query --data-dir=', /Use the path of a folder/],

@@ -275,7 +275,7 @@ describe('a receiver with the credentials file', () => {
       vi.advanceTimersByTime(60_000);
       expect(problems()).toMatchObject([
         {
-          message: 'failed to reload endpoint credentials; the previous ones stay valid',
+          message: 'failed to reload endpoint credentials; the previous credentials stay valid',
           fields: { reason: expect.stringMatching(reason) },
         },
       ]);

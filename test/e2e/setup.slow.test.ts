@@ -74,7 +74,7 @@ describe('setup --sandbox', () => {
     expect(health).toMatchObject({ code: 0 });
     trial.child.kill('SIGINT');
     expect(await trial.exit).toEqual([0, null]);
-    expect(trial.output()).toContain('To remove it: rm -r sandbox-trial');
+    expect(trial.output()).toContain('To remove the trial: rm -r sandbox-trial');
     expect(trial.output()).not.toContain('EARSHOT_ACCOUNT_PASSWORD=sandbox');
   });
 

@@ -394,7 +394,7 @@ it('reports the length of the URL when the filter cannot be evaluated locally', 
   const filter = `what is this '${'x'.repeat(2_000)}'`;
   const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
   expect(errorText(error)).toMatch(
-    /^Could not list the created products: the response \(403\) comes from a firewall or proxy, .* the URL has 2,\d\d\d characters, .* Shorten the filter .*\. It says: \(a web page\) 403 Forbidden$/,
+    /^Could not list the created products: the response \(403\) comes from a firewall or proxy, .* the URL has 2,\d\d\d characters, .* Shorten the filter .*\. Response: \(a web page\) 403 Forbidden$/,
   );
   expect(error).toMatchObject({ code: 'invalid' });
   expect(errorText(error)).not.toContain('EARSHOT_ACCOUNT');
@@ -429,7 +429,7 @@ it('logs in when the catalogue itself refuses anonymous requests', async () => {
   expect(used).toEqual({ tokens: 1, refused: 0 });
   await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
     code: 'unauthorized',
-    text: 'The catalogue refused to list the created products (403); it may require a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. It says: Not for you',
+    text: 'The catalogue refused to list the created products (403); it may require a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. Response: Not for you',
   });
 });
 
@@ -440,7 +440,7 @@ it('logs in once when the account lacks the permission, and reports it', async (
   await expect(walk).rejects.toMatchObject({
     code: 'unauthorized',
     text: expect.stringMatching(
-      /the account lacks the permission\. Log in on .*It says: Not for you$/,
+      /the account lacks the permission\. Log in on .*Response: Not for you$/,
     ),
   });
   expect(used).toEqual({ tokens: 1, refused: 0 });

@@ -80,7 +80,7 @@ async function reportUnwatched(
     last === undefined
       ? 'No receiver has ever run on this data directory'
       : `No receiver has run since ${shortDateUs(last.toUs)} (UTC)`;
-  stderr.write(`${message}, so nothing is checked. Start it with \`earshot start\`.\n`);
+  stderr.write(`${message}, so nothing is checked. Start the receiver with \`earshot start\`.\n`);
 }
 
 /** Sends a test alert to every channel. Rejects with the failures. */

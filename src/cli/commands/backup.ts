@@ -143,7 +143,7 @@ async function print(io: Io, made: RecordedBackup, { json }: BackupFlags): Promi
       ? 'The backup contains no secrets.'
       : 'The backup contains secrets: protect it like this machine.';
   io.stderr.write(
-    `${notifications} notifications, ${sizeText(bytes)}, compared with the log. ${secrets}\n`,
+    `${notifications} notifications, ${sizeText(bytes)}, verified against the log. ${secrets}\n`,
   );
   await writeOut(io.stdout, `${file}\n`);
 }
@@ -165,7 +165,7 @@ async function listBackups(io: Io, { json }: { json?: true }, named?: string): P
   const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
   if (folder === null) {
     throw new AppError('usage', 'The folder is missing: EARSHOT_BACKUP_DIR is not set.', {
-      advice: 'Add it, such as `earshot backup list /mnt/backups`.',
+      advice: 'Specify the folder: `earshot backup list /mnt/backups`.',
     });
   }
   const listed = databasesIn(folder)

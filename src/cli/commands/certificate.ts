@@ -184,14 +184,14 @@ async function showCertificate(io: Io, { json, pem }: { json?: true; pem?: true 
   else if (certificate !== null) await writeOut(io.stdout, linesOf(shown, io));
   if (certificate !== null && tls.kind === 'acme' && shown.renewsAt === null) {
     io.stderr.write(
-      `The certificate does not match the settings: ${tls.host}, issued by ${new URL(tls.directoryUrl).host}. A running receiver orders a new one.\n`,
+      `The certificate does not match the settings (host ${tls.host}, authority ${new URL(tls.directoryUrl).host}). A running receiver orders a new certificate.\n`,
     );
   }
   if (certificate !== null) return;
   const { lastFailure = null } = shown;
   throw new AppError('not_found', 'There is no certificate yet.', {
     advice:
-      'A running receiver orders one automatically. To order it now: `earshot certificate renew`.',
+      'A running receiver orders a certificate automatically. To order one now: `earshot certificate renew`.',
     details: lastFailure === null ? [] : [`The last attempt failed: ${lastFailure}`],
   });
 }

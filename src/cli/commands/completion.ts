@@ -34,7 +34,7 @@ function ownShell({ env: { SHELL = '' } }: Pick<Io, 'env'>): Shell {
   const found = shells.find((shell) => shell === basename(SHELL));
   if (found !== undefined) return found;
   throw new AppError('usage', 'The shell is missing: $SHELL is not bash, zsh or fish.', {
-    advice: 'Add it, such as `earshot completion bash`.',
+    advice: 'Specify the shell: `earshot completion bash`.',
   });
 }
 

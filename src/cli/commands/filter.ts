@@ -150,8 +150,8 @@ async function printCheck(
   if (!valid) {
     const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
     const why = errors.some(isKnownRefusal)
-      ? 'The catalogue would refuse it.'
-      : 'earshot cannot use it.';
+      ? 'The catalogue would refuse this filter.'
+      : 'earshot cannot use this filter.';
     throw new AppError('usage', `The filter has ${count}. ${why}`);
   }
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);

@@ -72,11 +72,11 @@ function checkFolder(folder: string, dataDir: string): void {
   if (inode === -1) {
     throw refuse(
       `There is no ${databaseFileName} in ${folder}.`,
-      'Use the path of the other data directory.',
+      'Specify the path of the other data directory.',
     );
   }
   if (inode === inodeOf(join(dataDir, databaseFileName))) {
-    throw refuse(`${folder} is the data directory itself.`, 'Use the path of another one.');
+    throw refuse(`${folder} is the data directory itself.`, 'Specify another data directory.');
   }
 }
 

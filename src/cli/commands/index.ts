@@ -75,7 +75,7 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
   const progress =
     behind === 0
       ? 'up to date'
-      : `${behind} behind; \`earshot start\` and \`earshot query products\` update it`;
+      : `${behind} behind; \`earshot start\` and \`earshot query products\` update the index`;
   const lines = [
     `products       ${products}`,
     `tombstones     ${tombstones}`,

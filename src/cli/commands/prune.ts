@@ -281,7 +281,9 @@ async function removeReader(
   }
   await confirm(io, `Remove the position of ${blockerText(reader)}?`, options);
   await pruning.removeReader(key);
-  io.stderr.write(`Removed reader ${key}. If it reads again, it has no stored position.\n`);
+  io.stderr.write(
+    `Removed reader ${key}. When this reader runs again, it starts without a stored position.\n`,
+  );
 }
 
 /** Describes a blocker: `reader downloads, at position 1,200 since 2026-01-03 …`. */
@@ -296,13 +298,13 @@ const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
     `To advance: ${advanceText(key)}. To remove: \`earshot prune --forget-reader ${key}\`.`,
   index: () => 'To advance: `earshot start` or `earshot query products`.',
   waiting: (key) =>
-    `For the reason: \`earshot sinks list\`. To drop: \`earshot sinks drop ${key} --waiting\`.`,
+    `For the reason: \`earshot sinks list\`. To drop the queue: \`earshot sinks drop ${key} --waiting\`.`,
   'dead-letters': (key) =>
-    `To list: \`earshot sinks dead ${key}\`. To drop: \`earshot sinks drop ${key} --all\`.`,
+    `To list: \`earshot sinks dead ${key}\`. To drop the dead letters: \`earshot sinks drop ${key} --all\`.`,
   replay: (key) =>
     `The receiver continues the replay. To drop it: \`earshot sinks drop ${key} --waiting\`.`,
   'summary-jobs': () =>
-    'To write them: `earshot summarize`. To drop them: `earshot summarize --drop all`.',
+    'To write the summaries: `earshot summarize`. To drop the summaries: `earshot summarize --drop all`.',
 };
 
 function advanceText(key: string): string {

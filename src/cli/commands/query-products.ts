@@ -103,7 +103,7 @@ type Question = ProductQuery & { order: Order };
 async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
   const { output: form, summaries: texts = false, wide = false } = flags;
   if (flags.explain && form !== 'table' && form !== 'json') {
-    throw new AppError('usage', '--explain prints table or json.', {
+    throw new AppError('usage', '--explain supports only table and json output.', {
       advice: 'Omit --output, or use --json.',
     });
   }
@@ -183,8 +183,8 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
 function nothingMatches({ entity, after }: Question): string {
   if (after !== undefined) return 'No more rows.\n';
   return entity === 'Products'
-    ? 'No product matches. Text is case-sensitive and must match as a whole. Details: --explain\n'
-    : 'No deleted product matches. Details: --explain\n';
+    ? 'No product matches. Text is case-sensitive, and only whole values match. For details, add --explain.\n'
+    : 'No deleted product matches. For details, add --explain.\n';
 }
 
 async function explain(

@@ -105,7 +105,7 @@ async function nothingMatches({ name }: QueryFlags, reader: StoreReader): Promis
   if ((await reader.lastPosition()) === 0) return 'No notifications received yet.\n';
   const advice =
     name === undefined
-      ? '`earshot query` without flags shows the newest.'
+      ? 'To show the newest notifications: `earshot query`.'
       : "--name is case-sensitive and must match the whole name. Example: '*T32TQM*'.";
   return `No notification matches. ${advice}\n`;
 }

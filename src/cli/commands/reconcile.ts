@@ -131,7 +131,7 @@ function stopped({ dryRun }: ReconcileFlags, aheadUs: number): AppError {
   // Hours have the catalogue's time: with a local clock ahead of it, they seem to be older than the run.
   const next =
     aheadUs > 0
-      ? 'Completed hours are kept, but may be compared again: the clock of this machine is ahead.'
+      ? 'Completed hours are kept, but may be compared again, because the clock of this machine is ahead.'
       : 'Completed hours are kept; run the command again to continue.';
   return new AppError('cancelled', `Interrupted. ${dryRun ? 'Nothing was written.' : next}`);
 }
@@ -145,7 +145,7 @@ async function wholeWindow(
   const unprunedSinceUs = await completeness.unprunedSinceUs();
   if (fromUs >= unprunedSinceUs) return { fromUs, toUs };
   const since = `${shortDateUs(unprunedSinceUs)} (UTC)`;
-  const pruned = `Notifications before ${since} were pruned and are not fetched again`;
+  const pruned = `Notifications before ${since} were pruned, and pruned notifications are not fetched again`;
   if (toUs <= unprunedSinceUs) throw new AppError('usage', `${pruned}. Use a later --until.`);
   stderr.write(`${pruned}: the comparison starts there.\n`);
   return { fromUs: unprunedSinceUs, toUs };

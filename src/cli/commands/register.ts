@@ -173,7 +173,7 @@ async function apply(
 }
 
 const skippedProbe =
-  'The endpoint was NOT checked. If it does not answer, the catalogue retries each notification three times and then drops it.';
+  'The endpoint was not checked. If the endpoint does not answer, the catalogue retries each notification three times and then drops it.';
 
 async function showPlan(
   plan: Plan,
@@ -235,7 +235,7 @@ function refuseTooMany(
   const problems: string[] = [];
   if (running > runningMax) {
     problems.push(
-      `${running} running subscriptions; the catalogue allows ${runningMax}. Set status: 'paused' for the others.`,
+      `${running} running subscriptions; the catalogue allows ${runningMax}. Set status: 'paused' for the other subscriptions.`,
     );
   }
   if (desired.length > totalMax) {
@@ -252,7 +252,7 @@ function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): voi
   for (const { name, events } of desired) {
     if (!events.includes('deleted') || events.length === 1) continue;
     io.stderr.write(
-      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: the catalogue documents deleted only alone, with other filter fields. Two subscriptions are safer.\n`,
+      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: the catalogue documents the event deleted only on its own, with other filter fields. Use two subscriptions instead.\n`,
     );
   }
 }

@@ -114,7 +114,7 @@ async function askAboutOld(
     return `  ${name.padEnd(28)}  ${size.padStart(8)}  ${shortDateUs(stats.mtimeMs * 1_000)}`;
   });
   io.stderr.write(
-    `${dataDir} contains:\n${entries.join('\n')}\nAll of it will be moved to ${aside}.\n`,
+    `${dataDir} contains:\n${entries.join('\n')}\nThese files will be moved to ${aside}.\n`,
   );
   const made = shortDateUs(backup.madeAtUs);
   await confirm(io, `Restore ${backup.notifications} notifications as of ${made} (UTC)?`, flags);
@@ -134,7 +134,7 @@ function restoredText(dataDir: string, backup: InspectedBackup, aside: string | 
           'The backup contains no secrets. Without EARSHOT_ENDPOINT_USERNAME and …_PASSWORD, run `earshot credentials create` now, and `earshot register` after the start.',
         ]),
     'Next: start the receiver, then run `earshot doctor`. The receiver fetches newer notifications automatically (maximum 30 days).',
-    `To fetch all of them now: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,
+    `To fetch all newer notifications now: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,
   ];
 }
 

@@ -180,12 +180,13 @@ function announcement(
 
 function adviceFor({ status, code }: AttemptFailure): string {
   if (status === 401 || status === 403) {
-    return 'The credentials of the receiver differ from EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD here, or from the registered ones.';
+    return 'Check the endpoint credentials: the receiver must have the same as the sandbox (EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD) or the registered subscription.';
   }
-  if (status === 404) return 'The path is /notifications/<name>, in lower case.';
+  if (status === 404)
+    return 'Check that the endpoint path is /notifications/<name>, in lower case.';
   if (code?.includes('CERT') || code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE') {
     return 'For a test authority: --trust FILE.';
   }
-  if (code === 'ECONNREFUSED') return 'Is the receiver running there?';
+  if (code === 'ECONNREFUSED') return 'Check that the receiver is running at this address.';
   return 'It will be retried.';
 }

@@ -199,7 +199,7 @@ async function printSinkNotes(
 /** Prints the faults of a sink. Lines that mark a position in a filter are not wrapped. */
 async function printFaults(io: Io, { sink, problems }: SinkRow): Promise<void> {
   const paint = painter(io, io.stdout);
-  const head = `${sink} has faults and is not started. Fix it in ${subscriptionsFileName}:`;
+  const head = `${sink} has faults and is not started. Fix the sink in ${subscriptionsFileName}:`;
   const faults = problems.flatMap((problem) => {
     const [first = '', ...places] = problem.split('\n').map(printable);
     return [...wrapText(first, '    ', io.stdout), ...places.map((line) => `    ${line}`)];

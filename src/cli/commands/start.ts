@@ -138,7 +138,7 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
   }
   if (tls.kind === 'off' && trustedProxies.length === 0) {
     warn(
-      'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy, all clients share one limit of failed logins. Set it to the address of the proxy',
+      'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy, all clients share one limit of failed logins. Set the variable to the address of the proxy',
     );
   }
   if (console?.password !== undefined && consoleUrl !== null) {

@@ -86,7 +86,10 @@ Examples:
         return null;
       });
       if (ours === null) {
-        return print(io, `${nameOrId} no longer exists in the account; removed it here.`);
+        return print(
+          io,
+          `${nameOrId} no longer exists in the account; removed its registration from the data directory.`,
+        );
       }
       print(io, `This permanently ${how}s:\n${description(ours)}`);
       await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });

@@ -94,6 +94,6 @@ function refuseLooseFlags(flags: SummarizeFlags): void {
   if (loose.length === 0) return;
   throw new AppError(
     'usage',
-    `--${loose.join(' and --')}: add --each or --digest day. Without them, the rules select the summaries.`,
+    `--${loose.join(' and --')}: add --each or --digest day. Without these flags, the rules select the summaries.`,
   );
 }

@@ -74,7 +74,7 @@ export async function registerDemo(
   // Starts when all subscriptions run, so that all get the same products.
   demo.sandbox.resume();
   if (form === 'lively') {
-    io.stdout.write('Registered: the endpoint answered 200 with a trusted certificate.\n\n');
+    io.stdout.write('Registered: the endpoint returned 200 with a trusted certificate.\n\n');
   }
 }
 

@@ -141,7 +141,7 @@ export async function countDemo(
     const { ackId, subscriptionId, productId, event, notificationDateUs } = row;
     const key = ackId ?? `${subscriptionId} ${productId} ${event} ${notificationDateUs}`;
     if (!missing.delete(key))
-      mismatches.push(`${row.productName ?? productId}: stored, but sent twice or never`);
+      mismatches.push(`${row.productName ?? productId}: stored, but not sent exactly once`);
     const result = subscriptions.get(row.subscription ?? '');
     if (result === undefined) continue;
     result.stored += 1;
@@ -273,9 +273,9 @@ function compare(
     [...ids].filter((id) => !other.has(id)).map((id) => `${id}: ${problem}`);
   return [
     ...missingIn(expected, byFilter, 'found by the filter, but not expected'),
-    ...missingIn(new Set(matching), byFilter, 'found by the filter, but its record does not match'),
-    ...missingIn(byFilter, certain, 'its record matches, but the filter does not find it'),
-    ...missingIn(byPlace, byFilter, 'found by the filter, but not by its area'),
-    ...missingIn(byFilter, byPlace, 'found by its area, but not by the filter'),
+    ...missingIn(new Set(matching), byFilter, 'found by the filter, but the record does not match'),
+    ...missingIn(byFilter, certain, 'not found by the filter, although the record matches'),
+    ...missingIn(byPlace, byFilter, 'found by the filter, but not by the area'),
+    ...missingIn(byFilter, byPlace, 'found by the area, but not by the filter'),
   ];
 }

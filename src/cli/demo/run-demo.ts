@@ -88,7 +88,7 @@ async function endPublishing(
 ): Promise<void> {
   sandbox.pause();
   stdout.write(
-    '\nPublishing stopped. Press Ctrl-C again to exit at once, without removing the data.\n',
+    '\nPublishing stopped. Press Ctrl-C again to exit immediately, without removing the data.\n',
   );
   while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
 }
@@ -150,7 +150,7 @@ async function runOnce(
 }
 
 function requireNotStopped({ signal }: Io): void {
-  if (signal.aborted) throw new AppError('cancelled', 'Stopped before everything was counted.');
+  if (signal.aborted) throw new AppError('cancelled', 'Stopped before the count was complete.');
 }
 
 function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: string) {

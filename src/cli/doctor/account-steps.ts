@@ -178,7 +178,7 @@ function checkSinkSubscriptions(
   known: readonly string[],
 ): Finding[] {
   return unknownSubscriptions(sinks, known).map(({ message, hint }) => {
-    const advice = `${hint} Until it exists, nothing is delivered for it.`;
+    const advice = `${hint} Until the subscription exists, the sink receives no notifications of it.`;
     return { check, state: 'warn', message, advice };
   });
 }

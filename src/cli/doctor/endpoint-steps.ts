@@ -105,7 +105,7 @@ const noCredentials: Finding = {
   check: 'endpoint login',
   state: 'skipped',
   message: 'There are no endpoint credentials yet.',
-  advice: 'Create them: `earshot credentials create`.',
+  advice: 'To create credentials: `earshot credentials create`.',
 };
 
 /** Steps of the configured kind of certificate. */
@@ -196,7 +196,7 @@ export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io
 function withoutModel(hasRules: boolean): Finding {
   const check = 'inference key';
   const advice =
-    'To have them written by a language model, set EARSHOT_INFERENCE_API_KEY (a key of your project) and EARSHOT_INFERENCE_MODEL (a model of that project).';
+    'For summaries by a language model, set EARSHOT_INFERENCE_API_KEY (a key of your project) and EARSHOT_INFERENCE_MODEL (a model of that project).';
   if (!hasRules) {
     return {
       check,
@@ -205,7 +205,7 @@ function withoutModel(hasRules: boolean): Finding {
     };
   }
   const message =
-    'Summaries are requested, but no model is configured: they are generated from the facts alone.';
+    'Summaries are requested, but no model is configured. The summaries are generated from the facts alone.';
   return { check, state: 'warn', message, advice };
 }
 

@@ -57,7 +57,7 @@ function quoted(name: string, value: string): string {
   if (!/['\n\r]/.test(value)) return `'${value}'`;
   if (!/["\\$`\n\r]/.test(value)) return `"${value}"`;
   throw new AppError('usage', `The value of ${name} has characters that .env cannot represent.`, {
-    advice: `Write it to a separate file, and set ${name}_FILE to its path.`,
+    advice: `Write the value to a separate file, and set ${name}_FILE to the path of the file.`,
   });
 }
 

@@ -67,7 +67,7 @@ export async function runSetup(
   if (missing.length > 0) {
     throw new AppError(
       'usage',
-      'Some answers are missing, and there is no terminal to ask for them. Nothing was changed.',
+      'Some answers are missing, and there is no terminal for questions. Nothing was changed.',
       { advice: 'Add these flags, or set the variables.', details: missing },
     );
   }
@@ -98,7 +98,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   if (before !== text) await writeOwnerOnly(path, text);
   report(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
   await createCredentials(own, dataDir);
-  report(io, 'running the checks that need no receiver:');
+  report(io, 'running the checks that do not need a receiver:');
   await runDoctor(own, { beforeStart: true }).catch(refuseToStart);
   await receiveAndRegister(own, plan);
 }

@@ -82,7 +82,7 @@ export async function runTrial(
       showCommands(io, folder, sandbox.controlUrl);
     }
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
-    const farewell = `The trial has ended. To continue it: \`earshot setup --sandbox${dir}\`. To remove it: rm -r ${shown(io, folder)}`;
+    const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
     const header = `${headerBegin.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
     const plan = { folder, settings, dropped: [], header, farewell };
     await install(io, { ...plan, flags: trialFlags, version });
@@ -169,7 +169,7 @@ function trialRuns(io: Io, folder: string, running: RunningNote | 'unknown'): Ap
     'conflict',
     `The trial in ${folder} is already running: ${runningText(running)}. Nothing was changed.`,
     {
-      advice: `Use it from this terminal: ${inFolder(io, folder, 'status')}. To stop it: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, specify another folder: --dir trial-2.`,
+      advice: `To use the trial from this terminal: ${inFolder(io, folder, 'status')}. To stop the trial: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, specify another folder: --dir trial-2.`,
     },
   );
 }

@@ -147,7 +147,7 @@ function shortLivedReason({ account }: CompleteAccountConfig): string | null {
     return 'EARSHOT_ACCESS_TOKEN expires after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
   }
   if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
-    return 'EARSHOT_ACCOUNT_TOTP is a one-time code. Set it to the shared secret.';
+    return 'EARSHOT_ACCOUNT_TOTP is a one-time code. Set EARSHOT_ACCOUNT_TOTP to the shared secret.';
   }
   return null;
 }

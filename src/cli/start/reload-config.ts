@@ -55,7 +55,7 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
     hasVersion = false;
     reject(
       error,
-      'rejected the configuration file; no sinks, summaries or maintenance until it is fixed',
+      'rejected the configuration file; sinks, summaries and maintenance are off until it is fixed',
     );
   }
   const reload = async (apply: (sinks: LoadedSinks) => Promise<void>, signal: AbortSignal) => {
@@ -100,7 +100,7 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
 function removed(path: string): AppError {
   return new AppError('configuration', `${path} was removed.`, {
     advice:
-      'Restore it. To run without it, restart the receiver, or write `export default { sinks: {} };` to it.',
+      'Restore the file. To run without the file, restart the receiver, or write `export default { sinks: {} };` to the file.',
   });
 }
 
@@ -116,7 +116,7 @@ async function loadWhole(folder: string): Promise<LoadedSinks> {
     () => done.abort(),
   );
   if (loaded === undefined) {
-    throw new AppError('configuration', `It did not load within ${loadTimeoutMs / 1_000} s.`);
+    throw new AppError('configuration', `The file did not load within ${loadTimeoutMs / 1_000} s.`);
   }
   const [sinks] = loaded;
   if (sinks.faulty.length > 0) throw faultySinks(folder, sinks.faulty);

@@ -143,7 +143,10 @@ function startCredentials(
       log.info({ accepted: accepted.length }, 'reloaded endpoint credentials');
     },
     onProblem: (reason) => {
-      log.error({ reason }, 'failed to reload endpoint credentials; the previous ones stay valid');
+      log.error(
+        { reason },
+        'failed to reload endpoint credentials; the previous credentials stay valid',
+      );
     },
   });
   return { accepts, stop: () => watch.stop() };
@@ -163,7 +166,7 @@ function acceptedAfter(
   if (pairs.some(isAccepted)) return pairs;
   log.warn(
     {},
-    'all endpoint credentials replaced at once; the old ones stay accepted until a restart',
+    'replaced all endpoint credentials; the old ones are accepted until the receiver restarts',
   );
   return [...accepted, ...pairs];
 }
@@ -178,7 +181,7 @@ const noBackgroundJobs: BackgroundJobs = {
   deliveryState: () => ({ names: [], fault: null }),
   summaryMode: async () => 'off',
   backupEveryHours: null,
-  comparisonOff: 'Comparison is off in this receiver.',
+  comparisonOff: 'Automatic comparison is off in this receiver.',
 };
 
 /** Texts for the reasons of `/readyz`. The store reports its own. */

@@ -48,7 +48,7 @@ export async function serveSummaries(
       if (!(error instanceof AppError)) throw error;
       const { details } = error;
       if (rejected() === null)
-        log.error({ reason: errorText(error), details }, 'summaries disabled until this is fixed');
+        log.error({ reason: errorText(error), details }, 'summaries disabled by invalid settings');
     }
   };
   await load();
@@ -80,7 +80,7 @@ async function workerFor(
   log.info(
     { model, ...config.budget },
     model === null
-      ? 'summaries enabled, from the facts alone: no model is configured'
+      ? 'no model configured; summaries are generated from the facts alone'
       : 'summaries enabled',
   );
   const context = openSummaryContext(config, { store, products, log }, io);

@@ -28,7 +28,7 @@ const evaluateReceiver: Evaluate = ({ receiver, log, atUs }) => {
   if (receiver === null) {
     return critical(
       'The receiver is not running: no notifications are accepted and no alerts are raised.',
-      'Start it with `earshot start`. If it is running, check EARSHOT_LISTEN.',
+      'Start the receiver with `earshot start`. If the receiver is running, check EARSHOT_LISTEN.',
     );
   }
   const { refusing, startedAtUs, pid } = receiver;
@@ -102,7 +102,7 @@ const evaluateCoverage: Evaluate = (facts) => {
   if (missing > 0 && !isWatched(facts)) {
     return warning(
       `${counted(missing, 'notification')} of the last 7 days ${missing === 1 ? 'is' : 'are'} missing.`,
-      'Run `earshot reconcile --since 7d` to recover them.',
+      'To recover missing notifications: `earshot reconcile --since 7d`.',
     );
   }
   const counts = [
@@ -256,7 +256,7 @@ function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
   if (failure === undefined) return evaluations[part](facts);
   return warning(
     `The status is unknown: ${failure.reason}`,
-    'Fix this, or run `earshot doctor` for details.',
+    'Fix the problem, or run `earshot doctor` for details.',
   );
 }
 
@@ -320,7 +320,7 @@ const isStuck = ({ of, unreadSinceUs }: ReaderStatus, { atUs }: StatusFacts) =>
 const lagWarning = ({ name, behind: lag, unreadSinceUs }: ReaderStatus, atUs: number) =>
   warning(
     `Lag of ${name}: ${counted(lag, 'notification')}, the oldest received ${lengthText(atUs - (unreadSinceUs ?? atUs))} ago.`,
-    'It catches up automatically. If the lag does not shrink, check the log of the receiver.',
+    'No action is needed while the lag decreases. Otherwise check the log of the receiver.',
   );
 
 function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly AlertFinding[] {
@@ -335,7 +335,7 @@ function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly A
 }
 
 const inspect = (name: string) =>
-  `Inspect it with \`earshot subscriptions show ${name}\`, and run \`earshot maintain\`.`;
+  `To inspect the subscription: \`earshot subscriptions show ${name}\`. To resume it: \`earshot maintain\`.`;
 
 /** While a receiver runs, the watchdog reports this, after giving maintenance time to fix it. */
 function notRunning(facts: StatusFacts): Evaluation | null {
@@ -343,8 +343,8 @@ function notRunning(facts: StatusFacts): Evaluation | null {
   const names = facts.subscriptions.filter(isStopped).map(({ name }) => name);
   if (names.length === 0) return null;
   return warning(
-    `Subscriptions that should be running, but are not: ${listed(names)}.`,
-    'Run `earshot register` to resume them.',
+    `Subscriptions that are not running, although they should: ${listed(names)}.`,
+    'To resume the subscriptions: `earshot register`.',
   );
 }
 

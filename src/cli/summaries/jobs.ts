@@ -133,7 +133,7 @@ function digestWindows(
   if (all.length > windowsMax) {
     throw new AppError(
       'usage',
-      `The time span has ${all.length} windows, and each needs a request.`,
+      `The time range has ${all.length} windows, and each window needs a request.`,
       {
         advice: `The maximum is ${windowsMax}: use a later --since, or longer windows.`,
       },
@@ -158,7 +158,8 @@ async function digestsOf(
     const untilUs = Math.floor(nowUs / minuteUs) * minuteUs;
     const start = `${shortDateUs(current.fromUs)} UTC`;
     if (await hasProducts(complete, tree, flags, sources)) {
-      if (since !== undefined) print(`The ${window} from ${start} is not complete yet: left out.`);
+      if (since !== undefined)
+        print(`The ${window} from ${start} is not complete yet and was skipped.`);
     } else if (untilUs > current.fromUs) {
       spans.push({ ...current, untilUs });
       print(`No products in a complete ${window}. The digest covers ${start} until now.`);
@@ -266,6 +267,6 @@ function requireBelowLimit({ length }: readonly NewSummaryJob[]): void {
   throw new AppError(
     'usage',
     `There are more than ${waitingMax} products, the maximum number of waiting summaries.`,
-    { advice: 'Reduce them with --limit, --filter or a later --since, or use --digest.' },
+    { advice: 'Select fewer products with --limit, --filter or a later --since, or use --digest.' },
   );
 }

@@ -183,7 +183,7 @@ async function readRules(
 }
 
 /** Message if no product matches the flags. */
-const nothingFound = 'Nothing to summarize: no matching product was received in this time.';
+const nothingFound = 'Nothing to summarize: no matching product was received in this time range.';
 
 /** Message if the rules request nothing now. */
 function nothingDue({ areOff }: Rules): string {

@@ -210,7 +210,7 @@ async function nextAttemptUs(
 }
 
 const noModel =
-  'No model is configured. To have a model write them, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.';
+  'No model is configured. For summaries by a language model, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.';
 
 const continuedBy = 'a running receiver whose rules request summaries, or by `earshot summarize`';
 
@@ -284,7 +284,7 @@ function totalsLine(
     ...(unknown > 0 ? [`${unknown} without content.`] : []),
     `Budget: ${whole(requestsPerHour)} requests per hour, ${whole(requestsPerDay)} per day, ${whole(tokensPerDay)} tokens per day.`,
     model === null
-      ? 'No model is configured, so nothing would be sent: the summaries would be generated from the facts alone.'
+      ? 'No model is configured. The summaries would be generated from the facts alone, without a request.'
       : 'Nothing was sent.',
   ].join(' ');
 }

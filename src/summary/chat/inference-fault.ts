@@ -268,7 +268,7 @@ function findingsText(findings: z.infer<typeof finding>[]): string {
 
 /** Returns a sentence that quotes the message; empty without one. */
 export function quotedMessage({ text }: ServiceMessage): string {
-  return text === '' ? '' : ` It says: "${text.replace(/\.$/, '')}".`;
+  return text === '' ? '' : ` Response: "${text.replace(/\.$/, '')}".`;
 }
 
 /** Matches messages about too long requests, which may name the model too. */

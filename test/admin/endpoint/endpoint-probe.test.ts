@@ -262,11 +262,11 @@ describe('the way to it', () => {
 
 describe('an answer', () => {
   it.each([
-    [201, /not an answer of earshot/],
-    [204, /not an answer of earshot/],
-    [302, /redirects/],
-    [308, /redirects/],
-    [400, /not an answer of earshot/],
+    [201, /not from earshot/],
+    [204, /not from earshot/],
+    [302, /redirect/],
+    [308, /redirect/],
+    [400, /not from earshot/],
     [401, /the running receiver has other credentials/],
     [403, /denies access/],
     [404, /another program/],

@@ -54,17 +54,17 @@ const answers: Readonly<Record<string, Answer>> = {
 
 /** Problem ¦ kind ¦ message. */
 const refusals = rowsOf(`
-  a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
-  a key of another project ¦ key_refused ¦ The inference service (HOST) refuses this key (403). It says: "Forbidden for this project". The key may belong to another project or lack a permission. The control panel shows the keys of each project.
-  a model that is not available ¦ model_unavailable ¦ The model ${model} is not available to the project of the key at the inference service (HOST) (404). It says: "The model ${model} does not exist". ${modelAdvice}
-  an address where nothing is ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). It says: "(a web page) 404 Not Found". ${urlAdvice}
-  a 404 that names no model ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). It says: "Not Found". ${urlAdvice}
+  a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). Response: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
+  a key of another project ¦ key_refused ¦ The inference service (HOST) refuses this key (403). Response: "Forbidden for this project". The key may belong to another project or lack a permission. The control panel shows the keys of each project.
+  a model that is not available ¦ model_unavailable ¦ The model ${model} is not available to the project of the key at the inference service (HOST) (404). Response: "The model ${model} does not exist". ${modelAdvice}
+  an address where nothing is ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). Response: "(a web page) 404 Not Found". ${urlAdvice}
+  a 404 that names no model ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). Response: "Not Found". ${urlAdvice}
   a redirect without a place ¦ redirected ¦ The inference service (HOST) redirects to another URL (302). earshot does not follow, to protect the key. Check EARSHOT_INFERENCE_URL.
-  too many requests ¦ rate_limited ¦ The inference service (HOST) received too many requests (429). It says: "Slow down". Retry in 90 s. If this repeats, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
+  too many requests ¦ rate_limited ¦ The inference service (HOST) received too many requests (429). Response: "Slow down". Retry in 90 s. If this repeats, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
   an error of the service ¦ service_error ¦ The inference service (HOST) is temporarily unavailable (503). Retry later.
-  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) rejects this request (400). It says: "This model's maximum context length is 8192 tokens". A retry of the same request would fail too.
-  a web page instead of JSON ¦ not_json ¦ The inference service (HOST) returned an answer that is not JSON (200). It says: "(a web page) Welcome". Check EARSHOT_INFERENCE_URL.
-  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) returned JSON that is not a chat completion (200). It says: "Overloaded". Check EARSHOT_INFERENCE_URL.
+  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) rejects this request (400). Response: "This model's maximum context length is 8192 tokens". A retry of the same request would fail too.
+  a web page instead of JSON ¦ not_json ¦ The inference service (HOST) returned an answer that is not JSON (200). Response: "(a web page) Welcome". Check EARSHOT_INFERENCE_URL.
+  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) returned JSON that is not a chat completion (200). Response: "Overloaded". Check EARSHOT_INFERENCE_URL.
   an answer without a text ¦ empty ¦ The inference service (HOST) returned no text. Retry, or choose another model.
   an answer that was cut ¦ cut ¦ The inference service (HOST) truncated the text at the model's maximum length. Retry, or choose another model.
 `);
@@ -154,7 +154,7 @@ describe('a refusal', () => {
       status: 400,
       body: error(`\u001b[2J\u202e${'x'.repeat(9_000)}`),
     });
-    expect(long.message).toContain('It says: "\ufffd[2J\ufffdxxx');
+    expect(long.message).toContain('Response: "\ufffd[2J\ufffdxxx');
     expect(long.message.length).toBeLessThan(700);
     const raw = await faultWith({ status: 500, body: 'y'.repeat(9_000) });
     expect(raw.message.length).toBeLessThan(400);

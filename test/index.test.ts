@@ -199,7 +199,9 @@ describe('with middleware that reads bodies', () => {
         requestId: JSON.parse(body).requestId,
         status: 500,
         path: '/notifications/alps',
-        err: expect.objectContaining({ message: expect.stringContaining('without c.req') }),
+        err: expect.objectContaining({
+          message: expect.stringContaining('instead of through c.req'),
+        }),
       },
       'request failed',
     ]);

@@ -163,12 +163,12 @@ export function completeAccountConfig(
   const missing: string[] = [];
   if (account === null) {
     missing.push(
-      'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD: your account at the catalogue.',
+      'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to the credentials of your catalogue account.',
     );
   }
   if (publicUrl === undefined) {
     missing.push(
-      'Set EARSHOT_PUBLIC_URL: the https URL at which the catalogue reaches the receiver.',
+      'Set EARSHOT_PUBLIC_URL to the https URL at which the catalogue reaches the receiver.',
     );
   }
   return { missing };
@@ -180,7 +180,7 @@ export function comparisonOff({
   index,
 }: Pick<Config, 'reconcile' | 'index'>): string | null {
   if (!reconcile) return 'EARSHOT_RECONCILE is off.';
-  return index ? null : 'EARSHOT_INDEX is off, and a comparison uses the product index.';
+  return index ? null : 'EARSHOT_INDEX is off, but a comparison needs the product index.';
 }
 
 /** Reads the private listener; null when it is off. */
@@ -222,7 +222,7 @@ function readEndpoint(reader: Reader) {
     reader.report(
       isVariable ? 'EARSHOT_ENDPOINT_PASSWORD' : null,
       `${which} is the password of your account.`,
-      'Use another password: the catalogue sends this one over the network with every notification.',
+      'Use another password: the catalogue sends the endpoint password with every notification.',
     );
   }
   return endpoint;

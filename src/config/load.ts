@@ -156,7 +156,10 @@ function textOf(
   if (!file) return { text, problem: null };
   if (text !== undefined)
     return {
-      problem: { message: `${name} and ${name}_FILE are both set.`, advice: 'Remove one of them.' },
+      problem: {
+        message: `${name} and ${name}_FILE are both set.`,
+        advice: 'Remove one of the two variables.',
+      },
     };
   try {
     const content = readFile(file).replace(/\r?\n$/, '');

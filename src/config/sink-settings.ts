@@ -39,12 +39,12 @@ export const sinkSchema = z
           z.string(subscriptionForm).regex(subscriptionNamePattern, subscriptionForm),
           "must be a list, such as ['alps']",
         )
-        .min(1, 'name a subscription, or omit this field')
+        .min(1, 'add a subscription name, or omit this field')
         .optional(),
       /** Events it receives; by default all. */
       events: z
         .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
-        .min(1, 'name an event, or omit this field')
+        .min(1, 'add an event, or omit this field')
         .optional(),
       /** Filter of products; by default every product. */
       filter: filterSchema.default(''),

@@ -60,7 +60,7 @@ const digestSchema = z
       /** A digest per area: a name of your choice and a filter. */
       areas: z
         .record(areaName, filterSchema)
-        .refine((areas) => Object.keys(areas).length > 0, 'name an area, or omit this field')
+        .refine((areas) => Object.keys(areas).length > 0, 'add an area, or omit this field')
         .refine(
           (areas) => Object.keys(areas).length <= areasMax,
           `at most ${areasMax} areas are allowed`,
@@ -71,7 +71,7 @@ const digestSchema = z
   )
   .refine(
     ({ per, areas }) => per === undefined || areas === undefined,
-    'per and areas exclude each other: remove one of them',
+    'per and areas cannot be combined: remove one of the two fields',
   );
 
 const ruleSchemas = {
@@ -129,7 +129,7 @@ const subscriptionSchema = z.strictObject(
     /** Events to be pushed; by default `['created']`. */
     events: z
       .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
-      .min(1, 'name an event, or omit this field')
+      .min(1, 'add an event, or omit this field')
       .default(['created']),
     /**
      * A `$filter` expression as for a product query, as text or built with `and`, `collection`, …; by default every

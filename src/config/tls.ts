@@ -67,7 +67,7 @@ export function readServedTls(reader: Reader) {
   if (reader.failed(...acmeNames)) return reader.stop();
   throw new AppError(
     'configuration',
-    'EARSHOT_TLS is off: the reverse proxy has the certificate. Check it there, or run `earshot doctor`.',
+    'EARSHOT_TLS is off: the reverse proxy has the certificate. Check the certificate of the proxy, or run `earshot doctor`.',
   );
 }
 
@@ -139,7 +139,7 @@ function hostToCertify({ value, failed, report }: Reader): string {
       );
   } else if (isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0) {
     refuse(
-      `EARSHOT_PUBLIC_URL contains the IP address ${host}; EARSHOT_TLS=acme needs a host name that resolves to it.`,
+      `EARSHOT_PUBLIC_URL contains the IP address ${host}; EARSHOT_TLS=acme needs a host name that resolves to this address.`,
     );
   } else if (!hostName.test(host)) {
     refuse(

@@ -100,7 +100,7 @@ export const variables = {
   // Credentials of the endpoint
   EARSHOT_ENDPOINT_USERNAME: {
     schema: z.string().refine((name) => !name.includes(':'), {
-      error: 'a user name cannot contain a colon (RFC 7617)',
+      error: 'must not contain a colon (RFC 7617)',
     }),
     description: 'User name with which the catalogue authenticates to this receiver (Basic Auth).',
     example: 'catalogue',

@@ -12,7 +12,7 @@ export const odataPath = '/odata/v1';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query cannot be answered now: it took too long, or there is no product index (check with `earshot index`). Retry later, or narrow the query.';
+  'The query failed: it took too long, or there is no product index (check with `earshot index`). Retry later, or use a more specific query.';
 
 const unknownPath = 'Unknown path. GET / lists all paths.';
 

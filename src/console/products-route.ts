@@ -116,7 +116,7 @@ const query = parameters.superRefine(({ orderby, deleted }, context) => {
   const entity = entityOf({ deleted });
   const orders: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
   if (orderby === undefined || orders.includes(orderby)) return;
-  const message = `invalid order for ${entity}: use one of ${orders.join(', ')}`;
+  const message = `invalid order for ${entity}; allowed: ${orders.join(', ')}`;
   context.addIssue({ code: 'custom', path: ['orderby'], message });
 });
 

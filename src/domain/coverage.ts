@@ -384,7 +384,7 @@ export function notComparedText(
     return off ? `not compared: ${off}` : `${noHour}; a running receiver compares within 5 min`;
   }
   if (off === undefined) return `${noHour}; the first is compared at ${at}`;
-  return `${noHour}; the first is due at ${at}, but not compared automatically: ${off}`;
+  return `${noHour}; the first is due at ${at}, but automatic comparison is off: ${off}`;
 }
 
 /** Returns true when there is an hour that a command would compare and count. */

@@ -214,7 +214,7 @@ export function unfinishedReplay({ id, sink, requestedAtUs }: Replay): AppError 
     `Replay ${id} to ${sink} (requested ${shortDateUs(requestedAtUs)} UTC) already covers this request and has not finished.`,
     {
       advice:
-        'It continues while the receiver runs. To see its progress, run `earshot sinks list`.',
+        'The replay continues while the receiver runs. To see the progress: `earshot sinks list`.',
     },
   );
 }

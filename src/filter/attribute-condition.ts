@@ -91,8 +91,8 @@ function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
 function parseName(cursor: Cursor, { variable, nameForm: expected, valueForm }: Lambda): Token {
   const path = restOfPath(cursor, variable, expected);
   if (/(?:^|\/)value$/i.test(path)) {
-    const message = 'The value comes before the name.';
-    const hint = `Write the name first: ${expected} and ${valueForm}`;
+    const message = 'The condition on the value comes before the condition on the name.';
+    const hint = `Write the condition on the name first: ${expected} and ${valueForm}`;
     cursor.fail(cursor.peek(), { code, message, expected, hint });
   }
   if (!/^name$/i.test(path)) cursor.failUnexpected({ expected });

@@ -142,9 +142,13 @@ export function intersects(geojson: unknown): Expression {
   const all = joined !== null && geometryFaults(joined).length === 0 ? [joined] : areas;
   const details = all.flatMap(faultTexts);
   if (details.length > 0) {
-    throw new AppError('invalid', 'The catalogue would refuse this geometry. Fix it first.', {
-      details: details.slice(0, faultsShownMax),
-    });
+    throw new AppError(
+      'invalid',
+      'The catalogue would refuse this geometry. Fix the geometry first.',
+      {
+        details: details.slice(0, faultsShownMax),
+      },
+    );
   }
   const node = { node: 'intersects', argument: 'area', srid: 4326 } as const;
   return group(

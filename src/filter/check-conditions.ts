@@ -220,7 +220,7 @@ function checkOperator(
   if (node.operator === 'ne') {
     findings.warn(span, undocumentedOperator('ne', insteadOfNe));
   } else if (type === 'boolean' && node.operator !== 'eq') {
-    const message = `${subject} is a Boolean; Booleans have no order.`;
+    const message = `${subject} is a Boolean, and Booleans can only be compared with \`eq\`.`;
     findings.warn(span, { code: 'odd-order', message, hint: 'Use `eq`.' });
   }
 }
@@ -303,7 +303,7 @@ function warnKinds(
     const hint = `Write OData.CSC.${published}Attribute in both places.`;
     findings.warn(span, { code: 'attribute-kind', message, hint });
   } else if (valueKind !== kind) {
-    const message = `The condition names two types, ${kind} and ${valueKind}. The literal decides: it is compared as ${typePhrase[literal.type].is}.`;
+    const message = `The condition has two different types, ${kind} and ${valueKind}. The value is compared by the type of the literal: ${typePhrase[literal.type].is}.`;
     // No hint: users report that such filters work and those with the same type twice do not (sentinelsat #583, eodag #2098).
     findings.warn(findings.spanOf(node, 'valueKind'), { code: 'attribute-cast', message });
   }
@@ -355,7 +355,8 @@ function warnInexactDate(findings: Findings, literal: Literal): void {
   }
   // Records have three fractional digits until 2024, six since (facts, catalogue 2).
   if (!/[.,]\d{7,}/.test(findings.written(literal))) return;
-  const message = 'Dates have six fractional digits in the catalogue; earshot ignores the others.';
+  const message =
+    'Dates have six fractional digits in the catalogue; earshot ignores further digits.';
   findings.warn(span, { code: 'fine-date', message, hint: 'Write at most six digits.' });
 }
 

@@ -145,8 +145,8 @@ function warnWideEdges(findings: Findings, ring: Ring): void {
     if (width <= 180 || width >= 360) continue;
     const span = { start: findings.spanOf(from).start, end: findings.spanOf(to).end };
     const degrees = Number(width.toFixed(4));
-    const message = `This edge spans ${degrees} degrees. It is read as the shorter way, across the antimeridian.`;
-    const hint = 'For the longer way, add a point between.';
+    const message = `This edge spans ${degrees} degrees. The shorter path, across the antimeridian, is used.`;
+    const hint = 'For the longer path, add a point between the two positions.';
     findings.warn(span, { code: 'wide-edge', message, hint });
   }
 }

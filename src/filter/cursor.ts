@@ -130,7 +130,7 @@ export class Cursor {
   checkSpelling(span: Span, keyword: string): void {
     const written = this.text.slice(span.start, span.end);
     if (written === keyword) return;
-    const message = `\`${written}\` is documented as \`${keyword}\`; the catalogue may refuse another case.`;
+    const message = `\`${written}\` is documented as \`${keyword}\`; the catalogue may refuse another upper or lower case.`;
     this.warn(span, { code: 'capitals', message, hint: `Write \`${keyword}\`.` });
   }
 
@@ -306,7 +306,7 @@ function parseLiteral(cursor: Cursor, isId: boolean): Literal {
 function bareId(cursor: Cursor): Literal {
   const token = cursor.take();
   const hint = `Write ${quoted(showText(token.raw))}.`;
-  cursor.warn(token, undocumentedForm('The id has no quotes.', hint));
+  cursor.warn(token, undocumentedForm('An id is written without quotes.', hint));
   return { type: 'text', value: token.raw };
 }
 
@@ -340,12 +340,12 @@ function failWord(cursor: Cursor, token: Token): never {
   const value = cursor.peekSecond();
   if (prefixes.test(raw) && value.kind === 'text' && value.start === end) {
     const bare = quoted(/^date/i.test(raw) ? unquoted(value.raw) : value.raw);
-    const message = `\`${raw}'…'\` is a form of the retired hub (OData 2).`;
+    const message = `\`${raw}'…'\` is syntax of the former Copernicus hub (OData 2).`;
     const hint = `Write only the literal: ${bare}`;
     cursor.fail({ start, end: value.end }, { code: 'retired-form', message, hint });
   }
   if (/^null$/i.test(raw)) {
-    const message = '`null` is not supported: there is no condition for absent values.';
+    const message = '`null` is not supported: a filter cannot select products without a value.';
     cursor.fail(token, { ...missingLiteral, message });
   }
   if (/^(?:and|or)$/i.test(raw)) cursor.failUnexpected(missingLiteral);

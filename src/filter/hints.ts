@@ -53,7 +53,7 @@ function retiredFieldHint(name: string): string | undefined {
 
 /** Fault for `keyword:value`, the form of OpenSearch. */
 export function openSearchFault(keyword: string): Fault {
-  const message = `${quoted(`${keyword}:`)} is the form of the retired hub's OpenSearch.`;
+  const message = `${quoted(`${keyword}:`)} is OpenSearch syntax of the former Copernicus hub.`;
   const hint = retiredFieldHint(keyword) ?? 'Write a property, an operator and a literal.';
   return { code: 'retired-form', message, hint };
 }
@@ -97,7 +97,7 @@ export function wrappingFault(text: string): (Fault & Span) | null {
   const [prefix] = /^\s*(?:https?:\S*[?&])?[?&]?\$?filter\s*=/i.exec(text.slice(0, 300)) ?? [];
   if (prefix === undefined) return null;
   const start = prefix.length - prefix.trimStart().length;
-  const message = 'The name of the query option is not part of the filter.';
+  const message = 'Remove the name of the query option; it is not part of the filter.';
   const hint = `Remove ${quoted(prefix.trim())}.`;
   return { code: 'not-a-filter', message, hint, start, end: prefix.length };
 }
@@ -131,7 +131,7 @@ const counterparts: Readonly<Record<string, string>> = {
 /** Hint for a property of the other entity; null if there is no similar one. */
 export function counterpartHint(name: string): string | null {
   const own = counterparts[name];
-  return own === undefined ? null : `The similar property here is ${own}.`;
+  return own === undefined ? null : `Use the similar property ${own}.`;
 }
 
 /** Attribute names of the retired hub and their current names, in lower case. */
@@ -153,11 +153,11 @@ export function unknownFieldHint(
   const bare = lower.replace(/^attributes\//, '');
   const published = entryOf(formerNames, bare) ?? bare;
   const attribute = publishedAttributes.find((one) => one.name.toLowerCase() === published);
-  if (attribute !== undefined) return `It is an attribute: ${conditionOn(attribute)}`;
+  if (attribute !== undefined) return `This name is an attribute: ${conditionOn(attribute)}`;
   const retired = retiredFieldHint(name);
   if (retired !== undefined) return retired;
   if (burstField.test(name))
-    return 'It is a property of Bursts, which subscriptions do not support.';
+    return 'This is a property of Bursts, which subscriptions do not support.';
   const known = [...fieldsOf(entity).map((one) => one.name), ...incomparableFields];
   const nearest = nearestName(name, known);
   return nearest === null ? null : `Did you mean ${nearest}?`;
@@ -233,7 +233,7 @@ function operatorFault(text: string, token: UnexpectedToken): Fault | null {
 function oddFault(text: string, token: UnexpectedToken): Fault {
   const { raw } = token;
   if (raw === "'") {
-    const hint = 'Add the closing quote. Write a quote inside a string twice.';
+    const hint = 'Add the closing quote. Inside a string, write two single quotes for one quote.';
     return { code: 'unclosed-text', message: 'The string is not closed.', hint };
   }
   if (/^["“”‘’`´]/.test(raw)) return quotesFault(raw);

@@ -242,7 +242,7 @@ function parseArgument(cursor: Cursor): IntersectsNode['argument'] {
   const isComma = cursor.isSymbol(',');
   const sign = isComma ? cursor.take() : cursor.takeSymbol('=', { hint });
   if (isComma) {
-    const problem = 'The documentation has an equals sign instead of the comma.';
+    const problem = 'The documented form has an equals sign instead of the comma.';
     cursor.warn(sign, undocumentedForm(problem, `Write ${argument}=geography'…'.`));
   }
   return argument;

@@ -138,7 +138,8 @@ class WktReader {
       const position = [this.#number('longitude'), this.#number('latitude')] as const;
       const third = this.#accept(number);
       if (third === null) return position;
-      const message = 'A position has two numbers, longitude and latitude; this one has a third.';
+      const message =
+        'A position has two numbers, longitude and latitude; this position has a third number.';
       return this.fail({ message, hint: 'Remove the height.' }, third);
     });
   }

@@ -29,7 +29,8 @@ export function readOwnerOnly(path: string): string | null {
     if (['ENOENT', 'ENOTDIR'].includes(errorCodeOf(cause))) return null;
     if (cause instanceof AppError) throw cause;
     throw new AppError('configuration', `${path} cannot be read (${errorCodeOf(cause)}).`, {
-      advice: 'Change its owner to the user of the receiver, and run commands as that user.',
+      advice:
+        'Change the owner of the file to the user of the receiver, and run commands as that user.',
       cause,
     });
   } finally {
@@ -39,9 +40,13 @@ export function readOwnerOnly(path: string): string | null {
 
 function refuseOpen(path: string, { mode }: Stats): void {
   if ((mode & 0o077) === 0) return;
-  throw new AppError('configuration', `${path} holds a secret, and others may read or change it.`, {
-    advice: `Run: chmod 600 ${path}`,
-  });
+  throw new AppError(
+    'configuration',
+    `${path} contains a secret, and other users may read or change the file.`,
+    {
+      advice: `Run: chmod 600 ${path}`,
+    },
+  );
 }
 
 /**

@@ -122,23 +122,23 @@ export async function readBeginning(
 }
 
 const reasons: readonly [codes: RegExp, reason: string][] = [
-  [/^(ENOTFOUND|EAI_AGAIN|EAI_NODATA|EAI_NONAME)$/, 'its name cannot be resolved'],
+  [/^(ENOTFOUND|EAI_AGAIN|EAI_NODATA|EAI_NONAME)$/, 'the host name cannot be resolved'],
   [/^ECONNREFUSED$/, 'the connection was refused'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ECONNABORTED)$/, 'the connection was lost'],
-  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL)$/, 'there is no network route to it'],
+  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL)$/, 'there is no network route to the host'],
   [/^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/, 'it did not answer in time'],
   [
     // Error codes of Node and OpenSSL for certificates and handshakes.
     /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|EPROTO)/,
-    'no trusted HTTPS connection could be made; the cause may be a proxy or a wrong system clock',
+    'no trusted HTTPS connection; the cause may be a proxy or a wrong system clock',
   ],
-  [/^UND_ERR_/, 'its response is not valid HTTP'],
+  [/^UND_ERR_/, 'the response is not valid HTTP'],
 ];
 
 /** Errors without a code in Node. */
 const namedReasons: Readonly<Record<string, string>> = {
   TimeoutError: 'it did not answer in time',
-  HTTPParserError: 'its response is not valid HTTP',
+  HTTPParserError: 'the response is not valid HTTP',
 };
 
 /** Facts of an error about an unreachable service. */

@@ -97,7 +97,9 @@ function sentencesOf(
         'To list all: `earshot subscriptions list`.',
       ];
     case 'conflict':
-      return [`The catalogue refused to ${purpose} ${facts}: it conflicts with existing data.`];
+      return [
+        `The catalogue refused to ${purpose} ${facts}: the request conflicts with existing data.`,
+      ];
     case 'too_many': {
       const waitMs = retryAfterMs(headers);
       const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} seconds`;

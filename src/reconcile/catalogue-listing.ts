@@ -142,7 +142,7 @@ async function shortfallOf(
   if (shown >= present) return null;
   return new AppError(
     'unavailable',
-    `The catalogue counts ${present} products but returned only ${shown}; the missing ones cannot be compared.`,
+    `The catalogue counts ${present} products but returned only ${shown}; the other products cannot be compared.`,
     { advice: 'Retry later.' },
   );
 }

@@ -131,7 +131,7 @@ function unreachable(ms: number, why: string): AppError {
     'unavailable',
     `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`,
     {
-      advice: `Compare the time before and after it, or narrow the subscription's filter to include it.`,
+      advice: `Compare the time before and after this date, or make the filter of the subscription more specific.`,
     },
   );
 }
@@ -163,7 +163,7 @@ export function readListingPage(
   json: unknown,
   { list, sinceMs }: { list: EventList; sinceMs: number },
 ): ReadPage | { broken: string } {
-  if (json === undefined) return { broken: 'it is not JSON, or truncated' };
+  if (json === undefined) return { broken: 'it is not valid JSON, or is truncated' };
   const page = pageSchema.safeParse(json).data;
   if (page === undefined) return { broken: 'it has no list of products (`value`)' };
   const records = page.value.map((item) => readRecord(item, list));

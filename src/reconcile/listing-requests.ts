@@ -91,7 +91,7 @@ export function createPageRequests(options: PageRequestsOptions) {
     const waitMs = Math.max(askedMs, timing.retryDelayMs) + timing.retryDelayMs * random();
     askedTotalMs += waitMs;
     if (askedMs > timing.retryAfterMsMax || askedTotalMs > timing.retryAfterTotalMsMax) throw error;
-    const cause = `The catalogue asks us to wait (${status})`;
+    const cause = `The catalogue requests a delay (${status})`;
     onRetry?.({ cause, waitMs, remainingWaitMs: null });
     await requests.wait(waitMs, signal);
   }
@@ -203,12 +203,12 @@ function refusedByFirewall({ purpose, url }: SentQuestion, message: ServiceMessa
   const isLong = url.length > longAddressCharacters;
   const [why, advice] = isLong
     ? [
-        `the URL has ${url.length.toLocaleString('en-US')} characters, which may exceed its limit.`,
-        'Shorten the filter of the subscription, for example with a polygon of fewer corners.',
+        `the URL has ${url.length.toLocaleString('en-US')} characters, which may exceed the limit of the firewall or proxy.`,
+        'Shorten the filter of the subscription, for example with a polygon of fewer points.',
       ]
     : [
-        'it may block this host for a while.',
-        'Retry later, or check EARSHOT_CATALOGUE_URL and the firewalls and proxies on the way.',
+        'the firewall or proxy may block this host temporarily.',
+        'Retry later, or check EARSHOT_CATALOGUE_URL and the firewalls and proxies between this host and the catalogue.',
       ];
   return new AppError(
     isLong ? 'invalid' : 'unavailable',
@@ -243,7 +243,7 @@ function brokenPage(
   { purpose, token }: SentQuestion,
 ): AppError {
   const options = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
-  const begins = json === undefined ? ` It begins: ${foreignText(hintOf(text), options)}` : '';
+  const begins = json === undefined ? ` Response: ${foreignText(hintOf(text), options)}` : '';
   return new AppError(
     'unavailable',
     `Could not ${purpose}: the catalogue's response is unusable: ${why}.`,

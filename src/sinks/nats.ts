@@ -106,7 +106,8 @@ const connectTimeoutMs = 10_000;
 /** After two unanswered pings, the connection counts as broken. */
 const pingIntervalMs = 15_000;
 
-const cannotLoad = (error: unknown) => `its client library cannot be loaded: ${errorText(error)}`;
+const cannotLoad = (error: unknown) =>
+  `the NATS client library cannot be loaded: ${errorText(error)}`;
 
 /**
  * Publishes each document to the subject, with its id as message id: the stream drops duplicates within its duplicate
@@ -163,7 +164,7 @@ export const nats = defineSinkKind({
       state: 'fail' as const,
       message: `${target.servers.join(', ')} cannot be used: ${reason}.`,
       advice:
-        'Start the server, or correct its URL and login in earshot.config.ts. Until then, notifications are queued.',
+        'Start the server, or correct the URL and login of the server in earshot.config.ts. Until then, notifications are queued.',
     });
     let library: Library;
     try {

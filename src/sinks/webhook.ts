@@ -117,7 +117,7 @@ export const webhook = defineSinkKind({
         state: 'fail',
         message: `${host} cannot be reached: ${fault}.`,
         advice:
-          'Start the service, or correct its URL or `ca` in earshot.config.ts. Until then, notifications are queued.',
+          'Start the service, or correct the URL or `ca` of the sink in earshot.config.ts. Until then, notifications are queued.',
       };
     }
     const signed =
@@ -145,7 +145,7 @@ async function failureOf(
   const detail = foreignText(hint, { secrets, charactersMax: hintCharactersMax });
   const reason = `it answered ${status}${detail === '' ? '' : `: ${detail}`}`;
   if (status < 400) {
-    const advice = 'a redirect, which is not followed: set the final URL';
+    const advice = 'redirects are not followed: set the final URL';
     return { kind: 'misconfigured', reason: `it answered ${status}, ${advice}` };
   }
   if (misconfiguredStatuses.has(status)) return { kind: 'misconfigured', reason };
@@ -231,7 +231,9 @@ function createTrustingFetch(pem: string) {
       });
       sent.on('upgrade', ({ statusCode }, socket) => {
         socket.destroy();
-        fail(new UnusableAnswer(`it answered ${statusCode}: it requests another protocol`));
+        fail(
+          new UnusableAnswer(`it answered ${statusCode}: the service requires another protocol`),
+        );
       });
       sent.on('error', fail);
       sent.on('close', () =>

@@ -127,7 +127,10 @@ export async function checkCertificateFiles(options: {
   try {
     const { notAfter, selfSigned, covers } = await loadCertificateFiles(files);
     if (notAfter.getTime() * 1000 <= nowUs()) {
-      return fail('has expired', 'Renew it. The receiver loads the new files automatically.');
+      return fail(
+        'has expired',
+        'Renew the certificate. The receiver loads the new files automatically.',
+      );
     }
     if (selfSigned) {
       const fault = 'is self-signed, which the catalogue does not accept';

@@ -64,12 +64,13 @@ export function checkNotRunning(
     pausedSeenAtUs !== null
       ? `First seen paused at ${momentText(pausedSeenAtUs)}.`
       : subscriptionId === null
-        ? 'No subscription of this name is known at the catalogue.'
-        : 'A change to it was interrupted.';
+        ? 'The catalogue has no subscription of this name.'
+        : 'A change of the subscription was interrupted.';
   return found({
     severity: 'critical',
-    cause: `The subscription ${name} should run but does not: nothing is pushed.`,
-    evidence: heldBy === 'person' ? [seen, 'A person changed it at the catalogue.'] : [seen],
+    cause: `The subscription ${name} is not running, although it should: the catalogue pushes nothing.`,
+    evidence:
+      heldBy === 'person' ? [seen, 'A person changed the subscription in the catalogue.'] : [seen],
     nextStep: `Run \`earshot register\` to make it run${resumesItself ? '. Maintenance has tried; `earshot maintain` prints why it failed' : ''}.`,
   });
 }
@@ -93,16 +94,16 @@ export function checkLifetimes(
     willPause
       ? ahead('auto-pause', known.pausesAtUs, pauseAhead, {
           cause: (when) => `The catalogue will pause the subscription ${name} ${when}.`,
-          evidence: 'It pauses subscriptions without a delivery for 60 days.',
+          evidence: 'The catalogue pauses subscriptions without a delivery for 60 days.',
           nextStep: maintenance
-            ? `None if so few events are expected: maintenance resumes it automatically. Otherwise check its filter with \`earshot subscriptions show ${name}\`.`
-            : `Check its filter with \`earshot subscriptions show ${name}\`. Once it is paused, run \`earshot maintain\` to resume it.`,
+            ? `No action is needed if few events are expected: maintenance resumes the subscription automatically. Otherwise check the filter with \`earshot subscriptions show ${name}\`.`
+            : `Check the filter with \`earshot subscriptions show ${name}\`. After the pause, run \`earshot maintain\` to resume the subscription.`,
         })
       : checkOf('auto-pause', name, situation).fine,
     ahead('cancellation', known.cancelsAtUs, cancelAhead, {
       cause: (when) => `The catalogue will delete the subscription ${name} ${when}.`,
-      evidence: 'It deletes subscriptions without a notification for 365 days.',
-      nextStep: `Run \`earshot subscriptions show ${name}\` to check whether its filter still matches anything. Change or remove it.`,
+      evidence: 'The catalogue deletes subscriptions without a notification for 365 days.',
+      nextStep: `Run \`earshot subscriptions show ${name}\` to check whether the filter still matches products. Then change or remove the subscription.`,
     }),
   ];
 
@@ -118,8 +119,8 @@ export function checkLifetimes(
     const when = leftUs > 0 ? `in ${lengthText(leftUs)}` : 'any time now';
     const last =
       lastDeliveryAtUs === null
-        ? 'No delivery for it is known.'
-        : `The last delivery for it was at ${momentText(lastDeliveryAtUs)}.`;
+        ? 'No delivery of this subscription is known.'
+        : `The last delivery of this subscription was at ${momentText(lastDeliveryAtUs)}.`;
     return found({
       severity: leftUs < limits.criticalUs ? 'critical' : 'warning',
       cause: texts.cause(when),

@@ -52,7 +52,7 @@ export function checkCertificate(certificate: Certificate | null, situation: Act
       ? 'The certificate has expired and has not been renewed. The catalogue refuses this endpoint.'
       : `The certificate expires in ${lengthText(leftUs)} and has not been renewed. After that, the catalogue refuses this endpoint.`,
     evidence: [
-      `It is valid until ${momentText(notAfterUs)}.`,
+      `The certificate is valid until ${momentText(notAfterUs)}.`,
       ...(lastFailure === null ? [] : [`The last renewal failed: ${quoted(lastFailure)}`]),
     ],
     nextStep:
@@ -81,7 +81,7 @@ export function checkDisk(disk: DiskSpace | null, situation: Active): CheckResul
       `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}; ${end}, notifications are refused and lost.`,
     ],
     nextStep:
-      'Free space on it, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
+      'Free some space, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
   });
 }
 
@@ -131,7 +131,7 @@ export function checkBackup(
   const last =
     made === null
       ? 'No backup was ever made.'
-      : `The last one was started at ${momentText(made.startedAtUs)}: ${quoted(made.file)}`;
+      : `The last backup was started at ${momentText(made.startedAtUs)}: ${quoted(made.file)}`;
   const hasFailed = failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0);
   const reason = hasFailed
     ? `The last attempt failed at ${momentText(failed.endedAtUs)}: ${quoted(failed.error ?? '')}`
@@ -144,6 +144,6 @@ export function checkBackup(
         : `The last backup is ${lengthText(ageUs)} old, although one is due every ${everyHours} h.`,
     evidence: reason === null ? [last] : [last, reason],
     nextStep:
-      'Fix the reported fault: the backup is retried automatically. Run `earshot backup` to retry it now.',
+      'Fix the reported fault: the backup is retried automatically. To retry now: `earshot backup`.',
   });
 }

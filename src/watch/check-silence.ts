@@ -54,13 +54,13 @@ export function checkAllSilence(
   const ongoing = findings.filter(({ subject }) => checkOf(kind, subject, situation).alert);
   const common = checkOf(kind, all, situation).found({
     severity: 'critical',
-    cause: `${silent.length} of ${running} subscriptions are silent: hardly any pushes arrive.`,
+    cause: `${silent.length} of ${running} subscriptions are silent: almost no pushes arrive.`,
     evidence: [
       `Silent for longer than is likely by chance: ${silent.join(', ')}.`,
       ...findings.map(({ cause }) => cause),
     ],
     nextStep:
-      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot subscriptions list` to check whether they still run.',
+      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot subscriptions list` to check whether the subscriptions are still running.',
   });
   return joinResults([{ checked, findings: ongoing }, common]);
 }
@@ -105,10 +105,10 @@ function findingOf(
     cause: `No push of the subscription ${name} has arrived for ${length}. This is unlikely to be chance.`,
     evidence: [
       `The last notification arrived at ${momentText(lastPushAtUs)}.`,
-      `About ${rounded(expected)} pushes were expected since then; in the longest earlier silence, ${rounded(longestSilence)}.`,
+      `About ${rounded(expected)} pushes were expected since then; the longest earlier silence had ${rounded(longestSilence)} expected pushes.`,
       `The probability of such a silence is ${oddsText(odds)}, based on ${rounded(watchedHours / 24)} days of observation.`,
     ],
-    nextStep: `Run \`earshot doctor\` to check whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to check whether it still runs.`,
+    nextStep: `Run \`earshot doctor\` to check whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,
   } as const;
 }
 
@@ -150,7 +150,7 @@ export function checkLostPushes({ name }: Registration, situation: Situation): C
       'Only hours in which earshot was running all the time are counted.',
     ],
     nextStep:
-      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when it started.',
+      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when the losses started.',
   });
 }
 

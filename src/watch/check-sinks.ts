@@ -55,9 +55,9 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
       severity: 'warning',
       cause: `The sink ${sink} is no longer configured, and ${counted(waiting)} waiting for it.`,
       evidence: [
-        'It was removed from earshot.config.ts, or renamed: another name is another sink.',
+        'The sink was removed from earshot.config.ts, or renamed (a renamed sink is a new sink).',
       ],
-      nextStep: `Add it to earshot.config.ts again, or drop the waiting notifications with \`earshot sinks drop ${sink} --waiting\`.`,
+      nextStep: `Add the sink to earshot.config.ts again, or drop the waiting notifications with \`earshot sinks drop ${sink} --waiting\`.`,
     });
   }
   const limitUs = alert === undefined ? waitingUs : waitingResolveUs;
@@ -68,10 +68,10 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
       severity: severityOf(waitsUs),
       cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
       evidence: [
-        `It was queued at ${momentText(situation.nowUs - waitsUs)}; ${countText(waiting)} are waiting.`,
+        `The notification was queued at ${momentText(situation.nowUs - waitsUs)}; ${countText(waiting)} are waiting.`,
         ...lastFailure(error),
       ],
-      nextStep: `Check the target of the sink: delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops the waiting notifications.`,
+      nextStep: `Check the target of the sink. Delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops the waiting notifications.`,
     });
   }
   const unreadUs = ageUs(unread?.receivedAtUs ?? null);
@@ -79,9 +79,9 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
   if (unread === null || unread.unchangedForUs <= limitUs || unreadUs <= limitUs) return fine;
   return found({
     severity: severityOf(unreadUs),
-    cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for it.`,
+    cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for this sink.`,
     evidence: [
-      `It was received at ${momentText(unread.receivedAtUs)}; the cursor of the sink has not moved for ${lengthText(unread.unchangedForUs)}.`,
+      `The notification was received at ${momentText(unread.receivedAtUs)}; the cursor of the sink has not moved for ${lengthText(unread.unchangedForUs)}.`,
     ],
     nextStep:
       'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows the position of each sink.',
@@ -103,7 +103,7 @@ export function checkDeadLetters({ sink, isSetUp, waiting, dead, error }: SinkVi
     ],
     nextStep:
       isSetUp === false
-        ? `Add it to earshot.config.ts again, or drop them with \`earshot sinks drop ${sink} --all\`.`
+        ? `Add the sink to earshot.config.ts again, or drop the dead letters with \`earshot sinks drop ${sink} --all\`.`
         : `Run \`earshot sinks dead ${sink}\` to see why, then \`earshot sinks retry ${sink} --all\` or \`earshot sinks drop ${sink} --all\`.`,
   });
 }
@@ -179,7 +179,7 @@ function notStarted(sink: string, fault: string, situation: Active): CheckResult
     cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
     nextStep:
-      'Fix it; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks it.',
+      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks it.',
   });
 }
 

@@ -80,7 +80,7 @@ async function settleFailure(
   const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
   const atUs = nowUs();
   if (attempts + 1 >= attemptsMax) {
-    log.error(fields, 'gave up an alert delivery after a day of retries');
+    log.error(fields, 'dropped an alert delivery after a day of retries');
     return alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
   }
   const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
@@ -306,7 +306,8 @@ async function checkUrl(url: string, signal: AbortSignal): Promise<Finding> {
     ? passed(`${host} is reachable; \`earshot alerts --test\` sends a test message.`)
     : {
         ...{ check, state: 'fail', message: `${host} cannot be reached: ${fault}.` },
-        advice: 'Correct EARSHOT_ALERT_URL, or allow this machine to connect to it.',
+        advice:
+          'Correct EARSHOT_ALERT_URL, or allow connections from this machine to the host of this URL.',
       };
 }
 

@@ -302,7 +302,7 @@ describe('a provider that cannot be reached', () => {
       }).login('me', password, null),
     );
     expect(error.text).toContain(
-      '(identity.invalid) cannot be reached: its name cannot be resolved',
+      '(identity.invalid) cannot be reached: the host name cannot be resolved',
     );
   });
 
@@ -316,7 +316,7 @@ describe('a provider that cannot be reached', () => {
       providerAt(`https://localhost:${port}`).login('me', password, null),
     );
     expect(error.code).toBe('unavailable');
-    expect(error.text).toContain('no trusted HTTPS connection could be made');
+    expect(error.text).toContain('no trusted HTTPS connection');
   });
 
   it('without HTTPS is not sent the password', async () => {

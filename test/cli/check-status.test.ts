@@ -182,7 +182,7 @@ describe('coverage of which nothing was compared', () => {
     ],
     [
       { coverage: [none], comparisonOff },
-      'no full hour was compared yet; the first is due at 2026-05-02 13:00 UTC, but not compared automatically: EARSHOT_RECONCILE is off',
+      'no full hour was compared yet; the first is due at 2026-05-02 13:00 UTC, but automatic comparison is off: EARSHOT_RECONCILE is off',
       null,
     ],
     [

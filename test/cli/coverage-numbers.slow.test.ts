@@ -121,7 +121,7 @@ describe('before anything was compared', () => {
     expect(seen.statusJson.coverage).toMatchObject([{ state: 'not-compared', complete: null }]);
     const part = partOf(seen.status.out, 'coverage');
     expect(part).toContain(
-      'no full hour was compared yet; the first is due at 2026-05-02 13:30 UTC, but not compared automatically: The receiver is not running',
+      'no full hour was compared yet; the first is due at 2026-05-02 13:30 UTC, but automatic comparison is off: The receiver is not running',
     );
     // Nothing that a command would count.
     for (const text of [part, seen.text.out]) expect(text).not.toContain('earshot reconcile');
@@ -157,7 +157,7 @@ describe('before anything was compared', () => {
 
   it.each([
     ['EARSHOT_RECONCILE', 'EARSHOT_RECONCILE is off.'],
-    ['EARSHOT_INDEX', 'EARSHOT_INDEX is off, and a comparison uses the product index.'],
+    ['EARSHOT_INDEX', 'EARSHOT_INDEX is off, but a comparison needs the product index.'],
   ])('says that %s is why nothing is', async (variable, reason) => {
     const context = await openFirstDay();
     const env = { [variable]: 'off' };

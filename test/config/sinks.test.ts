@@ -177,7 +177,7 @@ describe('a faulty sink', () => {
       '.attempts: must be a whole number from 1 to 100',
     ],
     [{ command: ['a'], events: ['made'] }, '.events.0: use one of …'],
-    [{ command: ['a'], events: [] }, '.events: name an event, or omit this field'],
+    [{ command: ['a'], events: [] }, '.events: add an event, or omit this field'],
   ])('(%j) is refused with place and reason', async (sink, ...problems) => {
     const { sinks, path } = await load({ a: sink });
     expect(sinks).toEqual(refusalAt(path, 'sinks.a', problems));

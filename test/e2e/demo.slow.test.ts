@@ -78,7 +78,7 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   // Its receiver has a watchdog, and does not compare.
   const [alerts, coverage] = checked.split('COVERAGE');
   expect(alerts).toBe('No active alerts. `earshot alerts --all` shows resolved alerts.\n');
-  expect(coverage).toContain('not compared automatically: EARSHOT_RECONCILE is off.');
+  expect(coverage).toContain('automatic comparison is off: EARSHOT_RECONCILE is off.');
   expect(coverage).toContain('"automatic": false');
   const exit = once(child, 'exit');
   child.kill('SIGINT');

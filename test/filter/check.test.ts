@@ -77,7 +77,7 @@ describe('the check reports an error', () => {
   it('for a field that deleted products do not have', () => {
     const words = /of Products, not of DeletedProducts/;
     expectFinding('«Online» eq true', 'error', 'field-of-other-entity', words, 'DeletedProducts');
-    const near = /of Products, not of DeletedProducts.*similar property here is DeletionDate/;
+    const near = /of Products, not of DeletedProducts.*similar property DeletionDate/;
     const text = '«PublicationDate» gt 2024-01-01';
     expectFinding(text, 'error', 'field-of-other-entity', near, 'DeletedProducts');
     expect(checkFilter("DeletionCause ne 'a'", 'DeletedProducts').tree).not.toBeNull();
@@ -222,7 +222,7 @@ describe('attribute kinds as current clients write them', () => {
     const [finding] = checkFilter(text, 'Products').findings;
     expect(finding?.hint).toBeUndefined();
     expect(finding?.message).toBe(
-      'The condition names two types, String and Integer. The literal decides: it is compared as a number.',
+      'The condition has two different types, String and Integer. The value is compared by the type of the literal: a number.',
     );
   });
 

@@ -87,7 +87,7 @@ describe('a file with a secret', () => {
     expect(() => readOwnerOnly(path)).toThrow(
       expect.objectContaining({
         code: 'configuration',
-        text: `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
+        text: `${path} contains a secret, and other users may read or change the file. Run: chmod 600 ${path}`,
       }),
     );
   });

@@ -308,7 +308,7 @@ describe('a retry is reported', () => {
 
   it('with the wait that the catalogue requests', async () => {
     expect(await retriesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
-      { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, remainingWaitMs: null },
+      { cause: 'The catalogue requests a delay (429)', waitMs: 90_500, remainingWaitMs: null },
     ]);
   });
 

@@ -113,7 +113,7 @@ describe('a sink without deliveries', () => {
     expect(await at(3 * 24 * 60 + 15)).toEqual([]);
     expect(await at(3 * 24 * 60 + 16)).toEqual(['sink bus critical']);
     expect((await activeAlerts())[0]?.cause).toBe(
-      'Nothing is delivered to the sink bus: a notification received 3 days ago has not been read for it.',
+      'Nothing is delivered to the sink bus: a notification received 3 days ago has not been read for this sink.',
     );
     // It catches up: one step is enough.
     const from = { sink: 'bus', replayId: null, after: 0, upTo: 1 };

@@ -87,7 +87,7 @@ function ringFormFaults(ring: Ring): GeometryFault[] {
 
 function tooFewPoints([at]: readonly Position[]): GeometryFault {
   const message =
-    'The ring has too few positions: it needs three different ones, and the first repeated.';
+    'The ring has too few positions: a ring needs three different positions, and the first position again at the end.';
   return fault('too-few-points', message, at);
 }
 
@@ -148,7 +148,7 @@ function contactFault({ a, b, kind, point, at, ...sides }: Contact): GeometryFau
   const near = `near ${showPoint(point, 6)}`;
   const { aInsideB, bInsideA } = sides;
   if (kind === 'self') {
-    const message = `The ring crosses or touches itself ${near}. Redraw it as a simple loop.`;
+    const message = `The ring crosses or touches itself ${near}. Redraw the ring without crossings.`;
     return fault('self-intersecting', message, at);
   }
   if (a.part !== b.part) {
@@ -165,10 +165,14 @@ function contactFault({ a, b, kind, point, at, ...sides }: Contact): GeometryFau
   // A valid hole touches the outline from the inside, and another hole from the outside.
   if (a.ringIndex !== 0 && b.ringIndex !== 0) {
     if (!aInsideB && !bInsideA) return null;
-    return fault('holes-nested', `A hole is inside another hole ${near}. Remove it.`, at);
+    return fault(
+      'holes-nested',
+      `A hole is inside another hole ${near}. Remove the inner hole.`,
+      at,
+    );
   }
   if (a.ringIndex === 0 ? bInsideA : aInsideB) return null;
-  const message = `A hole is outside of its outline ${near}. Make it a separate part, or remove it.`;
+  const message = `A hole is outside of its polygon ${near}. Make the hole a separate part, or remove it.`;
   return fault('hole-outside', message, at);
 }
 
@@ -191,7 +195,7 @@ function strayHoles(
       .flatMap(({ a, b }) => [a, b]),
   );
   const outlines = parts.map((rings) => onceShape(rings.slice(0, 1)));
-  const message = 'A hole is outside of its outline. Make it a separate part, or remove it.';
+  const message = 'A hole is outside of its polygon. Make the hole a separate part, or remove it.';
   return paths
     .filter((path) => path.ringIndex > 0 && !touching.has(path))
     .filter((path) => !holdsCorner(outlines[path.part], path, effort))
@@ -229,10 +233,10 @@ function overlaps(
     const [at] = inner.corners;
     faults.push(
       areHoles
-        ? fault('holes-nested', 'A hole is inside another hole. Remove it.', at)
+        ? fault('holes-nested', 'A hole is inside another hole. Remove the inner hole.', at)
         : fault(
             'parts-overlapping',
-            'A part is inside another part. Remove it, or make it a hole.',
+            'A part is inside another part. Remove the inner part, or make it a hole.',
             at,
           ),
     );
@@ -262,7 +266,7 @@ function dividedInsides(touches: readonly Touch[]): GeometryFault[] {
       const [top, other] = [topOf(ring), topOf(touching)];
       if (top === other) {
         const message =
-          'Rings of a polygon touch in a way that divides its inside. Make the pieces separate parts.';
+          'The rings of a polygon divide the interior into separate pieces. Make each piece a separate part.';
         return [fault('inside-divided', message, ring.corners[0])];
       }
       above.set(other, top);

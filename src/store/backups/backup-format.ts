@@ -125,7 +125,7 @@ export function inspectBackup(
     if (digest === null) {
       throw new AppError(
         'invalid',
-        `${file} was truncated or changed: its end is not that of a backup. Copy the file again, or use another backup.`,
+        `${file} was truncated or changed: the end of the file is not valid. Copy the file again, or use another backup.`,
       );
     }
     const files = filesSchema.parse(

@@ -173,5 +173,5 @@ export interface BackupWatch {
 }
 
 export function cancelled(): AppError {
-  return new AppError('cancelled', 'Cancelled before it was complete; nothing was kept.');
+  return new AppError('cancelled', 'Cancelled. The incomplete backup was removed.');
 }

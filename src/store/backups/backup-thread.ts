@@ -199,7 +199,9 @@ async function checkCopy(
     if (structure !== 'ok') throw badCopy(`The database is damaged: ${structure}`);
   } catch (error) {
     if (isAppError(error)) throw error;
-    throw badCopy(error instanceof Error ? `It cannot be read: ${error.message}.` : String(error));
+    throw badCopy(
+      error instanceof Error ? `The copy cannot be read: ${error.message}.` : String(error),
+    );
   } finally {
     database.close();
   }

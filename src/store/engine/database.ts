@@ -70,7 +70,7 @@ function refuseInterruptedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, restoringFolderName))) return;
   throw new AppError(
     'configuration',
-    `A restore into ${dataDir} is running or was interrupted. Run \`earshot restore\` again with the same backup. The previous files are in the newest folder before-restore-… there.`,
+    `A restore into ${dataDir} is running or was interrupted. Run \`earshot restore\` again with the same backup. The previous files are in the newest folder before-restore-… of the data directory.`,
   );
 }
 

@@ -181,7 +181,7 @@ export function threadFile(name: string): URL {
 }
 
 function cancelled(): AppError {
-  return new AppError('cancelled', 'The call was cancelled before it was answered.');
+  return new AppError('cancelled', 'The call was cancelled before an answer.');
 }
 
 interface PendingCall {

@@ -247,7 +247,7 @@ function notificationIn({ body, event, productId }: MissingEvent): Notification 
     notification?.event === event &&
     notification.productId.toLowerCase() === productId.toLowerCase();
   if (isMatch && second === undefined && faults.length === 0) return notification;
-  throw new Error(`The body created for "${event}" of ${productId} contains something else.`);
+  throw new Error(`The body created for "${event}" of ${productId} contains a different event.`);
 }
 
 const dateOf = {

@@ -114,7 +114,7 @@ function faultOf(error: unknown, baseUrl: string, elapsedTimeoutMs: number | nul
   }
   if (elapsedTimeoutMs !== null) {
     const what = `did not complete its answer within ${elapsedTimeoutMs / 1000} s`;
-    return fault('timeout', what, 'Retry later; if this repeats, choose a faster model.');
+    return fault('timeout', what, 'Retry later. If this happens again, choose a faster model.');
   }
   const advice = 'Retry later, or check EARSHOT_INFERENCE_URL.';
   return fault('unreachable', `cannot be reached: ${networkFault(error)}`, advice);

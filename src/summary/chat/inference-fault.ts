@@ -169,7 +169,7 @@ function textOf(
   const texts: Partial<Record<InferenceFaultKind, [what: string, advice: string]>> = {
     wrong_key: [
       'does not accept the key',
-      'Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.',
+      'Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if the key is lost, create a new key in the control panel.',
     ],
     key_refused: [
       'refuses this key',
@@ -182,10 +182,10 @@ function textOf(
     service_error: ['is temporarily unavailable', 'Retry later.'],
   };
   if (kind === 'redirected') {
-    const happened = `${service} redirects to ${redirectTarget(headers)} (${status}). earshot does not follow, to protect the key.`;
+    const happened = `${service} redirects to ${redirectTarget(headers)} (${status}). earshot does not follow redirects, to protect the key.`;
     return { happened, advice: 'Check EARSHOT_INFERENCE_URL.' };
   }
-  const rejected = 'A retry of the same request would fail too.';
+  const rejected = 'A retry of the same request would also fail.';
   const [what, advice] = texts[kind] ?? ['rejects this request', rejected];
   return { happened: `${service} ${what} (${status}).${quote}`, advice };
 }

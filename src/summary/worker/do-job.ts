@@ -66,7 +66,8 @@ export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> 
     return close(work, { outcome: 'dropped', error, template: null });
   }
   if (!(await isIndexed(job, context))) {
-    const reason = 'The product index lags. Check it with `earshot index status`.';
+    const reason =
+      'The product index is not up to date. To check the index: `earshot index status`.';
     return postpone(work, { end: 'index', reason, untilUs: context.nowUs() + indexWaitUs }, null);
   }
   const prepared = await prepare(job, context, signal).catch((error: unknown) => {
@@ -78,7 +79,8 @@ export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> 
   }
   if (prepared === null) {
     if (job.kind === 'digest') return close(work, { outcome: 'withdrawn' });
-    const error = 'This product is not in the index. Check it with `earshot index status`.';
+    const error =
+      'This product is not in the product index. To check the index: `earshot index status`.';
     return close(work, { outcome: 'failed', error, template: null });
   }
   if (context.model !== null) return requestText({ ...work, ...prepared }, context.model);
@@ -104,7 +106,7 @@ async function requestText(work: PreparedWork, model: SummaryModel): Promise<Job
   if (claim.outcome === 'budget') {
     const { limit, freeAtUs: untilUs } = claim;
     const { of, variable } = budgetLimits[limit];
-    const reason = `The budget is spent: ${budget[limit]} ${of} (${variable}).`;
+    const reason = `The budget is used up: ${budget[limit]} ${of} (${variable}).`;
     return postpone(work, { end: 'budget', limit, reason, untilUs }, template);
   }
   const { result, tokens } = await answerOf(request, key, work, model);
@@ -130,7 +132,7 @@ async function answerOf(
     }
     const doubts = check.doubts.map(({ words }) => words);
     if (!check.verified && job.doubted === null) {
-      const error = `The answer contains claims without a fact (${doubts.join(', ')}); it is requested once more.`;
+      const error = `The answer contains claims without a fact (${doubts.join(', ')}); the text is requested once more.`;
       const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
       const again = { nextAttemptAtUs: context.nowUs(), counts: true, doubted, template };
       return { result: { outcome: 'postponed', error, ...again }, tokens };

@@ -114,17 +114,18 @@ export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
     }
     if (certificate !== null && due === null) {
       const message = `The certificate is not for ${settings.host}, or from another authority.`;
-      const advice = 'Start the receiver, which orders a new one: `earshot start`.';
+      const advice = 'To order a new certificate, start the receiver: `earshot start`.';
       return [{ check, state: 'warn', message, advice }];
     }
     if (due === null) {
       const message = 'There is no certificate yet, and none was ordered.';
-      const advice = 'Start the receiver, which orders one: `earshot start`.';
+      const advice = 'To order a certificate, start the receiver: `earshot start`.';
       return [{ check, state: 'warn', message, advice }];
     }
     if (due.atUs + overdueUs < nowUs) {
       const message = `The renewal was due on ${shortDateUs(due.atUs)} UTC, but there was no attempt.`;
-      const advice = 'Start the receiver, which renews it, or run `earshot certificate renew`.';
+      const advice =
+        'To renew the certificate, start the receiver, or run `earshot certificate renew`.';
       return [{ check, state: nearEnd ? 'fail' : 'warn', message, advice }];
     }
     const last =

@@ -116,7 +116,7 @@ const sentences: Readonly<Record<string, Sentences>> = {
   ],
   accountRefused: (_order, authority) => [
     `${authority} does not accept the account.`,
-    'With an external account binding, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY. If the account was closed, move its file (acme/account-….json in the data directory) away.',
+    'With an external account binding, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY. If the account was closed, move the account file (acme/account-….json in the data directory) to another folder.',
   ],
   invalidContact: contactRefused,
   unsupportedContact: contactRefused,
@@ -126,7 +126,7 @@ const sentences: Readonly<Record<string, Sentences>> = {
   ],
   accountDoesNotExist: (_order, authority) => [
     `${authority} no longer has the account.`,
-    'No action is needed: the next attempt creates it again.',
+    'No action is needed: the next attempt creates a new account.',
   ],
   serverInternal: (_order, authority) => [
     `${authority} has an internal error.`,

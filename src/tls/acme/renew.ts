@@ -187,7 +187,7 @@ async function requireUsable(
   try {
     const certificate = ownCertificate(saved, 'the issued certificate');
     const unusable = (detail: string) => new AcmeProblem('unusableCertificate', detail);
-    if (!certificate.covers(host)) throw unusable(`it is not for ${host}`);
+    if (!certificate.covers(host)) throw unusable(`the certificate is not valid for ${host}`);
     // If the old certificate has expired too, the clock of this machine may be wrong.
     const isExpired = (one: OwnCertificate | null) =>
       one === null || one.notAfter.getTime() * 1000 <= nowUs();
@@ -203,7 +203,7 @@ function maximumReached(untilUs: number): AppError {
   const until = new Date(untilUs / 1000).toISOString();
   return new AppError(
     'unavailable',
-    'The maximum of certificates in 24 hours is reached, to stay below the limits of the authority.',
+    'earshot has ordered its maximum number of certificates in 24 hours (a protection against the limits of the authority).',
     { advice: `The next order is possible after ${until}.` },
   );
 }

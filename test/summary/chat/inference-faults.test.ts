@@ -54,15 +54,15 @@ const answers: Readonly<Record<string, Answer>> = {
 
 /** Problem ¦ kind ¦ message. */
 const refusals = rowsOf(`
-  a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). Response: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
+  a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). Response: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if the key is lost, create a new key in the control panel.
   a key of another project ¦ key_refused ¦ The inference service (HOST) refuses this key (403). Response: "Forbidden for this project". The key may belong to another project or lack a permission. The control panel shows the keys of each project.
   a model that is not available ¦ model_unavailable ¦ The model ${model} is not available to the project of the key at the inference service (HOST) (404). Response: "The model ${model} does not exist". ${modelAdvice}
   an address where nothing is ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). Response: "(a web page) 404 Not Found". ${urlAdvice}
   a 404 that names no model ¦ model_unavailable ¦ There is no API at /openai/v1 of the inference service (HOST) (404). Response: "Not Found". ${urlAdvice}
-  a redirect without a place ¦ redirected ¦ The inference service (HOST) redirects to another URL (302). earshot does not follow, to protect the key. Check EARSHOT_INFERENCE_URL.
+  a redirect without a place ¦ redirected ¦ The inference service (HOST) redirects to another URL (302). earshot does not follow redirects, to protect the key. Check EARSHOT_INFERENCE_URL.
   too many requests ¦ rate_limited ¦ The inference service (HOST) received too many requests (429). Response: "Slow down". Retry in 90 s. If this repeats, lower EARSHOT_SUMMARY_REQUESTS_PER_HOUR.
   an error of the service ¦ service_error ¦ The inference service (HOST) is temporarily unavailable (503). Retry later.
-  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) rejects this request (400). Response: "This model's maximum context length is 8192 tokens". A retry of the same request would fail too.
+  a request that it will not answer ¦ request_refused ¦ The inference service (HOST) rejects this request (400). Response: "This model's maximum context length is 8192 tokens". A retry of the same request would also fail.
   a web page instead of JSON ¦ not_json ¦ The inference service (HOST) returned an answer that is not JSON (200). Response: "(a web page) Welcome". Check EARSHOT_INFERENCE_URL.
   JSON of another form ¦ unexpected_form ¦ The inference service (HOST) returned JSON that is not a chat completion (200). Response: "Overloaded". Check EARSHOT_INFERENCE_URL.
   an answer without a text ¦ empty ¦ The inference service (HOST) returned no text. Retry, or choose another model.
@@ -262,7 +262,7 @@ describe('no answer', () => {
       );
       expect([fault.kind, fault.message]).toEqual([
         'timeout',
-        `The inference service (${host}) did not complete its answer within 0.2 s. Retry later; if this repeats, choose a faster model.`,
+        `The inference service (${host}) did not complete its answer within 0.2 s. Retry later. If this happens again, choose a faster model.`,
       ]);
     },
     2_000,

@@ -100,7 +100,7 @@ describe('the budget', () => {
     const budget = { requestsPerHour: 3 };
     const worker = await withJobs(7, { budget });
     const end = await worker.work();
-    const reason = 'The budget is spent: 3 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR).';
+    const reason = 'The budget is used up: 3 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR).';
     const limit = 'requestsPerHour';
     expect(end).toEqual({ end: 'budget', limit, untilUs: startUs + hourUs, reason });
     expect(await states(worker)).toEqual({ done: 3, waiting: 4 });
@@ -148,7 +148,7 @@ describe('the budget', () => {
     const end = await worker.work();
     expect(end).toMatchObject({
       end: 'budget',
-      reason: 'The budget is spent: 3000 tokens a day (EARSHOT_SUMMARY_TOKENS_PER_DAY).',
+      reason: 'The budget is used up: 3000 tokens a day (EARSHOT_SUMMARY_TOKENS_PER_DAY).',
     });
     const { tokensLastDay } = await worker.summaries.spending(startUs);
     const { done } = await states(worker);
@@ -201,7 +201,7 @@ describe('the budget', () => {
   });
 });
 
-const waits = 'The product index lags. Check it with `earshot index status`.';
+const waits = 'The product index is not up to date. To check the index: `earshot index status`.';
 const indexFiles = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => name.startsWith('products-'));
 

@@ -130,12 +130,12 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       for (const text of unusable) {
         writeFileSync(path, text);
         expect(await fail()).toBe(
-          `${path} has invalid content. Move the file away: earshot creates it again.`,
+          `${path} has invalid content. Move the file to another folder: earshot creates a new one.`,
         );
       }
       chmodSync(path, 0o640);
       expect(await fail()).toBe(
-        `${path} holds a secret, and others may read or change it. Run: chmod 600 ${path}`,
+        `${path} contains a secret, and other users may read or change the file. Run: chmod 600 ${path}`,
       );
       expect(requests.orders()).toBe(0);
       rmSync(path);

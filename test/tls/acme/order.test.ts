@@ -47,7 +47,7 @@ it.each([
 it('a certificate for another name is refused, and none is served', async () => {
   const { look, served, context } = await orderAtStub({ issueFor: 'other.example.org' });
   expect(errorText(await failureOf(look()))).toMatch(
-    /issued a certificate that cannot be used\..*it is not for earshot\.example\.org\)$/,
+    /issued a certificate that cannot be used\..*the certificate is not valid for earshot\.example\.org\)$/,
   );
   expect(served).toEqual([]);
   expect(await context.folder.readCertificate()).toBeNull();
@@ -113,7 +113,7 @@ it('the last certificate of the day is fetched, though the limit is reached by i
   expect(authority.count('newOrder')).toBe(1);
   // Another one is over the limit.
   expect(errorText(await failureOf(look('anyway')))).toMatch(
-    /The maximum of certificates in 24 hours is reached/,
+    /earshot has ordered its maximum number of certificates in 24 hours/,
   );
 });
 

@@ -121,7 +121,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     const restarted = openProgram(pebble, { clock, dataDir });
     clock.set(endsUs - 1);
     expect(await restarted.fail('anyway')).toContain(
-      'The maximum of certificates in 24 hours is reached',
+      'earshot has ordered its maximum number of certificates in 24 hours',
     );
     expect(requests.orders()).toBe(5);
     clock.set(endsUs);

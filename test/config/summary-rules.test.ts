@@ -120,7 +120,7 @@ describe('a summary rule with faults', () => {
     [{ digest: { window: 'month' } }, '.digest.window: use one of hour, day, week'],
     [{ digest: { per: 'tile' } }, '.digest.per: use one of all, collection'],
     [{ digest: { per: 'all', areas: { x: '' } } }, '.digest: per and areas cannot be combined…'],
-    [{ digest: { areas: {} } }, '.digest.areas: name an area…'],
+    [{ digest: { areas: {} } }, '.digest.areas: add an area…'],
     [{ digest: { areas: manyAreas } }, '.digest.areas: at most 100 areas…'],
     ...['', '  ', 'a\u0007b', 'a\u202eb', 'a'.repeat(61)].map((name): [unknown, string] => [
       { digest: { areas: { [name]: '' } } },

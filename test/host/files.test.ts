@@ -98,7 +98,7 @@ describe('a file with a secret', () => {
     symlinkSync('secret', join(folder, 'link'));
     expect(readOwnerOnly(join(folder, 'link'))).toBe('x');
     chmodSync(join(folder, 'secret'), 0o644);
-    expect(() => readOwnerOnly(join(folder, 'link'))).toThrow('others may read');
+    expect(() => readOwnerOnly(join(folder, 'link'))).toThrow('other users may read');
   });
 
   it('is null when there is none, and a pipe blocks nobody', () => {

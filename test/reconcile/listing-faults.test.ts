@@ -77,7 +77,7 @@ describe('a failed page is retried', () => {
     const walk = listingOf(catalogue.url, { requestsPerMinute: 60_000 });
     const error = await walked(walk).catch((error) => error);
     expect(error).toMatchObject({ code: 'unavailable' });
-    expect(errorText(error)).toContain('not JSON');
+    expect(errorText(error)).toContain('not valid JSON');
     expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
       /is unusable: .*\. Failed 8 times in a row\. Retry later, or check EARSHOT_CATALOGUE_URL\. It begins: /,

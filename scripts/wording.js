@@ -63,6 +63,7 @@ const permitted = [
   ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'world', 'the package world-atlas'],
+  ['docs/decisions/0020-offline-place-names.md', 'world', 'the package world-atlas'],
   ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
 ];
 

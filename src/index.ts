@@ -1,4 +1,4 @@
-/** The library's public face: mount the receiver in a Hono app of one's own, and read what it stores. */
+/** Public interface of the library: mount the receiver in your own Hono app, and read the store. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
@@ -84,13 +84,13 @@ export type {
   SummaryText,
 };
 
-/** How often the end of the log is looked at by those who follow it. */
+/** Interval at which `follow` checks for new rows. */
 const pollMs = 500;
 
 const nowUs = () => Date.now() * 1000;
 
 export interface FollowOptions {
-  /** Rows above this position, such as a cursor; 0 for the whole log. */
+  /** Only rows after this position, such as a cursor; 0 for the whole log. */
   afterPosition: number;
   query?: Omit<NotificationQuery, 'order' | 'limit' | 'afterPosition' | 'beforePosition'>;
   /** Ends the stream. */
@@ -103,23 +103,22 @@ export interface Store
     NotificationLog,
     Omit<Cursors, 'moveCursor'>,
     Omit<Quarantine, 'retry'> {
-  /** Moves a reader's cursor, forward or back. On disk when it resolves. Rejects with `unavailable`. */
+  /** Moves a reader's cursor forward or back. It is on disk when the promise resolves. Rejects with `unavailable`. */
   moveCursor(reader: string, position: number): Promise<void>;
-  /** Reads a body held in quarantine again; one that can be read now is stored. Rejects with `not_found`. */
+  /** Parses a quarantined body again, and stores its notifications if that succeeds. Rejects with `not_found`. */
   retry(quarantineId: number): Promise<Receipt>;
-  /** Streams rows oldest first, and goes on as new ones arrive, until the signal is aborted. */
+  /** Streams rows, oldest first, and then new ones as they arrive, until the signal is aborted. */
   follow(options: FollowOptions): AsyncIterable<NotificationRow>;
   products: StoredProducts;
-  /** Texts about products and digests, made by `earshot start` or `earshot summarize`. */
+  /** Summaries of products and digests, written by `earshot start` or `earshot summarize`. */
   summaries: Pick<SummaryReader, 'find' | 'textsOf'>;
-  /** Finishes what has been taken in, and ends the store's threads. */
+  /** Completes accepted deliveries, and ends the threads of the store. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the store in a folder, and makes both when they are not there. Close it before the program ends.
- * Rejects with `configuration` for a folder that cannot be used, `unavailable` for a disk that cannot
- * be written.
+ * Opens the store in a folder; creates both if they do not exist. Close it before the program ends.
+ * Rejects with `configuration` if the folder is unusable, `unavailable` if the disk cannot be written.
  */
 export async function openStore(options: { dataDir: string }): Promise<Store> {
   const { dataDir } = parse(storeOptions, options, 'openStore');
@@ -139,22 +138,22 @@ export async function openStore(options: { dataDir: string }): Promise<Store> {
 }
 
 export interface CreateReceiverOptions {
-  /** Where notifications go: what `openStore` resolves with. */
+  /** Store for the notifications: the result of `openStore`. */
   store: Intake;
-  /** The pairs that are accepted, at least one. */
+  /** Accepted credentials, at least one pair. */
   credentials: readonly CredentialPair[];
-  /** Addresses and ranges (CIDR) of proxies whose `X-Forwarded-For` is believed; none unless told. */
+  /** Addresses and ranges (CIDR) of proxies whose `X-Forwarded-For` is trusted; none by default. */
   trustedProxies?: readonly string[] | undefined;
-  /** Where the receiver reports refusals and failures, such as pino or `console`; silent unless told. */
+  /** Logger for refusals and failures, such as pino or `console`; nothing is logged by default. */
   log?: Logger | undefined;
   /** Called for each request to `/notifications`, with the subscription's name from the path. */
   onOutcome?: ((outcome: Outcome, subscription: string | null) => void) | undefined;
 }
 
 /**
- * Builds the receiver as a Hono app with the routes `/notifications` and `/notifications/<name>`, to be
- * mounted with `app.route`. It opens nothing. A `log` or an `onOutcome` that throws, or rejects, changes
- * no answer. Throws `configuration` with all problems of the options.
+ * Builds the receiver as a Hono app with the routes `/notifications` and `/notifications/<name>`. Mount it with
+ * `app.route`. It opens nothing. If `log` or `onOutcome` throws or rejects, the answers stay the same.
+ * Throws `configuration` with all problems of the options.
  */
 export function createReceiver(options: CreateReceiverOptions): Hono {
   const {
@@ -178,7 +177,7 @@ export function createReceiver(options: CreateReceiverOptions): Hono {
   });
 }
 
-/** Resolves when it is time to look again; never rejects. */
+/** Resolves after the polling interval, or when the signal is aborted; never rejects. */
 function wait(signal: AbortSignal): Promise<void> {
   return delay(pollMs, undefined, { signal }).catch(() => undefined);
 }
@@ -187,31 +186,31 @@ const nothing = () => undefined;
 const silentLog: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 const receiverOptions = z.strictObject({
-  store: withMethods<Intake>(['accept', 'checkWritable'], 'must be what openStore resolves with'),
+  store: withMethods<Intake>(['accept', 'checkWritable'], 'must be the result of openStore'),
   credentials: z
     .array(
       z.strictObject({
-        username: z.string().regex(/^[^:]+$/, 'must hold something, and no colon (RFC 7617)'),
-        password: z.string().min(1, 'must hold something'),
+        username: z.string().regex(/^[^:]+$/, 'must not be empty or contain a colon (RFC 7617)'),
+        password: z.string().min(1, 'must not be empty'),
       }),
     )
-    .min(1, 'must hold at least one pair; without one nobody could be let in'),
+    .min(1, 'must have at least one pair; without one, every request is refused'),
   trustedProxies: z
     .array(addressRanges)
     .default([])
     .transform((ranges) => ranges.flat()),
   log: withMethods<Logger>(
     ['debug', 'info', 'warn', 'error'],
-    'must have debug, info, warn and error, as pino and console have',
+    'must have the methods debug, info, warn and error, as pino and console have',
   ).default(silentLog),
   onOutcome: z
     .custom((value) => value === undefined || typeof value === 'function', 'must be a function')
     .optional(),
 });
 
-const storeOptions = z.strictObject({ dataDir: z.string().min(1, 'must name a folder') });
+const storeOptions = z.strictObject({ dataDir: z.string().min(1, 'must be the path of a folder') });
 
-/** Throws `configuration` with every problem at once, and never the value of a secret. */
+/** Throws `configuration` with all problems at once, and never with the value of a secret. */
 function parse<Schema extends z.ZodType>(schema: Schema, options: unknown, name: string) {
   const result = schema.safeParse(options);
   if (result.success) return result.data;
@@ -220,7 +219,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, options: unknown, name:
   );
   throw new AppError(
     'configuration',
-    `${name} cannot use its options (docs/library.md): ${details.join('; ')}.`,
+    `Invalid options of ${name}: ${details.join('; ')}. See docs/library.md.`,
     { details },
   );
 }

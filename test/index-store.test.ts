@@ -63,7 +63,7 @@ describe('openStore', () => {
     'refuses the options %j',
     async (options) => {
       const opened = openStore(options as { dataDir: string });
-      await expect(opened).rejects.toThrow(/^openStore cannot use its options .*(dataDir|options)/);
+      await expect(opened).rejects.toThrow(/^Invalid options of openStore: (dataDir|options)/);
       await expect(opened).rejects.toMatchObject({ code: 'configuration' });
     },
   );
@@ -93,9 +93,9 @@ describe('createReceiver', () => {
     const error = refusalOf(wrong);
     expect(error.code).toBe('configuration');
     expect(error.details.toSorted()).toEqual([
-      'credentials.0.username: must hold something, and no colon (RFC 7617)',
-      'credentials.1.password: must hold something',
-      'log: must have debug, info, warn and error, as pino and console have',
+      'credentials.0.username: must not be empty or contain a colon (RFC 7617)',
+      'credentials.1.password: must not be empty',
+      'log: must have the methods debug, info, warn and error, as pino and console have',
       'onOutcome: must be a function',
       'options: Unrecognized key: "logger"',
       'trustedProxies.1: must be IP addresses or ranges such as 10.0.0.0/8; "proxy.example.org" is none',
@@ -107,11 +107,11 @@ describe('createReceiver', () => {
   it('refuses to run without credentials, and without a store', async () => {
     const store = await openTestStore();
     expect(refusalOf({ store, credentials: [] }).details).toEqual([
-      'credentials: must hold at least one pair; without one nobody could be let in',
+      'credentials: must have at least one pair; without one, every request is refused',
     ]);
     expect(refusalOf({ store }).details).toEqual([expect.stringMatching(/^credentials: /)]);
     expect(refusalOf({ store: {}, credentials: [pair] }).details).toEqual([
-      'store: must be what openStore resolves with',
+      'store: must be the result of openStore',
     ]);
     expect(refusalOf(undefined).details).toEqual([expect.stringMatching(/^options: /)]);
   });

@@ -1,4 +1,4 @@
-/** The account's access token: one session, shared by all commands, renewed before it ends. */
+/** The access token of the account: one session, shared by all commands and renewed before it expires. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AccessTokens, Account, AcquireLock, PasswordAccount } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
@@ -13,20 +13,20 @@ import {
 
 export interface AccessTokensOptions {
   account: Account;
-  /** Where the session is kept. A folder that cannot be written costs a login for each command. */
+  /** Directory of the session file. If it is not writable, each command logs in. */
   dataDir: string;
   nowUs: () => number;
   fetch: typeof fetch;
   acquireLock: AcquireLock;
-  /** How time is waited for, with a default for all but tests. */
+  /** Waits; tests replace it. */
   wait?: (ms: number) => Promise<unknown>;
-  /** How long the identity provider may take for an answer. */
+  /** Timeout of a request to the identity provider. */
   answerTimeoutMs?: number;
 }
 
 const lockWaitMs = 30_000;
 
-/** Opens nothing and asks nobody before the first `get`. */
+/** Opens no file and sends no request before the first `get`. */
 export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
   const { account } = options;
   return account.kind === 'token'
@@ -41,8 +41,8 @@ function createGivenToken(accessToken: string): AccessTokens {
       if (!isRefused) return accessToken;
       throw new AppError(
         'unauthorized',
-        'EARSHOT_ACCESS_TOKEN is not valid, or no longer: such tokens end after minutes.',
-        { advice: 'Get a new one, or set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.' },
+        'EARSHOT_ACCESS_TOKEN is invalid or expired: access tokens expire after minutes.',
+        { advice: 'Set a new one, or EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.' },
       );
     },
     refused: async (token) => {
@@ -56,32 +56,32 @@ function createSessionTokens(account: PasswordAccount, options: AccessTokensOpti
   const renewSession = createSessionRenewal(account, options);
   const refusals = createTokenRefusals(nowUs);
   const file = createSessionFile(dataDir, account);
-  /** The latest session known here. It may have failed to get to the disk. */
+  /** The latest known session; not on disk if writing it failed. */
   let session: Session | null = null;
-  let finding: Promise<string> | undefined;
+  let pending: Promise<string> | undefined;
 
   const usable = () => {
     const token = session?.accessToken;
-    return lasts(token, nowUs()) ? token.value : null;
+    return isUsable(token, nowUs()) ? token.value : null;
   };
 
-  async function look(): Promise<string | null> {
+  async function readSaved(): Promise<string | null> {
     const saved = await file.read();
     if (saved !== null && saved.renewedAtUs > (session?.renewedAtUs ?? -1)) session = saved;
     return usable();
   }
 
   async function renew(): Promise<string> {
-    const renewedByAnother = await look();
+    const renewedByAnother = await readSaved();
     if (renewedByAnother !== null) return renewedByAnother;
-    const renewed = await renewSession(session, refusals.demandLogin(session));
+    const renewed = await renewSession(session, refusals.needsLogin(session));
     session = renewed;
-    // A session that cannot be kept is used all the same.
+    // The session is used even if it cannot be saved.
     await file.write(renewed).catch(() => {});
     return renewed.accessToken.value;
   }
 
-  async function forget(token: string): Promise<void> {
+  async function discard(token: string): Promise<void> {
     const saved = await file.read();
     if (saved?.accessToken?.value === token) await file.write({ ...saved, accessToken: null });
   }
@@ -90,24 +90,24 @@ function createSessionTokens(account: PasswordAccount, options: AccessTokensOpti
     get: async () => {
       const known = usable();
       if (known !== null) return known;
-      const find = async () => (await look()) ?? (await locked(acquireLock, renew));
-      finding ??= find().finally(() => {
-        finding = undefined;
+      const find = async () => (await readSaved()) ?? (await locked(acquireLock, renew));
+      pending ??= find().finally(() => {
+        pending = undefined;
       });
-      return finding;
+      return pending;
     },
     refused: async (token) => {
-      const held = session?.accessToken;
-      if (session === null || held?.value !== token) return;
-      refusals.note(held);
+      const current = session?.accessToken;
+      if (session === null || current?.value !== token) return;
+      refusals.note(current);
       session = { ...session, accessToken: null };
-      // Without the file another program finds out by itself.
-      await locked(acquireLock, () => forget(token)).catch(() => {});
+      // If the file cannot be changed, other processes will also be refused.
+      await locked(acquireLock, () => discard(token)).catch(() => {});
     },
   };
 }
 
-/** Does what one program at a time may do. Rejects with `unavailable` when others keep it waiting. */
+/** Does work under the account lock. Rejects with `unavailable` when the lock stays held by another. */
 async function locked<Result>(
   acquireLock: AcquireLock,
   work: () => Promise<Result>,
@@ -117,7 +117,7 @@ async function locked<Result>(
     release = await acquireLock('account', { waitMs: lockWaitMs });
   } catch (cause) {
     if (isAppError(cause, 'conflict')) throw cause.with({ code: 'unavailable', cause });
-    // A folder that holds no lock holds no session either: nothing is shared that must be guarded.
+    // A directory that cannot hold a lock cannot hold a session either: nothing shared needs the lock.
   }
   try {
     return await work();
@@ -129,10 +129,10 @@ async function locked<Result>(
 const marginUs = 30_000_000;
 
 /**
- * True when a token is good for 30 s more, or for half of a lifetime shorter than a minute. One that
- * seems to last longer than its whole lifetime was obtained under another clock, and is not believed.
+ * True when a token stays valid for 30 s, or for half of a lifetime shorter than a minute. False when
+ * more time is left than its whole lifetime: the clock has been set back since.
  */
-function lasts(token: StoredToken | null | undefined, nowUs: number): token is StoredToken {
+function isUsable(token: StoredToken | null | undefined, nowUs: number): token is StoredToken {
   if (!token) return false;
   const lifetimeUs = token.endsAtUs - token.obtainedAtUs;
   const leftUs = token.endsAtUs - nowUs;
@@ -143,15 +143,15 @@ function lasts(token: StoredToken | null | undefined, nowUs: number): token is S
 type RenewedSession = Session & { accessToken: StoredToken };
 
 /**
- * Makes a session with a new access token. Refreshes the one that is there, if it lasts and a new
- * login is not asked for. Rejects as the identity provider does.
+ * Creates sessions with a new access token. Refreshes the session before, if its refresh token is usable
+ * and no new login is needed. Rejects as the identity provider does.
  */
 function createSessionRenewal(
   account: PasswordAccount,
   { fetch: send, nowUs, wait = delay, answerTimeoutMs: timeoutMs }: AccessTokensOptions,
-): (before: Session | null, loginAnew: boolean) => Promise<RenewedSession> {
+): (before: Session | null, needsLogin: boolean) => Promise<RenewedSession> {
   const provider = createIdentityProvider({ ...account, fetch: send, timeoutMs });
-  /** Also of a login that failed: its code may have been taken all the same. */
+  /** Also set after a failed login, which may have consumed its code. */
   let usedWindow: number | null = null;
 
   async function login(before: Session | null): Promise<RenewedSession> {
@@ -164,10 +164,10 @@ function createSessionRenewal(
     return { ...sessionOf(grant, atUs), codeWindow: usedWindow };
   }
 
-  return async (before, loginAnew) => {
+  return async (before, needsLogin) => {
     const refreshToken = before?.refreshToken;
     const atUs = nowUs();
-    if (loginAnew || !lasts(refreshToken, atUs)) return login(before);
+    if (needsLogin || !isUsable(refreshToken, atUs)) return login(before);
     const grant = await provider.refresh(refreshToken.value);
     if (grant === null) return login(before);
     const session = sessionOf(grant, atUs);
@@ -179,9 +179,9 @@ function createSessionRenewal(
   };
 }
 
-/** Lifetimes count from before the request, so that a slow answer makes none longer. */
+/** Lifetimes start before the request, so that a slow answer does not extend them. */
 function sessionOf(grant: Grant, obtainedAtUs: number): Omit<RenewedSession, 'codeWindow'> {
-  const held = (value: string, seconds: number) => ({
+  const stored = (value: string, seconds: number) => ({
     value,
     obtainedAtUs,
     endsAtUs: obtainedAtUs + seconds * 1_000_000,
@@ -189,15 +189,15 @@ function sessionOf(grant: Grant, obtainedAtUs: number): Omit<RenewedSession, 'co
   const { accessToken, accessSeconds, refreshToken, refreshSeconds } = grant;
   return {
     renewedAtUs: obtainedAtUs,
-    accessToken: held(accessToken, accessSeconds),
-    refreshToken: refreshToken === null ? null : held(refreshToken, refreshSeconds),
+    accessToken: stored(accessToken, accessSeconds),
+    refreshToken: refreshToken === null ? null : stored(refreshToken, refreshSeconds),
   };
 }
 
-/** A token refused this soon was never good. */
+/** A token that is refused within this time was never valid. */
 const freshUs = 30_000_000;
 
-/** After two such tokens in a row nobody logs in for a while: a login takes one of 100 sessions. */
+/** Pause of logins after two such tokens in a row: each login uses one of 100 sessions. */
 const loginPauseUs = 600_000_000;
 
 const inARowMax = 2;
@@ -211,19 +211,19 @@ function createTokenRefusals(nowUs: () => number) {
       inARow = lastAtUs - obtainedAtUs < freshUs ? inARow + 1 : 0;
     },
     /**
-     * True when refreshing `session` would not help, since a token fresh from it was refused. Throws
+     * True when refreshing `session` would not help, because a new token from it was refused. Throws
      * `unauthorized` when a new login would not help either.
      */
-    demandLogin: (session: Session | null): boolean => {
-      // The last token was not refused, it has only ended.
+    needsLogin: (session: Session | null): boolean => {
+      // The last token was not refused but expired.
       if (session?.accessToken) inARow = 0;
       if (inARow >= inARowMax && Math.abs(nowUs() - lastAtUs) < loginPauseUs) {
         throw new AppError(
           'unauthorized',
-          'The catalogue does not accept the token that the identity provider gives out for this account, not after a new login either.',
+          'The catalogue refuses the tokens of this account, even after a new login.',
           {
             advice:
-              'Check that EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID belong to EARSHOT_CATALOGUE_URL, and that the account is active. The next login is tried in ten minutes.',
+              'Check that EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID belong to EARSHOT_CATALOGUE_URL, and that the account is active. The next login is attempted in ten minutes.',
           },
         );
       }

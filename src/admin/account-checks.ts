@@ -1,4 +1,4 @@
-/** The doctor's checks of the catalogue account: a token can be had, the catalogue takes it, room is left. */
+/** Checks of the catalogue account for `earshot doctor`: token, catalogue, limits, subscriptions, clock. */
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
@@ -13,7 +13,7 @@ import type {
   SubscriptionClient,
 } from './subscription-client.ts';
 
-/** Gets a token, from the session that is kept if it lives. */
+/** Gets a token, from the stored session if it is valid. */
 export async function checkToken(options: {
   account: Account;
   tokens: AccessTokens;
@@ -22,15 +22,16 @@ export async function checkToken(options: {
   try {
     await options.tokens.get();
   } catch (error) {
-    return [failedFinding(check, error, 'Check EARSHOT_ACCOUNT_USERNAME and its password.')];
+    return [
+      failedFinding(check, error, 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.'),
+    ];
   }
   if (options.account.kind === 'token') {
-    const message =
-      'EARSHOT_ACCESS_TOKEN is used as it is; it ends within minutes, and then nothing is maintained.';
-    const advice = 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD in its place.';
+    const message = 'EARSHOT_ACCESS_TOKEN expires within minutes. Maintenance then stops.';
+    const advice = 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD instead.';
     return [{ check, state: 'warn', message, advice }];
   }
-  const message = 'There is a valid token, of a kept session or a login.';
+  const message = 'Got a valid token, from the stored session or a new login.';
   return [{ check, state: 'pass', message }];
 }
 
@@ -42,8 +43,8 @@ export async function checkCatalogue(client: Pick<SubscriptionClient, 'list'>): 
   const check = 'catalogue';
   try {
     const listed = await client.list();
-    const count = listed.length === 1 ? 'one subscription' : `${listed.length} subscriptions`;
-    const message = `It answers, and lists ${count} in the account.`;
+    const count = listed.length === 1 ? '1 subscription' : `${listed.length} subscriptions`;
+    const message = `The catalogue answers. The account has ${count}.`;
     return { findings: [{ check, state: 'pass', message }], listed };
   } catch (error) {
     const advice = 'Check EARSHOT_CATALOGUE_URL and the connection of this machine.';
@@ -51,7 +52,7 @@ export async function checkCatalogue(client: Pick<SubscriptionClient, 'list'>): 
   }
 }
 
-/** Counts everything in the account, what others made and pull subscriptions too. */
+/** Counts all subscriptions of the account, including unmanaged and pull subscriptions. */
 export function checkLimits(
   listed: readonly CatalogueSubscription[],
   { runningMax, totalMax }: AccountLimits,
@@ -60,16 +61,16 @@ export function checkLimits(
   const alive = listed.filter(({ status }) => status !== 'cancelled');
   const running = alive.filter(({ status }) => status === 'running').length;
   const total = alive.length;
-  const message = `${running} of ${runningMax} running, ${total} of ${totalMax} in all.`;
+  const message = `${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
   if (running > runningMax || total > totalMax) {
     const advice =
-      'The catalogue allows more than is configured: set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to what it allows.';
+      'The catalogue allows more than configured. Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to its limits.';
     return [{ check, state: 'warn', message, advice }];
   }
   if (total === totalMax) {
     const advice =
-      'Delete what is not needed: without room a changed filter means that events are missed for a moment.';
-    return [{ check, state: 'warn', message: `${message} There is no room for another.`, advice }];
+      'Delete a subscription that is not needed. In a full account, a filter change misses events for a short time.';
+    return [{ check, state: 'warn', message: `${message} The account is full.`, advice }];
   }
   return [{ check, state: 'pass', message }];
 }
@@ -78,27 +79,27 @@ export interface SubscriptionsInput {
   listed: readonly CatalogueSubscription[];
   registrations: readonly Registration[];
   deliveryMarks: readonly DeliveryMark[];
-  /** What `earshot.config.ts` names; null without the file. */
+  /** Subscriptions in `earshot.config.ts`; null without the file. */
   inFile: readonly DesiredSubscription[] | null;
   publicUrl: string;
-  /** What the receiver accepts. */
+  /** Credentials that the receiver accepts. */
   pairs: readonly EndpointCredentials[];
   nowUs: number;
 }
 
-/** Notes that mean that notifications are being missed now; the others are warnings. */
-const missing = /^(gone|drift-.*endpoint.*)$/;
+/** Codes of notes that are failures, as notifications are being missed; the others are warnings. */
+const failureCodes = /^(gone|drift-.*endpoint.*)$/;
 
-/** For each subscription what is right about it, or what is not. */
+/** Checks each subscription, with one or more findings. */
 export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
   const { listed, registrations, inFile, publicUrl } = input;
   const { managed } = sortAccount(listed, { publicUrl, registrations });
   const known = new Map(registrations.map((one) => [one.name, one]));
-  const wanted = (inFile ?? []).map(({ name }) => name);
-  const names = [...new Set([...known.keys(), ...wanted, ...managed.keys()])].toSorted();
+  const namesInFile = (inFile ?? []).map(({ name }) => name);
+  const names = [...new Set([...known.keys(), ...namesInFile, ...managed.keys()])].toSorted();
   if (names.length === 0) {
-    const message = 'None is registered yet.';
-    const advice = 'When all of the above is well: `earshot register`.';
+    const message = 'No subscription is registered yet.';
+    const advice = 'When all checks above have passed, run `earshot register`.';
     return [{ check: 'subscriptions', state: 'skipped', message, advice }];
   }
   return names.flatMap((name) => {
@@ -112,12 +113,12 @@ export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
 
 function unregistered(name: string, candidates: readonly CatalogueSubscription[]): Finding {
   const check = checkName(name);
-  const there = candidates.length > 0;
-  const message = there
-    ? 'It is at the catalogue, and this installation has not given it its credentials.'
-    : 'It is in earshot.config.ts, and not registered yet.';
-  const advice = `\`earshot register\` ${there ? 'adopts' : 'registers'} it.`;
-  return { check, state: there ? 'fail' : 'warn', message, advice };
+  const exists = candidates.length > 0;
+  const message = exists
+    ? 'It exists at the catalogue, but may have other endpoint credentials.'
+    : 'It is in earshot.config.ts, but not registered yet.';
+  const advice = `To ${exists ? 'adopt' : 'register'} it: \`earshot register\`.`;
+  return { check, state: exists ? 'fail' : 'warn', message, advice };
 }
 
 function registered(
@@ -146,7 +147,7 @@ function registered(
   return [{ check: checkName(name), state: 'pass', message: facts }, ...findings];
 }
 
-/** Such as "Running, as wanted; last notification 2026-05-02; …". */
+/** Returns for example "It is running as desired; last notification 2026-05-02 10:00 UTC. …". */
 function factsOf(
   current: CatalogueSubscription,
   { lifetime: { pausesAtUs, cancelsAtUs } }: Review,
@@ -158,42 +159,43 @@ function factsOf(
     lastUs === 0 ? 'no notification yet' : `last notification ${shortDateUs(lastUs)} UTC`;
   const days = (us: number) => `${Math.max(0, Math.ceil((us - nowUs) / dayUs))} days`;
   const pause = current.status === 'running' ? `pauses it in ${days(pausesAtUs)} and ` : '';
-  return `It is ${current.status}, as wanted; ${last}; without another the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
+  return `It is ${current.status} as desired; ${last}. Without a further notification, the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
 }
 
-const faultOfAction = {
-  finish: ['warn', 'A change of it was cut short', '`earshot register` finishes it.'],
-  resume: ['fail', 'It is paused, and nothing is delivered', '`earshot maintain` resumes it.'],
-  recreate: ['fail', 'It is gone, and nothing is delivered', '`earshot maintain` makes it anew.'],
+const findingOfAction = {
+  finish: ['warn', 'A change was interrupted', 'To complete it: `earshot register`.'],
+  resume: ['fail', 'It is paused and delivers nothing', 'To resume it: `earshot maintain`.'],
+  recreate: ['fail', 'It was deleted and delivers nothing', 'To recreate it: `earshot maintain`.'],
 } as const;
 
 function actionFindings(name: string, { action, reason }: Review): Finding[] {
   if (action === null) return [];
-  const [state, what, advice] = faultOfAction[action];
+  const [state, what, advice] = findingOfAction[action];
   const message = action === 'finish' ? `${what}.` : `${what}: ${reason}.`;
   return [{ check: checkName(name), state, message, advice }];
 }
 
 function noteFinding(name: string, { code, message, advice }: Note): Finding {
-  const state = missing.test(code) ? 'fail' : 'warn';
+  const state = failureCodes.test(code) ? 'fail' : 'warn';
   return { check: checkName(name), state, message, advice: advice ?? adviceFor(code, name) };
 }
 
 function adviceFor(code: string, name: string): string {
-  if (code === 'pause-ahead') return 'Check that its filter still matches something.';
-  if (code === 'paused-by-command') return `\`earshot subscriptions resume ${name}\` resumes it.`;
-  return '`earshot register --dry-run` shows what differs.';
+  if (code === 'pause-ahead') return 'Check that its filter still matches products.';
+  if (code === 'paused-by-command')
+    return `To resume it: \`earshot subscriptions resume ${name}\`.`;
+  return 'To show the differences: `earshot register --dry-run`.';
 }
 
 function credentialFindings(
   { name, credentialsDigest }: Registration,
   pairs: readonly EndpointCredentials[],
 ): Finding[] {
-  // Where neither is known there is nothing to compare.
+  // Without both there is nothing to compare.
   if (credentialsDigest === null || pairs.length === 0) return [];
   if (pairs.some((pair) => isDigestOf(credentialsDigest, pair))) return [];
-  const message = 'The catalogue was given other endpoint credentials than the receiver accepts.';
-  const advice = '`earshot register` gives it those of now.';
+  const message = 'The catalogue has other endpoint credentials than the receiver accepts.';
+  const advice = 'To send it the current ones: `earshot register`.';
   return [{ check: checkName(name), state: 'fail', message, advice }];
 }
 
@@ -201,16 +203,16 @@ function checkName(name: string): string {
   return `subscription ${name}`;
 }
 
-/** Beyond the first the user is warned; beyond the second certificates and one-time codes fail. */
 const secondsWarn = 30;
 
+/** Beyond this, certificates and one-time codes fail. */
 const secondsFail = 300;
 
 const timeoutMs = 10_000;
 
-const advice = 'Let the clock be set by itself: `timedatectl set-ntp true`.';
+const advice = 'Turn on time synchronization: `timedatectl set-ntp true`.';
 
-/** Compares with the `Date` header of the first of the URLs that answers, whatever it answers. */
+/** Compares the clock with the `Date` header of the first URL that answers, with any status. */
 export async function checkClock(options: {
   urls: readonly string[];
   fetch: typeof fetch;
@@ -223,17 +225,17 @@ export async function checkClock(options: {
     const seconds = Math.abs(ahead);
     const { host } = new URL(url);
     if (seconds <= secondsWarn) {
-      return [{ check, state: 'pass', message: `It agrees with that of ${host}.` }];
+      return [{ check, state: 'pass', message: `The clock agrees with ${host}.` }];
     }
     const side = ahead > 0 ? 'ahead of' : 'behind';
-    const message = `It is ${inUnits(seconds)} ${side} that of ${host}.`;
+    const message = `The clock is ${inUnits(seconds)} ${side} ${host}.`;
     return [{ check, state: seconds > secondsFail ? 'fail' : 'warn', message, advice }];
   }
-  const message = 'Neither the catalogue nor the identity provider could be asked for the time.';
+  const message = 'Neither the catalogue nor the identity provider returned a time.';
   return [{ check, state: 'skipped', message }];
 }
 
-/** How far our clock is ahead; null when the service does not tell. */
+/** Returns the seconds by which our clock is ahead; null when the service sends no time. */
 async function secondsAhead(
   url: string,
   { fetch: send, nowUs }: { fetch: typeof fetch; nowUs: () => number },
@@ -243,14 +245,14 @@ async function secondsAhead(
     const response = await send(url, {
       method: 'HEAD',
       redirect: 'manual',
-      // A cache would hand out the time of an earlier answer.
+      // A cache would return the time of an earlier answer.
       headers: { 'Cache-Control': 'no-store' },
       signal: AbortSignal.timeout(timeoutMs),
     });
     const thereMs = Date.parse(response.headers.get('Date') ?? '');
     if (Number.isNaN(thereMs)) return null;
     const agedMs = (Number(response.headers.get('Age')) || 0) * 1000;
-    // Midway between question and answer.
+    // The middle between request and answer.
     const hereMs = (askedUs + nowUs()) / 2000;
     return (hereMs - thereMs - agedMs) / 1000;
   } catch {

@@ -1,4 +1,4 @@
-/** The doctor's checks of the public URL: its form, its name, and whether its address is public. */
+/** Checks of the public URL for `earshot doctor`: form, name, addresses, port, login and certificate. */
 
 import { lookup, Resolver } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
@@ -10,29 +10,29 @@ import { by, faultOf, probeStages, type SeenTls, timeoutCode } from './probe-fau
 import type { EndpointCredentials } from './subscription-client.ts';
 
 const setPublicUrl =
-  'Set EARSHOT_PUBLIC_URL to the https address under which the catalogue reaches the receiver, with the port if it is not 443.';
+  'Set EARSHOT_PUBLIC_URL to the https URL where the catalogue reaches the receiver, with the port if it is not 443.';
 
-/** `publicUrl` is an origin, or undefined where none is set, or none that can be read. */
+/** `publicUrl` is an origin; undefined if it is missing or invalid. */
 export function checkPublicUrl(publicUrl: string | undefined): Finding[] {
   const check = 'public URL';
   if (publicUrl === undefined) {
-    const message = 'There is no EARSHOT_PUBLIC_URL that can be used.';
+    const message = 'EARSHOT_PUBLIC_URL is missing or invalid.';
     return [{ check, state: 'fail', message, advice: setPublicUrl }];
   }
   const { protocol, hostname, port } = new URL(publicUrl);
   if (protocol !== 'https:') {
-    const message = `${publicUrl} is not https, and the catalogue delivers to nothing else.`;
+    const message = `${publicUrl} is not https, which the catalogue requires.`;
     return [{ check, state: 'fail', message, advice: setPublicUrl }];
   }
   if (isIP(withoutBrackets(hostname)) !== 0) {
-    const message = `${publicUrl} has an address where the catalogue asks for a name.`;
-    const advice = 'Give the machine a name at a DNS provider, and use it in EARSHOT_PUBLIC_URL.';
+    const message = `${publicUrl} has an IP address, but the catalogue requires a host name.`;
+    const advice = 'Create a DNS name for the machine, and use it in EARSHOT_PUBLIC_URL.';
     return [{ check, state: 'warn', message, advice }];
   }
-  return [{ check, state: 'pass', message: `${publicUrl} is https, on port ${port || '443'}.` }];
+  return [{ check, state: 'pass', message: `${publicUrl} uses https, on port ${port || '443'}.` }];
 }
 
-/** Resolves the name of a URL; `addresses` is empty when that fails. */
+/** Resolves the name of the URL; `addresses` is empty when that fails. */
 export async function checkName(options: {
   publicUrl: string;
   resolveName: ResolveName;
@@ -44,24 +44,24 @@ export async function checkName(options: {
   const list = addresses.join(', ');
   if (addresses.length === 0) {
     const message = `${host} does not resolve to an address.`;
-    const advice = `Look for a typing error, or make an A record for it at your DNS provider; see for yourself: dig ${host}`;
+    const advice = `Check the spelling, or create an A record at your DNS provider. To test: dig ${host}`;
     return { findings: [{ check, state: 'fail', message, advice }], addresses };
   }
   if (source === 'hosts') {
-    const message = `${host} resolves to ${list} on this machine alone: DNS does not know it.`;
-    // Never known to DNS (RFC 6761). Another name may have a loopback address here and be a real one: Debian's own.
+    const message = `${host} resolves to ${list} on this machine only: it is not in DNS.`;
+    // Never in DNS (RFC 6761). Another name may be a real one with a local address here, as Debian sets it.
     const isLocal = /(^|\.)localhost$/.test(host);
     const advice = isLocal
-      ? 'Fine for a test; the catalogue cannot resolve it.'
-      : 'Make an A record for it at your DNS provider: the catalogue asks DNS.';
+      ? 'This is fine for a test, but the catalogue cannot resolve it.'
+      : 'Create an A record at your DNS provider, as the catalogue uses DNS.';
     return { findings: [{ check, state: 'warn', message, advice }], addresses };
   }
   const message =
-    source === 'address' ? `${host} is an address already.` : `${host} resolves to ${list}.`;
+    source === 'address' ? `${host} is an IP address.` : `${host} resolves to ${list}.`;
   return { findings: [{ check, state: 'pass', message }], addresses };
 }
 
-/** With `isTest` an address that the catalogue cannot reach is only warned of. */
+/** With `isTest`, an address that the catalogue cannot reach is only a warning. */
 export function checkAddresses(options: {
   addresses: readonly string[];
   isTest: boolean;
@@ -70,28 +70,31 @@ export function checkAddresses(options: {
   const { addresses, isTest } = options;
   const hidden = addresses.filter((address) => rangeOf(address) !== 'unicast');
   if (hidden.length > 0) {
-    const list = hidden.map((address) => `${address} (${wordsFor(rangeOf(address))})`).join(', ');
-    const message = `The Internet has no way to ${list}.`;
+    const list = hidden
+      .map((address) => `${address} (${readableRange(rangeOf(address))})`)
+      .join(', ');
+    const message = `Not reachable from the Internet: ${list}.`;
     const advice = isTest
-      ? 'Fine for a test; the catalogue cannot reach it.'
-      : 'Let the name point to the public address of this machine alone; if DNS answers otherwise inside your network, ask from outside: dig @9.9.9.9 NAME';
+      ? 'This is fine for a test, but the catalogue cannot reach it.'
+      : 'Set the DNS records of the name to the public addresses of this machine only. If your network uses its own DNS, query a public server: dig @9.9.9.9 NAME';
     const some = hidden.length < addresses.length;
     return [{ check, state: isTest || some ? 'warn' : 'fail', message, advice }];
   }
   if (addresses.every((address) => isIP(address) === 6)) {
-    const message = 'It is IPv6 alone, and whether the catalogue delivers over IPv6 is not known.';
-    return [{ check, state: 'warn', message, advice: 'Add an IPv4 address: an A record.' }];
+    const message =
+      'The name has only IPv6 addresses. It is not known if the catalogue delivers over IPv6.';
+    return [{ check, state: 'warn', message, advice: 'Add an IPv4 address (A record).' }];
   }
-  return [{ check, state: 'pass', message: `${addresses.join(', ')} can be routed to.` }];
+  return [{ check, state: 'pass', message: `Public addresses: ${addresses.join(', ')}.` }];
 }
 
-/** The registries of IANA, as ipaddr.js has them; `unicast` is what is left: public addresses. */
+/** Returns the IANA range by ipaddr.js; `unicast` is a public address. */
 function rangeOf(address: string): string {
   return ipaddr.process(address).range();
 }
 
 /** `carrierGradeNat` -> `carrier grade nat`. */
-function wordsFor(range: string): string {
+function readableRange(range: string): string {
   return range.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
@@ -101,7 +104,7 @@ function withoutBrackets(hostname: string): string {
 
 export interface ResolvedName {
   addresses: readonly string[];
-  /** `dns`: as others see it. `hosts`: known to this machine alone. `address`: it was one already. */
+  /** `dns`: public DNS. `hosts`: known to this machine only. `address`: the name is an IP address. */
   source: 'dns' | 'hosts' | 'address';
 }
 
@@ -111,12 +114,12 @@ type ResolveName = (host: string) => Promise<ResolvedName>;
 const timeoutMs = 3_000;
 
 /**
- * Asks DNS, as others do, and this machine's own resolver where that knows nothing: a machine's own
- * name often stands in its hosts file with a loopback address.
+ * Queries DNS, and the resolver of this machine only if DNS has no answer: the hosts file often has the
+ * machine's own name with a loopback address.
  */
 export async function resolveName(host: string): Promise<ResolvedName> {
   if (isIP(host) !== 0) return { addresses: [host], source: 'address' };
-  // Such names are never asked of DNS (RFC 6761, 6.3).
+  // Never queried in DNS (RFC 6761, 6.3).
   const isLocal = /(^|\.)localhost$/.test(host);
   const inDns = isLocal ? { addresses: [], denied: true } : await askDns(host);
   if (inDns.addresses.length > 0) return { addresses: inDns.addresses, source: 'dns' };
@@ -124,7 +127,7 @@ export async function resolveName(host: string): Promise<ResolvedName> {
   return { addresses: local, source: inDns.denied ? 'hosts' : 'dns' };
 }
 
-/** `denied`: a server says that there is none; where none could be asked, that is not known. */
+/** `denied`: a DNS server answered that the name does not exist. False when none answered. */
 async function askDns(host: string): Promise<{ addresses: string[]; denied: boolean }> {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
@@ -141,8 +144,8 @@ function isDenial(reason: unknown): boolean {
 }
 
 /**
- * Compares what the name resolves to with the addresses of this machine's interfaces. Behind NAT, where
- * those are private, the comparison says nothing, and the checks that knock tell more.
+ * Compares the addresses of the name with those of this machine's interfaces. Behind NAT, where those are
+ * private, this check has no result; the checks that connect are better.
  */
 export function checkThisHost(options: {
   addresses: readonly string[];
@@ -155,14 +158,14 @@ export function checkThisHost(options: {
     local.some((own) => own.toString() === ipaddr.process(address).toString());
   const elsewhere = addresses.filter((address) => !isLocal(address));
   if (elsewhere.length === 0) {
-    return [{ check, state: 'pass', message: 'The name leads to an address of this machine.' }];
+    return [{ check, state: 'pass', message: 'The name resolves to an address of this machine.' }];
   }
-  // Of each kind for itself: a forgotten AAAA record is where authorities look first.
+  // IPv4 and IPv6 separately: certificate authorities first use an outdated AAAA record.
   const compared = elsewhere.filter((address) =>
     local.some((own) => own.kind() === ipaddr.process(address).kind() && own.range() === 'unicast'),
   );
   if (compared.length === 0) {
-    const message = `${elsewhere.join(', ')} is no address of this machine, which has only private ones: it may be behind NAT.`;
+    const message = `${elsewhere.join(', ')} is not an address of this machine, which has only private ones. It may be behind NAT.`;
     return [{ check, state: 'pass', message }];
   }
   const own = local.filter((address) => address.range() === 'unicast').join(', ');
@@ -170,9 +173,9 @@ export function checkThisHost(options: {
     {
       check,
       state: 'warn',
-      message: `The name leads to ${compared.join(', ')}; this machine has ${own}.`,
+      message: `The name resolves to ${compared.join(', ')}, but this machine has ${own}.`,
       advice:
-        'If a load balancer or NAT leads from there to here, all is well. Else correct the A and AAAA records of the name.',
+        'Correct the A and AAAA records of the name, unless a load balancer or NAT forwards that address to this machine.',
     },
   ];
 }
@@ -191,22 +194,22 @@ export async function checkPort(options: {
   const port = url.port || '443';
   const failure = await connectionFailure(host, Number(port), timeoutMs);
   if (failure === null) {
-    const message = `Port ${port} takes connections from this machine; only a look from outside shows whether a firewall lets the Internet in.`;
+    const message = `Port ${port} accepts connections from this machine. A firewall may still block the Internet.`;
     return [{ check, state: 'pass', message }];
   }
   const progress = { stage: 'connection', host, port, timeoutMs, tls: null } as const;
   const { message, advice } = faultOf(failure, progress);
-  const inside =
-    'Some routers do not lead a machine back to its own public address: then try from outside.';
-  return [{ check, state: 'fail', message, advice: `${advice} ${inside}` }];
+  const hairpin =
+    'Some routers do not allow connections to their own public address. In that case, test from another network.';
+  return [{ check, state: 'fail', message, advice: `${advice} ${hairpin}` }];
 }
 
-/** Null when the connection came about. */
+/** Returns null when the connection was established. */
 function connectionFailure(host: string, port: number, timeoutMs: number): Promise<Error | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
     const timer = setTimeout(() => {
-      socket.destroy(Object.assign(new Error('the time is up'), { code: timeoutCode }));
+      socket.destroy(Object.assign(new Error('timeout'), { code: timeoutCode }));
     }, timeoutMs);
     let failure: Error | null = null;
     socket.once('connect', () => socket.destroy());
@@ -220,7 +223,7 @@ function connectionFailure(host: string, port: number, timeoutMs: number): Promi
   });
 }
 
-/** GET with each pair that is accepted, which must be 200. */
+/** Sends GET with each accepted pair; the status must be 200. */
 export async function checkLogin(options: {
   endpoint: string;
   pairs: readonly EndpointCredentials[];
@@ -231,10 +234,10 @@ export async function checkLogin(options: {
   const findings: Finding[] = [];
   for (const [i, pair] of pairs.entries()) {
     const { fault } = await probe(endpoint, pair);
-    // Numbered: a user name is half of the credentials.
+    // A number, as the user name is part of the credentials.
     const which = pairs.length === 1 ? '' : ` (pair ${i + 1} of ${pairs.length})`;
     if (fault === null) {
-      const message = `GET with the credentials is answered with 200${which}.`;
+      const message = `GET with the credentials returns 200${which}.`;
       findings.push({ check, state: 'pass', message });
     } else {
       const { message, advice } = fault;
@@ -242,14 +245,14 @@ export async function checkLogin(options: {
     }
   }
   if (pairs.length > 1) {
-    const message = 'A rotation of the credentials was begun, and is not finished.';
-    const advice = '`earshot credentials rotate` goes on from where it was.';
+    const message = 'A rotation of the credentials is not complete.';
+    const advice = 'To resume it: `earshot credentials rotate`.';
     findings.push({ check: 'rotation', state: 'warn', message, advice });
   }
   return findings;
 }
 
-/** GET without credentials, which must be 401: after anything else anybody may be let in. */
+/** Sends GET without credentials; the status must be 401, otherwise the endpoint may be open. */
 export async function checkLoginRequired(options: {
   endpoint: string;
   probe: ProbeEndpoint;
@@ -257,26 +260,24 @@ export async function checkLoginRequired(options: {
   const check = 'login required';
   const { status, fault } = await options.probe(options.endpoint, null);
   if (status === 401) {
-    const message = 'GET without credentials is answered with 401.';
+    const message = 'GET without credentials returns 401.';
     return [{ check, state: 'pass', message }];
   }
   if (fault === null) {
-    const message =
-      'GET without credentials is answered with 200: the endpoint is open to anybody.';
-    const advice =
-      'Check that the receiver is what answers, and that a proxy in front adds no credentials of its own.';
+    const message = 'GET without credentials returns 200: the endpoint is open to everyone.';
+    const advice = 'Check that the receiver answers there, and that no proxy adds credentials.';
     return [{ check, state: 'fail', message, advice }];
   }
-  const message = `GET without credentials must be answered with 401. ${fault.message}`;
+  const message = `GET without credentials must return 401. ${fault.message}`;
   return [{ check, state: 'fail', message, advice: fault.advice }];
 }
 
-/** Certificates are renewed with a third of their life left: with less than this, that has stopped. */
+/** Share of the lifetime. Renewal is due with a third left; with less than this it has failed. */
 const shareLeftWarn = 1 / 6;
 
 /**
- * Probes without credentials. `withExtra` trusts EARSHOT_PROBE_CA too, and is asked where `publicly`
- * fails; null without that variable. Gives the probe that reaches the endpoint; null when none does.
+ * Probes without credentials. `withExtra` also trusts EARSHOT_PROBE_CA (null without it), and is used when
+ * `publicly` fails. Returns the probe that reaches the endpoint; null when none does.
  */
 export async function checkCertificate(options: {
   endpoint: string;
@@ -288,15 +289,15 @@ export async function checkCertificate(options: {
   const { endpoint, publicly, withExtra, nowUs } = options;
   const report = await publicly(endpoint, null);
   if (isTrusted(report)) {
-    const message = `It is publicly trusted and for the right name${by(report.tls)}.`;
+    const message = `The certificate is publicly trusted and valid for the name${by(report.tls)}.`;
     const findings: Finding[] = [{ check, state: 'pass', message }];
     return { findings: [...findings, ...tlsFindings(report.tls, nowUs)], probe: publicly };
   }
   const second = withExtra === null ? report : await withExtra(endpoint, null);
   if (isTrusted(second)) {
-    const message = `NOT PUBLICLY TRUSTED: it passes because of EARSHOT_PROBE_CA alone${by(second.tls)}.`;
+    const message = `NOT PUBLICLY TRUSTED: the certificate is only trusted by EARSHOT_PROBE_CA${by(second.tls)}.`;
     const advice =
-      'Fine for a test; the catalogue refuses it, so get one of a public authority before you register.';
+      'This is fine for a test, but the catalogue refuses it. Get one from a public authority before you register.';
     const findings: Finding[] = [{ check, state: 'warn', message, advice }];
     return { findings: [...findings, ...tlsFindings(second.tls, nowUs)], probe: withExtra };
   }
@@ -304,7 +305,7 @@ export async function checkCertificate(options: {
   return { findings: [{ check, state: 'fail', message, advice }], probe: null };
 }
 
-/** The handshake went well when the fault, if there is one, lies behind it. */
+/** True when the TLS handshake succeeded; a fault may follow it. */
 function isTrusted({ fault }: ProbeReport): boolean {
   return fault === null || probeStages.indexOf(fault.stage) > probeStages.indexOf('certificate');
 }
@@ -316,11 +317,11 @@ function tlsFindings(tls: SeenTls | null, nowUs: () => number): Finding[] {
   const daysLeft = wholeDays(leftMs * 1_000);
   const message = `${daysLeft} ${daysLeft === 1 ? 'day' : 'days'} left, until ${tls.notAfter.toISOString().slice(0, 10)}.`;
   const lifetimeMs = tls.notAfter.getTime() - tls.notBefore.getTime();
-  const advice = 'Renew it, and find out why that has not happened by itself.';
+  const advice = 'Renew it, and check why the automatic renewal failed.';
   const validity: Finding =
     leftMs >= lifetimeMs * shareLeftWarn
       ? { check, state: 'pass', message }
       : { check, state: 'warn', message, advice };
-  // The probe itself speaks nothing older than 1.2.
+  // The probe supports no version older than 1.2.
   return [validity, { check: 'TLS version', state: 'pass', message: `${tls.protocol}.` }];
 }

@@ -1,4 +1,4 @@
-/** Looks at an endpoint from outside, as the catalogue's users are told to before they subscribe. */
+/** Probes an endpoint over HTTPS, as the specification recommends before a subscription. */
 import { X509Certificate } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { isIP } from 'node:net';
@@ -16,17 +16,17 @@ import {
 import type { EndpointCredentials } from './subscription-client.ts';
 
 export interface ProbeReport {
-  /** Null when all is well: 200 over a trusted certificate. */
+  /** Null after status 200 with a trusted certificate. */
   fault: ProbeFault | null;
-  /** HTTP status, when an answer came. */
+  /** HTTP status; null without an answer. */
   status: number | null;
-  /** What the TLS handshake showed, when there was one. */
+  /** Details of the TLS handshake; null without one. */
   tls: SeenTls | null;
 }
 
 /**
- * Sends one GET to an endpoint. `credentials` null sends none; `proof` then keeps the receiver from taking it for a
- * failed login. Never follows redirects, never rejects: every failure is a `fault`. Messages hold no credentials.
+ * Sends one GET to an endpoint. `credentials` null sends none; with `proof`, the receiver does not count it as a
+ * failed login. Never follows redirects, never rejects: every failure is a `fault`. Messages contain no credentials.
  */
 export type ProbeEndpoint = (
   endpoint: string,
@@ -38,12 +38,12 @@ const timeoutDefaultMs = 15_000;
 
 const answerBytesMax = 64 * 1024;
 
-/** Node's 250 ms would give up an address on a slow line, and report the next one's failure instead. */
+/** Timeout of each address: Node's 250 ms is too short for slow networks, and hides the first failure. */
 const addressTimeoutMs = 3_000;
 
 /**
  * Creates a probe that trusts Node's and the system's authorities, and those in `extraCaPems` (PEM,
- * one or more certificates each). Throws `configuration` for a text without certificate.
+ * one or more certificates each). Throws `configuration` for a text without a certificate.
  */
 export function createEndpointProbe(
   options: { extraCaPems?: readonly string[]; timeoutMs?: number } = {},
@@ -71,7 +71,7 @@ export function createEndpointProbe(
       return { fault: faultOfStatus(status, credentials !== null), status, tls: progress.tls };
     } catch (error) {
       if (faultOf(error, progress).stage === 'certificate' && progress.tls === null) {
-        progress.tls = await lookAtCertificate({ host, port: Number(port), timeoutMs });
+        progress.tls = await fetchCertificate({ host, port: Number(port), timeoutMs });
       }
       return { fault: faultOf(error, progress), status: null, tls: progress.tls };
     }
@@ -82,7 +82,7 @@ const notHttps: ProbeReport = {
   fault: {
     stage: 'name',
     message: 'The endpoint is not an https URL.',
-    advice: 'Set EARSHOT_PUBLIC_URL to https://, the name and, if it is not 443, the port.',
+    advice: 'Set EARSHOT_PUBLIC_URL to https://NAME, with :PORT if it is not 443.',
   },
   status: null,
   tls: null,
@@ -93,7 +93,7 @@ function createAgent(extraCaPems: readonly string[]): Agent {
   return new Agent({
     keepAlive: false,
     secureContext: contextTrusting(extraCaPems),
-    // Stated, because an environment variable could otherwise switch the checks off.
+    // Explicit, because an environment variable could otherwise turn off the checks.
     rejectUnauthorized: true,
     checkServerIdentity: (host, certificate) =>
       checkServerIdentity(host, certificate) ?? refuseSelfSigned(certificate),
@@ -101,12 +101,12 @@ function createAgent(extraCaPems: readonly string[]): Agent {
   });
 }
 
-/** Resolves with the status when the answer is complete, or as long as anyone would want. */
+/** Resolves with the status when the answer is complete, or its maximum size is reached. */
 function statusOf(options: {
   url: URL;
   agent: Agent;
   headers: Record<string, string>;
-  /** Kept up to date while the probe goes on. */
+  /** Updated during the probe. */
   progress: ProbeProgress;
 }): Promise<number> {
   const { url, agent, headers, progress } = options;
@@ -114,7 +114,7 @@ function statusOf(options: {
     const target = { host: progress.host, port: progress.port, path: url.pathname + url.search };
     const sent = request({ ...target, method: 'GET', agent, headers });
     const timer = setTimeout(() => {
-      sent.destroy(Object.assign(new Error('the time is up'), { code: timeoutCode }));
+      sent.destroy(Object.assign(new Error('timeout'), { code: timeoutCode }));
     }, progress.timeoutMs);
     sent.on('socket', (socket) => {
       socket.once('lookup', () => {
@@ -146,7 +146,7 @@ function statusOf(options: {
   });
 }
 
-/** Being told to trust such a certificate does not help: the catalogue would refuse it all the same. */
+/** Refuses a self-signed certificate even if it is configured as trusted: the catalogue refuses it. */
 function refuseSelfSigned({ raw }: PeerCertificate): Error | undefined {
   const leaf = new X509Certificate(raw);
   if (leaf.subject !== leaf.issuer || !leaf.verify(leaf.publicKey)) return undefined;
@@ -163,76 +163,75 @@ function assertCertificate(pem: string): void {
     new X509Certificate(pem);
   } catch (cause) {
     throw new AppError('configuration', 'EARSHOT_PROBE_CA does not hold a certificate.', {
-      advice:
-        'Name a PEM file with the root of the authority, from BEGIN CERTIFICATE to END CERTIFICATE.',
+      advice: 'Set it to a PEM file with the root certificate of the authority.',
       cause,
     });
   }
 }
 
-type Words = Pick<ProbeFault, 'message' | 'advice'>;
+type FaultText = Pick<ProbeFault, 'message' | 'advice'>;
 
-const otherProgram: Words = {
-  message: 'another program answers there, or the path is not one that earshot serves',
+const otherProgram: FaultText = {
+  message: 'another program answers there, or earshot does not serve the path',
   advice:
-    'Check that the port leads to the receiver, and that a proxy in front passes /notifications on unchanged.',
+    'Check that the port is that of the receiver, and that a proxy passes /notifications on unchanged.',
 };
 
-const behindProxy: Words = {
-  message: 'a proxy answers, and cannot reach the receiver behind it',
+const behindProxy: FaultText = {
+  message: 'a proxy answers, but cannot reach the receiver',
   advice: 'Start the receiver, and check the address in the configuration of the proxy.',
 };
 
-const redirect: Words = {
-  message: 'it redirects, and the catalogue is not known to follow redirects',
-  advice: 'Put the address that it redirects to into EARSHOT_PUBLIC_URL.',
+const redirect: FaultText = {
+  message: 'it redirects, but the catalogue may not follow redirects',
+  advice: 'Set EARSHOT_PUBLIC_URL to the target of the redirect.',
 };
 
-const notOurs: Words = { ...otherProgram, message: 'that is not an answer of earshot' };
+const notOurs: FaultText = { ...otherProgram, message: 'this is not an answer of earshot' };
 
-const noCredentials: Words = {
-  message: 'it asks for credentials, and none were sent',
+const noCredentials: FaultText = {
+  message: 'it requires credentials, but none were sent',
   advice: 'Probe with the endpoint credentials.',
 };
 
-const byStatus: Record<number, Words> = {
+const byStatus: Record<number, FaultText> = {
   401: {
-    message: 'the credentials are not those that the running receiver has',
+    message: 'the running receiver has other credentials',
     advice:
-      'Restart the receiver if they were changed since its start; behind a proxy, let it pass the Authorization header on.',
+      'If the credentials were changed since its start, restart the receiver. A proxy must pass on the Authorization header.',
   },
   403: {
-    message: 'something in front of the receiver denies access, as earshot never answers so',
-    advice: 'Look at the rules of the proxy or firewall in front.',
+    message: 'a proxy or firewall denies access, as earshot never returns this status',
+    advice: 'Check the rules of the proxy or firewall.',
   },
   404: otherProgram,
   405: otherProgram,
   429: {
-    message: 'there were too many logins with wrong credentials from this machine',
-    advice: 'Wait for a minute, and find out what logs in with wrong credentials.',
+    message: 'too many logins with wrong credentials from this machine',
+    advice: 'Wait a minute, and find the program that uses wrong credentials.',
   },
   500: {
-    message: 'the receiver failed in a way it should not',
-    advice: 'Look into its log, and report what stands there.',
+    message: 'internal error of the receiver',
+    advice: 'Check the log of the receiver, and report the error.',
   },
   502: behindProxy,
   503: {
     message: 'the receiver cannot write to its database, or a proxy cannot reach it',
-    advice: 'Look into the log of the receiver: it names the reason, such as a full disk.',
+    advice: 'Check the log of the receiver for the reason, such as a full disk.',
   },
   504: behindProxy,
 };
 
-/** Null for 200, the one status that the specification asks for (What the service does, 5). */
+/** Returns null for 200, the status that the specification requires (What the service does, 5). */
 function faultOfStatus(status: number, withCredentials: boolean): ProbeFault | null {
   if (status === 200) return null;
   const isRedirect = status >= 300 && status <= 399;
   const known = status === 401 && !withCredentials ? noCredentials : byStatus[status];
   const { message, advice } = isRedirect ? redirect : (known ?? notOurs);
-  return { stage: 'answer', message: `The endpoint answers ${status}: ${message}.`, advice };
+  return { stage: 'answer', message: `The endpoint returns ${status}: ${message}.`, advice };
 }
 
-/** Null on a connection without certificate. */
+/** Returns null on a connection without a certificate. */
 function seenTls(socket: TLSSocket): SeenTls | null {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return null;
@@ -245,10 +244,10 @@ function seenTls(socket: TLSSocket): SeenTls | null {
 }
 
 /**
- * Shakes hands once more to see a certificate that was refused: Node does not hand that one out. Nothing
- * is verified here, so nothing is sent and nothing decided: it is for words alone. Null when it fails.
+ * Connects again to read a refused certificate, which Node does not provide. The certificate is not
+ * verified and no data is sent: the result is only for messages. Resolves with null on failure.
  */
-function lookAtCertificate(options: {
+function fetchCertificate(options: {
   host: string;
   port: number;
   timeoutMs: number;
@@ -267,7 +266,7 @@ function lookAtCertificate(options: {
       seen = seenTls(socket);
       socket.destroy();
     });
-    // Why it fails has been told by the connection that verified.
+    // The verified connection has already reported the reason.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       clearTimeout(timer);

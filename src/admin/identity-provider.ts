@@ -1,4 +1,4 @@
-/** The identity provider: logs in with a password, and renews a session (OAuth 2.0, Keycloak). */
+/** Client of the identity provider: password login and session refresh (OAuth 2.0, Keycloak). */
 
 import { join } from 'node:path';
 import type * as openid from 'openid-client';
@@ -16,15 +16,15 @@ import {
   refuseForeignAnswer,
 } from './login-refusal.ts';
 
-/** OpenID Connect's client library, which is loaded with the first login. */
+/** OpenID Connect client library, loaded with the first login. */
 type Library = typeof openid;
 
 const answerTimeoutMs = 20_000;
 
-/** A lifetime beyond this is as good as this: what is refused earlier is renewed anyway. */
+/** Maximum token lifetime; a longer one is reduced to this. */
 const secondsMax = 30 * 86_400;
 
-/** What the provider hands out. */
+/** Tokens and lifetimes that the provider returns. */
 export interface Grant {
   accessToken: string;
   accessSeconds: number;
@@ -35,18 +35,18 @@ export interface Grant {
 export interface IdentityProvider {
   /** `code` null for an account without two-factor login. */
   login(username: string, password: string, code: string | null): Promise<Grant>;
-  /** Null when the provider no longer takes this token, so that a new login is needed. */
+  /** Null when the provider refuses the token, so that a new login is needed. */
   refresh(refreshToken: string): Promise<Grant | null>;
 }
 
 /**
- * A public client of one token endpoint. Calls reject with `unauthorized`, `unavailable` or
- * `configuration` (login-refusal.ts). No error holds a password, code or token, in a cause neither.
+ * Creates a public client of one token endpoint. Calls reject with `unauthorized`, `unavailable` or
+ * `configuration` (login-refusal.ts). No error or cause contains a password, code or token.
  */
 export function createIdentityProvider(options: {
   tokenUrl: string;
   clientId: string;
-  /** What codes come from; only messages depend on it. */
+  /** Code or secret of the two-factor login; affects only messages. */
   totp: string | undefined;
   fetch: typeof fetch;
   timeoutMs?: number | undefined;
@@ -55,7 +55,7 @@ export function createIdentityProvider(options: {
   const totpKind = totp === undefined ? 'none' : isCode(totp) ? 'code' : 'secret';
   const boundedFetch = createBoundedFetch(options.fetch);
 
-  /** Sends one request; `secrets` are what must not show should the provider repeat it. */
+  /** Sends one request. `secrets` are removed from messages if the provider repeats them. */
   async function ask<Answer extends openid.TokenEndpointResponse | null>(
     secrets: readonly string[],
     grant: (library: Library, config: openid.Configuration) => Promise<Answer>,
@@ -71,21 +71,21 @@ export function createIdentityProvider(options: {
         },
       );
       await refuseForeignAnswer(response, context);
-      // The library takes a challenge for the whole answer and leaves the body unread.
+      // With this header, the library would ignore the body.
       response.headers.delete('www-authenticate');
       return response;
     };
     try {
       return await grant(library, config);
     } catch (error) {
-      // Only our own words go on: the library's errors carry the answer, tokens included.
+      // Replaces the library's errors, which contain the answer including tokens.
       if (error instanceof Error && isAppError(error.cause)) throw error.cause;
       if (error instanceof library.ResponseBodyError) throw refusalError(error, context);
       if (error instanceof library.ClientError) {
-        throw foreignAnswer('with something that is no token', context);
+        throw foreignAnswer('without a valid token', context);
       }
       const name = error instanceof Error ? error.name : typeof error;
-      throw new AppError('internal', `The identity provider could not be asked (${name}).`);
+      throw new AppError('internal', `The request to the identity provider failed (${name}).`);
     }
   }
 
@@ -101,9 +101,9 @@ export function createIdentityProvider(options: {
     refresh: async (token) => {
       const answer = await ask([token], (library, config) =>
         library.refreshTokenGrant(config, token).catch((error: unknown) => {
-          const isOver =
+          const isExpired =
             error instanceof library.ResponseBodyError && error.error === 'invalid_grant';
-          if (isOver) return null;
+          if (isExpired) return null;
           throw error;
         }),
       );
@@ -119,19 +119,19 @@ function configurationFor(
 ): openid.Configuration {
   const server = { issuer: realmOf(tokenUrl), token_endpoint: tokenUrl };
   const config = new library.Configuration(server, clientId, undefined, library.None());
-  // Passwords travel over HTTPS, or do not leave this computer.
+  // Passwords are sent over HTTPS, or within this machine.
   if (/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|\/|$)/.test(tokenUrl)) {
     library.allowInsecureRequests(config);
   }
   return config;
 }
 
-/** Reads the fields that Keycloak adds to those of OAuth, where they are there. */
+/** Reads the answer, including the optional fields that Keycloak adds to OAuth. */
 function grantOf(answer: openid.TokenEndpointResponse, context: { tokenUrl: string }): Grant {
   const { access_token: accessToken, refresh_token: refreshToken } = answer;
-  // A header would refuse any other character, and quote it in its error.
+  // An invalid token would appear in the error of the request header.
   if (!isTokenText(accessToken)) {
-    throw foreignAnswer('with a token that no header can hold', context);
+    throw foreignAnswer('with a token that is not valid in a header', context);
   }
   return {
     accessToken,
@@ -141,34 +141,34 @@ function grantOf(answer: openid.TokenEndpointResponse, context: { tokenUrl: stri
   };
 }
 
-/** Null when the provider does not say, or says "for ever" (0). */
+/** Null when the lifetime is missing or unlimited (0). */
 function secondsOf(value: unknown): number | null {
   const seconds = Number(value);
   return seconds > 0 ? Math.min(Math.ceil(seconds), secondsMax) : null;
 }
 
-/** A code is made for a window of time, and is good once. */
+/** Time window of a one-time code; each code is accepted once. */
 const windowMs = 30_000;
 
-/** Six digits are a code, anything else is the secret that codes are made from. */
+/** True for a code of six digits; anything else is the shared secret. */
 export function isCode(totp: string): boolean {
   return /^\d{6}$/.test(totp);
 }
 
 /**
- * The code to log in with. When that of this window was used already (`lastWindow`), waits for the
- * next window, never longer than 30 s. `window` is its number, counted from 1970; null for a code
- * that was given as it is. Rejects with `configuration` when the secret is not base32.
+ * Returns the code for a login. If the code of this window was already used (`lastWindow`), waits for the
+ * next window, maximum 30 s. `window` is its number, counted from 1970; null for a configured code.
+ * Rejects with `configuration` when the secret is not base32.
  */
 export async function oneTimeCode(
   totp: string,
-  about: {
+  options: {
     nowUs: () => number;
     lastWindow: number | null;
     wait: (ms: number) => Promise<unknown>;
   },
 ): Promise<{ code: string; window: number | null }> {
-  const { nowUs, lastWindow, wait } = about;
+  const { nowUs, lastWindow, wait } = options;
   if (isCode(totp)) return { code: totp, window: null };
   const generator = generatorFor(totp);
   const windowNow = () => Math.floor(nowUs() / 1000 / windowMs);
@@ -176,10 +176,10 @@ export async function oneTimeCode(
     return { code: generator.generate({ timestamp: window * windowMs }), window };
   };
   const current = windowNow();
-  // A last window that lies ahead was written under another clock, and would take long to come.
+  // A last window in the future is ignored: the clock has been set back since.
   if (lastWindow !== current) return codeOf(current);
   await wait(Math.ceil((current + 1) * windowMs - nowUs() / 1000));
-  // A timer may fire a little early.
+  // A timer may fire slightly early.
   return codeOf(Math.max(windowNow(), current + 1));
 }
 
@@ -188,18 +188,18 @@ function generatorFor(totp: string): TOTP {
     const secret = Secret.fromBase32(totp);
     return new TOTP({ secret, algorithm: 'SHA1', digits: 6, period: windowMs / 1000 });
   } catch {
-    // Without the cause, which names a character of the secret.
+    // Without the cause, which contains a character of the secret.
     throw new AppError(
       'configuration',
       'EARSHOT_ACCOUNT_TOTP is neither six digits nor a shared secret in base32.',
-      { advice: 'Copy the secret from the page that sets up the authenticator app.' },
+      { advice: 'Copy the secret from the setup page of the authenticator app.' },
     );
   }
 }
 
 export const sessionFileName = 'account-session.json';
 
-/** True for one visible word, which a header can hold as it is. */
+/** True for one printable word, which is valid in a header. */
 function isTokenText(text: unknown): text is string {
   return typeof text === 'string' && /^[\x21-\x7e]{1,20000}$/.test(text);
 }
@@ -212,10 +212,10 @@ const storedTokenSchema = z.object({
 
 const sessionSchema = z.object({
   renewedAtUs: z.number().int(),
-  /** Null when there was none, or the catalogue has refused it. */
+  /** Null when there was none, or the catalogue refused it. */
   accessToken: storedTokenSchema.nullable(),
   refreshToken: storedTokenSchema.nullable(),
-  /** The window of the one-time code that was used last (one-time-code.ts). */
+  /** Window of the last used one-time code. */
   codeWindow: z.number().int().nullable(),
 });
 
@@ -223,7 +223,7 @@ export type StoredToken = z.infer<typeof storedTokenSchema>;
 
 export type Session = z.infer<typeof sessionSchema>;
 
-/** Keeps the session of one account: those of another account, client or provider are of no use. */
+/** Stores the session of one account; ignores those of another account, client or provider. */
 export function createSessionFile(
   dataDir: string,
   { tokenUrl, clientId, username }: Record<'tokenUrl' | 'clientId' | 'username', string>,
@@ -239,16 +239,16 @@ export function createSessionFile(
     session: sessionSchema,
   });
   return {
-    /** Null when there is none that can be used: none at all, another's, damaged, open to others. */
+    /** Null when there is no usable one: missing, of another account, damaged, or readable by others. */
     read: async (): Promise<Session | null> => {
       try {
         return fileSchema.parse(JSON.parse(readOwnerOnly(path) ?? '')).session;
       } catch {
-        // A new login replaces whatever is there.
+        // A new login replaces the file.
         return null;
       }
     },
-    /** Replaces it in one step; on disk when it resolves. Rejects with the system's error. */
+    /** Replaces it atomically; on disk when it resolves. Rejects with the system's error. */
     write: (session: Session) => writeOwnerOnly(path, `${JSON.stringify({ owner, session })}\n`),
   };
 }

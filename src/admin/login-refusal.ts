@@ -1,4 +1,4 @@
-/** Says why a login failed, each cause in its own words, and what to do about it. */
+/** Explains failed logins: the error and advice for each cause. */
 import { z } from 'zod';
 import { AppError, type ErrorCode } from '../domain/app-error.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
@@ -7,9 +7,9 @@ import { foreignText, hintOf } from '../http/foreign-text.ts';
 export interface LoginContext {
   tokenUrl: string;
   clientId: string;
-  /** What EARSHOT_ACCOUNT_TOTP holds. */
+  /** Kind of EARSHOT_ACCOUNT_TOTP. */
   totpKind: 'none' | 'code' | 'secret';
-  /** What was sent and must not be shown. */
+  /** Secrets of the request, removed from messages. */
   secrets: readonly string[];
 }
 
@@ -17,37 +17,37 @@ export interface LoginContext {
 export interface Refusal {
   status: number;
   error: string;
-  /** A text, if the provider keeps to the rules. */
+  /** A string, if the provider follows the RFC. */
   error_description?: unknown;
 }
 
 const descriptionCharactersMax = 500;
 
-/** The realm of a Keycloak token endpoint; of any other its origin. */
+/** Returns the realm of a Keycloak token endpoint, or the origin of another one. */
 export function realmOf(tokenUrl: string): string {
   const realm = /^(.+)\/protocol\/openid-connect\/token$/.exec(tokenUrl)?.[1];
   return realm ?? new URL(tokenUrl).origin;
 }
 
-/** The error for a provider that could not be asked at all. */
+/** Returns the error for a request without an answer. */
 export function providerUnreachable(error: unknown, { tokenUrl }: LoginContext): AppError {
   return new AppError(
     'unavailable',
-    `The identity provider (${new URL(tokenUrl).host}) cannot be asked: ${networkFault(error)}.`,
-    { advice: 'Try again later, or check EARSHOT_TOKEN_URL.' },
+    `The identity provider (${new URL(tokenUrl).host}) cannot be reached: ${networkFault(error)}.`,
+    { advice: 'Retry later, or check EARSHOT_TOKEN_URL.' },
   );
 }
 
-/** The error for an answer that no token endpoint gives; `how` completes "answered …". */
+/** Returns the error for an answer that is not from a token endpoint; `how` completes "answered …". */
 export function foreignAnswer(how: string, { tokenUrl }: Pick<LoginContext, 'tokenUrl'>): AppError {
   return new AppError(
     'configuration',
-    `What EARSHOT_TOKEN_URL names (${new URL(tokenUrl).host}) answered ${how}.`,
-    { advice: 'Does it point elsewhere than to the token endpoint of the identity provider?' },
+    `EARSHOT_TOKEN_URL (${new URL(tokenUrl).host}) answered ${how}.`,
+    { advice: 'Set it to the token endpoint of the identity provider.' },
   );
 }
 
-/** Rejects for answers that are neither a token nor a refusal in OAuth's form; others pass unread. */
+/** Rejects for answers that are neither a token nor an OAuth error; does not read other bodies. */
 export async function refuseForeignAnswer(answer: Response, context: LoginContext): Promise<void> {
   const { status, headers } = answer;
   const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
@@ -60,13 +60,13 @@ export async function refuseForeignAnswer(answer: Response, context: LoginContex
   throw foreignAnswer(`with ${kind} instead of JSON (${status})`, context);
 }
 
-/** The error for a refusal. The provider's own words are in its message. */
+/** Returns the error for a refusal. Its advice quotes the provider's message. */
 export function refusalError(refusal: Refusal, context: LoginContext): AppError {
   const { status, error, error_description: description } = refusal;
-  const words = typeof description === 'string' && description !== '' ? description : error;
+  const text = typeof description === 'string' && description !== '' ? description : error;
   const bounds = { secrets: context.secrets, charactersMax: descriptionCharactersMax };
-  const said = foreignText(words, bounds);
-  const cause = causes.find(({ when }) => when(refusal, said)) ?? otherCause;
+  const reported = foreignText(text, bounds);
+  const cause = causes.find(({ when }) => when(refusal, reported)) ?? otherCause;
   const values: Record<string, string> = {
     host: new URL(context.tokenUrl).host,
     accountPage: `${realmOf(context.tokenUrl)}/account`,
@@ -74,75 +74,78 @@ export function refusalError(refusal: Refusal, context: LoginContext): AppError 
     status: String(status),
     wrongCredentials: wrongCredentials[context.totpKind],
   };
-  const fill = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
-  const advice = [fill(cause.advice ?? ''), said === '' ? '' : `It says: ${said}`];
+  const fill = (template: string) =>
+    template.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
+  const answer = reported === '' ? '' : `Response: ${reported}`;
+  const advice = [fill(cause.advice ?? ''), answer];
   return new AppError(cause.code, fill(cause.message), {
-    advice: advice.filter((text) => text !== '').join(' ') || undefined,
+    advice: advice.filter((part) => part !== '').join(' ') || undefined,
   });
 }
 
 interface Cause {
-  when: (refusal: Refusal, said: string) => boolean;
+  when: (refusal: Refusal, reported: string) => boolean;
   code: ErrorCode;
-  /** What happened, and what to do; names in braces stand for values of the context. */
+  /** Names in braces stand for values of the context. */
   message: string;
   advice?: string;
 }
 
-/** The first that fits counts. The texts are Keycloak's (facts, catalogue 4). */
+/** The first match applies. The texts are Keycloak's (facts, catalogue 4). */
 const causes: readonly Cause[] = [
   {
     when: ({ status }) => status === 429,
     code: 'unavailable',
-    message: 'The identity provider ({host}) was asked too often (429).',
-    advice: 'Try again in some minutes.',
+    message: 'The identity provider ({host}) received too many requests (429).',
+    advice: 'Retry in a few minutes.',
   },
   {
     when: ({ status }) => status >= 500,
     code: 'unavailable',
-    message: 'The identity provider ({host}) is out of order ({status}).',
-    advice: 'Try again later.',
+    message: 'The identity provider ({host}) has an internal error ({status}).',
+    advice: 'Retry later.',
   },
   {
-    when: (_refusal, said) =>
+    when: (_refusal, reported) =>
       /\bsessions?\b.*\b(many|limit|exceeded|max\w*)\b|\b(many|max\w*)\b.*\bsessions?\b/i.test(
-        said,
+        reported,
       ),
     code: 'unavailable',
     message: 'The account has too many open sessions.',
     advice:
-      'They end by themselves within an hour, or at once at {accountPage}. Programs that log in for every request use them up.',
+      'Sessions expire within an hour. To end them now: {accountPage}. A common cause are programs that log in for every request.',
   },
   {
     when: ({ status, error }) => status === 403 && error === '',
     code: 'unavailable',
-    message: 'The identity provider ({host}) refuses to talk to this computer (403).',
-    advice: 'After too many logins it does so for a while: try again in an hour.',
+    message: 'The identity provider ({host}) blocks this machine (403).',
+    advice: 'This can be a temporary block after too many logins. Retry in an hour.',
   },
   {
     when: ({ error }) => error === 'invalid_client' || error === 'unauthorized_client',
     code: 'configuration',
     message:
-      'The identity provider does not know the client "{clientId}", or does not let it log in with a password.',
+      'The identity provider does not know the client "{clientId}", or does not allow it password logins.',
     advice: 'Check EARSHOT_CLIENT_ID.',
   },
   {
     when: ({ error }) => /^(unsupported_grant_type|invalid_request|invalid_scope)$/.test(error),
     code: 'configuration',
-    message: 'The identity provider ({host}) takes no login with user name and password.',
+    message: 'The identity provider ({host}) does not support logins with user name and password.',
     advice: 'Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.',
   },
   {
-    when: (_refusal, said) => /\b(disabled|locked|blocked|suspended)\b/i.test(said),
+    when: (_refusal, reported) => /\b(disabled|locked|blocked|suspended)\b/i.test(reported),
     code: 'unauthorized',
-    message: 'The account is disabled, for good or for a while.',
-    advice: "Look at {accountPage}, or ask the provider's support.",
+    message: 'The account is disabled, permanently or temporarily.',
+    advice: "Check {accountPage}, or ask the provider's support.",
   },
   {
-    when: (_refusal, said) => /\bset up\b|\b(activat|verif|confirm|required action)/i.test(said),
+    when: (_refusal, reported) =>
+      /\bset up\b|\b(activat|verif|confirm|required action)/i.test(reported),
     code: 'unauthorized',
     message: 'The account is not activated, or not fully set up.',
-    advice: 'Log in at {accountPage} with a browser and do what it asks for.',
+    advice: 'Log in at {accountPage} with a browser, and complete the steps there.',
   },
   {
     when: ({ error }) => error === 'invalid_grant',
@@ -154,7 +157,7 @@ const causes: readonly Cause[] = [
     when: ({ status }) => status === 404,
     code: 'configuration',
     message: 'There is no token endpoint at EARSHOT_TOKEN_URL ({host} answered 404).',
-    advice: 'Check it.',
+    advice: 'Check EARSHOT_TOKEN_URL.',
   },
 ];
 
@@ -164,12 +167,12 @@ const otherCause: Cause = {
   message: 'The identity provider ({host}) refused the login ({status}).',
 };
 
-/** One answer for every wrong or missing part: the provider does not say which it was. */
+/** Lists all possible causes, as the provider does not report which one it is. */
 const wrongCredentials: Record<LoginContext['totpKind'], string> = {
-  none: 'Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or the account has two-factor login: then set EARSHOT_ACCOUNT_TOTP too.',
-  code: 'Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or the code in EARSHOT_ACCOUNT_TOTP is: it is good once, for half a minute. Set a new one, or the shared secret that codes are made from.',
+  none: 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD. If the account has two-factor login, also set EARSHOT_ACCOUNT_TOTP.',
+  code: 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD. If they are correct, set a new code in EARSHOT_ACCOUNT_TOTP (each is valid once, for 30 s), or better the shared secret.',
   secret:
-    "Either EARSHOT_ACCOUNT_USERNAME or EARSHOT_ACCOUNT_PASSWORD is wrong, or EARSHOT_ACCOUNT_TOTP is not this account's secret, or its code was just used (wait half a minute), or the clock of this computer is wrong.",
+    'Check EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD and EARSHOT_ACCOUNT_TOTP, and the clock of this machine. If another login has just used the code, retry after 30 s.',
 };
 
 const oauthBody = z.object({
@@ -177,7 +180,7 @@ const oauthBody = z.object({
   error_description: z.unknown(),
 });
 
-/** What a body says that need not be in OAuth's form. */
+/** Reads the error from a body, even without the form of OAuth. */
 function refusalIn(text: string): Omit<Refusal, 'status'> {
   try {
     return oauthBody.parse(JSON.parse(text));

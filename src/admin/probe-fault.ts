@@ -1,22 +1,21 @@
-/** What kept a probe from its answer: each failure of name, connection and TLS in words for its user. */
+/** Messages and advice for failed probes: name, connection, certificate, answer. */
 import { errorCodeOf } from '../domain/app-error.ts';
 
-/** How far a probe came, in order. */
+/** Stages of a probe, in order. */
 export const probeStages = ['name', 'connection', 'certificate', 'answer'] as const;
 
 export type ProbeStage = (typeof probeStages)[number];
 
 export interface ProbeFault {
   stage: ProbeStage;
-  /** What happened and why, one sentence. */
+  /** The fault and its reason, one sentence. */
   message: string;
-  /** What to do, one sentence. */
   advice: string;
 }
 
-/** What the TLS handshake showed. */
+/** Details of the TLS handshake. */
 export interface SeenTls {
-  /** Such as `TLSv1.3`. */
+  /** For example `TLSv1.3`. */
   protocol: string;
   /** The issuer's name in one line. */
   issuer: string;
@@ -24,40 +23,40 @@ export interface SeenTls {
   notAfter: Date;
 }
 
-/** Where a probe was when it failed. */
+/** State of a probe when it failed. */
 export interface ProbeProgress {
   stage: ProbeStage;
   /** Without brackets. */
   host: string;
   port: string;
   timeoutMs: number;
-  /** The certificate, also one that was refused; null where it was not seen. */
+  /** The certificate, even if it was refused; null if it is not known. */
   tls: SeenTls | null;
 }
 
-/** The code of an error of the probe's own: the time was up. */
+/** Error code of the probe's own timeout. */
 export const timeoutCode = 'PROBE_TIMEOUT';
 
-type Words = Pick<ProbeFault, 'message' | 'advice'>;
+type FaultText = Pick<ProbeFault, 'message' | 'advice'>;
 
-type Row = (progress: ProbeProgress) => Words;
+type Explain = (progress: ProbeProgress) => FaultText;
 
-const unresolved: Row = ({ host }) => ({
+const unresolved: Explain = ({ host }) => ({
   message: `The name ${host} does not resolve to an address.`,
   advice:
-    'Look for a typing error in EARSHOT_PUBLIC_URL, and make an A record for the name at your DNS provider.',
+    'Check the spelling in EARSHOT_PUBLIC_URL, or create an A record for the name at your DNS provider.',
 });
 
-const unroutable: Row = ({ host }) => ({
-  message: `No way leads from this machine to the address of ${host}.`,
-  advice: 'Check that the DNS records, AAAA too, hold addresses that this machine really has.',
+const unroutable: Explain = ({ host }) => ({
+  message: `There is no route from this machine to the address of ${host}.`,
+  advice: 'Check that the A and AAAA records of the name have addresses of this machine.',
 });
 
-const connectionFaults: Record<string, Row> = {
+const connectionFaults: Record<string, Explain> = {
   ECONNREFUSED: ({ host, port }) => ({
     message: `${host} refuses connections on port ${port}: no program listens there.`,
     advice:
-      'Start the receiver (`earshot start`), and check that EARSHOT_LISTEN, or the proxy in front, has this port.',
+      'Start the receiver (`earshot start`), and check the port in EARSHOT_LISTEN or in the proxy.',
   }),
   EHOSTUNREACH: unroutable,
   ENETUNREACH: unroutable,
@@ -65,21 +64,21 @@ const connectionFaults: Record<string, Row> = {
 };
 
 const publicAuthority =
-  "Use a certificate of a public authority, such as Let's Encrypt; for a test with an authority of your own set EARSHOT_PROBE_CA.";
+  "Use a certificate of a public authority, such as Let's Encrypt. To test with a private authority, set EARSHOT_PROBE_CA.";
 
-const untrusted: Row = ({ tls }) => ({
-  message: `The certificate is of an authority that is not publicly trusted${by(tls)}.`,
+const untrusted: Explain = ({ tls }) => ({
+  message: `The authority of the certificate is not publicly trusted${by(tls)}.`,
   advice: publicAuthority,
 });
 
-const incomplete: Row = ({ tls }) => ({
-  message: `The certificate came without the certificates between it and a known authority${by(tls)}.`,
+const incomplete: Explain = ({ tls }) => ({
+  message: `The intermediate certificates are missing${by(tls)}.`,
   advice:
-    'Serve the full chain (fullchain.pem, not cert.pem); if that is what is served, the authority is not a public one.',
+    'Serve the full chain (fullchain.pem, not cert.pem). If it is already complete, the authority is not a public one.',
 });
 
-/** By OpenSSL's and Node's own codes (docs of node:tls, X509 certificate error codes). */
-const certificateFaults: Record<string, Row> = {
+/** By code of OpenSSL and Node (docs of node:tls, X509 certificate error codes). */
+const certificateFaults: Record<string, Explain> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: () => ({
     message: 'The certificate is self-signed, and the catalogue refuses such certificates.',
     advice: publicAuthority,
@@ -89,39 +88,39 @@ const certificateFaults: Record<string, Row> = {
   UNABLE_TO_GET_ISSUER_CERT: incomplete,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: incomplete,
   CERT_HAS_EXPIRED: ({ tls }) => ({
-    message: `The certificate, or one of its chain, has expired${tls === null ? '' : ` (its own end: ${dayOf(tls)})`}.`,
+    message: `The certificate, or another one of its chain, has expired${tls === null ? '' : ` (certificate valid until ${dayOf(tls)})`}.`,
     advice:
-      'Renew it; if the file is new already, check that EARSHOT_TLS_CERT names it, and look into the log.',
+      'Renew it. If the file is already new, check EARSHOT_TLS_CERT and the log of the receiver.',
   }),
   CERT_NOT_YET_VALID: () => ({
-    message: 'The certificate is not valid yet, as seen from the clock of this machine.',
-    advice: 'Check the clock of this machine (`timedatectl`), then the dates of the certificate.',
+    message: 'The certificate is not valid yet by the clock of this machine.',
+    advice: 'Check the clock of this machine (`timedatectl`) and the dates of the certificate.',
   }),
   ERR_TLS_CERT_ALTNAME_INVALID: ({ host }) => ({
-    message: `The certificate is for another name than ${host}.`,
-    advice: `Order one that holds ${host}, or put the name of the certificate into EARSHOT_PUBLIC_URL.`,
+    message: `The certificate is not valid for ${host}.`,
+    advice: `Get a certificate for ${host}, or use the name of the certificate in EARSHOT_PUBLIC_URL.`,
   }),
 };
 
-/** Every further reason that a certificate may be refused for has a code of this form. */
+/** Codes of all other reasons to refuse a certificate. */
 const certificateCode =
   /^(CERT_|CRL_|UNABLE_TO_|ERR_TLS_CERT|ERROR_IN_CERT|INVALID_|PATH_LENGTH|HOSTNAME_MISMATCH|EE_KEY|CA_|UNSPECIFIED)/;
 
-/** TLS failures carry OpenSSL's words in the message, and often no more than EPROTO as a code. */
-const tlsFaults: readonly [RegExp, Row][] = [
+/** TLS failures have OpenSSL's reason in the message, and often only the code EPROTO. */
+const tlsFaults: readonly [RegExp, Explain][] = [
   [
     /wrong.version.number|packet.length.too.long|http.request/i,
     ({ port }) => ({
-      message: `Port ${port} does not speak HTTPS: the answer to the TLS handshake is something else, such as plain HTTP.`,
+      message: `Port ${port} does not use HTTPS: it did not answer the TLS handshake. It may use plain HTTP.`,
       advice:
-        'Set EARSHOT_TLS=files with a certificate, or let the proxy in front speak HTTPS on this port.',
+        'Set EARSHOT_TLS=files with a certificate, or configure HTTPS for this port in the proxy.',
     }),
   ],
   [
     /protocol.version|unsupported.protocol/i,
     () => ({
-      message: 'The endpoint speaks no TLS version of today: 1.2 is the least.',
-      advice: 'Allow TLS 1.2 and 1.3 in the proxy that serves the certificate.',
+      message: 'The TLS version of the endpoint is too old: the minimum is 1.2.',
+      advice: 'Enable TLS 1.2 and 1.3 in the proxy that serves the certificate.',
     }),
   ],
   [
@@ -129,12 +128,12 @@ const tlsFaults: readonly [RegExp, Row][] = [
     ({ port }) => ({
       message: `The TLS handshake on port ${port} failed.`,
       advice:
-        'With EARSHOT_TLS=acme there may be no certificate yet (`earshot certificate show`); else look into the log of what serves it, and test with openssl s_client.',
+        'With EARSHOT_TLS=acme there may be no certificate yet: `earshot certificate show`. Otherwise check the log of the server, and test with openssl s_client.',
     }),
   ],
 ];
 
-/** Puts a failure of the request into words. They never hold the error's own text, nor credentials. */
+/** Explains a failed request. The text contains neither the error's message nor credentials. */
 export function faultOf(error: unknown, progress: ProbeProgress): ProbeFault {
   const code = codeOf(error);
   const { stage } = progress;
@@ -144,64 +143,62 @@ export function faultOf(error: unknown, progress: ProbeProgress): ProbeFault {
   const connection = connectionFaults[code];
   if (connection !== undefined) return { stage: 'connection', ...connection(progress) };
   if (code === timeoutCode || code === 'ETIMEDOUT') {
-    return { stage, ...lateText(progress, code === timeoutCode) };
+    return { stage, ...timeoutText(progress, code === timeoutCode) };
   }
   const certificate = certificateFaults[code];
   if (certificate !== undefined) return { stage: 'certificate', ...certificate(progress) };
   if (certificateCode.test(code)) return { stage: 'certificate', ...refusedText(code) };
-  // The handshake of TLS 1.3 ends, for the client, before the server has seen what it asks for.
+  // With TLS 1.3, the client may finish the handshake before the server refuses it.
   const text = `${code} ${error instanceof Error ? error.message : ''}`;
   const tls = tlsFaults.find(([pattern]) => pattern.test(text));
   if (tls !== undefined) return { stage: 'certificate', ...tls[1](progress) };
   return { stage, ...brokenText(code, progress) };
 }
 
-function lateText({ stage, host, port, timeoutMs }: ProbeProgress, whole: boolean): Words {
-  const within = whole ? `within ${timeoutMs / 1000} s` : 'in time';
+function timeoutText({ stage, host, port, timeoutMs }: ProbeProgress, isOurs: boolean): FaultText {
+  const within = isOurs ? `within ${timeoutMs / 1000} s` : 'in time';
   if (stage === 'name') {
     return {
-      message: `The name ${host} was not looked up ${within}: the DNS servers do not answer.`,
+      message: `The name ${host} was not resolved ${within}: the DNS servers do not answer.`,
       advice: 'Check the DNS servers of this machine (/etc/resolv.conf).',
     };
   }
   if (stage === 'connection') {
     return {
-      message: `${host} did not answer on port ${port} ${within}, which is what a firewall does.`,
-      advice: `Open TCP port ${port} in the firewall of the machine and in that of its provider.`,
+      message: `${host} did not answer on port ${port} ${within}. A firewall may block it.`,
+      advice: `Open TCP port ${port} in the firewalls of the machine and its provider.`,
     };
   }
   return {
-    message: `Port ${port} of ${host} takes connections, but gave no ${stage === 'certificate' ? 'certificate' : 'complete answer'} ${within}.`,
-    advice:
-      'Check that the receiver is what listens there, and that it is not stuck: look into its log.',
+    message: `Port ${port} of ${host} accepts connections, but sent no ${stage === 'certificate' ? 'certificate' : 'complete answer'} ${within}.`,
+    advice: 'Check that the receiver listens there, and check its log.',
   };
 }
 
-function brokenText(code: string, { stage, port }: ProbeProgress): Words {
+function brokenText(code: string, { stage, port }: ProbeProgress): FaultText {
   if (code.startsWith('HPE_')) {
     return {
-      message: `What answers on port ${port} does not speak HTTP.`,
-      advice: 'Check that the receiver, and no other program, listens there.',
+      message: `The server on port ${port} does not use HTTP.`,
+      advice: 'Check that the receiver listens there, and not another program.',
     };
   }
   const when = {
-    name: 'while the name was looked up',
-    connection: 'at once',
+    name: 'while the name was resolved',
+    connection: 'immediately',
     certificate: 'during the TLS handshake',
-    answer: 'before a complete answer came',
+    answer: 'before the answer was complete',
   }[stage];
   return {
-    message: `The connection to port ${port} was broken off ${when} (${code}).`,
-    advice:
-      'Look into the log of the receiver, and of the proxy or firewall in front: one of them closed it.',
+    message: `The connection to port ${port} was closed ${when} (${code}).`,
+    advice: 'Check the logs of the receiver, the proxy and the firewall: one of them closed it.',
   };
 }
 
-function refusedText(code: string): Words {
-  return { message: `The certificate cannot be trusted (${code}).`, advice: publicAuthority };
+function refusedText(code: string): FaultText {
+  return { message: `The certificate is not trusted (${code}).`, advice: publicAuthority };
 }
 
-/** The issuer, to be added to a sentence. */
+/** Returns the issuer in parentheses, for the end of a sentence. */
 export function by(tls: SeenTls | null): string {
   return tls === null ? '' : ` (issuer: ${tls.issuer})`;
 }
@@ -210,13 +207,13 @@ function dayOf({ notAfter }: SeenTls): string {
   return notAfter.toISOString().slice(0, 10);
 }
 
-/** A host with several addresses fails with one error for each: the one that says most is taken. */
-const telling = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
+/** For several addresses there are several errors: the first of these is reported. */
+const preferredCodes = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
 
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     const codes = error.errors.map(codeOf);
-    return telling.find((code) => codes.includes(code)) ?? codes[0] ?? 'unknown';
+    return preferredCodes.find((code) => codes.includes(code)) ?? codes[0] ?? 'unknown';
   }
   return errorCodeOf(error);
 }

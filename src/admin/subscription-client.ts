@@ -1,4 +1,4 @@
-/** The subscription API of the catalogue (specification, Endpoints). */
+/** Client of the catalogue's subscription API (specification, Endpoints). */
 
 import { z } from 'zod';
 import type { AccessTokens } from '../domain/account.ts';
@@ -33,7 +33,7 @@ export interface NewSubscription {
   credentials: EndpointCredentials;
 }
 
-/** What of a push subscription can be edited. */
+/** Editable properties of a push subscription. */
 export interface SubscriptionEdit {
   status?: RequestedStatus;
   endpoint?: string;
@@ -42,31 +42,31 @@ export interface SubscriptionEdit {
 
 /**
  * All calls reject with `unauthorized` when the token is refused, `invalid` or `conflict` when the
- * service refuses the request (its own words in the message and details), `too_many` and
- * `unavailable` when it may work later, and as `AccessTokens` does. Errors hold no credentials.
+ * service refuses the request (its message is quoted), `too_many` and `unavailable` when a retry may
+ * succeed, and as `AccessTokens` does. Errors contain no credentials.
  */
 export interface SubscriptionClient {
-  /** Everything in the account, pull subscriptions too. */
+  /** Lists all subscriptions of the account, including pull subscriptions. */
   list(): Promise<CatalogueSubscription[]>;
-  /** Null when there is none of this id. Falls back to the list where the service has no such call. */
+  /** Null for an unknown id. Uses the list if the service does not support the request. */
   get(id: string): Promise<CatalogueSubscription | null>;
   /**
-   * Never repeated here: after `unavailable` it is not known whether the subscription exists, and
-   * the caller must look first. Null when the answer could not be read, though it was a success.
+   * Not retried: after `unavailable` the subscription may exist, so the caller must list first. Null when
+   * the answer was a success but could not be read.
    */
   create(subscription: NewSubscription): Promise<CatalogueSubscription | null>;
   /**
-   * Rejects with `not_found` for an unknown id, and with `conflict` when the status is not the one asked
-   * for though the answer was a success. May be repeated.
+   * Rejects with `not_found` for an unknown id, and with `conflict` when the answer is a success but the
+   * status has not changed. May be repeated.
    */
   edit(id: string, edit: SubscriptionEdit): Promise<void>;
-  /** PATCH to `cancelled`. Resolves for one that is gone already. */
+  /** PATCH to `cancelled`. Resolves if it does not exist. */
   cancel(id: string): Promise<void>;
-  /** Resolves for one that is gone already. */
+  /** Resolves if it does not exist. */
   delete(id: string): Promise<void>;
 }
 
-/** What messages call it, and where its address stands. */
+/** Name in messages, and the variable with its URL. */
 const catalogue = { service: 'the catalogue', variable: 'EARSHOT_CATALOGUE_URL' };
 
 /** `catalogueUrl` is the catalogue's address without `/odata/v1` and without a last slash. */
@@ -82,7 +82,7 @@ export function createSubscriptionClient(options: {
     options.tokens,
   );
   const all = `${options.catalogueUrl}/odata/v1/Subscriptions`;
-  // Ids stand bare between the parentheses (facts, catalogue 1.3).
+  // Ids have no quotes in the parentheses (facts, catalogue 1.3).
   const one = (id: string) => `${all}(${encodeURIComponent(id.toWellFormed())})`;
 
   async function list() {
@@ -101,7 +101,7 @@ export function createSubscriptionClient(options: {
       const { json } = await call({ method: 'GET', url: one(id), purpose, id });
       return readSubscription(json) ?? (await listed(id));
     } catch (error) {
-      // The call is not in the specification: a service without it refuses the path, in some words.
+      // The request is not in the specification: a service without it refuses the path.
       if (isAppError(error, 'not_found') || isAppError(error, 'invalid')) return listed(id);
       throw error;
     }
@@ -124,14 +124,14 @@ export function createSubscriptionClient(options: {
     if (changes.status !== undefined) requireStatus(changes.status, readSubscription(json));
   }
 
-  /** A way to end a subscription; one that is gone already is what was wanted. */
+  /** Cancels or deletes a subscription; succeeds if it does not exist. */
   async function end(id: string, request: { method: 'PATCH' | 'DELETE'; body?: object }) {
     try {
       const purpose = `${request.method === 'PATCH' ? 'cancel' : 'delete'} ${named(id)}`;
       await call({ ...request, url: one(id), purpose, id });
     } catch (error) {
       if (isAppError(error, 'not_found')) return;
-      // It may say so in other words, or the address may be wrong: the list tells them apart.
+      // The refusal may mean that it does not exist, or that the URL is wrong: the list decides.
       const refused = isAppError(error, 'invalid') || isAppError(error, 'conflict');
       if (!refused || (await listed(id)) !== null) throw error;
     }
@@ -147,27 +147,27 @@ export function createSubscriptionClient(options: {
   };
 }
 
-/** Beyond a limit a success may change nothing: the specification does not show that case. */
-function requireStatus(wanted: RequestedStatus, shown: CatalogueSubscription | null): void {
-  if (shown === null || shown.status === wanted) return;
+/** Checks the status: beyond a limit, a success may change nothing (not in the specification). */
+function requireStatus(requested: RequestedStatus, shown: CatalogueSubscription | null): void {
+  if (shown === null || shown.status === requested) return;
   throw new AppError(
     'conflict',
-    `The catalogue answered with success, but ${named(shown.id)} is still ${shown.status}.`,
-    { advice: 'Do too many run in the account? `earshot subscriptions list` shows all.' },
+    `The catalogue confirmed the change, but ${named(shown.id)} is still ${shown.status}.`,
+    { advice: 'Check how many are running: `earshot subscriptions list`.' },
   );
 }
 
-/** An id may come from outside. */
+/** Removes control characters from the id, which is foreign text. */
 function named(id: string): string {
   return `subscription ${foreignText(id, { secrets: [], charactersMax: 100 })}`;
 }
 
-/** The password, also as it stands in the Basic header of a delivery. */
+/** Returns the password, and its encoding in the Basic header of a delivery. */
 function secretsOf({ username, password }: EndpointCredentials): string[] {
   return [password, Buffer.from(`${username}:${password}`).toString('base64')];
 }
 
-/** The body of a creation (specification, Create subscription). */
+/** Returns the body of a creation request (specification, Create subscription). */
 function bodyOf({ events, filter, status, endpoint, credentials }: NewSubscription) {
   return {
     SubscriptionType: 'push',
@@ -192,10 +192,10 @@ function changedProperties({ status, endpoint, credentials }: SubscriptionEdit) 
   };
 }
 
-// An array in every answer known; a client was seen to send one text with commas (facts 1.3).
+// An array in every known answer; one client sends a string with commas (facts 1.3).
 const events = z
   .union([z.string().transform((text) => text.split(',')), z.array(z.string())])
-  .transform((words) => sortedEvents(words.map((word) => word.trim().toLowerCase())));
+  .transform((names) => sortedEvents(names.map((name) => name.trim().toLowerCase())));
 
 const date = z
   .string()
@@ -203,16 +203,16 @@ const date = z
   .catch(null)
   .transform((text) => (text ? (parseDate(text)?.us ?? null) : null));
 
-/** A user name and password in a URL, of whomever, are shown to nobody. */
+/** Removes user name and password from the URL. */
 function withoutUserInfo(endpoint: string | null): string | null {
   return endpoint?.replace(/^(\w+:\/\/)[^/?#]*@/, '$1…@') ?? null;
 }
 
-/** Reads one subscription; only the id and a known kind of status must be there. */
+/** Schema of one subscription; requires only the id and the status. */
 const catalogueSubscriptionSchema = z
   .looseObject({
     Id: z.string().min(1),
-    Status: z.string().transform((word) => word.toLowerCase()),
+    Status: z.string().transform((status) => status.toLowerCase()),
     SubscriptionType: z.string().nullish().catch(null),
     SubscriptionEvent: events.catch([]),
     FilterParam: z.string().nullish().catch(null),
@@ -222,9 +222,9 @@ const catalogueSubscriptionSchema = z
   })
   .transform((raw) => ({
     id: raw.Id,
-    /** running, paused, cancelled, or a word that is new. */
+    /** running, paused, cancelled, or an unknown one. */
     status: raw.Status,
-    /** Null before the catalogue showed it (July 2025); push is what has an endpoint. */
+    /** Null before July 2025, when the field was added; with an endpoint it is push. */
     type: raw.SubscriptionType?.toLowerCase() ?? null,
     /** In the order of the specification. */
     events: raw.SubscriptionEvent,
@@ -238,14 +238,14 @@ const catalogueSubscriptionSchema = z
 
 export type CatalogueSubscription = z.infer<typeof catalogueSubscriptionSchema>;
 
-/** Reads an answer that holds one subscription; null when it does not. */
+/** Reads an answer with one subscription; null for another answer. */
 function readSubscription(json: unknown): CatalogueSubscription | null {
   return catalogueSubscriptionSchema.safeParse(json).data ?? null;
 }
 
 /**
- * Reads the list of an account. Throws `unavailable` when it is none, and also when one item cannot
- * be read: it counts against the limits, and may be ours.
+ * Reads the list of an account. Throws `unavailable` for another answer, and also when one item cannot be
+ * read: it counts against the limits, and may be a managed one.
  */
 function readSubscriptionList(json: unknown): CatalogueSubscription[] {
   const items = z.array(z.unknown()).safeParse(json).data;
@@ -261,42 +261,42 @@ function readSubscriptionList(json: unknown): CatalogueSubscription[] {
   });
 }
 
-function unreadable(why: string, advice?: string): AppError {
-  const message = `The catalogue's list of subscriptions cannot be read: ${why}`;
+function unreadable(reason: string, advice?: string): AppError {
+  const message = `The list of subscriptions cannot be read: ${reason}`;
   return new AppError('unavailable', message, { advice });
 }
 
 interface AuthorizedRequest extends Omit<OutboundRequest, 'headers'> {
-  /** The subscription that the path names; makes "not found" an answer of its own. */
+  /** Subscription in the path; a missing one is reported as `not_found`. */
   id?: string;
-  /** What of the body must not be shown should the service repeat it. */
+  /** Secrets of the body, removed from messages if the service repeats them. */
   secrets?: readonly string[];
 }
 
-/** Resolves with an answer of 200 to 299, else rejects with the codes that the client promises. */
+/** Resolves with an answer of 200 to 299, else rejects with the documented codes. */
 function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens) {
   return async ({ id, secrets = [], ...request }: AuthorizedRequest): Promise<OutboundAnswer> => {
     const attempt = async (token: string) => {
       const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
       const answer = await send({ ...request, headers });
-      const words = readServiceMessage(answer, [token, ...secrets]);
-      const refused = refusesToken(answer.status, words);
+      const message = readServiceMessage(answer, [token, ...secrets]);
+      const refused = refusesToken(answer.status, message);
       if (refused) await tokens.refused(token);
-      return { answer, words, refused };
+      return { answer, message, refused };
     };
     let outcome = await attempt(await tokens.get());
-    // A refused request has made nothing, so that a creation, too, may be sent again.
+    // A request with a refused token has no effect, so even a creation can be repeated.
     if (outcome.refused) outcome = await attempt(await tokens.get());
-    const { answer, words, refused } = outcome;
+    const { answer, message, refused } = outcome;
     const { status } = answer;
     if (status >= 200 && status < 300) return answer;
-    if (refused) throw serviceError(answer, words, request.purpose, 'unauthorized');
-    const missing = id !== undefined && saysMissing(status, words);
-    throw serviceError(answer, words, request.purpose, missing ? 'not_found' : undefined);
+    if (refused) throw serviceError(answer, message, request.purpose, 'unauthorized');
+    const missing = id !== undefined && saysMissing(status, message);
+    throw serviceError(answer, message, request.purpose, missing ? 'not_found' : undefined);
   };
 }
 
-/** 403 is what frameworks with such error bodies answer to a missing token: "Not authenticated". */
+/** Includes 403 "Not authenticated", the answer of some frameworks to a missing token. */
 function refusesToken(status: number, { text }: ServiceMessage): boolean {
   if (status === 401) return true;
   const complaint = /\b(token|bearer|expired|unauthori[sz]ed|authenticated)\b/i;
@@ -304,12 +304,12 @@ function refusesToken(status: number, { text }: ServiceMessage): boolean {
 }
 
 /**
- * True for "Subscription with id … not found." (facts, catalogue 1.4), and for any other 404 but
- * those that speak of the path: they come from a service that has no such call.
+ * True for "Subscription with id … not found." (facts, catalogue 1.4), and for any other 404 except one
+ * about the path: it comes from a service that does not support the request.
  */
 function saysMissing(status: number, { text, lines }: ServiceMessage): boolean {
   if (status < 400 || status > 499) return false;
-  const said = [text ?? '', ...lines].join(' ');
-  if (/subscription\b.*\b(not (be )?found|does not exist)/i.test(said)) return true;
-  return status === 404 && !/\bpath\b|^not found$|\(a web page\)/i.test(said);
+  const complaint = [text ?? '', ...lines].join(' ');
+  if (/subscription\b.*\b(not (be )?found|does not exist)/i.test(complaint)) return true;
+  return status === 404 && !/\bpath\b|^not found$|\(a web page\)/i.test(complaint);
 }

@@ -1,4 +1,4 @@
-/** The runtime of commands: a command declares what it takes and needs; this opens, runs and closes it. */
+/** Runtime of the commands: opens the parts that a command declares, runs it, and closes them. */
 import { Command } from 'commander';
 import { dataSections, loadAccountConfig, loadConfig } from '../config/config.ts';
 import type { Products } from '../domain/products.ts';
@@ -7,15 +7,15 @@ import type { AccountUse, OpenedAccount } from './account.ts';
 import { createClosers } from './closers.ts';
 import type { Io } from './io.ts';
 
-/** What a command works with, by the name under which it asks for it. */
+/** Parts that a command can request by name. */
 export interface Parts {
-  /** The log and everything stored with it, for reading. */
+  /** The store, read-only. */
   reader: StoreReader;
-  /** The same, for changes too. The data directory must exist. */
+  /** The store, read-write. The data directory must exist. */
   store: Store;
-  /** The product index as it is. */
+  /** The product index, without updating it. */
   products: Products;
-  /** The catalogue account, under its lock unless the command only reads. */
+  /** The catalogue account; locked unless the command only reads. */
   account: OpenedAccount;
 }
 
@@ -23,15 +23,15 @@ export interface CommandSpec<Flags, Need extends keyof Parts, Words extends unkn
   description: string;
   /** Adds arguments, flags and subcommands. Parsers may use the clock and the files of `io`. */
   flags?: (command: Command, io: Io) => Command;
-  /** Text below the list of flags: explanation, fields of --json, exit codes, examples. */
+  /** Help below the list of flags: explanation, fields of --json, exit codes, examples. */
   help: string;
-  /** Parts that are opened before the command runs, in this order, and closed after it. */
+  /** Parts to open before the command runs, in this order, and to close after it. */
   needs?: readonly Need[];
-  /** How the account is used; for a command that needs it. */
+  /** Use of the account, for a command that needs it. */
   account?: (flags: Flags) => AccountUse;
   /** Checks the flags and arguments before anything is opened. Throws `usage`. */
   check?: (flags: Flags, io: Io, ...words: Words) => void;
-  /** `words` are the arguments, as their parsers return them. */
+  /** Runs the command. `words` are the parsed arguments. */
   run: (
     context: Io & Pick<Parts, Need> & CommandContext,
     flags: Flags,
@@ -46,7 +46,7 @@ export interface CommandContext {
   version: string;
 }
 
-/** Declares a command that has only subcommands; `usual` runs where none is named. */
+/** Declares a command that has only subcommands; `usual` runs if none is named. */
 export function defineGroup(
   name: string,
   spec: Pick<CommandSpec<object, never, []>, 'description' | 'help'> & {

@@ -67,7 +67,7 @@ export const retryCommand = defineCommand('retry', {
     command
       .argument('<sink>', 'name of the sink')
       .argument('[ids]', 'ids from `earshot sinks dead` (comma-separated)', readIds)
-      .option('--all', 'all dead letters'),
+      .option('--all', 'all of them (every dead letter)'),
   help: `${exitCodes}
 
 Examples:
@@ -100,7 +100,7 @@ export const dropCommand = defineCommand('drop', {
     command
       .argument('<sink>', 'name of the sink')
       .argument('[ids]', 'ids from `earshot sinks dead` (comma-separated)', readIds)
-      .option('--all', 'all dead letters')
+      .option('--all', 'all of them (every dead letter)')
       .option('--waiting', 'the queue and unfinished replays instead of dead letters')
       .addOption(yesOption()),
   help: `Dropped notifications are not delivered to the sink, but remain in the log.

@@ -22,9 +22,9 @@ export function jsonOption(): Option {
 }
 
 /** `-n, --limit`. `note` is the default as text, if it is not a fixed number. */
-export function limitOption({ of = 'rows', note = '' } = {}): Option {
-  const text = `maximum ${of}${note === '' ? '' : ` (default: ${note})`}`;
-  return new Option(`-n, --limit <${of}>`, text).argParser(wholeNumber(1));
+export function limitOption({ note = '' } = {}): Option {
+  const text = `maximum rows${note === '' ? '' : ` (default: ${note})`}`;
+  return new Option('-n, --limit <rows>', text).argParser(wholeNumber(1));
 }
 
 /** `--since`. `of` names the time that is compared ("received", "published"); `note` is the default as text. */

@@ -1,9 +1,9 @@
 /** Files generated from the program's own tables: path in the project -> text. */
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { variableRows } from '../config/variables.ts';
 import { metricsPage } from '../console/metrics/metric-table.ts';
 import type { Io, Output } from './io.ts';
-import { createProgram, fullName, withChildren } from './program.ts';
+import { createProgram, fullName, groups, withChildren } from './program.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
   return {
@@ -54,11 +54,12 @@ function configurationPage(): string {
 
 <!-- Written by \`npm run generate\` from src/config/variables.ts. -->
 
-All settings are environment variables; a file \`.env\` in the working directory is read too, and the
-environment wins. An empty value counts as unset. Each command reads only the variables it needs, and
-reports all problems at once. \`earshot config\` prints the values that apply and where each comes from. A name beginning with \`EARSHOT_\` that is not in this table is an error.
+All settings are environment variables. The file \`.env\` in the working directory is read, too; the
+environment has priority. An empty value counts as unset. Each command reads only the variables that it
+needs, and reports all problems at once. \`earshot config\` prints the effective values and their sources.
+A variable \`EARSHOT_…\` that is not in this table is an error.
 
-A secret may be given as a file: \`EARSHOT_…_FILE\` names it, and a line break at its end is dropped.
+A secret can be stored in a file: set \`EARSHOT_…_FILE\` to its path. A line break at its end is ignored.
 
 | variable | meaning | default | example |
 |---|---|---|---|
@@ -76,36 +77,79 @@ function commandLinePage(program: Command): string {
 
 <!-- Written by \`npm run generate\` from the commands' own help texts. -->
 
-## How to call it
+## Calling earshot
 
-These pages write \`earshot X\`; messages write the form in which you called the program.
+The documentation writes \`earshot X\`. Messages use the form in which you called the program.
 
-| where | form | time to start |
+| where | form | start-up time (relative) |
 |---|---|---|
-| anywhere, once it is on the path (below) | \`earshot X\` | 1 |
+| anywhere, if it is on the path (below) | \`earshot X\` | 1 |
 | in a checkout, by its path | \`bin/earshot X\` | 1 |
-| in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: no lines of npm's own) | 1.4 times |
-| with [the package](../start.md#run-from-the-package) | \`npx --no -- earshot X\` | 2.4 times |
+| in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: without npm's own output) | 1.4 |
+| with [the package](../start.md#run-from-the-package) | \`npx --no -- earshot X\` | 2.4 |
 
-**On the path.** In a checkout, once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or any folder
-of your \`PATH\`). It works from any folder and uses the Node that \`npm ci\` has installed. \`npm link\`
-does the same where the machine's own Node is new enough. With the package:
-\`PATH="$PWD/node_modules/.bin:$PATH"\`. The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` of
-the folder in which you call it; \`--data-dir\` names another data directory.
+**On the path.** In a checkout, run once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or into
+another folder of your \`PATH\`). The link works from any folder and uses the Node that \`npm ci\`
+installed. \`npm link\` does the same if the installed Node is new enough. With the package:
+\`PATH="$PWD/node_modules/.bin:$PATH"\`. The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` in
+the current folder; \`--data-dir\` sets another data directory.
 
-**Not a package of the registry.** earshot is not published there. Where it is not installed,
-\`npx\` without \`--no\` would download and run whatever has that name; \`npx --no\` fails instead. The
-\`--\` keeps npx from taking \`--help\` for itself.
+**Not in the npm registry.** earshot is not published there. If it is not installed, \`npx\` without
+\`--no\` would download and run any package of that name; \`npx --no\` fails instead. With \`--\`, npx
+does not interpret \`--help\` itself.
 
-**Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a script; its help says where to
-put it.
+**Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a completion script. Its help
+explains the installation.
 
-**The same flags everywhere.** \`--since\` and \`--until\` choose a span of time, \`-o, --output\` the
-form of the output with \`--json\` as short form, \`-n, --limit\` the maximum number of rows,
-\`--data-dir\` the data directory; \`--yes\` answers the question. \`earshot config\` prints the settings
-that apply, and where each comes from.
+## Commands
+
+| group | command | what it does |
+|---|---|---|
+${groupRows(program).join('\n')}
+
+\`earshot config\` prints the effective settings and their sources.
+
+## Flags
+
+The same flag has the same meaning in every command. See the help of each command for details.
+
+| flag | meaning | commands |
+|---|---|---|
+${flagRows(program).join('\n')}
 
 ${sections.join('\n')}`;
+}
+
+function groupRows(program: Command): string[] {
+  return Object.entries(groups).flatMap(([group, names]) =>
+    Object.keys(names).map((name, index) => {
+      const description = program.commands.find((one) => one.name() === name)?.description();
+      return `| ${index === 0 ? group : ''} | [\`${name}\`](#earshot-${name}) | ${description} |`;
+    }),
+  );
+}
+
+/** Returns the meaning of a flag: its description up to the first bracket. It is the same in every command. */
+export function meaningOf({ description }: Option): string {
+  return description.split(' (')[0] ?? '';
+}
+
+/** Returns the visible flags of all commands, by name, each with the commands that have it. */
+function flagRows(program: Command): string[] {
+  const rows = new Map<string, { flags: string; meaning: string; commands: string[] }>();
+  for (const command of withChildren(program).slice(1)) {
+    for (const option of command.options.filter(({ hidden }) => !hidden)) {
+      const { flags } = option;
+      const row = rows.get(option.name()) ?? { flags, meaning: meaningOf(option), commands: [] };
+      row.commands.push(fullName(command).replace('earshot ', ''));
+      rows.set(option.name(), row);
+    }
+  }
+  const most = withChildren(program).length / 2;
+  return [...rows].toSorted().map(([, { flags, meaning, commands }]) => {
+    const users = commands.length > most ? 'most' : commands.join(', ');
+    return `| \`${flags.replace('|', '\\|')}\` | ${meaning} | ${users} |`;
+  });
 }
 
 function helpText(command: Command): string {

@@ -42,11 +42,11 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .option('--product-id <id>', 'only this product')
     .option(
       '--name <pattern>',
-      'product name; * matches any text, ? matches one character',
+      'product name (* matches any text, ? matches one character)',
       pattern,
     )
     .option('--event <names>', eventFlagText, splitNames)
-    .option('--subscription <name>', 'only this subscription')
+    .option('--subscription <name>', 'subscription name (default: all)')
     .addOption(
       new Option('--source <source>', 'source of the notification').choices(['push', 'reconcile']),
     );

@@ -39,7 +39,7 @@ export interface ProductFlags extends ConditionFlags {
 export function filterOption(): Option {
   return new Option(
     '--filter <expression>',
-    '$filter expression, combined with the other flags by "and"',
+    '$filter expression (combined with the other flags by "and")',
   );
 }
 
@@ -52,7 +52,7 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
       'start of sensing: 24h, 7d, 2026-11, 2026-11-20, A..B, A.. or ..B (UTC)',
       range,
     )
-    .option('--published <when>', 'publication time, in the same formats', range)
+    .option('--published <when>', 'publication time (formats as for --sensed)', range)
     .option('--deleted [when]', 'deleted products only; with a deletion time, if given', range);
 }
 
@@ -83,7 +83,7 @@ export function addConditionFlags(command: Command): Command {
     )
     .option('--area <file>', 'GeoJSON file with the area')
     .addOption(new Option('--intersects <file>').hideHelp().conflicts('area'))
-    .option('--name <pattern>', 'product name; * matches any text', parseNamePattern);
+    .option('--name <pattern>', 'product name (* matches any text)', parseNamePattern);
 }
 
 function boundingBox(text: string): BoundingBox {

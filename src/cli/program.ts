@@ -6,7 +6,7 @@ import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
 
 /** Commands by group, in the order of the help text; each loads its code when it is used. */
-const groups = {
+export const groups = {
   run: {
     setup: async () => (await import('./commands/setup.ts')).setupCommand,
     start: async () => (await import('./commands/start.ts')).startCommand,

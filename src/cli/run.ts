@@ -1,4 +1,4 @@
-/** Runs one command line and tells its exit code: all of the program that a test needs. */
+/** Runs one command line and returns its exit code. Tests call this instead of a process. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
@@ -8,7 +8,7 @@ import { nameCalledIn, namingCommands } from './called-as.ts';
 import type { Io } from './io.ts';
 import { createProgram } from './program.ts';
 
-/** `argv` without the program's own name. Never throws: every failure is told on stderr. */
+/** Runs `argv` (without the program's name). Never throws: prints every failure to stderr. */
 export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
   const io = { ...plain, stderr: namingCommands(plain.stderr, plain), logOutput: plain.stderr };
   try {
@@ -20,7 +20,7 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
     await program.parseAsync(argv, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
-    // Help and version are answers, too; commander has printed all of them itself.
+    // commander has already printed help, version and usage errors.
     if (error instanceof CommanderError) {
       return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     }
@@ -31,12 +31,12 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
   }
 }
 
-/** Most often, commands miss their settings because they run in another folder. */
+/** Returns a hint for the most frequent cause of missing settings: another working folder. */
 function environmentHint(io: Io): string {
   const { workingDir, env } = io;
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
-  // npm runs a script in the project's folder, wherever it was called.
+  // npm runs a script in the project's folder, not in the caller's.
   const { INIT_CWD: calledIn = workingDir } = env;
   if (existsSync(join(calledIn, '.env'))) {
     return `There is a file .env in ${printable(calledIn)}, but npm runs its scripts in ${printable(workingDir)}. Use \`${printable(nameCalledIn(calledIn, io))}\` there.\n`;
@@ -44,14 +44,14 @@ function environmentHint(io: Io): string {
   return `There is no file .env in ${printable(workingDir)}. \`earshot setup\` writes one; \`earshot setup --sandbox\` starts a trial.\n`;
 }
 
-/** Wrong options of the sandbox. By its name, so that only commands with a sandbox load it. */
+/** Recognizes invalid options of the sandbox by name, so that other commands do not load the sandbox. */
 function isSandboxRefusal(error: unknown): error is Error {
   return error instanceof Error && error.name === 'SandboxConfigurationError';
 }
 
 function explain(error: unknown): string {
   if (error instanceof AppError && error.code !== 'internal') {
-    // A finding of several lines, as about a filter, keeps them, one below the other.
+    // Details can have several lines, such as findings of a filter.
     const lines = error.details.map((detail) => detail.split('\n').map(printable));
     const details = lines.map((some) => `  - ${some.join('\n    ')}\n`);
     return `earshot: ${printable(errorText(error))}\n${details.join('')}`;
@@ -60,7 +60,7 @@ function explain(error: unknown): string {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const cause = error instanceof Error && error.cause !== undefined ? `\n${error.cause}` : '';
   const lines = `${text}${cause}`.split('\n').map(printable);
-  return `earshot: this is a fault of the program; please report it.\n${lines.join('\n')}\n`;
+  return `earshot: Internal error. Please report it with this text:\n${lines.join('\n')}\n`;
 }
 
 const exitCodes = {
@@ -68,7 +68,7 @@ const exitCodes = {
   failed: 1,
   /** Wrong usage or configuration: the same call can never work. */
   usage: 2,
-  /** `--check` has found that something is not as wanted. */
+  /** `--check` found differences. */
   differences: 3,
 } as const;
 

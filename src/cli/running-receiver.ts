@@ -145,14 +145,14 @@ const timeoutMs = 5_000;
 
 interface ReceiverHealth {
   /** `absent`: nothing listens there. `unclear`: not identified as the receiver of these settings. */
-  state: 'takes' | 'refuses' | 'absent' | 'unclear';
+  state: 'accepting' | 'refusing' | 'absent' | 'unclear';
   origin: string;
-  /** Reason and advice, to complete a sentence, without a full stop. Empty for `takes`. */
+  /** Reason and advice, to complete a sentence, without a full stop. Empty for `accepting`. */
   reason: string;
 }
 
 /** Checks the receiver with an authenticated GET. Never rejects. */
-export async function askReceiver(
+export async function probeReceiver(
   config: Config['health'],
   signal: AbortSignal,
 ): Promise<ReceiverHealth> {
@@ -165,7 +165,7 @@ export async function askReceiver(
   } catch (error) {
     if (timeout.aborted) {
       const reason = `it did not answer within ${timeoutMs / 1000} s. Check its log`;
-      return { state: 'refuses', origin, reason };
+      return { state: 'refusing', origin, reason };
     }
     return { origin, ...faultIn(error) };
   }
@@ -209,11 +209,11 @@ const otherCredentials: HealthResult = {
 };
 
 const results: Readonly<Record<number, HealthResult>> = {
-  200: { state: 'takes', reason: '' },
+  200: { state: 'accepting', reason: '' },
   401: otherCredentials,
   429: otherCredentials,
   503: {
-    state: 'refuses',
+    state: 'refusing',
     reason: 'it cannot store notifications. Check its log, and the disk with `earshot doctor`',
   },
 };
@@ -231,7 +231,7 @@ function faultIn(error: unknown): HealthResult {
   }
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {
     const reason = `no HTTPS there (${code}): it has no certificate yet, or EARSHOT_TLS differs here. Check its log`;
-    return { state: 'refuses', reason };
+    return { state: 'refusing', reason };
   }
   const reason = `the connection failed (${code}). Check EARSHOT_LISTEN, EARSHOT_TLS, and its log`;
   return { state: 'unclear', reason };

@@ -354,5 +354,5 @@ export type Value<Name extends VariableName> =
   | z.output<(typeof variables)[Name]['schema']>
   | ((typeof variables)[Name] extends { default: string } ? never : undefined);
 
-/** All variables as entries. */
+/** Variables as entries. */
 export const variableRows = Object.entries(variables) as [VariableName, Variable][];

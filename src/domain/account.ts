@@ -57,7 +57,7 @@ export interface HistoryEntry {
   subscriptionId: string | null;
   action: HistoryAction;
   actor: HistoryActor;
-  /** One readable sentence. */
+  /** Readable reason, in one sentence. */
   reason: string;
 }
 

@@ -8,7 +8,7 @@
  */
 import type { SubscriptionEvent } from './subscription.ts';
 
-/** One hour, the unit of coverage, in microseconds. */
+/** Duration of an hour, the unit of coverage, in microseconds. */
 export const hourUs = 3_600_000_000;
 
 /**

@@ -119,7 +119,7 @@ export interface CoverageSummary extends Omit<SummaryDocument, 'nextComparisonUs
 }
 
 interface SubscriptionCoverage extends CoverageSummary {
-  /** One per hour of the report, oldest first. */
+  /** Hours of the report, oldest first. */
   hours: ReportedHour[];
 }
 

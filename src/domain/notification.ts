@@ -157,7 +157,7 @@ export interface Fault {
   code: FaultCode;
   /** Index in the array of the body; null for the whole body. */
   index: number | null;
-  /** One sentence, safe to return to the sender. */
+  /** Message in one sentence, safe to return to the sender. */
   message: string;
 }
 
@@ -165,7 +165,7 @@ export interface Fault {
 export interface Reading {
   notifications: Notification[];
   faults: Fault[];
-  /** One entry per occurrence; a shape may be repeated. */
+  /** Shapes, one entry per occurrence. */
   drift: DriftShape[];
 }
 

@@ -214,7 +214,7 @@ export interface StatusFacts
 
 /** Facts and their evaluation. */
 export interface Status extends StatusFacts {
-  /** One per part, in the order of `statusParts`. */
+  /** Parts, in the order of `statusParts`. */
   parts: readonly PartStatus[];
 }
 

@@ -307,9 +307,9 @@ export interface SummaryArea {
 
 export type SummaryRule =
   | { kind: 'off' }
-  /** One text per product that matches the filter; blank for every product. */
+  /** A text per product that matches the filter; blank for every product. */
   | { kind: 'each'; filter: string }
-  /** One text per window: for all products, for each collection, or for each area, if any are set. */
+  /** A text per window: for all products, for each collection, or for each area, if any are set. */
   | {
       kind: 'digest';
       window: DigestWindow;

@@ -294,7 +294,7 @@ describe('a token that the catalogue refuses', () => {
     expect(account.grants()).toEqual({ logins: 2, refreshes: 0 });
     const error = await failureOf(tokens.get());
     expect(error.code).toBe('unauthorized');
-    expect(errorText(error)).toContain('The catalogue does not accept the token');
+    expect(errorText(error)).toContain('The catalogue refuses the tokens');
     await failureOf(tokens.get());
     expect(account.grants().logins).toBe(2);
     // After a while the catalogue may have come to its senses.

@@ -80,7 +80,7 @@ describe('the catalogue', () => {
     const one = listedAs({ id: 'one' });
     const { findings, listed } = await checkCatalogue({ list: async () => [one] });
     expect(findings).toMatchObject([{ check: 'catalogue', state: 'pass' }]);
-    expect(findings[0]?.message).toContain('one subscription');
+    expect(findings[0]?.message).toContain('1 subscription');
     expect(listed).toEqual([one]);
   });
 
@@ -102,12 +102,12 @@ describe('the limits', () => {
     statuses.map((status, i) => listedAs({ id: `id-${i}`, status }));
 
   it.each([
-    [[], 'pass', '0 of 2 running, 0 of 4 in all.'],
-    [['running', 'running', 'paused'], 'pass', '2 of 2 running, 3 of 4 in all.'],
-    [['running', 'paused', 'paused', 'paused'], 'warn', 'no room for another'],
+    [[], 'pass', '0 of 2 running, 0 of 4 in total.'],
+    [['running', 'running', 'paused'], 'pass', '2 of 2 running, 3 of 4 in total.'],
+    [['running', 'paused', 'paused', 'paused'], 'warn', 'The account is full'],
     [['running', 'running', 'running'], 'warn', '3 of 2 running'],
-    [['paused', 'paused', 'paused', 'paused', 'paused'], 'warn', '5 of 4 in all'],
-    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'pass', '0 of 4 in all'],
+    [['paused', 'paused', 'paused', 'paused', 'paused'], 'warn', '5 of 4 in total'],
+    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'pass', '0 of 4 in total'],
   ])('with %j: %s', (statuses, state, words) => {
     const [finding] = checkLimits(listOf(...statuses), limits);
     expect(finding).toMatchObject({ check: 'limits', state });
@@ -141,7 +141,7 @@ describe('a subscription as it should be', () => {
         check: 'subscription s2',
         state: 'pass',
         message:
-          'It is running, as wanted; last notification 2026-05-01 11:00 UTC; without another the catalogue pauses it in 60 days and deletes it in 365 days.',
+          'It is running as desired; last notification 2026-05-01 11:00 UTC. Without a further notification, the catalogue pauses it in 60 days and deletes it in 365 days.',
       },
     ]);
   });
@@ -153,7 +153,7 @@ describe('a subscription as it should be', () => {
     const [finding] = check({ listed, deliveryMarks: [mark, other] });
     expect(finding?.message).toMatch(/last notification 2026-04-29 .* in 58 days .* in 363 days/);
     const [silent] = check({ listed });
-    expect(silent?.message).toMatch(/no notification yet; .* in 50 days .* in 355 days/);
+    expect(silent?.message).toMatch(/no notification yet\. .* in 50 days .* in 355 days/);
   });
 
   it('may be paused, if that is wanted, and then nothing pauses it', () => {
@@ -163,7 +163,7 @@ describe('a subscription as it should be', () => {
     });
     expect(rest).toEqual([]);
     expect(finding).toMatchObject({ state: 'pass' });
-    expect(finding?.message).toMatch(/paused, as wanted.*another the catalogue deletes it/);
+    expect(finding?.message).toMatch(/paused as desired.*notification, the catalogue deletes it/);
   });
 
   it('is skipped when nothing is registered, and those of others are not looked at', () => {
@@ -288,7 +288,7 @@ describe('a subscription that needs a look', () => {
   it('is one at our endpoint that this installation does not know', () => {
     const [finding] = check({ registrations: [] });
     expect(finding).toMatchObject({ check: 'subscription s2', state: 'fail' });
-    expect(finding?.advice).toContain('adopts');
+    expect(finding?.advice).toContain('To adopt it');
   });
 });
 

@@ -29,9 +29,9 @@ describe('the public URL', () => {
     ['https://earshot.example.org:8443', 'pass', 'on port 8443'],
     ['https://earshot.example.org', 'pass', 'on port 443'],
     ['http://earshot.example.org', 'fail', 'not https'],
-    ['https://192.0.2.1', 'warn', 'asks for a name'],
-    ['https://[2001:db8::1]:8443', 'warn', 'asks for a name'],
-    [undefined, 'fail', 'no EARSHOT_PUBLIC_URL'],
+    ['https://192.0.2.1', 'warn', 'requires a host name'],
+    ['https://[2001:db8::1]:8443', 'warn', 'requires a host name'],
+    [undefined, 'fail', 'EARSHOT_PUBLIC_URL is missing'],
   ])('%s: %s', (publicUrl, state, words) => {
     const [finding] = checkPublicUrl(publicUrl);
     expect(finding).toMatchObject({ check: 'public URL', state });
@@ -64,14 +64,14 @@ describe('its name', () => {
     const resolve = resolving({ addresses: ['127.0.1.1'], source: 'hosts' });
     const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
     expect(findings).toMatchObject([{ state: 'warn' }]);
-    expect(findings[0]?.message).toContain('on this machine alone');
-    expect(findings[0]?.advice).toContain('Make an A record');
+    expect(findings[0]?.message).toContain('on this machine only');
+    expect(findings[0]?.advice).toContain('Create an A record');
     expect(addresses).toEqual(['127.0.1.1']);
     // No DNS provider can help a trial.
     const trial = await checkName({ publicUrl: 'https://localhost:8443', resolveName: resolve });
     expect(trial.findings[0]).toMatchObject({
       state: 'warn',
-      advice: expect.stringMatching(/^Fine/),
+      advice: expect.stringMatching(/^fine/),
     });
   });
 
@@ -132,9 +132,9 @@ describe('its address', () => {
     const [finding] = checkAddresses({ addresses: [address], isTest: false });
     expect(finding).toMatchObject({ state: 'fail' });
     expect(finding?.message).toContain(`${address} (${words})`);
-    expect(finding?.advice).not.toContain('Fine for a test');
+    expect(finding?.advice).not.toContain('fine for a test');
     expect(checkAddresses({ addresses: [address], isTest: true })).toMatchObject([
-      { state: 'warn', advice: expect.stringContaining('Fine for a test') },
+      { state: 'warn', advice: expect.stringContaining('fine for a test') },
     ]);
   });
 
@@ -167,14 +167,14 @@ describe('a name', () => {
   it('that leads to another public address than this machine has is warned of, with both', () => {
     const finding = look(['9.9.9.9'], ['8.8.8.8']);
     expect(finding).toMatchObject({ state: 'warn' });
-    expect(finding?.message).toMatch(/leads to 9\.9\.9\.9; this machine has 8\.8\.8\.8/);
+    expect(finding?.message).toMatch(/resolves to 9\.9\.9\.9, but this machine has 8\.8\.8\.8/);
     expect(finding?.advice).toMatch(/A and AAAA/);
   });
 
   it('with a forgotten AAAA record is warned of, though its A record is right', () => {
     const finding = look(['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8']);
     expect(finding).toMatchObject({ state: 'warn' });
-    expect(finding?.message).toMatch(/leads to 2a00::9;/);
+    expect(finding?.message).toMatch(/resolves to 2a00::9,/);
   });
 
   it('of a machine with private addresses passes, as NAT may lead there', () => {
@@ -296,7 +296,7 @@ describe('who is let in', () => {
       { state: 'pass', message: expect.stringContaining('pair 2 of 2') },
       { check: 'rotation', state: 'warn' },
     ]);
-    expect(findings[0]?.advice).toContain('Restart the receiver');
+    expect(findings[0]?.advice).toContain('restart the receiver');
     expect(JSON.stringify(findings)).not.toMatch(/secret|catalogue:/);
   });
 
@@ -307,9 +307,9 @@ describe('who is let in', () => {
   });
 
   it.each([
-    [200, 'open to anybody'],
-    [404, 'must be answered with 401'],
-    [503, 'must be answered with 401'],
+    [200, 'open to everyone'],
+    [404, 'must return 401'],
+    [503, 'must return 401'],
   ])('fails when strangers get %i', async (status, words) => {
     const [finding] = await checkLoginRequired(await open(answering(status)));
     expect(finding).toMatchObject({ state: 'fail' });
@@ -320,6 +320,6 @@ describe('who is let in', () => {
   it('fails when no answer comes', async () => {
     const [finding] = await checkLoginRequired(await open(({ socket }) => void socket.destroy()));
     expect(finding).toMatchObject({ state: 'fail' });
-    expect(finding?.message).toContain('broken off');
+    expect(finding?.message).toContain('was closed');
   });
 });

@@ -147,17 +147,15 @@ describe('wrong credentials', () => {
     expect(error.message).toMatch(
       /EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCOUNT_PASSWORD.*EARSHOT_ACCOUNT_TOTP/,
     );
-    expect(error.message).toMatch(/It says: Invalid user credentials$/);
+    expect(error.message).toMatch(/Response: Invalid user credentials$/);
   });
 
   it('with a code may be one that was used', async () => {
-    expect((await errorWith(wrong, code)).message).toContain('it is good once, for half a minute');
+    expect((await errorWith(wrong, code)).message).toContain('each is valid once, for 30 s');
   });
 
   it("with a secret may be another account's, or the clock", async () => {
-    expect((await errorWith(wrong, secret)).message).toContain(
-      'the clock of this computer is wrong',
-    );
+    expect((await errorWith(wrong, secret)).message).toContain('the clock of this machine');
   });
 });
 
@@ -183,7 +181,7 @@ describe('a refusal', () => {
     [
       refusal(400, 'unsupported_grant_type', 'Unsupported grant_type'),
       'configuration',
-      'no login with user name and password',
+      'does not support logins with user name and password',
     ],
     [
       refusal(403, 'access_denied', 'Max session number 4 exceeded.'),
@@ -195,13 +193,9 @@ describe('a refusal', () => {
       'unavailable',
       'too many open sessions',
     ],
-    [
-      { status: 403, body: '<title>Forbidden</title>' },
-      'unavailable',
-      'refuses to talk to this computer',
-    ],
-    [refusal(429, 'slow_down', 'Too many requests'), 'unavailable', 'asked too often'],
-    [{ status: 429, body: '<html>' }, 'unavailable', 'asked too often'],
+    [{ status: 403, body: '<title>Forbidden</title>' }, 'unavailable', 'blocks this machine'],
+    [refusal(429, 'slow_down', 'Too many requests'), 'unavailable', 'too many requests'],
+    [{ status: 429, body: '<html>' }, 'unavailable', 'too many requests'],
     [
       refusal(404, 'Realm does not exist'),
       'configuration',
@@ -210,17 +204,17 @@ describe('a refusal', () => {
     [
       refusal(500, 'unknown_error', 'For more on this error consult the server log'),
       'unavailable',
-      'out of order (500)',
+      'internal error (500)',
     ],
     [
       { status: 503, body: '<title>Bad gateway</title>' },
       'unavailable',
-      'It says: (a web page) Bad gateway',
+      'Response: (a web page) Bad gateway',
     ],
     [
       refusal(400, 'something_new', 'Nobody knows'),
       'unauthorized',
-      'refused the login (400). It says: Nobody knows',
+      'refused the login (400). Response: Nobody knows',
     ],
     [
       { status: 302, headers: { location: 'https://elsewhere.example' } },
@@ -229,25 +223,25 @@ describe('a refusal', () => {
     ],
     [{ body: '<html>Welcome</html>' }, 'configuration', 'text/plain instead of JSON (200)'],
     [{ status: 200 }, 'configuration', 'something without a type instead of JSON'],
-    [{ body: [] }, 'configuration', 'something that is no token'],
+    [{ body: [] }, 'configuration', 'answered without a valid token'],
     [
       { body: { access_token: 7, token_type: 'bearer' } },
       'configuration',
-      'something that is no token',
+      'answered without a valid token',
     ],
     [
       { body: { access_token: 'ü', token_type: 'bearer' } },
       'configuration',
-      'a token that no header can hold',
+      'a token that is not valid in a header',
     ],
-    [{ status: 400, body: { detail: 'x' } }, 'configuration', 'something that is no token'],
+    [{ status: 400, body: { detail: 'x' } }, 'configuration', 'answered without a valid token'],
     [
       { headers: { 'Content-Type': 'application/json' }, body: '{"access_token":' },
       'configuration',
-      'something that is no token',
+      'answered without a valid token',
     ],
-    ['cut', 'unavailable', 'cannot be asked: the connection was lost'],
-    ['hang', 'unavailable', 'cannot be asked: it did not answer in time'],
+    ['cut', 'unavailable', 'cannot be reached: the connection was lost'],
+    ['hang', 'unavailable', 'cannot be reached: it did not answer in time'],
     [{ body: 'x'.repeat(2 ** 20 + 1) }, 'unavailable', 'the response is larger than'],
   ] satisfies [Answer, string, string][])('%j is %s: %s', async (answer, errorCode, words) => {
     const error = await errorWith(answer);
@@ -259,7 +253,7 @@ describe('a refusal', () => {
     expect(unready.message).toContain(`Log in at ${unready.url}${realm}/account with`);
     const down = await errorWith({ status: 502, body: '' });
     expect(down.message).toBe(
-      `The identity provider (${down.host}) is out of order (502). Try again later.`,
+      `The identity provider (${down.host}) has an internal error (502). Retry later.`,
     );
   });
 
@@ -267,20 +261,20 @@ describe('a refusal', () => {
     const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
     const headers = { 'WWW-Authenticate': 'Bearer realm="CDSE", error="invalid_grant"' };
     const error = await errorWith({ ...(wrong as object), headers });
-    expect(error.message).toContain('It says: Invalid user credentials');
+    expect(error.message).toContain('Response: Invalid user credentials');
   });
 
   it('shows no more than 500 printable characters of them, and no secret that they repeat', async () => {
     const long = `\u001b[31m${password} and ${code}: ${'x'.repeat(600)}`;
     const { message } = await errorWith(refusal(400, 'odd', long), code);
-    const said = message.slice(message.indexOf('It says: ') + 9);
+    const said = message.slice(message.indexOf('Response: ') + 10);
     expect(said).toMatch(/^\ufffd\[31m… and …: x+…$/);
     expect(said).toHaveLength(501);
   });
 
   it('whose description is no text falls back to the code', async () => {
     const { message } = await errorWith(refusal(400, 'odd_error', { a: 1 }));
-    expect(message).toContain('It says: odd_error');
+    expect(message).toContain('Response: odd_error');
   });
 });
 
@@ -307,7 +301,9 @@ describe('a provider that cannot be reached', () => {
           ),
       }).login('me', password, null),
     );
-    expect(error.text).toContain('(identity.invalid) cannot be asked: its name cannot be resolved');
+    expect(error.text).toContain(
+      '(identity.invalid) cannot be reached: its name cannot be resolved',
+    );
   });
 
   it('because its certificate is not trusted', async () => {
@@ -348,7 +344,7 @@ describe('a session that is renewed', () => {
   it('does not show its token when the provider repeats it', async () => {
     const { url } = await startServer([refusal(400, 'odd', `Bad token ${refreshToken}`)]);
     const error = await errorOf(providerAt(url).refresh(refreshToken));
-    expect(error.text).toContain('It says: Bad token …');
+    expect(error.text).toContain('Response: Bad token …');
   });
 });
 
@@ -356,12 +352,12 @@ describe('what the sandbox refuses', () => {
   it.each([
     [{}, { password: 'wrong' }, 'unauthorized', 'EARSHOT_ACCOUNT_TOTP'],
     [{ totpSecret: secret }, {}, 'unauthorized', 'EARSHOT_ACCOUNT_TOTP'],
-    [{ totpSecret: secret }, { totp: '000000' }, 'unauthorized', 'good once'],
+    [{ totpSecret: secret }, { totp: '000000' }, 'unauthorized', 'valid once'],
     [{ totpSecret: secret }, { totp: 'GEZDGNBVGY3TQOJQ' }, 'unauthorized', 'clock'],
     [{ accountActive: false }, {}, 'unauthorized', 'not fully set up'],
     [{ sessionsMax: 0 }, {}, 'unavailable', 'too many open sessions'],
     [{}, { clientId: 'another' }, 'configuration', 'EARSHOT_CLIENT_ID'],
-    [{ identityUnavailable: true }, {}, 'unavailable', 'out of order (503)'],
+    [{ identityUnavailable: true }, {}, 'unavailable', 'internal error (503)'],
   ])('with knobs %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
     const { tokens } = await startAccount(service);
     const error = await errorOf(tokens(changes).get());

@@ -218,7 +218,7 @@ describe('a token', () => {
         /^The catalogue refused to .*: the access token is not valid\..*Unauthorized$/,
       ),
     ]);
-    expect(errorText(await errorOf(client.list()))).toContain('not after a new login either');
+    expect(errorText(await errorOf(client.list()))).toContain('even after a new login');
     expect(grants()).toEqual({ logins: 2, refreshes: 0 });
     expect(sandbox.subscriptions()).toEqual([]);
   });

@@ -212,7 +212,7 @@ describe('an answer of success', () => {
       const error = await errorOf(client.list());
       expect([error.code, errorText(error)]).toEqual([
         'unavailable',
-        "The catalogue's list of subscriptions cannot be read: it is not a JSON array. Check EARSHOT_CATALOGUE_URL.",
+        'The list of subscriptions cannot be read: it is not a JSON array. Check EARSHOT_CATALOGUE_URL.',
       ]);
     },
   );

@@ -144,7 +144,7 @@ describe('the doctor before anything is set up', () => {
     expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 16 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
-      'fail     public URL            There is no EARSHOT_PUBLIC_URL that can be used.',
+      'fail     public URL            EARSHOT_PUBLIC_URL is missing or invalid.',
     );
     const at = lines.findIndex((line) => line.includes('public URL'));
     expect(lines[at + 1]).toMatch(/^ {31}Set EARSHOT_PUBLIC_URL/);
@@ -208,7 +208,7 @@ describe('the doctor with a receiver and a catalogue', () => {
     ]);
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'limits')?.message).toBe(
-      '1 of 2 running, 1 of 10 in all.',
+      '1 of 2 running, 1 of 10 in total.',
     );
     const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
     for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);

@@ -138,13 +138,18 @@ describe('setup without a terminal', () => {
   });
 
   it.each<[string, string[], number, RegExp]>([
-    ['a host that is a path', ['--host', 'example.org/notify'], 2, /--host <name>: .*nothing but/],
+    [
+      'a host that is a path',
+      ['--host', 'example.org/notify'],
+      2,
+      /--host <name>: .*must contain only/,
+    ],
     ['a port that is none', ['--listen', '443'], 2, /--listen <host:port>: .*must be host:port/],
     ['an unknown kind of TLS', ['--tls', 'letsencrypt'], 2, /acme, files, off/],
     ['an e-mail that is none', ['--email', 'me'], 2, /--email <address>: .*e-mail address/],
     ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /not valid for Products/],
     ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
-    ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a name/],
+    ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a host name/],
   ])('explains %s', async (_what, flags, exit, reason) => {
     const { run, envFile } = context();
     const { code, err } = await run([...replaced(complete, flags), '--yes']);

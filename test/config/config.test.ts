@@ -1,4 +1,4 @@
-/** The sections of the configuration: what they hold, and which variables must go together. */
+/** Sections of the configuration: their contents, and variables that must be set together. */
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -24,20 +24,20 @@ import {
 
 const EARSHOT_ACCOUNT_USERNAME = 'me@example.org';
 const EARSHOT_ACCOUNT_PASSWORD = 'the-password-of-the-account';
-const EARSHOT_ACCESS_TOKEN = 'eyJ.not-to-be.told';
+const EARSHOT_ACCESS_TOKEN = 'eyJ.not-to-be.shown';
 const EARSHOT_PUBLIC_URL = 'https://earshot.example.org:8443';
 const both = { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD };
 const belongTogether =
   'EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD belong together: set both.';
 
-const EARSHOT_INFERENCE_API_KEY = 'sk-hunter2-not-to-be-told';
+const EARSHOT_INFERENCE_API_KEY = 'sk-hunter2-not-to-be-shown';
 const EARSHOT_INFERENCE_MODEL = 'openai/gpt-oss-120b';
 const model = { EARSHOT_INFERENCE_API_KEY, EARSHOT_INFERENCE_MODEL };
 
 const secretWord = 'a word of mine';
 
 describe('the configuration of start', () => {
-  it('has defaults for all that can have one', () => {
+  it('has defaults wherever a default is possible', () => {
     expect(configWith({})).toEqual({
       listen: { host: '0.0.0.0', port: 8443 },
       publicUrl: undefined,
@@ -59,7 +59,7 @@ describe('the configuration of start', () => {
     });
   });
 
-  it('cannot be changed, in any of its parts', () => {
+  it('is frozen in all its parts', () => {
     const env = { ...enough, ...both, ...model, EARSHOT_PUBLIC_URL };
     const config = loadConfig(environment(env), startSections);
     const partsOf = (value: unknown): unknown[] =>
@@ -72,13 +72,13 @@ describe('the configuration of start', () => {
   });
 });
 
-describe('the look at the receiver of this machine', () => {
+describe('the configuration of the receiver probe', () => {
   const readHealth = (env: Env) => {
     const EARSHOT_DATA_DIR = temporaryDirectory();
     return loadConfig(environment({ EARSHOT_DATA_DIR, ...env }), ['health']).health;
   };
 
-  it('is by its listener, its scheme and the pair that the catalogue is to be given', () => {
+  it('uses the listener, its scheme and the pair that the catalogue receives', () => {
     expect(readHealth({ ...enough, EARSHOT_TLS: 'off' })).toEqual({
       listen: { host: '0.0.0.0', port: 8443 },
       secure: false,
@@ -86,7 +86,7 @@ describe('the look at the receiver of this machine', () => {
     });
   });
 
-  it('is refused without credentials, and with a port that cannot be known', () => {
+  it('is refused without credentials, and with an unknown port', () => {
     expect(refusalOf(() => readHealth({ EARSHOT_LISTEN: '127.0.0.1:0' })).details).toEqual([
       expect.stringContaining('has port 0'),
       expect.stringContaining('No endpoint credentials are configured'),
@@ -95,7 +95,7 @@ describe('the look at the receiver of this machine', () => {
 });
 
 describe('the private listener', () => {
-  it('is on loopback unless told otherwise, and can be turned off', () => {
+  it('is on loopback by default, and can be turned off', () => {
     expect(configWith({}).console?.listen).toEqual({ host: '127.0.0.1', port: 8080 });
     expect(configWith({ EARSHOT_CONSOLE_LISTEN: 'off' }).console).toBeNull();
   });
@@ -110,7 +110,7 @@ describe('the private listener', () => {
 
   it.each([
     ...['0.0.0.0:8080', '[::]:8080', '192.168.1.2:8080', 'earshot.example.org:8080', '1.2:1'],
-    // All of this machine's addresses, and names of loopback that other systems read otherwise.
+    // All addresses of the machine, and loopback names that other systems resolve differently.
     ...['0:8080', '00.0.0.0:1', '[::ffff:0:0]:1', '[0:0:0:0:0:0:0:0]:1', '[::2]:1', '[fe80::1]:1'],
     ...['127.1:1', '0x7f000001:1', '2130706433:1', '0177.0.0.1:1', 'localhost.example.org:1'],
   ])('needs a password on %s', (listen) => {
@@ -122,7 +122,7 @@ describe('the private listener', () => {
     expect(config.console?.password).toBe(secretWord);
   });
 
-  it('takes its password from a file, and tells one thing of a file that is not there', () => {
+  it('takes its password from a file, and reports a missing file once', () => {
     const env = { EARSHOT_CONSOLE_LISTEN: '0.0.0.0:8080', EARSHOT_CONSOLE_PASSWORD_FILE: 'word' };
     expect(configWith(env, { word: `${secretWord}\n` }).console?.password).toBe(secretWord);
     expect(problemsWith(env)).toEqual([
@@ -130,7 +130,7 @@ describe('the private listener', () => {
     ]);
   });
 
-  it('reports what is wrong with it together with all else', () => {
+  it('reports its problems together with all others', () => {
     const problems = problemsWith({ EARSHOT_CONSOLE_LISTEN: '0.0.0.0:8080', EARSHOT_LISTEN: 'x' });
     expect(problems.map((problem) => problem.split(':')[0])).toEqual([
       'EARSHOT_LISTEN',
@@ -139,13 +139,13 @@ describe('the private listener', () => {
   });
 });
 
-/** With a data directory of its own, so that no file of this machine is looked at. */
+/** Uses its own data directory, so that no file of this machine is read. */
 function readAccount(env: Env, files: Record<string, string> = {}) {
   const EARSHOT_DATA_DIR = temporaryDirectory();
   return loadConfig(environment({ EARSHOT_DATA_DIR, ...env }, files), accountSections);
 }
 
-describe('the account', () => {
+describe('the configuration of the account', () => {
   const password = {
     kind: 'password',
     tokenUrl:
@@ -231,7 +231,7 @@ it.each<[env: Env, ...problems: string[]]>([
     { EARSHOT_SUMMARY: 'each', EARSHOT_INDEX: 'off' },
     'EARSHOT_SUMMARY=each needs the product index',
   ],
-])('%j is refused with each problem once', (env, ...problems) => {
+])('%j is refused, with each problem once', (env, ...problems) => {
   const sections = [...accountSections, 'summary'] as const;
   const all = environment({ EARSHOT_DATA_DIR: temporaryDirectory(), ...env });
   expect(refusalOf(() => loadConfig(all, sections)).details).toEqual(
@@ -242,7 +242,7 @@ it.each<[env: Env, ...problems: string[]]>([
 describe('the password of the account', () => {
   const reused = /is the password of your account.*Use another password/;
 
-  it('is refused as that of the endpoint', () => {
+  it("is refused when it is the endpoint's password", () => {
     const endpoint = {
       EARSHOT_ENDPOINT_USERNAME: 'catalogue',
       EARSHOT_ENDPOINT_PASSWORD: EARSHOT_ACCOUNT_PASSWORD,
@@ -256,7 +256,7 @@ describe('the password of the account', () => {
     expect(readAccount(endpoint).endpoint.source).toBe('variables');
   });
 
-  it('is refused in any pair of the credentials file, which is named then', () => {
+  it('is refused in any pair of the credentials file, and the file is named', () => {
     const EARSHOT_DATA_DIR = temporaryDirectory();
     const passwords = [EARSHOT_ACCOUNT_PASSWORD, 'another'];
     const pairs = passwords.map((password) => ({ username: 'u', password }));
@@ -270,8 +270,8 @@ describe('the password of the account', () => {
   });
 });
 
-describe('the configuration of the account', () => {
-  it('has defaults for all that can have one, and nothing has to be set', () => {
+describe('the configuration of an account command', () => {
+  it('has defaults wherever possible, and requires nothing', () => {
     expect(readAccount({ EARSHOT_DATA_DIR: '/nonexistent/earshot' })).toEqual({
       dataDir: '/nonexistent/earshot',
       publicUrl: undefined,
@@ -283,13 +283,13 @@ describe('the configuration of the account', () => {
     });
   });
 
-  it('takes other limits', () => {
+  it('accepts other limits', () => {
     const env = { EARSHOT_SUBSCRIPTIONS_RUNNING_MAX: '3', EARSHOT_SUBSCRIPTIONS_MAX: '7' };
     expect(readAccount(env).limits).toEqual({ runningMax: 3, totalMax: 7 });
   });
 
-  it('reports all problems at once, and tells no secret', () => {
-    const secret = 'hunter2 not to be told';
+  it('reports all problems at once, without secrets', () => {
+    const secret = 'hunter2 not to be shown';
     const error = refusalOf(() =>
       readAccount({
         EARSHOT_ACCESS_TOKEN: secret,
@@ -311,7 +311,7 @@ describe('the configuration of the account', () => {
   });
 });
 
-describe('a command that works on the account', () => {
+describe('a command that uses the account', () => {
   const account = expect.stringMatching(
     /^Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD/,
   );
@@ -321,8 +321,8 @@ describe('a command that works on the account', () => {
     ['account and public URL', {}, [account, publicUrl]],
     ['the account', { EARSHOT_PUBLIC_URL }, [account]],
     ['the public URL', both, [publicUrl]],
-    ['the public URL beside a token', { EARSHOT_ACCESS_TOKEN }, [publicUrl]],
-  ])('is told together that it lacks %s', (_title, env, missing) => {
+    ['the public URL with a token', { EARSHOT_ACCESS_TOKEN }, [publicUrl]],
+  ])('gets one report that it lacks %s', (_title, env, missing) => {
     const all = environment({ EARSHOT_DATA_DIR: temporaryDirectory(), ...env });
     const error = refusalOf(() => loadAccountConfig(all));
     expect(error.code).toBe('configuration');
@@ -330,12 +330,12 @@ describe('a command that works on the account', () => {
     expect(completeAccountConfig(loadConfig(all, accountSections))).toEqual({ missing });
   });
 
-  it('is told what is wrong before what is missing', () => {
+  it('gets a report of problems before one of missing settings', () => {
     const env = environment({ EARSHOT_ACCOUNT_USERNAME, EARSHOT_DATA_DIR: temporaryDirectory() });
     expect(refusalOf(() => loadAccountConfig(env)).details).toEqual([belongTogether]);
   });
 
-  it('is given account and public URL when both are there', () => {
+  it('receives account and public URL when both are set', () => {
     const EARSHOT_DATA_DIR = temporaryDirectory();
     const env = environment({ ...both, EARSHOT_PUBLIC_URL, EARSHOT_DATA_DIR });
     const config = loadAccountConfig(env);
@@ -374,7 +374,7 @@ describe('the configuration of summaries', () => {
     expect(readSummary(env, { key: `${EARSHOT_INFERENCE_API_KEY}\n` })).toMatchObject(expected);
   });
 
-  it('takes another budget, and none', () => {
+  it('accepts another budget, and none', () => {
     const env = {
       EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '0',
       EARSHOT_SUMMARY_REQUESTS_PER_DAY: '7',
@@ -384,7 +384,7 @@ describe('the configuration of summaries', () => {
     expect(readSummary(env).budget).toEqual(budget);
   });
 
-  it('reports its problems with those of all else, and tells no secret', () => {
+  it('reports its problems with all others, without secrets', () => {
     const secret = 'hunter2 with blanks';
     const env = {
       ...enough,

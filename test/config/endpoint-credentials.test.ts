@@ -1,4 +1,6 @@
-/** The credentials file in the data directory: who may read it, what is in it, and that a change reaches a receiver. */
+/**
+ * The credentials file in the data directory: permissions, contents, and reloading by a receiver.
+ */
 import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
@@ -24,7 +26,7 @@ import {
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { enough, refusalOf, wholeTextOf } from './environment.ts';
 
-const secret = 'hunter2-not-to-be-told';
+const secret = 'hunter2-not-to-be-shown';
 const pair = { username: 'catalogue', password: secret };
 const anotherPair = { username: 'catalogue', password: 'the next one' };
 
@@ -49,7 +51,7 @@ function configOf(dataDir: string, env: Record<string, string> = {}) {
 }
 
 describe('the credentials file', () => {
-  it.each([1, 2])('with %i pair(s) is read when it is its owner’s alone', (count) => {
+  it.each([1, 2])('with %i pair(s) is read when only its owner can read it', (count) => {
     const pairs = [pair, anotherPair].slice(0, count);
     const { dataDir } = createDataDir(JSON.stringify({ pairs }));
     expect(configOf(dataDir).credentials).toEqual({ source: 'file', pairs });
@@ -68,20 +70,20 @@ describe('the credentials file', () => {
     ['nothing', ''],
     ['half a file', JSON.stringify({ pairs: [pair] }).slice(0, -3)],
     ['no pair', '{"pairs":[]}'],
-    ['a bare pair', JSON.stringify(pair)],
+    ['a pair that is not in a list', JSON.stringify(pair)],
     ['an empty password', JSON.stringify({ pairs: [{ ...pair, password: '' }, pair] })],
     ['an empty name', JSON.stringify({ pairs: [{ ...pair, username: '' }] })],
     ['a pair without password', JSON.stringify({ pairs: [{ username: secret }] })],
-    ['a field too many', JSON.stringify({ pairs: [{ ...pair, role: 'admin' }] })],
-    ['a number for a password', '{"pairs":[{"username":"u","password":1}]}'],
-  ])('is refused when it holds %s', (_title, text) => {
+    ['an extra field', JSON.stringify({ pairs: [{ ...pair, role: 'admin' }] })],
+    ['a number as password', '{"pairs":[{"username":"u","password":1}]}'],
+  ])('is refused when it contains %s', (_title, text) => {
     const { dataDir, path } = createDataDir(text);
     const error = refusalOf(() => configOf(dataDir));
     expect(error.details).toEqual([expect.stringContaining(`${path} is invalid`)]);
     expect(wholeTextOf(error)).not.toContain(secret);
   });
 
-  it('is refused when it cannot be read, with why', () => {
+  it('is refused with the reason when it cannot be read', () => {
     const { dataDir, path } = createDataDir();
     mkdirSync(path, { mode: 0o700 });
     expect(refusalOf(() => configOf(dataDir)).details).toEqual([
@@ -89,7 +91,7 @@ describe('the credentials file', () => {
     ]);
   });
 
-  it('is not looked at when the variables are set', () => {
+  it('is not read when the variables are set', () => {
     const { dataDir } = createDataDir('nonsense', 0o644);
     const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = enough;
     const env = { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD };
@@ -107,7 +109,7 @@ describe('the credentials file', () => {
 });
 
 describe('writing the credentials file', () => {
-  it('makes it and its folder for the owner alone, and what is written can be read', async () => {
+  it('creates it and its folder for the owner alone, in a readable form', async () => {
     const dataDir = join(createDataDir().dataDir, 'not', 'there');
     const pairs = [{ username: 'имя', password: ' with: "blanks"\n and ü ' }, anotherPair];
     await writeCredentialsFile(dataDir, pairs);
@@ -116,7 +118,7 @@ describe('writing the credentials file', () => {
     expect(modeOf(dataDir)).toBe(0o700);
   });
 
-  it('replaces what is there in one step, and makes it its owner’s alone again', async () => {
+  it('replaces the file in one step, and makes it readable for its owner alone', async () => {
     const { dataDir, path } = createDataDir('nonsense', 0o644);
     const { ino } = statSync(path);
     await writeCredentialsFile(dataDir, [pair]);
@@ -126,7 +128,7 @@ describe('writing the credentials file', () => {
     expect(readdirSync(dataDir)).toEqual([credentialsFileName]);
   });
 
-  it('that fails says why, keeps what was there, and tells no secret', async () => {
+  it('reports a failure with its reason, keeps the old file, and leaks no secret', async () => {
     const { dataDir, path } = createDataDir();
     mkdirSync(path);
     const error = await writeCredentialsFile(dataDir, [pair]).catch((cause) => cause);
@@ -138,14 +140,14 @@ describe('writing the credentials file', () => {
 });
 
 describe('without any credentials', () => {
-  it('the receiver does not start: nobody could be let in', () => {
+  it('the receiver does not start: no push could be accepted', () => {
     const { dataDir } = createDataDir();
     expect(refusalOf(() => configOf(dataDir)).details).toEqual([
       expect.stringMatching(/No endpoint credentials.*EARSHOT_ENDPOINT_USERNAME and/),
     ]);
   });
 
-  it('the receiver does not start on a data directory that is still to be made either', () => {
+  it('the receiver does not start on a missing data directory either', () => {
     const { dataDir } = createDataDir();
     expect(refusalOf(() => configOf(join(dataDir, 'not', 'there'))).details).toHaveLength(1);
   });
@@ -154,16 +156,19 @@ describe('without any credentials', () => {
 const first = { username: 'catalogue', password: 'the-first-and-secret' };
 const second = { username: 'catalogue-2', password: 'the-second-and-secret' };
 const secrets = /and-secret/;
-/** The promise is a second or two; a machine that is busy may take its time. */
+/** Documented are one or two seconds; a busy machine may take longer. */
 const noticed = { timeout: 10_000, interval: 200 };
 
-/** From here on looks happen when the test says so. */
+/** Lets the test trigger each check. */
 function fakeIntervals(): void {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
 }
 
-/** With the first pair in the file; `meanwhile` happens between reading the configuration and serving. */
+/**
+ * Starts with the first pair in the file; `meanwhile` runs between reading the configuration and
+ * serving.
+ */
 async function startReceiver(
   options: { meanwhile?: (path: string) => void; env?: Record<string, string> } = {},
 ) {
@@ -205,7 +210,7 @@ function text(pairs: CredentialPairs): string {
 }
 
 describe('a receiver with the credentials file', () => {
-  it('accepts a pair that is added, and refuses one that is taken away, without a restart', async () => {
+  it('accepts an added pair and refuses a removed one, without a restart', async () => {
     const { dataDir, log, accepts, problems, changes } = await startReceiver();
     expect(await accepts()).toEqual([200, 401]);
     await writeCredentialsFile(dataDir, [first, second]);
@@ -218,7 +223,7 @@ describe('a receiver with the credentials file', () => {
     expect(JSON.stringify(log)).not.toMatch(secrets);
   });
 
-  it('sees a file that another one replaces, though size and time are the same', async () => {
+  it('detects a replaced file with the same size and time', async () => {
     const other = { username: first.username, password: first.password.replace('first', 'other') };
     const { path, accepts, changes } = await startReceiver();
     const replace = (pairs: CredentialPairs) => {
@@ -234,13 +239,13 @@ describe('a receiver with the credentials file', () => {
     expect(changes()).toHaveLength(2);
   });
 
-  it('keeps the old pair beside others that are all new: the catalogue still uses it', async () => {
+  it('keeps the old pair when all others are new: the catalogue still uses it', async () => {
     const { path, accepts } = await startReceiver();
     writeFileSync(path, text([second]));
     await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
   });
 
-  it('takes what changed while it was starting', async () => {
+  it('applies changes made while it was starting', async () => {
     const { accepts, changes } = await startReceiver({
       meanwhile: (path) => writeFileSync(path, text([first, second])),
     });
@@ -262,7 +267,7 @@ describe('a receiver with the credentials file', () => {
     ],
     ['deleted', (path) => rmSync(path), /the file is missing/],
   ])(
-    'keeps its pairs while the file is %s, says so once, and goes on when it is whole',
+    'keeps its pairs while the file is %s, logs it once, and applies the repaired file',
     async (_title, harm, reason) => {
       fakeIntervals();
       const { dataDir, path, log, accepts, problems, changes } = await startReceiver();
@@ -284,7 +289,7 @@ describe('a receiver with the credentials file', () => {
     },
   );
 
-  it('says nothing of a file that is written again, or put back, with the same pairs', async () => {
+  it('logs nothing when the file is written or restored with the same pairs', async () => {
     fakeIntervals();
     const { dataDir, path, accepts, problems, changes } = await startReceiver();
     await writeCredentialsFile(dataDir, [first]);
@@ -299,7 +304,7 @@ describe('a receiver with the credentials file', () => {
     expect(await accepts()).toEqual([200, 401]);
   });
 
-  it('looks no more when it has stopped', async () => {
+  it('stops checking when it has stopped', async () => {
     fakeIntervals();
     const { path, problems, close } = await startReceiver();
     await close();
@@ -309,8 +314,8 @@ describe('a receiver with the credentials file', () => {
   });
 });
 
-describe('a receiver with the credentials of the variables', () => {
-  it('keeps to them, whatever the file holds', async () => {
+describe('a receiver with credentials in variables', () => {
+  it('ignores the file', async () => {
     fakeIntervals();
     const { dataDir, accepts, log } = await startReceiver({
       env: {

@@ -1,10 +1,10 @@
-/** Environments for the tests of the configuration: variables and files without a process. */
+/** Environments for tests of the configuration: variables and files without a process. */
 import { inspect } from 'node:util';
 import { loadConfig, serveSections } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/load.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 
-/** The least that `start` needs. */
+/** The minimum that `start` needs. */
 export const enough = {
   EARSHOT_ENDPOINT_USERNAME: 'catalogue',
   EARSHOT_ENDPOINT_PASSWORD: 'a long password',
@@ -24,12 +24,12 @@ export function environment(env: Env, files: Record<string, string> = {}): Envir
   return { env, readFile };
 }
 
-/** The configuration for `start` with some variables changed; undefined takes one away. */
+/** The configuration for `start` with some variables changed; undefined removes one. */
 export function configWith(env: Env, files = {}) {
   return loadConfig(environment({ ...enough, ...env }, files), serveSections);
 }
 
-/** What is wrong with an environment, as an error. Fails when nothing is. */
+/** Returns the problems of an environment as an error. Fails when there are none. */
 export function refusalOf(call: () => unknown): AppError {
   try {
     call();
@@ -45,7 +45,7 @@ export function problemsWith(env: Env, files = {}) {
   return refusalOf(() => configWith(env, files)).details;
 }
 
-/** Everything that an error could ever show: message, details, stack, causes, hidden fields. */
+/** Everything that an error could show: message, details, stack, causes, hidden fields. */
 export function wholeTextOf(error: Error): string {
   const json = JSON.stringify({ ...error, message: error.message });
   return [inspect(error, { depth: null, showHidden: true }), json, error.stack].join('\n');

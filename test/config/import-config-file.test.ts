@@ -1,4 +1,6 @@
-/** `earshot.config.ts` wherever it lies: what 'earshot' means in it, and that it is an ES module. */
+/**
+ * `earshot.config.ts` in any folder: the import of 'earshot', and its treatment as an ES module.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,7 +9,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const module = join(import.meta.dirname, '../../src/config/subscriptions-file.ts');
 
-/** Loads the folder's file in a program of its own, and then runs more of it. */
+/** Loads the folder's file in a separate program, and then runs the given code. */
 function load(files: Record<string, string>, more = '') {
   const folder = temporaryDirectory();
   for (const [path, text] of Object.entries(files)) {
@@ -40,17 +42,17 @@ it.each<[string, Record<string, string>]>([
   ['of a package that is CommonJS', { 'package.json': '{"type":"commonjs"}' }],
   ['of a package that is ESM', { 'package.json': '{"type":"module"}' }],
   [
-    'with another earshot beside it',
+    'with another earshot installed',
     {
       'node_modules/earshot/package.json': '{"type":"module","exports":"./index.js"}',
       'node_modules/earshot/index.js': empty,
     },
   ],
-])("finds this program as 'earshot' in a folder %s, without a warning", (_, others) => {
+])("resolves 'earshot' to this program in a folder %s, without a warning", (_, others) => {
   expect(load({ ...files, ...others })).toEqual({ out: '["function"]', err: '' });
 });
 
-it('finds all other packages as Node does', () => {
+it('resolves all other packages as Node does', () => {
   const text = `import { filter } from 'areas';
     import { basename } from 'node:path';
     export default { subscriptions: { alps: { filter: basename(filter) } } };\n`;
@@ -61,7 +63,7 @@ it('finds all other packages as Node does', () => {
   expect(load({ 'earshot.config.ts': text, ...areas })).toEqual({ out: '["areas"]', err: '' });
 });
 
-it('leaves the name to Node again when the file is read', () => {
+it('restores the resolution by Node after loading', () => {
   const { out, err } = load(files, `import('earshot').catch(({ code }) => console.log(code));`);
   expect([out.split('\n'), err]).toEqual([['["function"]', 'ERR_MODULE_NOT_FOUND'], '']);
 });

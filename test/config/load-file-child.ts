@@ -1,4 +1,7 @@
-/** Loads `earshot.config.ts` of each folder it is sent, as the program does: no test runner in between. */
+/**
+ * Loads `earshot.config.ts` of each folder it receives, as the program does: without a test runner
+ * in between.
+ */
 import { faultySinks, type LoadedSinks, loadEachSink } from '../../src/config/sinks.ts';
 import { loadSubscriptionsFile } from '../../src/config/subscriptions-file.ts';
 import { loadSummaryRules } from '../../src/config/summary-rules.ts';
@@ -9,13 +12,13 @@ import type { SinkDefinition } from '../../src/sinks/registry.ts';
 
 export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
 
-/** Sent back for each folder. */
+/** The message sent back for each folder. */
 export interface LoadedFile {
   subscriptions: DesiredSubscription[] | null | Refusal;
   rules: Record<string, SummaryRule> | Refusal;
-  /** The error about faulty sinks, where there are any. */
+  /** The error about faulty sinks, if any. */
   sinks: readonly SinkDefinition[] | Refusal;
-  /** The sound and the faulty ones. */
+  /** The valid and the faulty sinks. */
   each: LoadedSinks | Refusal;
 }
 

@@ -1,4 +1,7 @@
-/** Loads `earshot.config.ts` in a process of its own: a test runner has its own way with TypeScript and packages. */
+/**
+ * Loads `earshot.config.ts` in a separate process, because a test runner treats TypeScript and
+ * packages differently.
+ */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -11,7 +14,7 @@ import type { LoadedFile } from './load-file-child.ts';
 const child = fork(join(import.meta.dirname, 'load-file-child.ts'), { execArgv: [] });
 afterAll(() => void child.kill());
 
-/** What each reader of the folder's file makes of it. */
+/** The results of all readers of the folder's file. */
 export async function loadFolder(folder: string): Promise<LoadedFile> {
   const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) });
   child.send(folder);
@@ -25,7 +28,7 @@ export function writeConfig(folder: string, text: string): string {
   return path;
 }
 
-/** Loads a file of this text, from a folder of its own unless one is named. */
+/** Loads a file with this text, from a new folder by default. */
 export async function loadText(
   text: string,
   folder = temporaryDirectory(),
@@ -38,7 +41,10 @@ export function exporting(value: object): string {
   return `export default ${JSON.stringify(value)};\n`;
 }
 
-/** A refusal of the file for problems at a place in it; one that ends with … has more to say. */
+/**
+ * Returns the refusal of a file for problems at a place in it; a problem that ends with …
+ * continues.
+ */
 export function refusalAt(path: string, place: string, problems: readonly string[]) {
   const details = problems.map((problem) => {
     if (!problem.endsWith('…')) return `${place}${problem}.`;

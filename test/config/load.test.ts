@@ -1,4 +1,7 @@
-/** The environment read against the table: unknown names, secrets in files, all problems at once. */
+/**
+ * The environment, read by the table of variables: unknown names, secrets in files, all problems at
+ * once.
+ */
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dataSections, loadConfig, serveSections } from '../../src/config/config.ts';
@@ -12,7 +15,7 @@ import {
   wholeTextOf,
 } from './environment.ts';
 
-const secret = 'hunter2-not-to-be-told';
+const secret = 'hunter2-not-to-be-shown';
 
 const password = ({ value }: Reader) => value('EARSHOT_ENDPOINT_PASSWORD');
 const passwordFrom = (text: string) =>
@@ -22,8 +25,8 @@ const passwordFrom = (text: string) =>
 describe('the environment', () => {
   it.each([
     ['a variable that no section uses', { EARSHOT_LISTEN: 'nonsense' }],
-    ['names of others', { PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }],
-  ])('may hold %s', (_title, env) => {
+    ['unrelated names', { PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }],
+  ])('may contain %s', (_title, env) => {
     const data = { dataDir: resolve('data'), diskReserveBytes: undefined };
     expect(loadConfig(environment(env), dataSections)).toEqual(data);
   });
@@ -34,7 +37,7 @@ describe('the environment', () => {
     ['EARSHOT_ENDPOINT_PASSWORD_FIEL', 'EARSHOT_ENDPOINT_PASSWORD_FILE'],
     ['EARSHOT_TLS_CERTIFICATE', 'EARSHOT_TLS_CERT'],
     ['EARSHOT_TLS_KEY_FILE', 'EARSHOT_TLS_KEY'],
-  ])('holds %s, which is unknown: %s is suggested', (variable, nearest) => {
+  ])('with %s, which is unknown, gets the suggestion %s', (variable, nearest) => {
     const message = `${variable} is not a known variable.`;
     const advice = `Did you mean ${nearest}?`;
     for (const text of ['x', '']) {
@@ -46,7 +49,7 @@ describe('the environment', () => {
     }
   });
 
-  it('has all its problems reported at once, each with its variable', () => {
+  it('gets all its problems reported at once, each with its variable', () => {
     const env = {
       EARSHOT_LISTEN: 'x',
       EARSHOT_PUBLIC_URL: 'x',
@@ -64,13 +67,13 @@ describe('the environment', () => {
     expect(details).toHaveLength(problems.length);
   });
 
-  it('has one problem reported once, however many sections meet it', () => {
+  it('gets one problem reported once, even when several sections meet it', () => {
     const both = ['listen', 'health', 'index', 'summary'] as const;
     const env = { ...enough, EARSHOT_LISTEN: 'x', EARSHOT_INDEX: 'x' };
     expect(refusalOf(() => loadConfig(environment(env), both)).details).toHaveLength(2);
   });
 
-  it('has the words told that a variable takes', () => {
+  it('gets the accepted words of a variable reported', () => {
     const problems = problemsWith({ EARSHOT_INDEX: 'yes', EARSHOT_LOG_LEVEL: 'loud' });
     expect(problems.toSorted()).toEqual([
       'EARSHOT_INDEX: must be on or off. Example: on',
@@ -78,7 +81,7 @@ describe('the environment', () => {
     ]);
   });
 
-  it('is refused in one line that says how many there are and where to read about them', () => {
+  it('is refused with one line that has the number of problems and the page to read', () => {
     const many = refusalOf(() => loadConfig(environment({}), serveSections));
     expect(many.code).toBe('configuration');
     expect(many.message).toMatch(/^2 problems .*docs\/reference\/configuration\.md/);
@@ -89,11 +92,11 @@ describe('the environment', () => {
 describe('a secret from a file', () => {
   it.each([
     ['as it is', secret, secret],
-    ['without the line break at its end', `${secret}\n`, secret],
-    ['without a line break of Windows', `${secret}\r\n`, secret],
+    ['without the final line break', `${secret}\n`, secret],
+    ['without a Windows line break', `${secret}\r\n`, secret],
     ['with all but the last line break', `${secret}\n\n`, `${secret}\n`],
     ['with its blanks', ` ${secret} `, ` ${secret} `],
-  ])('is taken %s', (_title, file, password) => {
+  ])('is read %s', (_title, file, password) => {
     expect(passwordFrom(file)).toBe(password);
   });
 
@@ -104,24 +107,24 @@ describe('a secret from a file', () => {
       ]);
   });
 
-  it('that cannot be read is a problem which names variable and reason, and not the file', () => {
+  it('that cannot be read is a problem; variable and reason are named, the file is not', () => {
     const env = { EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_ENDPOINT_PASSWORD_FILE: '/run/pw' };
     expect(problemsWith(env)[0]).toBe(
       'The file of EARSHOT_ENDPOINT_PASSWORD_FILE cannot be read (ENOENT).',
     );
   });
 
-  it('and from the variable, too, is one too many', () => {
+  it('conflicts with the variable itself', () => {
     const env = { EARSHOT_ENDPOINT_PASSWORD_FILE: '/run/pw' };
     expect(problemsWith(env, { '/run/pw': secret })[0]).toMatch(/are both set/);
   });
 
-  it('whose name is empty is none', () => {
+  it('with an empty name counts as unset', () => {
     expect(configWith({ EARSHOT_ENDPOINT_PASSWORD_FILE: '' }).credentials.pairs).toHaveLength(1);
   });
 });
 
-describe('no message holds a secret', () => {
+describe('no message contains a secret', () => {
   const withPassword = { EARSHOT_ENDPOINT_PASSWORD: secret };
   it.each([
     ['when the user name is missing', { ...withPassword, EARSHOT_ENDPOINT_USERNAME: '' }, {}],

@@ -1,4 +1,4 @@
-/** Files in which a user keeps secrets, as the doctor finds them. */
+/** Files with a user's secrets, as the doctor checks them. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ function folderWith(files: Record<string, number>) {
 }
 
 describe('files with secrets', () => {
-  it('pass when not everybody may read them; a group may', async () => {
+  it('pass when only the owner or a group may read them', async () => {
     const folder = folderWith({ password: 0o600, key: 0o640, '.env': 0o600 });
     const env = {
       EARSHOT_ENDPOINT_PASSWORD_FILE: join(folder, 'password'),
@@ -32,7 +32,7 @@ describe('files with secrets', () => {
     ['EARSHOT_ACCESS_TOKEN_FILE', 'file'],
     ['EARSHOT_TLS_KEY', 'file'],
     ['EARSHOT_LOG_LEVEL', '.env'],
-  ])('are warned of when everybody may read them: %s', async (variable, name) => {
+  ])('give a warning when everybody may read them: %s', async (variable, name) => {
     const folder = folderWith({ [name]: 0o644 });
     const path = join(folder, name);
     const findings = await checkSecretFiles({ env: { [variable]: path }, workingDir: folder });
@@ -51,26 +51,23 @@ describe('files with secrets', () => {
     ['EARSHOT_ACME_CA', 'file'],
     ['EARSHOT_PROBE_CA', 'file'],
     ['EARSHOT_LOG_LEVEL', 'earshot.config.ts'],
-  ])(
-    'hold no secret but decide much: everybody may read, not change them: %s',
-    async (variable, name) => {
-      const folder = folderWith({ [name]: 0o644 });
-      const path = join(folder, name);
-      const files = { env: { [variable]: path }, workingDir: folder };
-      expect(await checkSecretFiles(files)).toEqual([]);
-      chmodSync(path, 0o646);
-      expect(await checkSecretFiles(files)).toEqual([
-        {
-          check: 'secret files',
-          state: 'warn',
-          message: `Every user of this machine may change ${path}.`,
-          advice: `Run: chmod o-w ${path}`,
-        },
-      ]);
-    },
-  );
+  ])('without secrets may be read by everybody, but not changed: %s', async (variable, name) => {
+    const folder = folderWith({ [name]: 0o644 });
+    const path = join(folder, name);
+    const files = { env: { [variable]: path }, workingDir: folder };
+    expect(await checkSecretFiles(files)).toEqual([]);
+    chmodSync(path, 0o646);
+    expect(await checkSecretFiles(files)).toEqual([
+      {
+        check: 'secret files',
+        state: 'warn',
+        message: `Every user of this machine may change ${path}.`,
+        advice: `Run: chmod o-w ${path}`,
+      },
+    ]);
+  });
 
-  it('are not spoken of when there are none, nor when one is missing', async () => {
+  it('are not mentioned when there are none, nor when one is missing', async () => {
     const workingDir = folderWith({ certificate: 0o644 });
     const env = {
       EARSHOT_TLS_CERT: join(workingDir, 'certificate'),

@@ -1,4 +1,4 @@
-/** The sinks of `earshot.config.ts`: every form they take, and what is refused with where and why. */
+/** Sinks of `earshot.config.ts`: all forms, and refusals with place and reason. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -27,19 +27,19 @@ const bare = {
 };
 
 describe('sinks', () => {
-  it('are none without a file, and where the file has none', async () => {
+  it('are empty without a file, and when the file has none', async () => {
     expect((await loadText('export default { subscriptions: {} };')).sinks).toEqual([]);
     expect((await load({})).sinks).toEqual([]);
   });
 
-  it('may be all that a file has, of who registers with flags', async () => {
+  it('may be the only content of a file, for users who register with flags', async () => {
     const text = "export default { sinks: { act: { command: ['act'] } } };";
     const { sinks, subscriptions } = await loadText(text);
     expect(sinks).toMatchObject([{ name: 'act' }]);
     expect(subscriptions).toBeNull();
   });
 
-  it('can be a command, a webhook and NATS, with what is usual for each', async () => {
+  it('can be a command, a webhook and NATS, with defaults', async () => {
     const { sinks, subscriptions } = await load({
       web: { webhook: 'https://hooks.example.org/x?a=b' },
       act: { command: ['python3', 'act.py', ''] },
@@ -74,7 +74,7 @@ describe('sinks', () => {
     expect(subscriptions).toMatchObject([{ name: 'alps' }]);
   });
 
-  it('can say all that there is to say, with secrets and certificates in files beside it', async () => {
+  it('accept every option, with secrets and certificates in files next to the config file', async () => {
     const folder = temporaryDirectory();
     const { rootPem } = await createChain();
     writeFileSync(join(folder, 'ca.pem'), rootPem);
@@ -118,7 +118,7 @@ describe('sinks', () => {
     ]);
   });
 
-  it('are typed in defineConfig, filters built in code too', () => {
+  it('are typed in defineConfig, including filters built in code', () => {
     const config: EarshotConfig = {
       subscriptions: {},
       sinks: { a: { command: ['act'], filter: collection('SENTINEL-2'), events: ['created'] } },
@@ -131,7 +131,7 @@ describe('sinks', () => {
   });
 });
 
-describe('a sink with faults', () => {
+describe('a faulty sink', () => {
   const one = 'set exactly one target: command, webhook or nats';
   const nats = { servers: ['nats://a'], subject: 'a' };
   it.each<[sink: unknown, ...problems: string[]]>([
@@ -178,13 +178,13 @@ describe('a sink with faults', () => {
     ],
     [{ command: ['a'], events: ['made'] }, '.events.0: use one of …'],
     [{ command: ['a'], events: [] }, '.events: name an event, or omit this field'],
-  ])('(%j) is refused with where and why', async (sink, ...problems) => {
+  ])('(%j) is refused with place and reason', async (sink, ...problems) => {
     const { sinks, path } = await load({ a: sink });
     expect(sinks).toEqual(refusalAt(path, 'sinks.a', problems));
     expect(JSON.stringify(sinks)).not.toContain('hunter2');
   });
 
-  it('of the wrong type is refused with the expected form and an example, in every field', async () => {
+  it('with wrong types is refused with the expected form and an example, in every field', async () => {
     const [sound, bus] = [{ command: ['a'] }, { servers: ['nats://a'], subject: 'a' }];
     const lists = ['command', 'subscriptions', 'events'];
     const texts = ['webhook', 'secretFile', 'ca', 'filter', 'from', 'concurrency'];
@@ -216,7 +216,7 @@ describe('a sink with faults', () => {
     }
   });
 
-  it('in its name, its filter and its files is refused with all of it at once', async () => {
+  it('with problems in its name, its filter and its files is refused with all of them at once', async () => {
     const folder = temporaryDirectory();
     const web = { webhook: 'https://a.example' };
     writeFileSync(join(folder, 'no.pem'), 'nothing');
@@ -246,7 +246,7 @@ describe('a sink with faults', () => {
       ],
     });
     expect(JSON.stringify(sinks)).not.toContain('aHVudGVyMg');
-    // What is wrong there is no matter for the subscriptions.
+    // Faults there do not affect the subscriptions.
     expect(subscriptions).toMatchObject([{ name: 'alps' }]);
     const named = await load({ Archive: web });
     expect(named.sinks).toMatchObject({
@@ -254,7 +254,7 @@ describe('a sink with faults', () => {
     });
   });
 
-  it('leaves the others sound, unless the file as a whole cannot be read', async () => {
+  it('leaves the others valid, unless the file as a whole cannot be read', async () => {
     const sound = { command: ['act'] };
     const { each } = await load({
       sound,

@@ -1,4 +1,4 @@
-/** `earshot.config.ts`: what it may say, what is refused, and that a changed one is read anew. */
+/** `earshot.config.ts`: contents, refusals, and reloading of a changed file. */
 import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ describe('earshot.config.ts', () => {
     ]);
   });
 
-  it('may name none', async () => {
+  it('may have no subscriptions', async () => {
     expect(await loadSubscriptions(exporting({ subscriptions: {} }))).toEqual([]);
   });
 
@@ -41,15 +41,15 @@ describe('earshot.config.ts', () => {
     expect(loaded).toEqual([{ ...bare, name: 'a', filter }]);
   });
 
-  it('may be written in TypeScript and import files beside it', async () => {
+  it('may be written in TypeScript and import files next to it', async () => {
     const folder = temporaryDirectory();
     writeFileSync(join(folder, 'areas.ts'), "export const alps: string = 'POLYGON((6 45))';\n");
     write(
       folder,
       `import { alps } from './areas.ts';
-       interface Wanted { filter: string }
-       const wanted = { filter: \`area \${alps}\` } satisfies Wanted;
-       export default { subscriptions: { alps: wanted as Wanted } };\n`,
+       interface Alpine { filter: string }
+       const alpine = { filter: \`area \${alps}\` } satisfies Alpine;
+       export default { subscriptions: { alps: alpine as Alpine } };\n`,
     );
     const filter = 'area POLYGON((6 45))';
     expect(await load(folder)).toEqual([{ ...bare, name: 'alps', filter }]);
@@ -71,7 +71,7 @@ describe('earshot.config.ts', () => {
     ]);
   });
 
-  it('is none where there is no such file', async () => {
+  it('is empty when there is no such file', async () => {
     const folder = temporaryDirectory();
     expect(await load(folder)).toBeNull();
     expect(await load(join(folder, 'not', 'there'))).toBeNull();
@@ -105,8 +105,12 @@ describe('a filter in code', () => {
   });
 
   it.each<[string, string, RegExp]>([
-    ['no file', 'gone.geojson', /gone\.geojson cannot be read as GeoJSON: there is no such file/],
-    ['no JSON', 'text.geojson', /text\.geojson cannot be read as GeoJSON: .*JSON/],
+    [
+      'a missing file',
+      'gone.geojson',
+      /gone\.geojson cannot be read as GeoJSON: there is no such file/,
+    ],
+    ['invalid JSON', 'text.geojson', /text\.geojson cannot be read as GeoJSON: .*JSON/],
     ['another geometry', 'line.geojson', /line\.geojson cannot be read as GeoJSON: .*LineString/],
     ['an open ring', 'open.geojson', /The catalogue would refuse this geometry/],
   ])('with %s is refused with the reason', async (_title, file, reason) => {
@@ -135,7 +139,7 @@ describe('a filter in code', () => {
 });
 
 describe('defineConfig', () => {
-  it('returns what it is given, and its types know every field', () => {
+  it('returns its argument, and its types contain every field', () => {
     const config: EarshotConfig = {
       subscriptions: { a: { events: ['created'], filter: '', status: 'paused' }, b: {} },
     };
@@ -191,12 +195,12 @@ describe('a file with faults', () => {
       `subscriptions.B: ${nameRule}`,
       'subscriptions.c: must be an object, such as { filter: …',
     ],
-  ])('(%s) is refused with where and why', async (text, ...problems) => {
+  ])('(%s) is refused with place and reason', async (text, ...problems) => {
     const { subscriptions, path } = await loadText(text);
     expect(subscriptions).toEqual(refusalAt(path, '', problems));
   });
 
-  it('stops a command before it asks anybody, and exits 2', async () => {
+  it('stops a command before its first request, with exit code 2', async () => {
     const workingDir = temporaryDirectory();
     write(workingDir, exporting({ subscriptions: { Alps: {} } }));
     const ended = await runCommand(['register', '--yes'], { workingDir });
@@ -208,23 +212,23 @@ describe('a file with faults', () => {
 describe('a file that cannot be loaded', () => {
   const good = exporting({ subscriptions: {} });
   it.each<[string, string, RegExp]>([
-    ['has a fault of form', 'export default {\n  subscriptions: {\n    a: {\n};\n', /line 4: ./],
+    ['has a syntax error', 'export default {\n  subscriptions: {\n    a: {\n};\n', /line 4: ./],
     [
-      'calls what is none',
+      'calls a value that is not a function',
       'export default {\n  a: nothing,\n};\n',
       /line 2: nothing is not defined/,
     ],
-    ['forgets a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
-    ['needs more than its types taken out', `enum A { B }\n${good}`, /enum is not supported/],
+    ['lacks a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
+    ['needs more than the removal of its types', `enum A { B }\n${good}`, /enum is not supported/],
     [
       'throws',
       `throw new Error('no filter today.');\n${good}`,
       /: no filter today\. Fix or remove/,
     ],
-    ['throws what is no error', `throw 'a text';\n${good}`, /: a text\. Fix or remove/],
-    ['waits for what fails', 'export default await Promise.reject(new Error("x"));', /: x\./],
-    ['imports what is not there', `import './gone.ts';\n${good}`, /Cannot find module .*gone\.ts/],
-  ])('because it %s is refused with the reason and what to do', async (_title, text, reason) => {
+    ['throws a value that is not an error', `throw 'a text';\n${good}`, /: a text\. Fix or remove/],
+    ['awaits a rejected promise', 'export default await Promise.reject(new Error("x"));', /: x\./],
+    ['imports a missing file', `import './gone.ts';\n${good}`, /Cannot find module .*gone\.ts/],
+  ])('because it %s is refused with the reason and advice', async (_title, text, reason) => {
     const folder = temporaryDirectory();
     const path = write(folder, text);
     const loaded = await load(folder);
@@ -240,15 +244,15 @@ describe('a file that cannot be loaded', () => {
     expect(loaded).toMatchObject({ message: expect.stringContaining(path) });
   });
 
-  it('because it is a folder is refused, too', async () => {
+  it('because it is a folder is refused as well', async () => {
     const folder = temporaryDirectory();
     mkdirSync(join(folder, subscriptionsFileName));
     expect(await load(folder)).toMatchObject({ code: 'configuration' });
   });
 });
 
-describe('a file that has changed', () => {
-  it('is read anew, though its size and time are the same, and so is an earlier one put back', async () => {
+describe('a changed file', () => {
+  it('is loaded again, even with the same size and time, and when an earlier one is restored', async () => {
     const folder = temporaryDirectory();
     for (const filter of ['a', 'b', 'c', 'a']) {
       const path = write(folder, exporting({ subscriptions: { x: { filter } } }));
@@ -258,7 +262,7 @@ describe('a file that has changed', () => {
     }
   });
 
-  it('is read anew after it could not be loaded, or had faults, or was away', async () => {
+  it('is loaded again after it could not be loaded, had faults, or was missing', async () => {
     const folder = temporaryDirectory();
     const good = exporting({ subscriptions: { x: {} } });
     const subscriptions = [{ ...bare, name: 'x' }];

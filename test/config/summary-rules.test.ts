@@ -1,4 +1,4 @@
-/** The summary rules of `earshot.config.ts`: every form they take, and what is refused with where and why. */
+/** Summary rules of `earshot.config.ts`: all forms, and refusals with place and reason. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -48,20 +48,20 @@ describe('a summary rule', () => {
   ])('can be %j', async (rule, expected) => {
     const { rules, subscriptions } = await loadRules({ a: rule });
     expect(rules).toEqual({ a: expected });
-    // Registering compares these: the rule is nobody's business there.
+    // Registering compares these; the rule has no effect there.
     expect(subscriptions).toEqual([
       { name: 'a', events: ['created'], filter: '', status: 'running' },
     ]);
   });
 
-  it('is left to EARSHOT_SUMMARY where a subscription has none', async () => {
+  it('falls back to EARSHOT_SUMMARY where a subscription has none', async () => {
     const text = "export default { subscriptions: { a: {}, b: { summary: 'off' } } };\n";
     const { rules, subscriptions } = await loadText(text);
     expect(rules).toEqual({ b: { kind: 'off' } });
     expect(subscriptions).toMatchObject([{ name: 'a' }, { name: 'b' }]);
   });
 
-  it('can hold filters built in code', async () => {
+  it('can contain filters built in code', async () => {
     const { rules } = await loadText(
       `import { and, cloudCover, collection, defineConfig } from 'earshot';
        const clear = and(collection('SENTINEL-2'), cloudCover.lt(20));
@@ -131,14 +131,14 @@ describe('a summary rule with faults', () => {
       '.digest.window: use one of …',
       '.digest.areas.x: must be…',
     ],
-  ])('(%j) is refused with where and why, as the file is', async (rule, ...problems) => {
+  ])('(%j) is refused with place and reason, as the file is', async (rule, ...problems) => {
     const { path, rules, subscriptions } = await loadRules({ a: rule });
     const refusal = refusalAt(path, 'subscriptions.a.summary', problems);
     expect(rules).toEqual(refusal);
     expect(subscriptions).toEqual(refusal);
   });
 
-  it('in the name of its field is refused with the nearest one', async () => {
+  it('with a wrong field name is refused with the nearest name', async () => {
     const refused = (text: string) => expect.objectContaining({ details: [text] });
     const slip = await loadText("export default { subscriptions: { a: { sumary: 'each' } } };\n");
     expect(slip.rules).toEqual(
@@ -154,7 +154,7 @@ describe('a summary rule with faults', () => {
     );
   });
 
-  it('in its filters is refused with every place, while all else can use the file', async () => {
+  it('with faulty filters is refused with every place, but does not affect other readers of the file', async () => {
     const { path, rules, subscriptions } = await loadRules({
       a: { each: { filter: 'Nam eq 1 and' } },
       b: { digest: { areas: { good: "Name eq 'x'", bad: 'cloudCover lt 5', none: '' } } },
@@ -171,7 +171,7 @@ describe('a summary rule with faults', () => {
     expect(subscriptions).toMatchObject([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
   });
 
-  it('in its filters is no matter for a check of the subscription itself', async () => {
+  it('with faulty filters does not affect a check of the subscription itself', async () => {
     const workingDir = temporaryDirectory();
     const a = { filter: "Name eq 'x'", summary: { each: { filter: 'nonsense' } } };
     const text = `export default ${JSON.stringify({ subscriptions: { a } })};\n`;

@@ -1,4 +1,4 @@
-/** Where the certificate comes from: every combination, and what is said of a wrong one. */
+/** Sources of the certificate: every combination, and refusals of invalid ones. */
 import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
@@ -16,7 +16,7 @@ import {
 const pem = rootCertificates.slice(0, 2).join('\n');
 const brokenPem = '-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n';
 
-/** The least for a certificate of one's own getting. */
+/** The minimum for a certificate that the operator provides. */
 const acme = {
   EARSHOT_TLS: 'acme',
   EARSHOT_TLS_CERT: undefined,
@@ -25,7 +25,7 @@ const acme = {
   EARSHOT_ACME_AGREE: 'yes',
 };
 
-const wanted: AcmeConfig = {
+const acmeConfig: AcmeConfig = {
   kind: 'acme',
   directoryUrl: 'https://acme-v02.api.letsencrypt.org/directory',
   host: 'earshot.example.org',
@@ -36,7 +36,7 @@ const wanted: AcmeConfig = {
   eab: undefined,
 };
 
-/** What `start` and `earshot certificate` find wrong: both see the same. */
+/** The problems that `start` and `earshot certificate` report: they are the same. */
 function problemsOf(env: Env, files = {}): readonly string[] {
   const problems = problemsWith({ ...acme, ...env }, files);
   const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
@@ -47,10 +47,10 @@ function problemsOf(env: Env, files = {}): readonly string[] {
 
 describe('EARSHOT_TLS=acme', () => {
   it('needs a name and the agreement, and has defaults for the rest', () => {
-    expect(configWith(acme).tls).toEqual(wanted);
+    expect(configWith(acme).tls).toEqual(acmeConfig);
   });
 
-  it('takes everything that an authority may ask for', () => {
+  it('accepts all options that an authority may require', () => {
     const env = {
       ...acme,
       EARSHOT_PUBLIC_URL: 'https://Earshot.Example.org:8443',
@@ -121,7 +121,7 @@ describe('EARSHOT_TLS=acme', () => {
     expect(problemsOf(env, files)).toEqual([expect.stringMatching(sentence)]);
   });
 
-  it('tells all that is wrong at once', () => {
+  it('reports all problems at once', () => {
     const problems = problemsOf({
       EARSHOT_PUBLIC_URL: undefined,
       EARSHOT_ACME_AGREE: undefined,
@@ -139,13 +139,16 @@ describe('EARSHOT_TLS=acme', () => {
   });
 
   it.each<[string, Env]>([
-    ['is wrong', { EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' }],
+    [
+      'is invalid',
+      { EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' },
+    ],
     ['is half of a pair', { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' }],
     [
-      'is in a file, and wrong',
+      'is in a file, and invalid',
       { EARSHOT_ACME_EAB_KEY_ID: 'k', EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'f' },
     ],
-  ])('never shows a key that %s', (_title, env) => {
+  ])('never prints a key that %s', (_title, env) => {
     const files = { f: 'my secret key' };
     const error = refusalOf(() => configWith({ ...acme, ...env }, files));
     expect(error.details.join()).toContain('EARSHOT_ACME_EAB_');
@@ -153,7 +156,7 @@ describe('EARSHOT_TLS=acme', () => {
     expect(wholeTextOf(error)).not.toMatch(/my.secret.key/);
   });
 
-  it('leaves what it needs alone where the certificate comes from elsewhere', () => {
+  it('ignores its settings when the certificate comes from elsewhere', () => {
     const { EARSHOT_TLS: _, EARSHOT_TLS_CERT: __, EARSHOT_TLS_KEY: ___, ...rest } = acme;
     expect(configWith({ ...rest, EARSHOT_ACME_CA: 'gone.pem' }).tls).toMatchObject({
       kind: 'files',
@@ -166,10 +169,10 @@ describe('the configuration of `earshot certificate`', () => {
   const own = (env: Env) =>
     loadConfig(environment({ ...acme, ...env }), ['acme', 'dataDir', 'listen']);
 
-  it('is that of start, and cannot be changed', () => {
+  it('equals that of start, and is frozen', () => {
     const config = own({ EARSHOT_LISTEN: '127.0.0.1:443', EARSHOT_DATA_DIR: '/var/lib/earshot' });
     expect(config).toEqual({
-      acme: wanted,
+      acme: acmeConfig,
       dataDir: '/var/lib/earshot',
       listen: { host: '127.0.0.1', port: 443 },
     });
@@ -177,11 +180,11 @@ describe('the configuration of `earshot certificate`', () => {
     expect(Object.isFrozen(config.acme)).toBe(true);
   });
 
-  it('may wait for the agreement, and for nothing else', () => {
+  it('may lack the agreement, but nothing else', () => {
     const { EARSHOT_ACME_AGREE: _, ...rest } = acme;
     const read = (env: Env) =>
       loadConfig(environment({ ...rest, ...env }), ['acmeTrial', 'acmeAgreed']);
-    expect(read({})).toMatchObject({ acmeTrial: wanted, acmeAgreed: false });
+    expect(read({})).toMatchObject({ acmeTrial: acmeConfig, acmeAgreed: false });
     expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ acmeAgreed: true });
     expect(refusalOf(() => read({ EARSHOT_ACME_AGREE: 'no' })).details).toHaveLength(1);
     expect(refusalOf(() => read({ EARSHOT_PUBLIC_URL: undefined })).details).toHaveLength(1);
@@ -197,27 +200,29 @@ describe('the configuration of `earshot certificate`', () => {
     expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${kind}: .*Set EARSHOT_TLS=acme`));
   });
 
-  it('is refused with a kind that is not known', () => {
+  it('is refused with an unknown kind', () => {
     const { details } = refusalOf(() => own({ EARSHOT_TLS: 'letsencrypt' }));
     expect(details).toEqual([expect.stringMatching(/^EARSHOT_TLS: /)]);
   });
 });
 
-describe('the configuration of a look at the certificate', () => {
-  const look = (env: Env) => loadConfig(environment(env), ['servedTls']);
+describe('the configuration of a certificate check', () => {
+  const checkConfig = (env: Env) => loadConfig(environment(env), ['servedTls']);
 
-  it('is that of the files, or of the order, which needs no agreement', () => {
+  it('uses the files, or the order, which needs no agreement', () => {
     const files = { EARSHOT_TLS_CERT: 'cert.pem', EARSHOT_TLS_KEY: 'key.pem' };
     const tls = { kind: 'files', cert: 'cert.pem', key: 'key.pem' };
-    expect(look(files)).toEqual({ servedTls: tls });
-    expect(look({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({ servedTls: wanted });
+    expect(checkConfig(files)).toEqual({ servedTls: tls });
+    expect(checkConfig({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({
+      servedTls: acmeConfig,
+    });
   });
 
-  it('is refused where a proxy has the certificate, and where something is wrong', () => {
-    expect(refusalOf(() => look({ EARSHOT_TLS: 'off' })).message).toMatch(/proxy/);
-    expect(refusalOf(() => look({ ...acme, EARSHOT_PUBLIC_URL: undefined })).details).toEqual([
-      expect.stringContaining('needs EARSHOT_PUBLIC_URL'),
-    ]);
+  it('is refused when a proxy has the certificate, and when a setting is invalid', () => {
+    expect(refusalOf(() => checkConfig({ EARSHOT_TLS: 'off' })).message).toMatch(/proxy/);
+    expect(
+      refusalOf(() => checkConfig({ ...acme, EARSHOT_PUBLIC_URL: undefined })).details,
+    ).toEqual([expect.stringContaining('needs EARSHOT_PUBLIC_URL')]);
   });
 });
 

@@ -1,4 +1,6 @@
-/** The table of variables: what each one reads and refuses, and the reference that is generated from it. */
+/**
+ * The table of variables: accepted and refused values of each, and the reference generated from it.
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -32,7 +34,7 @@ const counts = { good: { '3': 3 }, bad: ['0', '-1', '2.5', 'two', '1e9'] };
 
 const switches = { good: { on: true, off: false }, bad: ['yes', 'ON', '1'] };
 
-/** For each variable texts with their values, and texts that are refused. */
+/** For each variable: texts with their values, and texts that are refused. */
 const examples = {
   EARSHOT_PUBLIC_URL: {
     good: {
@@ -191,7 +193,10 @@ const examples = {
     bad: ['http://chat.example.org/', 'chat.example.org', 'https://a:b@chat.example.org/'],
   },
   EARSHOT_ALERT_COMMAND: {
-    good: { '/bin/tell': ['/bin/tell'], ' /bin/tell  --now me ': ['/bin/tell', '--now', 'me'] },
+    good: {
+      '/bin/notify': ['/bin/notify'],
+      ' /bin/notify  --now me ': ['/bin/notify', '--now', 'me'],
+    },
     bad: ['  '],
   },
   EARSHOT_LOG_LEVEL: {
@@ -218,14 +223,14 @@ describe('a variable', () => {
     expect(read(name, { [name]: text })).toEqual({ value, problems: [] });
   });
 
-  it.each(bad)('$name=$text is refused with an example of what is right', ({ name, text }) => {
+  it.each(bad)('$name=$text is refused with a valid example', ({ name, text }) => {
     const message = expect.stringMatching(new RegExp(`^${name}: .*\\.$`));
     const advice = expect.stringMatching(/^Example: /);
     const problem = { variable: name, message, advice };
     expect(read(name, { [name]: text })).toEqual({ problems: [problem] });
   });
 
-  it.each(names)('%s that is empty counts as unset', (name) => {
+  it.each(names)('%s counts as unset when empty', (name) => {
     expect(read(name, { [name]: '' })).toEqual(read(name, {}));
   });
 
@@ -234,7 +239,7 @@ describe('a variable', () => {
   });
 });
 
-describe('the reference', async () => {
+describe('the generated reference', async () => {
   const known = variableRows.flatMap(([name, { secret }]) =>
     secret ? [name, `${name}_FILE`] : [name],
   );
@@ -254,7 +259,7 @@ describe('the reference', async () => {
       expect(files['docs/reference/configuration.md']).toContain(row.default ?? row.example);
   });
 
-  it('gives an example file that is a whole configuration once its lines are uncommented', () => {
+  it('gives an example file that is a complete configuration once its lines are uncommented', () => {
     const lines = files['.env.example']?.match(/(?<=^# )EARSHOT_[A-Z_]+=.*$/gm) ?? [];
     expect(lines).toHaveLength(variableRows.length);
     const env = Object.fromEntries(

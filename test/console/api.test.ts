@@ -22,7 +22,7 @@ const rows = Array.from({ length: 25 }, (_, i) =>
   notificationRow(i + 1, { ackId: i % 2 === 0 ? `ack-${i}` : null }),
 );
 
-/** The time of the listener's clock. */
+/** The listener's clock. */
 const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
 const startUs = Date.UTC(2026, 4, 1) * 1000;
 
@@ -31,7 +31,7 @@ const summaryRows = rows.map((_, i) => summaryRow(i + 1, { requestedAtUs: startU
 const nextOf = ({ next }: Answer['json']) => next;
 
 describe('/api/notifications', () => {
-  it('gives the fields of the command line’s rows, in its form', async () => {
+  it('gives the fields of the command line’s rows, in the same form', async () => {
     const context = await openConsole({ notifications: createMemoryLog(rows) });
     const { json } = await context.get('/api/notifications?limit=2');
     expect(Object.keys(json.notifications[0])).toEqual(notificationFields);
@@ -50,18 +50,21 @@ describe('/api/notifications', () => {
     });
   });
 
-  it.each(['newest', 'oldest'])('gives every row once, %s first, by its links', async (order) => {
-    const context = await openConsole({ notifications: createMemoryLog(rows) });
-    const answers = await follow(context, `/api/notifications?order=${order}&limit=10`, nextOf);
-    const positions = answers.flatMap(({ json }) =>
-      json.notifications.map(({ position }: NotificationRow) => position),
-    );
-    const oldestFirst = rows.map(({ position }) => position);
-    expect(positions).toEqual(order === 'oldest' ? oldestFirst : oldestFirst.toReversed());
-    expect(answers).toHaveLength(3);
-  });
+  it.each(['newest', 'oldest'])(
+    'gives every row once, %s first, through its links',
+    async (order) => {
+      const context = await openConsole({ notifications: createMemoryLog(rows) });
+      const answers = await follow(context, `/api/notifications?order=${order}&limit=10`, nextOf);
+      const positions = answers.flatMap(({ json }) =>
+        json.notifications.map(({ position }: NotificationRow) => position),
+      );
+      const oldestFirst = rows.map(({ position }) => position);
+      expect(positions).toEqual(order === 'oldest' ? oldestFirst : oldestFirst.toReversed());
+      expect(answers).toHaveLength(3);
+    },
+  );
 
-  it('asks the log for what the parameters say', async () => {
+  it('queries the log for the parameters', async () => {
     const noted: NotificationQuery[] = [];
     const context = await openConsole({ notifications: createMemoryLog(rows, noted) });
     const search = new URLSearchParams({
@@ -104,7 +107,7 @@ describe('/api/products', () => {
       json.products.map(({ productName }: { productName: string }) => productName),
     );
 
-  it('gives every match once, newest first, by its links', async () => {
+  it('gives every match once, newest first, through its links', async () => {
     const context = await openFilled(30, 4);
     const filter = encodeURIComponent("contains(Name,'S')");
     const answers = await follow(
@@ -117,14 +120,14 @@ describe('/api/products', () => {
     expect(answers.map(({ json }) => json.count)).toEqual(answers.map(() => matching.length));
   });
 
-  it('orders by a date, either way', async () => {
+  it('sorts by a date, in both directions', async () => {
     const context = await openFilled(30, 4);
     const search = 'orderby=PublicationDate&direction=asc&limit=20';
     const answers = await follow(context, `/api/products?${search}`, nextOf);
     expect(namesIn(answers)).toEqual(context.published.map(({ Name }) => Name));
   });
 
-  it('refuses an order that only the others have, and says which there are', async () => {
+  it('refuses an order of other paths, and lists the possible ones', async () => {
     const context = await openFilled(30, 4);
     const refused = [
       ['orderby=DeletionDate', /^orderby: .*received.*PublicationDate, ModificationDate$/],
@@ -141,7 +144,7 @@ describe('/api/products', () => {
     }
   });
 
-  it('has the record when asked, and the deleted ones', async () => {
+  it('includes the record on request, and deleted products', async () => {
     const context = await openFilled(30, 4);
     const plain = await context.get('/api/products?limit=1');
     expect(plain.json.products[0]).not.toHaveProperty('record');
@@ -157,7 +160,7 @@ describe('/api/products', () => {
     expect(json.products[0].deletionDate).toMatch(/^\d{4}-.*Z$/);
   });
 
-  it('chooses by a box, together with a filter', async () => {
+  it('combines a box with a filter', async () => {
     const context = await openFilled(30, 4);
     const within = ({ json }: Answer) =>
       json.products.map(({ productId }: { productId: string }) => productId);
@@ -176,7 +179,7 @@ describe('/api/products', () => {
     expect(within(both)).toEqual(within(await asked(`${area} and ${name}`)));
   });
 
-  it('warns of a box that looks like latitude first, and refuses one that is none', async () => {
+  it('warns about a box with latitude first, and refuses an invalid one', async () => {
     const context = await openFilled(30, 4);
     const { headers } = await context.get('/api/products?bbox=48,6,45,11');
     expect(headers['earshot-warning']).toContain('If you wrote latitudes first, use 6,45,11,48.');
@@ -221,20 +224,20 @@ describe('/api/products', () => {
     });
   });
 
-  it('has no download URL for what is deleted', async () => {
+  it('has no download URL for deleted products', async () => {
     const context = await openFilled(30, 4);
     const { json } = await context.get('/api/products?deleted=true&format=geojson&limit=1');
     expect(json.features[0].properties).toMatchObject({ downloadUrl: null, s3Path: null });
   });
 
-  it('gives JSON where the parameter says so, whatever is accepted', async () => {
+  it('gives JSON when the parameter requests it, whatever is accepted', async () => {
     const context = await openFilled(30, 4);
     const headers = { Accept: 'application/geo+json' };
     const { json } = await context.get('/api/products?format=json&limit=1', { headers });
     expect(json.products).toHaveLength(1);
   });
 
-  it('refuses a filter as the command line does: the place, and what to try', async () => {
+  it('refuses a filter as the command line does: with place and advice', async () => {
     const context = await openFilled(30, 4);
     const filter = encodeURIComponent("Naem eq 'x'");
     const { status, json } = await context.get(`/api/products?filter=${filter}`);
@@ -252,7 +255,7 @@ async function openWith(summaries: typeof summaryRows) {
 const idsIn = ({ json }: Answer) => json.summaries.map(({ id }: { id: number }) => id);
 
 describe('/api/summaries', () => {
-  it('gives the fields of the command line’s rows, in its order and form', async () => {
+  it('gives the fields of the command line’s rows, in the same order and form', async () => {
     const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
     const context = await openWith([
       summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
@@ -293,12 +296,12 @@ describe('/api/summaries', () => {
     });
   });
 
-  it('gives every row once, newest first, by its links', async () => {
+  it('gives every row once, newest first, through its links', async () => {
     const context = await openWith(summaryRows);
     const answers = await follow(context, '/api/summaries?limit=10&state=done', nextOf);
     expect(answers.flatMap(idsIn)).toEqual(summaryRows.map(({ id }) => id).toReversed());
     expect(answers).toHaveLength(3);
-    // A page that is just full is the last one.
+    // A page that is exactly full is the last one.
     expect((await context.get('/api/summaries?limit=25')).json.next).toBe(null);
   });
 
@@ -325,7 +328,7 @@ describe('/api/summaries', () => {
     expect(idsIn(await context.get(`/api/summaries?${search}`))).toEqual(ids);
   });
 
-  it('gives texts as they are, as JSON that no browser takes for a page', async () => {
+  it('gives texts unchanged, as JSON that no browser renders as a page', async () => {
     const text = '<script>alert(1)</script>\u001b[2J\u202e';
     const kept = { text, model: 'a/b', verified: true, doubts: [], createdAtUs: 0 };
     const context = await openWith([summaryRow(1, { text: kept, error: text, productName: text })]);
@@ -337,7 +340,7 @@ describe('/api/summaries', () => {
 });
 
 describe('/api/products?summary=true', () => {
-  it('has the text beside each product, null where there is none', async () => {
+  it('has the text with each product, null where there is none', async () => {
     const context = await openConsole();
     const { products, deleted } = generatedProducts(3);
     context.products.add('Products', ...products);
@@ -391,7 +394,7 @@ async function openCompared() {
 }
 
 describe('/api/coverage', () => {
-  it('tells of each subscription and hour, and how late things were', async () => {
+  it('reports each subscription and hour, and the delays', async () => {
     const { get } = await openCompared();
     const { status, json } = await get(
       '/api/coverage?since=2026-05-02T08:30:00Z&subscription=alps',
@@ -431,7 +434,7 @@ describe('/api/coverage', () => {
     });
   });
 
-  it('tells of the last seven days, of all subscriptions, by default', async () => {
+  it('reports the last seven days, of all subscriptions, by default', async () => {
     const { get } = await openCompared();
     const { json } = await get('/api/coverage');
     expect(json).toMatchObject({
@@ -447,7 +450,7 @@ describe('/api/coverage', () => {
     expect(json.subscriptions[1].hours).toHaveLength(7 * 24);
   });
 
-  it('is empty where nothing was registered, and has no delays without an index', async () => {
+  it('is empty without registered subscriptions, and has no delays without an index', async () => {
     const empty = await openConsole();
     expect((await empty.get('/api/coverage')).json).toMatchObject({
       missing: 0,
@@ -460,7 +463,7 @@ describe('/api/coverage', () => {
     expect(json.subscriptions[0]).toMatchObject({ expected: 9, delays: null });
   });
 
-  it('says of a failure of its own that it is one', async () => {
+  it('reports its own failure as an internal error', async () => {
     const context = await openCompared();
     context.products.failure = new Error('broken');
     expect(await context.get('/api/coverage')).toMatchObject({ status: 500 });
@@ -481,7 +484,7 @@ describe('/api/coverage', () => {
   });
 });
 
-describe('a parameter that cannot be used', () => {
+describe('an invalid parameter', () => {
   it.each([
     'notifications?limit=0',
     'notifications?limit=1001',
@@ -516,14 +519,14 @@ describe('a parameter that cannot be used', () => {
     expect(json.errors.join()).toContain(/\?(.*?)=/.exec(target)?.[1]);
   });
 
-  it('is refused: a cursor that is not ours', async () => {
+  it('is refused when it is a cursor from elsewhere', async () => {
     const { get } = await openConsole();
     expect(await get('/api/products?cursor=x')).toMatchObject({ status: 400 });
   });
 });
 
 describe('/api/status', () => {
-  it('tells of facts and judgement, with times in ISO 8601', async () => {
+  it('reports facts and status, with times in ISO 8601', async () => {
     const { get } = await openConsole({ status: async () => sampleStatus(true) });
     const { status, json, headers } = await get('/api/status');
     expect({ status, kept: headers['cache-control'] }).toEqual({ status: 200, kept: 'no-store' });
@@ -535,26 +538,26 @@ describe('/api/status', () => {
       certificate: { lifetimeSeconds: 90 * 86_400 + 0.000001 },
       coverage: [{ subscription: 'alps', missing: 19 }],
       readers: [{ name: 'product index', of: 'index', behind: 1_001 }, { of: 'sink' }],
-      backups: { made: { bytes: 25_001 }, failed: { error: 'There is no room.' }, everyHours: 25 },
-      alerts: [{ kind: 'disk', severity: 'warning', nextStep: 'Make room.' }],
+      backups: { made: { bytes: 25_001 }, failed: { error: 'There is no space.' }, everyHours: 25 },
+      alerts: [{ kind: 'disk', severity: 'warning', nextStep: 'Free some space.' }],
     });
     expect(json.parts).toContainEqual({
       ...{ part: 'disk', level: 'critical', text: 'All is well.', nextStep: null },
     });
   });
 
-  it('is well when every part is, or is not in use', async () => {
+  it('is ok when every part is ok or unused', async () => {
     const { get } = await openConsole();
     expect((await get('/api/status')).json.well).toBe(true);
   });
 
-  it('takes no parameters, and no other method', async () => {
+  it('accepts no parameters, and no other method', async () => {
     const { get } = await openConsole();
     expect(await get('/api/status?part=disk')).toMatchObject({ status: 400 });
     expect(await get('/api/status', { method: 'POST' })).toMatchObject({ status: 405 });
   });
 
-  it('does not wait in the line of those who ask the log', async () => {
+  it('does not wait in the queue of log queries', async () => {
     const hanging = Promise.withResolvers<never>();
     const completeness = {
       definitions: () => hanging.promise,

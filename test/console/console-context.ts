@@ -48,7 +48,7 @@ export interface Sent {
 const silent = () => undefined;
 export const log = { debug: silent, info: silent, warn: silent, error: silent };
 
-/** Starts it; closed when the test is over. */
+/** Starts the listener; closed when the test has finished. */
 export async function openConsole(options: Partial<ConsoleOptions> & { host?: string } = {}) {
   const products = createMemoryProducts();
   const summaries = createMemorySummaries();
@@ -82,12 +82,12 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   });
   const { port } = listener.address;
   const origin = `http://127.0.0.1:${port}`;
-  /** Asks for a path, or for a whole URL out of an answer. */
+  /** Requests a path, or a whole URL from a response. */
   const get = (target: string, sent: Sent = {}) => exchange(new URL(target, origin), agent, sent);
   return { products, summaries, origin, port, get, routes: app.routes };
 }
 
-/** Some products, published and deleted, in the index of the listener. */
+/** Some products, published and deleted, in the listener's index. */
 export async function openFilled(count = 45, deletedCount = count) {
   const context = await openConsole();
   const { products: published, deleted } = generatedProducts(count);
@@ -96,7 +96,7 @@ export async function openFilled(count = 45, deletedCount = count) {
   return { ...context, published };
 }
 
-/** Lets in the user `earshot` with the password `a: word`. */
+/** Accepts the user `earshot` with the password `a: word`. */
 export function openWithPassword() {
   const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
   const gate = { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' };
@@ -158,7 +158,7 @@ function jsonOf(text: string): ReturnType<typeof JSON.parse> {
   }
 }
 
-/** A log that keeps to positions, limits and order, and hands each query to `noted`. */
+/** A log that applies positions, limits and order, and passes each query to `noted`. */
 export function createMemoryLog(
   rows: readonly NotificationRow[],
   noted: Parameters<NotificationLog['find']>[0][] = [],
@@ -184,14 +184,14 @@ export function createMemoryLog(
 
 const publishedMs = Date.UTC(2026, 4, 1);
 
-/** Products as the sandbox makes them, one published each second. */
+/** Products as the sandbox generates them, one published each second. */
 export function generatedProducts(count: number) {
   const generator = createProductGenerator({ seed: 5 });
   const products = Array.from({ length: count }, (_, i) => generator.next(publishedMs + i * 1000));
   return { products, deleted: products.map((one) => generator.deleted(one, publishedMs * 1.01)) };
 }
 
-/** All pages of a list, by its links. */
+/** Follows the links of a list; returns its pages. */
 export async function follow(
   { get }: Pick<Console, 'get'>,
   first: string,
@@ -232,10 +232,10 @@ type ProductRecord = FoundProduct['record'];
 export interface MemoryProducts extends Products {
   add(entity: Entity, ...records: ProductRecord[]): void;
   state: IndexState;
-  /** What pushes told, by subscription, and how late it was. */
+  /** Subscriptions and delays of pushed notifications. */
   events: Map<string, PushedEvent[]>;
   late: SubscriptionDelays[];
-  /** Set to make every call fail with it. */
+  /** When set, every call fails with it. */
   failure: Error | null;
 }
 
@@ -360,7 +360,7 @@ export interface MemorySummaries extends SummaryReader {
   rows: SummaryRow[];
 }
 
-/** One of the products with a verified text of a model, asked for on 1 May 2026. */
+/** Returns a product with a verified text of a model, requested on 1 May 2026. */
 export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): SummaryRow {
   const atUs = Date.UTC(2026, 4, 1) * 1000;
   return {
@@ -387,7 +387,7 @@ export function createMemorySummaries(): MemorySummaries {
     async *find(query) {
       const { kind, state, productId, subscription, verified, beforeId, limit } = query;
       const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
-      const wanted = memory.rows.filter(
+      const matches = memory.rows.filter(
         (row) =>
           (kind === undefined || row.kind === kind) &&
           (state === undefined || row.state === state) &&
@@ -398,7 +398,7 @@ export function createMemorySummaries(): MemorySummaries {
           row.requestedAtUs >= sinceUs &&
           row.requestedAtUs < untilUs,
       );
-      yield* wanted.toSorted((a, b) => b.id - a.id).slice(0, limit);
+      yield* matches.toSorted((a, b) => b.id - a.id).slice(0, limit);
     },
     textsOf: async (ids) =>
       new Map(

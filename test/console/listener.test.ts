@@ -1,4 +1,4 @@
-/** Who is answered by the private listener, and who is not. */
+/** Requests that the private listener answers, and requests that it refuses. */
 import { describe, expect, it } from 'vitest';
 import type { UnreadyReason } from '../../src/console/app.ts';
 import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-context.ts';
@@ -7,7 +7,7 @@ const paths = [
   ...['/odata/v1/Products', '/api/products', '/api/notifications', '/api/summaries'],
   '/api/openapi.json',
 ];
-/** Below `/odata` the catalogue's form, with the id in a header; problem JSON elsewhere. */
+/** Below `/odata`: the catalogue's form, with the id in a header; elsewhere problem JSON. */
 function expectFormOf(path: string, { json, headers }: Answer) {
   const isOData = path.startsWith('/odata');
   expect(headers['content-type']).toBe(isOData ? 'application/json' : 'application/problem+json');
@@ -18,7 +18,7 @@ function expectFormOf(path: string, { json, headers }: Answer) {
 const basic = (words: string) => ({ authorization: `Basic ${btoa(words)}` });
 
 describe('the private listener without a password', () => {
-  it('answers under its own names, whatever the port', async () => {
+  it('answers under its own names, on any port', async () => {
     const context = await openConsole();
     const names = [
       'localhost',
@@ -34,7 +34,7 @@ describe('the private listener without a password', () => {
     }
   });
 
-  it('answers under the address that it listens on', async () => {
+  it('answers under its listen address', async () => {
     const context = await openConsole({ host: '127.0.0.2' });
     const ask = (host: string) =>
       context.get(`http://127.0.0.2:${context.port}/api/products`, { headers: { host } });
@@ -48,7 +48,7 @@ describe('the private listener without a password', () => {
     'localhost.evil.example',
     '127.0.0.1.evil.example',
     '10.0.0.1',
-  ])('refuses the name %s, which leads here by a trick', async (host) => {
+  ])('refuses the name %s, which a DNS attack directs here', async (host) => {
     const context = await openConsole();
     for (const path of paths) {
       const answer = await context.get(path, { headers: { host } });
@@ -61,7 +61,7 @@ describe('the private listener without a password', () => {
 });
 
 describe('the private listener with a password', () => {
-  it('answers who knows it, under any name', async () => {
+  it('accepts the right user, under any name', async () => {
     const context = await openWithPassword();
     const headers = { ...basic('earshot:a: word'), host: 'earshot.example.org' };
     for (const path of paths)
@@ -75,7 +75,7 @@ describe('the private listener with a password', () => {
     ['another password', basic('earshot:word')],
     ['another name', basic('admin:a: word')],
     ['another scheme', { authorization: 'Bearer a: word' }],
-  ])('answers 401 to %s, on every path alike', async (_title, headers) => {
+  ])('answers 401 to %s, on every path', async (_title, headers) => {
     const context = await openWithPassword();
     for (const path of [...paths, '/nowhere', '/odata/v1/Nothing']) {
       const answer = await context.get(path, { headers });
@@ -87,7 +87,7 @@ describe('the private listener with a password', () => {
     }
   });
 
-  it('slows down who guesses', async () => {
+  it('slows down guessing', async () => {
     const context = await openWithPassword();
     const statuses = new Set<number>();
     for (let i = 0; i < 102; i += 1) statuses.add((await context.get('/api/products')).status);
@@ -96,7 +96,7 @@ describe('the private listener with a password', () => {
 });
 
 describe('every request', () => {
-  it('that would change something is 405, with what is allowed', async () => {
+  it('that would change something gets 405 with the allowed methods', async () => {
     const context = await openConsole();
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       for (const path of paths) {
@@ -107,7 +107,7 @@ describe('every request', () => {
     }
   });
 
-  it('by HEAD gets the headers alone', async () => {
+  it('by HEAD gets only the headers', async () => {
     const context = await openConsole();
     for (const path of paths) {
       const answer = await context.get(path, { method: 'HEAD' });
@@ -115,7 +115,7 @@ describe('every request', () => {
     }
   });
 
-  it('from a page of another site is refused; from a page of its own, or a typed address, not', async () => {
+  it("from another site's page is refused; from its own page, or a typed address, it is not", async () => {
     const context = await openConsole();
     const ask = (site: string) =>
       context.get('/api/products', { headers: { 'sec-fetch-site': site } });
@@ -127,7 +127,7 @@ describe('every request', () => {
       expect(await ask(site)).toMatchObject({ status: 200 });
   });
 
-  it('with the Origin of another page is refused, by browsers without Fetch Metadata as well', async () => {
+  it("with another page's Origin is refused, also from browsers without Fetch Metadata", async () => {
     const context = await openConsole();
     const ask = (origin: string) => context.get('/api/products', { headers: { origin } });
     const own = context.origin;
@@ -142,7 +142,7 @@ describe('every request', () => {
       expect(await ask(origin)).toMatchObject({ status: 200 });
   });
 
-  it('gets an answer that no other page may read and nobody keeps', async () => {
+  it('gets a response that no other page can read and no cache stores', async () => {
     const context = await openConsole();
     for (const path of [...paths, '/nowhere', '/odata/v1/Products?$top=x']) {
       const { headers } = await context.get(path, { headers: { origin: 'https://evil.example' } });
@@ -157,21 +157,21 @@ describe('every request', () => {
   });
 });
 
-describe('a query that takes too long', () => {
+describe('a slow query', () => {
   const never = new Promise<never>(() => undefined);
   const hanging = {
     ...createMemoryLog([]),
     find: () => ({ [Symbol.asyncIterator]: () => ({ next: () => never }) }),
   };
 
-  it('is given up with 503', async () => {
+  it('ends with 503', async () => {
     const context = await openConsole({ notifications: hanging, limits: { timeoutMs: 50 } });
     const answer = await context.get('/api/notifications');
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
     expect(answer.json.detail).toMatch(/took too long/);
   });
 
-  it('keeps its place, others wait in line, and those beyond the line get 503 at once', async () => {
+  it('keeps its place, others wait in the queue, and those beyond the queue get 503 at once', async () => {
     const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 10_000 };
     const { promise, resolve } = Promise.withResolvers<void>();
     let asked = 0;
@@ -196,14 +196,14 @@ describe('a query that takes too long', () => {
   });
 });
 
-describe('whether the receiver is well', () => {
-  it('says that the program lives, and that it is ready', async () => {
+describe('the health check', () => {
+  it('reports that the program is alive and ready', async () => {
     const { get } = await openConsole();
     expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
     expect(await get('/readyz')).toMatchObject({ status: 200, text: 'ready' });
   });
 
-  it('is 503 with every reason while it is not ready; alive all the same', async () => {
+  it('responds 503 with every reason while the receiver is not ready, but still alive', async () => {
     const reasons: UnreadyReason[] = ['store', 'certificate'];
     const { get } = await openConsole({ readiness: async () => reasons });
     expect(await get('/readyz')).toMatchObject({ status: 503, text: 'store\ncertificate' });
@@ -220,7 +220,7 @@ describe('whether the receiver is well', () => {
     expect(await get('/readyz', { method: 'POST' })).toMatchObject({ status: 405 });
   });
 
-  it('says so without the password as well, under any name; metrics want it', async () => {
+  it('works without the password, under any name; metrics require it', async () => {
     const { get } = await openWithPassword();
     const headers = { host: 'earshot.example.org' };
     expect(await get('/healthz', { headers })).toMatchObject({ status: 200, text: 'ok' });
@@ -233,7 +233,7 @@ describe('whether the receiver is well', () => {
     }
   });
 
-  it('refuses names that lead here by a trick, and pages of other sites, there as everywhere', async () => {
+  it("refuses names of a DNS attack, and other sites' pages, like every path", async () => {
     const { get } = await openConsole();
     for (const path of ['/healthz', '/readyz', '/metrics']) {
       const tricked = { host: 'evil.example' };
@@ -250,7 +250,7 @@ interface Listed {
   summary: string;
 }
 
-it('lists the routes of the app, all of them and no others', async () => {
+it('lists all routes of the app, and no others', async () => {
   const { get, routes } = await openConsole();
   const { status, json } = await get('/');
   expect(status).toBe(200);
@@ -267,7 +267,7 @@ it('lists the routes of the app, all of them and no others', async () => {
   expect(inOData.length).toBeGreaterThanOrEqual(6);
 });
 
-it('lists only paths that answer, each with what it is', async () => {
+it('lists only paths that answer, each with a description', async () => {
   const { get } = await openConsole();
   const { paths } = (await get('/')).json as { paths: Listed[] };
   for (const { method, path, summary } of paths) {
@@ -275,12 +275,12 @@ it('lists only paths that answer, each with what it is', async () => {
     const target = path.replace('<collection>', 'SENTINEL-1').replace('<Id>', 'an-id');
     const body = method === 'POST' ? { body: '{"FilterProducts":[{"Name":"x"}]}' } : {};
     const { status, text } = await get(target, { method, ...body });
-    // A product that is not there is known by its own message.
+    // A missing product is recognized by its message.
     expect(status === 200 || text.includes('Product with id an-id'), `${path}: ${text}`).toBe(true);
   }
 });
 
-it('names the list where a path leads nowhere', async () => {
+it('names the list for an unknown path', async () => {
   const { get } = await openConsole();
   const { status, json } = await get('/nowhere');
   expect(status).toBe(404);

@@ -1,4 +1,4 @@
-/** Reads Prometheus' text format (0.0.4), as strictly as a server that scrapes it. */
+/** Parses Prometheus' text format (0.0.4), as strictly as a scraping server. */
 
 export interface MetricSample {
   name: string;
@@ -7,10 +7,10 @@ export interface MetricSample {
 }
 
 export interface Scrape {
-  /** Name to type, as announced; also of those that have no sample. */
+  /** Announced type of each name, also of those without samples. */
   types: ReadonlyMap<string, string>;
   samples: readonly MetricSample[];
-  /** The one sample with these labels; undefined when there is none. */
+  /** The only sample with these labels; undefined when there is none. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 

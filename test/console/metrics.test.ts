@@ -1,4 +1,4 @@
-/** `/metrics` as a server that collects it sees it. */
+/** `/metrics` as a scraping server sees it. */
 import { describe, expect, it } from 'vitest';
 import {
   metricTable,
@@ -26,7 +26,7 @@ async function open(first: Status = sampleStatus()) {
 
 const stored = { outcome: 'stored', stored: 2, duplicates: 1 } as const;
 
-/** Names as the table has them: a histogram hands out three of each. */
+/** Returns the names from the table; a histogram has three of each. */
 const familyOf = ({ name }: MetricSample) => {
   const family = name.replace(/_(bucket|sum|count)$/, '');
   return metricTable.some((row) => row.name === family) ? family : name;
@@ -37,7 +37,7 @@ const textOf = ({ name, labels, value }: MetricSample) => {
 };
 
 describe('a scrape', () => {
-  it('brings the metrics of the table, all of them and no other, with their types and labels', async () => {
+  it('contains the metrics of the table and no others, with their types and labels', async () => {
     const { metrics, get, scrape } = await open();
     metrics.observe('stored', 'alps', stored);
     const publicationDelay = { subscription: 'alps', seconds: 90 };
@@ -55,14 +55,14 @@ describe('a scrape', () => {
       const names = Object.keys(sample.labels).filter((name) => name !== 'le');
       found.set(familyOf(sample), new Set(names));
     }
-    // A collection of garbage may not have happened yet.
-    const told = metricTable.filter(({ name }) => name !== 'nodejs_gc_duration_seconds');
-    for (const { name, labels } of told) {
+    // A garbage collection may not have happened yet.
+    const listed = metricTable.filter(({ name }) => name !== 'nodejs_gc_duration_seconds');
+    for (const { name, labels } of listed) {
       expect([name, ...(found.get(name) ?? [])]).toEqual([name, ...Object.keys(labels)]);
     }
   });
 
-  it('follows how the receiver stands: each of these metrics moves when its subject does', async () => {
+  it("follows the receiver's state: each of these metrics changes with its subject", async () => {
     const { scrape, stand } = await open();
     const before = await scrape();
     stand(sampleStatus(true));
@@ -75,7 +75,7 @@ describe('a scrape', () => {
     expect(still.map(({ name }) => name)).toEqual([]);
   });
 
-  it('leaves out what is not known, also when it was known before', async () => {
+  it('omits unknown values, even when they were known before', async () => {
     const { scrape, stand } = await open();
     await scrape();
     stand(emptyStatus());
@@ -89,7 +89,7 @@ describe('a scrape', () => {
     expect(samples.filter(({ name, value }) => /^earshot/.test(name) && !(value >= 0))).toEqual([]);
   });
 
-  it('claims nothing of a subscription before its first comparison', async () => {
+  it('has no values for a subscription before its first comparison', async () => {
     const status = sampleStatus();
     const coverage = status.coverage.map((one) => ({ ...one, state: 'not-compared' as const }));
     const { scrape } = await open({ ...status, coverage });
@@ -109,8 +109,8 @@ describe('a scrape', () => {
   });
 });
 
-describe('what is counted', () => {
-  it('is requests by outcome, from 0 on', async () => {
+describe('the counted events', () => {
+  it('include requests by outcome, from 0 on', async () => {
     const { metrics, scrape } = await open();
     const counts = async () => {
       const { value } = await scrape();
@@ -123,7 +123,7 @@ describe('what is counted', () => {
     expect(await counts()).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it('is notifications by outcome and subscription: those in a body, and bodies in quarantine', async () => {
+  it('include notifications by outcome and subscription: those in a body, and bodies in quarantine', async () => {
     const { metrics, scrape } = await open();
     metrics.observe('stored', 'alps', stored);
     metrics.observe('duplicate', 'alps', { outcome: 'duplicate', duplicates: 4 });
@@ -140,12 +140,12 @@ describe('what is counted', () => {
       );
     expect(of('alps')).toEqual([2, 5, 0]);
     expect(of('(none)')).toEqual([3, 0, 1]);
-    // Registered, and nothing came yet: the first push is a step from 0 to 1.
+    // Registered, but nothing received: the first push is a step from 0 to 1.
     expect(of('andes')).toEqual([0, 0, 0]);
     expect(samples.filter(({ name }) => name === 'earshot_notifications_total')).toHaveLength(9);
   });
 
-  it('is commits, and how late products were told of', async () => {
+  it('include commits, and the delay of product notifications', async () => {
     const { metrics, scrape } = await open();
     const seconds = [0.004, 0.02, 0.02];
     for (const durationSeconds of seconds) {
@@ -168,7 +168,7 @@ describe('what is counted', () => {
     expect(value(`${delay}_bucket`, { ...alps, le: '30' })).toBe(3);
   });
 
-  it('has a bounded number of rows, whatever names are invented; registered ones keep theirs', async () => {
+  it('have a bounded number of rows, whatever names are invented; registered names keep theirs', async () => {
     const { metrics, scrape } = await open();
     for (let i = 0; i < 500; i += 1) {
       metrics.observe('stored', `invented-${i}`, stored);
@@ -179,7 +179,8 @@ describe('what is counted', () => {
     metrics.observe('stored', 'andes', stored);
     const { samples, value } = await scrape();
     const names = new Set(samples.map(({ labels }) => labels.subscription));
-    // 50 invented ones, the rest of them, the two that are registered, and metrics without a subscription.
+    // 50 invented names, the row of the others, the two registered ones, and metrics without a
+    // subscription.
     expect(names.size).toBe(54);
     const ours = ({ name }: MetricSample) => name.startsWith('earshot');
     expect(samples.filter(ours)).toHaveLength(first.samples.filter(ours).length);
@@ -189,7 +190,7 @@ describe('what is counted', () => {
   });
 });
 
-describe('a scrape when it cannot be found out how the receiver stands', () => {
+describe("a scrape when the receiver's state is unavailable", () => {
   const late = { statusTimeoutMs: 30 };
   const never = () => new Promise<never>(() => undefined);
   const failing = () => Promise.reject(new Error('no such table'));
@@ -197,7 +198,7 @@ describe('a scrape when it cannot be found out how the receiver stands', () => {
   it.each([
     ['in time', never],
     ['at all', failing],
-  ])('brings the rest, where it cannot be found out %s', async (_title, status) => {
+  ])('contains the rest when the state is not available %s', async (_title, status) => {
     const metrics = createMetrics(log, late);
     metrics.observe('stored', 'alps', stored);
     const known = readScrape(await metrics.scrape(async () => sampleStatus()));
@@ -209,7 +210,7 @@ describe('a scrape when it cannot be found out how the receiver stands', () => {
     expect(statusMetrics.filter(({ name }) => names.has(name))).toEqual([]);
   });
 
-  it('is made once for all who ask meanwhile', async () => {
+  it('runs once for all concurrent requests', async () => {
     const metrics = createMetrics(log);
     const { promise, resolve } = Promise.withResolvers<Status>();
     let asked = 0;
@@ -226,7 +227,7 @@ describe('a scrape when it cannot be found out how the receiver stands', () => {
   });
 });
 
-/** Of `sampleStatus`, in the order of the table. */
+/** Expected samples for `sampleStatus`, in the order of the table. */
 const expected = `
 earshot_refusing 0
 earshot_queue_bytes 1000
@@ -288,7 +289,7 @@ ${[
 earshot_build_info{version="0.1.0",node="${process.versions.node}"} 1
 `;
 
-it('each figure of the status is handed out under its name, in its unit', async () => {
+it('each figure of the status has its own metric, in its unit', async () => {
   const { get } = await openConsole();
   const { text } = await get('/metrics');
   const names = statusMetrics.map(({ name }) => name);

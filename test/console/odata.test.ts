@@ -13,7 +13,7 @@ function idsOf(answers: readonly Answer[]): string[] {
   return answers.flatMap(({ json }) => json.value.map(({ Id }: { Id: string }) => Id));
 }
 
-/** Sends a request as it stands, and gives all that comes back. */
+/** Sends a request unchanged; returns the complete response. */
 async function sendLines(port: number, lines: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.end(`${lines.join('\r\n')}\r\n\r\n`);
@@ -41,7 +41,7 @@ describe('a client of the catalogue gets', () => {
     expect(answers.at(-1)?.json).not.toHaveProperty('@odata.nextLink');
   });
 
-  it('twenty records without their parts when it says nothing', async () => {
+  it('twenty records without their parts by default', async () => {
     const context = await openFilled();
     const { json, headers } = await context.get('/odata/v1/Products');
     expect(Object.keys(json)).toEqual(['@odata.context', 'value', '@odata.nextLink']);
@@ -65,7 +65,7 @@ describe('a client of the catalogue gets', () => {
     expect(json.value).toEqual(context.published);
   });
 
-  it('only the properties it selects, however the list is written', async () => {
+  it('only the selected properties, in any spelling of the list', async () => {
     const context = await openFilled(1);
     for (const select of [
       '$select=Id,Name,Geofootprint',
@@ -83,7 +83,7 @@ describe('a client of the catalogue gets', () => {
     expect(all.text).toBe((await context.get('/odata/v1/Products')).text);
   });
 
-  it('deleted products, which know attributes only, with date and cause', async () => {
+  it('deleted products, which have only attributes, with date and cause', async () => {
     const context = await openFilled(3);
     const { json } = await context.get('/odata/v1/DeletedProducts?$expand=Attributes');
     expect(json['@odata.context']).toBe('$metadata#DeletedProducts(Attributes())');
@@ -99,7 +99,7 @@ describe('a client of the catalogue gets', () => {
     );
   });
 
-  it('the number alone under /$count, of all that match', async () => {
+  it('only the number under /$count, of all matches', async () => {
     const context = await openFilled(12);
     const day = { $filter: 'PublicationDate ge 2026-05-01T00:00:05.000Z' };
     const paths = ['/odata/v1/Products/$count', query('Products/$count', day)];
@@ -122,7 +122,7 @@ describe('a client of the catalogue gets', () => {
     expect(json).toEqual({ '@odata.context': '$metadata#Products', '@odata.count': 3, value: [] });
   });
 
-  it('one record by its id, in any case, or the catalogue’s way of saying that there is none', async () => {
+  it('one record by its id, in any case, or the catalogue’s not-found error', async () => {
     const context = await openFilled(3);
     const [product] = context.published;
     const path = `/odata/v1/Products(${product?.Id.toUpperCase()})?$expand=Attributes`;
@@ -139,7 +139,7 @@ describe('a client of the catalogue gets', () => {
 });
 
 describe('links', () => {
-  it('lead to the end of more than $skip can pass over', async () => {
+  it('reach matches beyond the maximum of $skip', async () => {
     const context = await openConsole();
     const count = 12_345;
     const day = (i: number) =>
@@ -159,7 +159,7 @@ describe('links', () => {
     }
   }, 20_000);
 
-  it('go back to where they were asked, over HTTPS where a proxy in front speaks it', async () => {
+  it('refer to the address of the request, with HTTPS behind a proxy that speaks it', async () => {
     const context = await openFilled();
     const headers = { host: 'localhost:9999', 'x-forwarded-proto': 'https' };
     const { json } = await context.get('/odata/v1/Products?$top=1', { headers });
@@ -168,7 +168,7 @@ describe('links', () => {
     );
   });
 
-  it('lead to the Host that was let in, whatever name the request line has', async () => {
+  it('refer to the accepted Host, whatever name the request line has', async () => {
     const context = await openFilled();
     for (const path of ['/odata/v1/Products?$top=1', '/api/products?limit=1']) {
       const lines = [`GET http://evil.example${path} HTTP/1.1`, 'Host: localhost:9999'];
@@ -179,7 +179,7 @@ describe('links', () => {
     }
   });
 
-  it('with a token that is not ours are refused', async () => {
+  it('with a foreign token are refused', async () => {
     const context = await openFilled(1);
     for (const token of ['x', '1_', '_1', '1e3_1', '9999999999999999_1', '1_9999999999999999']) {
       const answer = await context.get(`/odata/v1/Products?$skiptoken=${token}`);
@@ -190,7 +190,7 @@ describe('links', () => {
 });
 
 describe('the index', () => {
-  it('tells in a header how far it is behind, and nothing when it is not', async () => {
+  it('reports its lag in a header, and sends none without lag', async () => {
     const context = await openFilled(3);
     const paths = ['/odata/v1/Products', '/odata/v1/Products(x)', '/api/products'];
     const lags = async () => {
@@ -202,7 +202,7 @@ describe('the index', () => {
     expect(await lags()).toEqual(['997', '997', '997']);
   });
 
-  it('that cannot be read is 503 with Retry-After, without a word of its own', async () => {
+  it('that cannot be read gives 503 with Retry-After, without an internal message', async () => {
     const context = await openFilled(3);
     context.products.failure = new AppError('unavailable', 'disk /var/secret is gone');
     const answer = await context.get('/odata/v1/Products');
@@ -226,7 +226,7 @@ const recordings = missing
 const idForm = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
 const withoutIds = (text: string) => text.replaceAll(idForm, '<id>');
 
-/** The id in the header must be the one in the body, where the body has one. */
+/** The id in the header must equal the one in the body, if the body has one. */
 function expectOneId({ json, headers }: Answer) {
   expect(headers['request-id']).toMatch(idForm);
   if (!Array.isArray(json.detail)) expect(json.detail.request_id).toBe(headers['request-id']);
@@ -239,13 +239,13 @@ async function refusalOf(search: string, entity = 'Products') {
   return { status: answer.status, detail: answer.json.detail };
 }
 
-describe('a refusal of the catalogue is repeated', () => {
-  it('by as many tests as there are recordings', (context) => {
+describe('a recorded refusal of the catalogue', () => {
+  it('has one test for each recording', (context) => {
     if (missing) context.skip(missing);
     expect(recordings.length).toBeGreaterThanOrEqual(7);
   });
 
-  it.each(recordings)('as in %s', async (name) => {
+  it.each(recordings)('is repeated as in %s', async (name) => {
     const { request, response } = JSON.parse(
       readFileSync(new URL(`errors/${name}`, fixtures), 'utf8'),
     );
@@ -290,7 +290,7 @@ describe('a query is refused', () => {
     expect(detail.message).toMatch(message);
   });
 
-  it('with 422 and all that is wrong with its numbers', async () => {
+  it('with 422 and all faults of its numbers', async () => {
     const { status, detail } = await refusalOf('$top=ten&$skip=&$count=maybe');
     expect(status).toBe(422);
     expect(
@@ -302,7 +302,7 @@ describe('a query is refused', () => {
     ]);
   });
 
-  it('by what its own entity knows', async () => {
+  it('by the fields of its own entity', async () => {
     const deleted = 'DeletedProducts';
     expect((await refusalOf('$orderby=PublicationDate', deleted)).status).toBe(400);
     expect((await refusalOf('$select=Online', deleted)).detail.message).toBe(
@@ -310,7 +310,7 @@ describe('a query is refused', () => {
     );
   });
 
-  it('with nothing but the known words where the path leads nowhere', async () => {
+  it('with only the known fields for an unknown path', async () => {
     const context = await openConsole();
     for (const path of [
       'Product',
@@ -364,20 +364,20 @@ const listOf = (...names: unknown[]) => ({ FilterProducts: names.map((Name) => (
 const namesOf = (json: { value: { Name: string }[] }) => json.value.map(({ Name }) => Name);
 
 describe('a query by list', () => {
-  it('answers with the named products in the form of a list, all of them at once', async () => {
+  it('gives the named products in the form of a list, all of them at once', async () => {
     const { post, names, get } = await openListed();
-    const wanted = names.slice(3, 33);
-    const { status, headers, json } = await post(listOf(...wanted, 'xxxxxxxx.06.tar'));
+    const requested = names.slice(3, 33);
+    const { status, headers, json } = await post(listOf(...requested, 'xxxxxxxx.06.tar'));
     expect(status).toBe(200);
     expect(headers['request-id']).toMatch(/^[\da-f-]{36}$/);
     expect(Object.keys(json)).toEqual(['@odata.context', 'value']);
-    expect(namesOf(json).toSorted()).toEqual(wanted.toSorted());
+    expect(namesOf(json).toSorted()).toEqual(requested.toSorted());
     const [first] = json.value;
     const one = await get(`/odata/v1/Products(${first.Id})`);
     expect(first).toEqual({ ...one.json, '@odata.context': undefined });
   });
 
-  it('takes the options of a list of products', async () => {
+  it('accepts the options of a list of products', async () => {
     const { post, names, origin } = await openListed();
     const body = listOf(...names.slice(0, 10));
     const options = new URLSearchParams({
@@ -400,7 +400,7 @@ describe('a query by list', () => {
     expect(namesOf(next.json)).toEqual(names.slice(7, 10));
   });
 
-  it('reads the body whatever the Content-Type, and ignores what it does not know', async () => {
+  it('reads the body with any Content-Type, and ignores unknown members', async () => {
     const { post, names } = await openListed();
     const body = { FilterProducts: [{ Name: names[0], Id: 'x' }], Note: 1 };
     const { json } = await post(body, '', { headers: { 'content-type': 'text/plain' } });
@@ -408,11 +408,11 @@ describe('a query by list', () => {
   });
 
   it.each<[string, string | object, (string | number)[]]>([
-    ['no JSON', '{"FilterProducts":', ['body']],
-    ['no list', {}, ['body', 'FilterProducts']],
+    ['invalid JSON', '{"FilterProducts":', ['body']],
+    ['a missing list', {}, ['body', 'FilterProducts']],
     ['an empty list', { FilterProducts: [] }, ['body', 'FilterProducts']],
     ['another member', { FilterProducts: [{ Id: 'x' }] }, ['body', 'FilterProducts', 0, 'Name']],
-    ['a name that is no text', listOf('a', 5), ['body', 'FilterProducts', 1, 'Name']],
+    ['a name that is not a text', listOf('a', 5), ['body', 'FilterProducts', 1, 'Name']],
     ['an empty name', listOf(''), ['body', 'FilterProducts', 0, 'Name']],
     ['more than 1,000 names', listOf(...Array(1_001).fill('a')), ['body', 'FilterProducts']],
   ])('is refused with 422 and the place for %s', async (_title, body, loc) => {
@@ -427,7 +427,7 @@ describe('a query by list', () => {
     });
   });
 
-  it('takes 1,000 names of 100 characters, and refuses a body over 256 KiB with 413', async () => {
+  it('accepts 1,000 names of 100 characters, and refuses a body over 256 KiB with 413', async () => {
     const { post, names } = await openListed();
     const many = Array.from({ length: 999 }, (_, i) => String(i).padEnd(100, '_'));
     expect(namesOf((await post(listOf(...many, names[7]))).json)).toEqual([names[7]]);
@@ -437,7 +437,7 @@ describe('a query by list', () => {
   });
 
   it.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
-    'that breaks off half-way, after %s, is no failure of ours',
+    'that breaks off, after %s, is not an internal error',
     async (header) => {
       const lines: string[] = [];
       const note = (level: string) => (_: object, message: string) =>
@@ -468,7 +468,7 @@ describe('a query by list', () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
   });
 
-  it('is a POST, and all else is not; options are refused as of any list', async () => {
+  it('is a POST, and other methods are not allowed; options are refused as in any list', async () => {
     const { get, post } = await openListed();
     for (const method of ['GET', 'HEAD', 'PUT', 'DELETE']) {
       expect(await get(path, { method })).toMatchObject({
@@ -484,7 +484,7 @@ describe('a query by list', () => {
 });
 
 describe('the attributes of a collection', () => {
-  it('are names and kinds, in the form of the catalogue', async () => {
+  it("are names and kinds, in the catalogue's form", async () => {
     const { get } = await openConsole();
     const { status, json, headers } = await get('/odata/v1/Attributes(SENTINEL-1)');
     expect(status).toBe(200);
@@ -494,7 +494,7 @@ describe('the attributes of a collection', () => {
     expect(json).not.toContainEqual(expect.objectContaining({ Name: 'cloudCover' }));
   });
 
-  it('are those recorded of the catalogue', async (context) => {
+  it('equal the recorded ones of the catalogue', async (context) => {
     if (missing) context.skip(missing);
     const file = new URL('attributes/attributes-SENTINEL-1.json', fixtures);
     const recorded: { Name: string }[] = JSON.parse(readFileSync(file, 'utf8'));

@@ -1,4 +1,4 @@
-/** The OpenAPI document against what the routes really do. */
+/** The OpenAPI document, compared with the behaviour of the routes. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { hourUs } from '../../src/domain/completeness.ts';
@@ -47,7 +47,7 @@ async function openWithAll() {
   return context;
 }
 
-/** A value that the schema of each parameter allows, and one that it does not; null when all are. */
+/** A valid and an invalid value for each parameter; null when all values are valid. */
 const samples: Record<string, [good: string, bad: string | null]> = {
   ackId: ['a', null],
   productId: ['p', null],
@@ -94,7 +94,7 @@ async function readDocument({ get }: Console) {
 }
 
 describe('the OpenAPI document', () => {
-  it('is one of version 3.1, with each route, each under a name of its own', async () => {
+  it('has version 3.1 and each route, each with its own name', async () => {
     const { json, operations } = await readDocument(await openWithAll());
     expect(json.openapi).toBe('3.1.0');
     expect(json.info).toMatchObject({ title: 'earshot', version: expect.any(String) });
@@ -114,14 +114,14 @@ describe('the OpenAPI document', () => {
       'showCoverage',
       'showStatus',
     ]);
-    // Every reference leads somewhere.
+    // Every reference resolves.
     for (const [, pointer] of JSON.stringify(json).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
       const target = pointer?.split('/').reduce((value, key) => Object(value)[key], json);
       expect(target).toMatchObject({ type: 'object' });
     }
   });
 
-  it('names parameters that are taken, and values that are refused, and no others are', async () => {
+  it('lists accepted parameters and refused values, and others behave accordingly', async () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
     for (const { path, operation } of operations) {
@@ -139,7 +139,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('tells the types, limits and defaults of parameters', async () => {
+  it('states types, limits and defaults of parameters', async () => {
     const { operations } = await readDocument(await openWithAll());
     const schemas = Object.fromEntries(
       operations.flatMap(({ operation }) =>
@@ -155,7 +155,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  it('tells of each order which products have it', async () => {
+  it('states for each order the products that have it', async () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
     const parameters = operations.flatMap(({ operation }) => operation.parameters);
@@ -173,7 +173,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes answers as they are: every field, of its type, and none that is not told', async () => {
+  it('describes responses completely: every field, its type, and no others', async () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
     const searches = [
@@ -195,7 +195,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes the status of a receiver of which nothing is known', async () => {
+  it('describes the status of a receiver without any state', async () => {
     const context = await openConsole({ status: async () => emptyStatus() });
     const { json } = await readDocument(context);
     const answer = json.paths['/api/status'].get.responses[200].content['application/json'];
@@ -205,7 +205,7 @@ describe('the OpenAPI document', () => {
     expect(schema.safeParse({ ...status, at: 'now' }).success).toBe(false);
   });
 
-  it('describes GeoJSON as it is', async () => {
+  it('describes GeoJSON responses', async () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
     const products = operations.find(({ path }) => path === '/api/products');
@@ -226,7 +226,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('describes problems as they are', async () => {
+  it('describes problem responses', async () => {
     const context = await openWithAll();
     const { json } = await readDocument(context);
     const schema = json.components.schemas.Problem;
@@ -243,7 +243,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('names the headers that answers carry', async () => {
+  it('names the headers of responses', async () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
     const products = operations.find(({ path }) => path === '/api/products');
@@ -254,7 +254,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** Every field that a schema tells of, as a path; what is in a record is the catalogue's own. */
+/** Every field of a schema as a path; the contents of a record belong to the catalogue. */
 function fieldsOf(schema: Schema, at = ''): string[] {
   const own = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [
     `${at}/${name}`,

@@ -1,4 +1,4 @@
-/** Queries that take long, or that nobody waits for any more, do not hold up the others. */
+/** Long queries, and queries whose client is gone, do not delay the others. */
 import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createQueryLine, queryLineDefaults } from '../../src/console/query-line.ts';
@@ -17,7 +17,7 @@ const slowPaths = [
   '/odata/v1/Products?$top=0&$count=true&$filter=Online%20eq%20false',
 ];
 
-/** Products of which a search with a filter reads on and on, as one that matches nothing does. */
+/** Products that keep a search with a filter reading, because nothing matches. */
 function slowProducts() {
   const memory = createMemoryProducts();
   memory.add('Products', ...generatedProducts(3).products);
@@ -42,7 +42,7 @@ function slowProducts() {
   return { products, searching };
 }
 
-/** Asks, and hangs up when told. */
+/** Sends a request, and disconnects on the signal. */
 function ask({ origin }: Console, path: string): { hangUp(): void } {
   const outgoing = request(new URL(path, origin), { agent: false }).on('error', () => undefined);
   outgoing.end();
@@ -50,7 +50,7 @@ function ask({ origin }: Console, path: string): { hangUp(): void } {
 }
 
 describe('a query whose client hangs up', () => {
-  it.each(slowPaths)('thirty times does not hold up the next one: %s', async (path) => {
+  it.each(slowPaths)('does not delay the next one after thirty of them: %s', async (path) => {
     const { products, searching } = slowProducts();
     const context = await openConsole({ products });
     const clients = Array.from({ length: 30 }, () => ask(context, path));
@@ -61,8 +61,8 @@ describe('a query whose client hangs up', () => {
   });
 });
 
-describe('a query whose time is up', () => {
-  it.each(slowPaths)('is 503 with Retry-After, and leaves its place: %s', async (path) => {
+describe('a query that exceeds its time', () => {
+  it.each(slowPaths)('gets 503 with Retry-After, and frees its place: %s', async (path) => {
     const { products, searching } = slowProducts();
     const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 300 };
     const context = await openConsole({ products, limits });
@@ -74,7 +74,7 @@ describe('a query whose time is up', () => {
   });
 });
 
-it('queries of products do not hold up those of notifications', async () => {
+it('queries of products do not delay those of notifications', async () => {
   const { products, searching } = slowProducts();
   const limits = { atOnceMax: 1, waitingMax: 0 };
   const context = await openConsole({ products, limits });
@@ -85,10 +85,10 @@ it('queries of products do not hold up those of notifications', async () => {
   slow.hangUp();
 });
 
-describe('work in the line', () => {
+describe('work in the queue', () => {
   const present = new AbortController().signal;
 
-  it('begins in another turn of the event loop than any other, so that none checks after another', async () => {
+  it('starts in a separate turn of the event loop, so that no two checks follow each other', async () => {
     let turn = 0;
     let immediate = setImmediate(function next() {
       turn += 1;
@@ -100,7 +100,7 @@ describe('work in the line', () => {
     expect(new Set(await Promise.all(began)).size).toBe(10);
   });
 
-  it('does not begin for one who is gone', async () => {
+  it('does not start for a client that is gone', async () => {
     const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000 });
     const gone = new AbortController();
     const free = Promise.withResolvers<void>();
@@ -117,7 +117,7 @@ describe('work in the line', () => {
     expect(await line(async () => 'after', present)).toBe('after');
   });
 
-  it('that fails says so, and leaves its place', async () => {
+  it('reports its failure, and frees its place', async () => {
     const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000 });
     for (let i = 0; i < 3; i += 1) {
       await expect(line(() => Promise.reject(new Error('broken')), present)).rejects.toThrow(

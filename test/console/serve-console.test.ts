@@ -1,4 +1,4 @@
-/** The private listener beside a real receiver, over its store and its index. */
+/** The private listener of a real receiver, over its store and its index. */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -53,7 +53,7 @@ async function start(consoleConfig: NonNullable<Config['console']> | null) {
 }
 
 describe('a receiver with a private listener', () => {
-  it('answers what it has received: in the log at once, in the index soon after', async () => {
+  it('serves received notifications: from the log at once, from the index soon after', async () => {
     const receiver = await start(open);
     const { products } = generatedProducts(5);
     for (const product of products) expect(await receiver.post(product)).toBe(200);
@@ -73,7 +73,7 @@ describe('a receiver with a private listener', () => {
     expect(found.products[0]).toMatchObject({ productId: last?.Id, record: last });
   });
 
-  it('asks for its password', async () => {
+  it('requires its password', async () => {
     const receiver = await start({ ...open, password: 'a word' });
     const ask = async (words: string) => {
       const headers = { authorization: `Basic ${btoa(words)}` };
@@ -82,7 +82,7 @@ describe('a receiver with a private listener', () => {
     expect([await ask('earshot:a word'), await ask('earshot:word')]).toEqual([200, 401]);
   });
 
-  it('takes notifications though the port is taken, and says which variable is to blame', async () => {
+  it('accepts notifications although the port is taken, and names the variable to change', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void other.close());
@@ -96,7 +96,7 @@ describe('a receiver with a private listener', () => {
     expect(product && (await receiver.post(product))).toBe(200);
   });
 
-  it('can do without', async () => {
+  it('works without it', async () => {
     const receiver = await start(null);
     expect(receiver).toMatchObject({ consoleUrl: null, errors: [] });
   });

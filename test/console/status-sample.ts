@@ -1,4 +1,4 @@
-/** How a receiver stands: one with something in every field, and one in which all of it has moved. */
+/** Receiver states: one with every field set, and one with every field changed. */
 import { type Status, statusParts } from '../../src/domain/status.ts';
 
 const hourUs = 3_600_000_000;
@@ -6,7 +6,7 @@ const dayUs = 24 * hourUs;
 
 export const sampleAtUs = Date.UTC(2026, 4, 2, 12) * 1_000;
 
-/** Everything is known, and each figure is its own; `moved` changes every one of them. */
+/** All fields are known, and each figure is unique; `moved` changes every one. */
 export function sampleStatus(moved = false): Status {
   const step = moved ? 1 : 0;
   const atUs = sampleAtUs + step * hourUs;
@@ -122,7 +122,7 @@ export function sampleStatus(moved = false): Status {
         endedAtUs: agoUs(moved ? hourUs : 5 * dayUs),
         bytes: null,
         lastPosition: null,
-        error: 'There is no room.',
+        error: 'There is no space.',
       },
       everyHours: 24 + step,
     },
@@ -142,7 +142,7 @@ export function sampleStatus(moved = false): Status {
             severity: 'warning',
             cause: 'Little is left.',
             evidence: [],
-            nextStep: 'Make room.',
+            nextStep: 'Free some space.',
             raisedAtUs: agoUs(0),
             resolvedAtUs: null,
           },
@@ -151,7 +151,7 @@ export function sampleStatus(moved = false): Status {
   };
 }
 
-/** A receiver that has seen nothing yet, behind a proxy: all that may be unknown is. */
+/** A new receiver behind a proxy: every optional value is unknown. */
 export function emptyStatus(): Status {
   const full = sampleStatus();
   return {

@@ -122,6 +122,15 @@ describe('the dashboard', () => {
 });
 
 describe('the alert rules', () => {
+  it('are listed in docs/reference/dashboard.md, with their severity', () => {
+    const text = readFileSync(join(project, 'docs/reference/dashboard.md'), 'utf8');
+    const rows = [...text.matchAll(/^\| `(Earshot\w+)` \| (\w+) \|/gm)];
+    const listed = rows.map(([, alert, severity]) => ({ alert, severity }));
+    expect(listed).toEqual(
+      rules.map(({ alert, labels }) => ({ alert, severity: labels.severity })),
+    );
+  });
+
   it.each(rules)('$alert asks for what there is', ({ expr, annotations }) => {
     const query = readQuery(expr);
     expect(faultsOf(query)).toEqual([]);

@@ -1,4 +1,4 @@
-/** docs/monitoring.md: its alert message is the one that is sent, and it names every kind and field. */
+/** docs/monitoring.md: its alert message equals the sent one, and it names every kind and field. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const page = readPage('monitoring.md');
 const shown: AlertMessage = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 describe('the page on alerts', () => {
-  it('shows the message as it is sent, and names its fields', () => {
+  it('shows the message as sent, and names its fields', () => {
     const { subject, cause, evidence, nextStep, raisedAt } = shown;
     const raisedAtUs = parseDate(raisedAt)?.us ?? 0;
     const alert = { id: 7, kind: 'silence', severity: 'critical', resolvedAtUs: null } as const;
@@ -25,11 +25,11 @@ describe('the page on alerts', () => {
     for (const field of Object.keys(shown)) expect(page).toContain(`\`${field}\``);
   });
 
-  it('shows an alert as it is raised after two weeks of a push an hour, and nine hours of silence', async () => {
-    const { live, look } = await openContext();
+  it('shows an alert after two weeks with a push every hour and nine hours of silence', async () => {
+    const { live, check } = await openContext();
     const lastHour = 14 * 24;
     await live(beginUs + (lastHour + 8) * hourUs, moments(0, lastHour));
-    const [alert] = await look();
+    const [alert] = await check();
     const [text = ''] = blocks(page, 'text');
     const lines = [alert?.cause, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
     expect(text).toContain(`${alert?.severity}: ${alert?.kind} of ${alert?.subject}  since`);
@@ -38,14 +38,14 @@ describe('the page on alerts', () => {
       expect(unwrapped).toContain(`  ${line}\n`);
   });
 
-  it('says of every kind when it is raised', () => {
+  it('states for every kind when it is raised', () => {
     for (const kind of alertKinds)
       expect(page).toMatch(new RegExp(`^- \\*\\*\`${kind}\`:\\*\\* .`, 'm'));
   });
 
   it('has a program that stores messages', async () => {
     const folder = temporaryDirectory();
-    const program = join(folder, 'tell-me');
+    const program = join(folder, 'notify-me');
     const text = blocks(page, 'sh').find((block) => block.startsWith('#!/bin/sh')) ?? '';
     writeFileSync(program, text.replace('/var/log', folder));
     chmodSync(program, 0o700);

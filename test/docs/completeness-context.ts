@@ -1,4 +1,6 @@
-/** The two days shown in docs/operations.md: a catalogue, and a log that lacks some of its events. */
+/**
+ * The two days shown in docs/operations.md: a catalogue, and a log that lacks some of its events.
+ */
 import { onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
@@ -16,9 +18,9 @@ const hourUs = 60 * minuteUs;
 const outage = { fromUs: nowUs - 16 * hourUs, toUs: nowUs - 11 * hourUs };
 
 /**
- * 48 hours before the commands' time, of 500 products a day, of which the subscription `s2` asks for those of
- * Sentinel-2. A push comes 46 s after a product's publication; every 120th is lost, and so is what is published while
- * nothing is received; every 150th comes two hours late.
+ * Fills the 48 hours before the commands' time: 500 products a day. The subscription `s2` selects
+ * Sentinel-2. A push arrives 46 s after a product's publication. Every 120th push is lost, and all
+ * during the outage; every 150th is two hours late.
  */
 export async function openCompletenessContext() {
   const sandbox = await startSandbox({

@@ -1,13 +1,13 @@
-/** Reads a page of docs: the blocks of one language, and commands with what they are said to print. */
+/** Reads a page of docs: the blocks of one language, and commands with their printed output. */
 import { readFileSync } from 'node:fs';
 
-/** A command line and all that it prints. */
+/** A command line and its complete output. */
 export interface Session {
-  /** The whole inside of its block. */
+  /** The complete content of its block. */
   text: string;
   /** The first line of it. */
   line: string;
-  /** The words after `$ earshot`. */
+  /** The arguments after `$ earshot`. */
   command: string[];
 }
 
@@ -15,7 +15,7 @@ export function readPage(name: string): string {
   return readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
 }
 
-/** The insides of all fenced blocks of a language, in their order. */
+/** Returns the contents of all fenced blocks of a language, in order. */
 export function blocks(page: string, language: string): string[] {
   const fence = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms');
   return [...page.matchAll(fence)].map(([, inside = '']) => inside);
@@ -29,7 +29,7 @@ export function sessionsOf(page: string): Session[] {
   });
 }
 
-/** As a shell reads a line without variables. */
+/** Splits a line without variables as a shell does. */
 function words(line: string): string[] {
   return [...line.trim().matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, bare]) => double ?? single ?? bare ?? '',

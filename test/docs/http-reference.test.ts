@@ -1,5 +1,5 @@
 /**
- * Writes docs/reference/http.md from the OpenAPI document and compares. To bring it up to date:
+ * Writes docs/reference/http.md from the OpenAPI document and compares. To update the page:
  * `npx vitest run test/docs/http-reference.test.ts --update`.
  */
 import { expect, it } from 'vitest';
@@ -11,7 +11,7 @@ interface Parameter {
   schema: { type?: string; enum?: string[]; default?: unknown; items?: { type?: string } };
 }
 
-/** The parts of a JSON schema that the answers use. */
+/** The parts of a JSON schema that the responses use. */
 interface Schema {
   type?: string | string[];
   description?: string;
@@ -47,7 +47,7 @@ function typeText({ schema }: Parameter): string {
   return values ?? (schema.type === 'array' ? `list of ${schema.items?.type}` : schema.type) ?? '';
 }
 
-/** The alternative that is not null, and whether there is one that is. */
+/** Returns the non-null alternative, and whether null is allowed. */
 function withoutNull(schema: Schema): { schema: Schema; isNullable: boolean } {
   const others = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
   const [first] = others;
@@ -63,7 +63,7 @@ function fieldType(schema: Schema): string {
   return `list of ${fieldType(withoutNull(schema.items ?? {}).schema)}`;
 }
 
-/** One row for each field at any depth: path, type, description. */
+/** Rows for each field at any depth: path, type, description. */
 function fieldRows(given: Schema, path = ''): string[][] {
   const { schema, isNullable } = withoutNull(given);
   const items = schema.type === 'array' ? withoutNull(schema.items ?? {}).schema : schema;

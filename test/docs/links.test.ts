@@ -11,7 +11,7 @@ const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.
 const pages = listed.split('\n').filter((page) => page !== '' && existsSync(join(root, page)));
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
 
-/** The anchors that GitHub makes of the headings of a page. */
+/** Returns the anchors that GitHub generates for the headings of a page. */
 function anchorsOf(page: string): string[] {
   const text = textOf(page).replaceAll(/^```[\s\S]*?^```/gm, '');
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
@@ -33,7 +33,7 @@ function brokenLinks(page: string): string[] {
   });
 }
 
-it('every link between pages leads to a page, and to a heading of it', () => {
+it('every link between pages leads to an existing page and heading', () => {
   const broken = pages.flatMap((page) => brokenLinks(page).map((target) => `${page}: ${target}`));
   expect(pages.length).toBeGreaterThan(20);
   expect(broken).toEqual([]);

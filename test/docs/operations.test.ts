@@ -17,7 +17,7 @@ it('explains every quarantine reason, in the order of the code', () => {
   expect(reasons).toEqual([...faultCodes]);
 });
 
-it('names the statuses that a push is answered with', () => {
+it('lists the statuses of responses to a push', () => {
   const statuses = rowsOf('reference/http.md', 'Public listener').flatMap((row) => {
     return row.split('|')[1]?.match(/\d+/g)?.map(Number) ?? [];
   });

@@ -1,5 +1,5 @@
 /**
- * docs/monitoring.md shows what the command prints, of figures of this test's own. To bring it up to date:
+ * docs/monitoring.md shows the command's output for the figures of this test. To update the page:
  * `npx vitest run test/docs/status.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { readPage } from './console-sessions.ts';
 const columnsMax = 100;
 const linesMax = 24;
 
-/** As on a terminal of this width, without colour. */
+/** Prints as on a terminal of this width, without colour. */
 async function printed(facts: StatusFacts): Promise<string> {
   const stdout = {
     ...{ isTTY: true, columns: columnsMax },
@@ -40,7 +40,7 @@ function troubled(): StatusFacts {
 }
 
 describe('the page on monitoring', () => {
-  it('shows what is printed, on one screen', async () => {
+  it('shows the printed output, on one screen', async () => {
     const screens = await Promise.all([wellFacts(), troubled()].map(printed));
     let shown = 0;
     const page = readPage('monitoring.md').replaceAll(

@@ -13,8 +13,8 @@ import { openPlaces } from '../../src/summary/places/places.ts';
 import {
   indexed,
   missing,
-  type News,
   notifiedProducts,
+  type ReceivedProduct,
   received,
   recordedProducts,
 } from '../summary/facts/found-product.ts';
@@ -53,7 +53,7 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Recorded products of the catalogue, and those of its documented notifications. */
-function realProducts(): News[] {
+function realProducts(): ReceivedProduct[] {
   return [
     ...recordedProducts(),
     ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
@@ -63,7 +63,7 @@ function realProducts(): News[] {
 }
 
 /** The sandbox's first product of each type with a large place; the last one is deleted. */
-function sandboxProducts(): News[] {
+function sandboxProducts(): ReceivedProduct[] {
   const generator = createProductGenerator({ seed: 5 });
   const firstMs = Date.UTC(2026, 4, 1);
   const all = Array.from({ length: 800 }, (_, i) => generator.next(firstMs + i * 60_000));
@@ -84,7 +84,7 @@ function placeOf(record: Readonly<Record<string, unknown>>): Place | null {
   return geometry === null ? null : places.placeOf(geometry);
 }
 
-async function factsOfAll(all: readonly News[]): Promise<ProductFacts[]> {
+async function factsOfAll(all: readonly ReceivedProduct[]): Promise<ProductFacts[]> {
   const found = await indexed(all);
   const others = [...found.values()].flatMap(({ row }) =>
     row.productName === null ? [] : [{ ...row, productName: row.productName }],
@@ -129,7 +129,7 @@ describe('docs/reference/summary-examples.md', () => {
   });
 });
 
-/** Returns the product whose name begins so; for '' the first one without a name. */
+/** Returns the product whose name has this prefix; for '' the first one without a name. */
 function theOne(all: readonly ProductFacts[], beginning: string): ProductFacts {
   const found = all.find(({ name }) =>
     beginning === '' ? name === null : name?.startsWith(beginning),

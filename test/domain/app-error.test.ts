@@ -1,4 +1,4 @@
-/** The text and the data of our errors, and errors as findings. */
+/** Text and data of our errors, and errors as findings. */
 import { describe, expect, it } from 'vitest';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { failedFinding } from '../../src/domain/finding.ts';
@@ -14,21 +14,21 @@ describe('the text of an error', () => {
     ['of ours is the message and the advice', full, 'The disk is full. Free some space.'],
     ['of ours without advice is the message', new AppError('invalid', 'No.'), 'No.'],
     ['of others is the message', new RangeError('too far'), 'too far'],
-    ['that is none is that', 'gone', 'gone'],
+    ['that is not an Error is its value as text', 'gone', 'gone'],
   ])('%s', (_, error, text) => {
     expect(errorText(error)).toBe(text);
   });
 });
 
 describe('the data of an error', () => {
-  it('is kept by a copy, but for what the copy changes', () => {
+  it('is kept by a copy, except for changed fields', () => {
     const copy = full.with({ code: 'conflict', message: 'Nothing was written.' });
     expect(copy).toMatchObject({ code: 'conflict', message: 'Nothing was written.' });
     expect(copy).toMatchObject({ advice, details, facts });
     expect(full.with({ advice: 'Wait.' })).toMatchObject({ code: 'unavailable', advice: 'Wait.' });
   });
 
-  it('crosses a thread', () => {
+  it('survives a transfer between threads', () => {
     const received = deserializeError(structuredClone(serializeError(full)));
     const { code, message } = full;
     expect(received).toMatchObject({ code, message, advice, details, facts });
@@ -38,8 +38,8 @@ describe('the data of an error', () => {
 
 describe('an error as a finding', () => {
   it.each([
-    ['its own advice', { advice: 'Mend it.' }, 'It was refused.', 'Mend it.'],
-    ['the advice of the check where it has none', {}, 'It was refused.', 'Look.'],
+    ['its own advice', { advice: 'Fix it.' }, 'It was refused.', 'Fix it.'],
+    ['the advice of the check when the error has none', {}, 'It was refused.', 'Look.'],
     [
       'its details in the message',
       { details: ['a: no', 'b: no'] },
@@ -53,7 +53,7 @@ describe('an error as a finding', () => {
   });
 
   it.each([[new RangeError('secret')], [new AppError('internal', 'secret')], ['secret']])(
-    'holds nothing of an error that is not for others: %s',
+    'contains nothing private of an error: %s',
     (error) => {
       const finding = failedFinding('token', error, 'Look.');
       expect(finding).toMatchObject({ state: 'fail', advice: 'Please report it.' });

@@ -1,15 +1,15 @@
-/** A report of coverage: what state an hour is in, and that the counts add up whatever was compared. */
+/** A coverage report: the state of an hour, and counts that add up for any comparisons. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
 import { hourOf, type ReportedHour, reportCoverage, sumCounts } from '../../src/domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../src/domain/subscription.ts';
 
-/** An hour's beginning. */
+/** Returns the start of an hour. */
 const t0 = Date.UTC(2026, 4, 1) * 1000;
 const at = (hours: number) => t0 + hours * hourUs;
 
-/** What was asked for since so many hours after `t0`. */
+/** Events expected from the given hour after `t0` on. */
 function definition(
   hours: number,
   events: readonly SubscriptionEvent[] = ['created'],
@@ -18,7 +18,7 @@ function definition(
   return { subscription, fromUs: at(hours), events, filter: '' };
 }
 
-/** What a comparison found of the hour that begins so many hours after `t0`. */
+/** The comparison of the hour that begins the given number of hours after `t0`. */
 function compared(
   hours: number,
   counts: Partial<HourCoverage> = {},
@@ -34,7 +34,7 @@ function compared(
   };
 }
 
-/** The report of the first hours after `t0`. */
+/** Reports the first hours after `t0`. */
 function report(
   definitions: readonly Definition[],
   hours: readonly HourCoverage[],
@@ -56,11 +56,11 @@ describe('an hour of a report', () => {
     ['recovered', { pushed: 2, late: 1, recovered: 1 }],
     ['missing', { pushed: 2, late: 1, recovered: 1, missing: 1 }],
     ['quiet', {}],
-  ])('is %s by the worst that happened in it', (state, counts) => {
+  ])('is %s by the worst event in it', (state, counts) => {
     expect(states([definition(-9)], [compared(0, counts)])).toEqual([state]);
   });
 
-  it('is unknown until each kind of event that was asked for has been compared', () => {
+  it('is unknown until each expected kind of event has been compared', () => {
     const both = [definition(-9, ['created', 'deleted'])];
     expect(states(both, [])).toEqual(['unknown']);
     expect(states(both, [compared(0, { pushed: 1 })])).toEqual(['unknown']);
@@ -68,17 +68,17 @@ describe('an hour of a report', () => {
     expect(states(both, all)).toEqual(['pushed']);
   });
 
-  it('is missing something as soon as one kind of event does, whatever is unknown yet', () => {
+  it('is missing as soon as one kind of event lacks something, even with unknown kinds', () => {
     const both = [definition(-9, ['created', 'deleted'])];
     expect(states(both, [compared(0, { missing: 1 })])).toEqual(['missing']);
   });
 
-  it('is outside before anything was asked for and after it was given up, and in between is not', () => {
+  it('is outside before the first subscription and after its end, but not in between', () => {
     const definitions = [definition(1.5), definition(2.5, [])];
     expect(states(definitions, [], 4)).toEqual(['outside', 'unknown', 'unknown', 'outside']);
   });
 
-  it('stays outside though a command compared it: before the subscription nothing is expected', () => {
+  it('stays outside although a command compared it: before the subscription nothing is expected', () => {
     const [one] = report([definition(1)], [compared(0, { recovered: 3 })], 2);
     expect(one?.hours.map(({ state }) => state)).toEqual(['outside', 'unknown']);
     expect(one).toMatchObject({ state: 'not-compared', expected: 0, complete: null, told: null });
@@ -104,27 +104,27 @@ describe('an hour of a report', () => {
     expect(pending(at(2.6), [compared(0, { pushed: 4 })])?.state).toBe('partly-compared');
   });
 
-  it('in which what was asked for changed wants the events of both', () => {
+  it('in which the subscription changed expects the events of both versions', () => {
     const changed = [definition(-9, ['created']), definition(0.5, ['deleted'])];
     expect(states(changed, [compared(0, { pushed: 1 })])).toEqual(['unknown']);
     expect(states(changed, [compared(0), compared(0, {}, 'deleted')])).toEqual(['quiet']);
   });
 
-  it('does not want what was replaced at the very moment it began', () => {
+  it('expects nothing of a version that was replaced at the moment it began', () => {
     const corrected = [definition(0.5, ['created', 'deleted']), definition(0.5, ['created'])];
     expect(states(corrected, [compared(0, { pushed: 1 })])).toEqual(['pushed']);
   });
 });
 
-describe('a report of coverage', () => {
-  it('has the hours that hold the window, from the one of its beginning to before its end', () => {
+describe('a coverage report', () => {
+  it('has the hours that intersect the window, from the hour of its start to before its end', () => {
     const window = { sinceUs: at(1.9), untilUs: at(3.1), unprunedSinceUs: 0, nowUs: at(99) };
     const [one] = reportCoverage({ definitions: [definition(-9)], hours: [], ...window });
     expect(one?.hours.map(({ hourUs: us }) => us)).toEqual([at(1), at(2), at(3)]);
     expect(hourOf(at(1.9))).toBe(at(1));
   });
 
-  it('says nothing of hours from which notifications were pruned, whatever was known of them', () => {
+  it('omits hours from which notifications were pruned, whatever was known of them', () => {
     const hours = [
       compared(0, { missing: 3 }),
       compared(1, { pushed: 2 }),
@@ -136,23 +136,23 @@ describe('a report of coverage', () => {
       ...{ expected: 4, pushed: 4, missing: 0, complete: 1 },
       ...{ comparedHours: 1, unknownHours: 0 },
     });
-    // Before it was asked for anything, there is nothing to be pruned.
+    // Before the first subscription, there is nothing to prune.
     expect(report([definition(1)], [], 3, at(2))[0]?.hours[0]?.state).toBe('outside');
   });
 
-  it('is complete by the share of what is expected that is here, and told by what was pushed', () => {
+  it('derives completeness from stored and expected notifications, and the pushed share from pushes', () => {
     const hours = [compared(0, { pushed: 5, late: 1, recovered: 2, missing: 2 })];
     expect(report([definition(-9)], hours)).toMatchObject([{ complete: 0.8, told: 0.6 }]);
   });
 
-  it('is complete when nothing happened, and not known to be when nothing was compared', () => {
+  it('is complete when nothing happened, and unknown when nothing was compared', () => {
     const quiet = report([definition(-9)], [compared(0)]);
     expect(quiet).toMatchObject([{ complete: 1, told: 1, comparedHours: 1 }]);
     const unknown = report([definition(-9)], []);
     expect(unknown).toMatchObject([{ complete: null, told: null, comparedHours: 0 }]);
   });
 
-  it('is by name, without subscriptions that were given up before or began later', () => {
+  it('is sorted by name, without subscriptions that ended before or began later', () => {
     const definitions = [
       definition(-9, ['created'], 'sea'),
       definition(-9),
@@ -166,7 +166,7 @@ describe('a report of coverage', () => {
     ]);
   });
 
-  it('adds up, and has each hour in one state, whatever was asked for and compared', () => {
+  it('adds up, and has each hour in one state, for any subscriptions and comparisons', () => {
     fc.assert(
       fc.property(arbitraryHistory(), ({ definitions, hours, count }) => {
         const reported = report(definitions, hours, count);
@@ -194,7 +194,7 @@ describe('a report of coverage', () => {
   });
 });
 
-/** The state says no more than the counts. */
+/** The state agrees with the counts. */
 function expectTrue({ state, expected, pushed, late, recovered, missing }: ReportedHour): void {
   expect(state === 'missing').toBe(missing > 0);
   if (state === 'outside') expect(expected).toBe(0);

@@ -14,13 +14,13 @@ describe('the edit distance', () => {
     ['ab', 'ba', 1],
     ['abcd', 'badc', 2],
     ['stauts', 'start', 2],
-    // No part is edited twice: two neighbours exchanged, then parted, count as three.
+    // No part is edited twice: two neighbours swapped, then separated, count as three.
     ['ca', 'abc', 3],
   ])('of %o and %o is %d', (from, to, distance) => {
     expect(editDistance(from, to)).toBe(distance);
   });
 
-  it('is 1 for two neighbours exchanged, wherever they stand', () => {
+  it('is 1 for two swapped neighbours, at any position', () => {
     const text = fc.string({ minLength: 2, maxLength: 12 });
     fc.assert(
       fc.property(text, fc.nat(), (a, at) => {
@@ -31,7 +31,7 @@ describe('the edit distance', () => {
     );
   });
 
-  it('is symmetric, 0 for the same text alone, and between the difference in length and the longer text', () => {
+  it('is symmetric, 0 only for equal texts, and between the length difference and the longer text', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 8 });
     fc.assert(
       fc.property(text, text, (a, b) => {

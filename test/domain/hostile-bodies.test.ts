@@ -1,4 +1,4 @@
-/** Bodies that are made to hurt: the reader never throws, and what it answers stays small. */
+/** Malicious bodies: the reader never throws, and its result stays small. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Reading } from '../../src/domain/notification.ts';
@@ -7,7 +7,7 @@ import { read, readOne, sample, sampleRead } from './sample-notification.ts';
 const bodyBytesMax = 2 ** 20;
 const depth = 100_000;
 
-/** What holds for every answer of the reader, whatever the body was. */
+/** Properties of every result of the reader, for any body. */
 function expectSound({ notifications, faults, drift }: Reading): void {
   expect(notifications.length + faults.length).toBeGreaterThan(0);
   for (const { productId, event, ackId, notificationDateUs } of notifications) {
@@ -26,22 +26,22 @@ const anyJson = fc.jsonValue({ maxDepth: 4 });
 const someFields = fc.dictionary(fc.constantFrom(...Object.keys(sample), 'Value'), anyJson);
 
 describe('the reader never throws', () => {
-  it('at random bytes', () => {
+  it('on random bytes', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => expectSound(read(bytes))));
   });
 
-  it('at random text', () => {
+  it('on random text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (text) => expectSound(read(text))),
     );
   });
 
-  it('at random JSON, alone or in an array', () => {
+  it('on random JSON, alone or in an array', () => {
     fc.assert(fc.property(anyJson, (value) => expectSound(read(JSON.stringify(value)))));
     fc.assert(fc.property(fc.array(anyJson), (items) => expectSound(read(JSON.stringify(items)))));
   });
 
-  it('at notifications with any value in any field', () => {
+  it('on notifications with any value in any field', () => {
     fc.assert(
       fc.property(someFields, (fields) => {
         expectSound(read(JSON.stringify({ ...sample, ...fields })));
@@ -51,7 +51,7 @@ describe('the reader never throws', () => {
     );
   });
 
-  it('at notifications with bytes changed, lost and added', () => {
+  it('on notifications with changed, lost and added bytes', () => {
     const intact = new TextEncoder().encode(JSON.stringify(sample));
     const change = fc.record({
       at: fc.nat(intact.length),
@@ -71,8 +71,8 @@ describe('the reader never throws', () => {
   it.each([
     ['arrays', `${'['.repeat(depth)}${']'.repeat(depth)}`, 'too-deep'],
     ['objects', `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`, 'too-deep'],
-    ['arrays that nobody closes', '['.repeat(depth), 'not-json'],
-  ])('at a hundred thousand levels of %s', (_title, body, code) => {
+    ['arrays that are never closed', '['.repeat(depth), 'not-json'],
+  ])('on a hundred thousand levels of %s', (_title, body, code) => {
     expect(read(body).faults.map((fault) => fault.code)).toEqual([code]);
   });
 
@@ -80,8 +80,8 @@ describe('the reader never throws', () => {
     ['100 levels', 100, []],
     ['101 levels', 101, ['too-deep']],
     ['a hundred thousand levels', depth, ['too-deep']],
-  ])('at a notification that is nested %s deep', (_title, levels, codes) => {
-    // The notification and its product are two of the levels; brackets in a text are none.
+  ])('on a notification that is nested %s deep', (_title, levels, codes) => {
+    // The notification and its product are two of the levels; brackets in a text do not count.
     const deep = `"[{\\"[":${'['.repeat(levels - 2)}1${']'.repeat(levels - 2)}`;
     const product = JSON.stringify({ ...sample.value }).replace('{', `{${deep},`);
     const body = `${JSON.stringify({ ...sample, value: undefined }).slice(0, -1)},"value":${product}}`;
@@ -90,7 +90,7 @@ describe('the reader never throws', () => {
     expect(notifications).toHaveLength(codes.length === 0 ? 1 : 0);
   });
 
-  it('at a megabyte of empty objects, and lists no more than 50 faults', () => {
+  it('on a megabyte of empty objects, and lists at most 50 faults', () => {
     const body = `[${'{},'.repeat(bodyBytesMax / 3 - 1)}{}]`;
     const { notifications, faults } = read(body);
     expect(notifications).toEqual([]);
@@ -98,7 +98,7 @@ describe('the reader never throws', () => {
     expect(JSON.stringify(faults).length).toBeLessThan(10_000);
   });
 
-  it('at a megabyte of fields that nobody knows', () => {
+  it('on a megabyte of unknown fields', () => {
     const fields = Array.from({ length: 130_000 }, (_, i) => `"${i.toString(36)}":0`);
     const body = `${JSON.stringify(sample).slice(0, -1)},${fields.join(',')}}`;
     const { drift, ...notification } = readOne(body);
@@ -113,8 +113,8 @@ const unknownFields = fc.dictionary(
   anyJson,
 );
 
-describe('a notification stays the same', () => {
-  it('whatever fields are added, in whatever order and with whatever white space', () => {
+describe('a notification has the same identity', () => {
+  it('with any added fields, order and white space', () => {
     fc.assert(
       fc.property(
         unknownFields,

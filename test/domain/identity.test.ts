@@ -1,4 +1,4 @@
-/** What makes two notifications the same. */
+/** Identity of notifications: the rule for duplicates. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CatalogueEvent } from '../../src/domain/completeness.ts';
@@ -24,12 +24,12 @@ describe('two notifications with an AckId', () => {
     expect(identity({ ackId: 'a' })).toBe(identity(other, { subscription: null, digest: 'd2' }));
   });
 
-  it('differ when it differs, be it in blanks', () => {
+  it('differ when it differs, even only in blanks', () => {
     expect(identity({ ackId: 'a' })).not.toBe(identity({ ackId: 'a ' }));
     expect(identity({ ackId: 'a' })).not.toBe(identity({ ackId: 'A' }));
   });
 
-  it('never read the body for it', () => {
+  it('are compared without reading the body', () => {
     const bodyDigest = () => {
       throw new Error('The body was read.');
     };
@@ -41,7 +41,7 @@ describe('two notifications with an AckId', () => {
 });
 
 describe('two notifications without an AckId', () => {
-  it('are the same when subscription, event, product and date are', () => {
+  it('are the same when subscription, event, product and date are the same', () => {
     expect(identity({ productName: 'x', index: 3 }, { digest: 'd2' })).toBe(identity());
   });
 
@@ -56,7 +56,7 @@ describe('two notifications without an AckId', () => {
     expect(identity(change)).not.toBe(identity());
   });
 
-  it('and without a subscription id are told apart by the name in the path', () => {
+  it('and without a subscription id are distinguished by the name in the path', () => {
     const nameless = { subscriptionId: null };
     expect(identity(nameless, { subscription: 'a' })).toBe(
       identity(nameless, { subscription: 'a' }),
@@ -69,14 +69,14 @@ describe('two notifications without an AckId', () => {
     );
   });
 
-  it('and without a date are told apart by their bodies, and by their places in them', () => {
+  it('and without a date are distinguished by their bodies, and by their positions in them', () => {
     const undated = { notificationDateUs: null };
     expect(identity(undated)).toBe(identity(undated));
     expect(identity(undated, { digest: 'd2' })).not.toBe(identity(undated));
     expect(identity({ ...undated, index: 1 })).not.toBe(identity(undated));
   });
 
-  it('never share an identity with one that has one', () => {
+  it('never share an identity with one that has an AckId', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.string(), (ackId, productId, event) => {
         expect(identity({ ackId })).not.toBe(identity({ productId, event }));
@@ -84,7 +84,7 @@ describe('two notifications without an AckId', () => {
     );
   });
 
-  it('are not mixed up by where one field ends and the next begins', () => {
+  it('are not confused when text moves from one field to the next', () => {
     fc.assert(
       fc.property(
         fc.tuple(fc.string(), fc.string()),
@@ -107,7 +107,7 @@ describe('two recovered events', () => {
     eventUs: 1_777_645_200_123_456,
   };
 
-  it('are the same when subscription, event, product and date are, the product in any case', () => {
+  it('are the same when subscription, event, product (in any case) and date are the same', () => {
     expect(recoveredIdentityOf({ ...recovered, productId: '0f2b-A' })).toBe(
       recoveredIdentityOf(recovered),
     );
@@ -124,7 +124,7 @@ describe('two recovered events', () => {
     );
   });
 
-  it('rise with their dates after the line break, and are no notification', () => {
+  it('sort by date after the line break, and never equal a notification', () => {
     const identities = [recovered, { ...recovered, eventUs: recovered.eventUs + 1 }].map((one) =>
       recoveredIdentityOf(one),
     );

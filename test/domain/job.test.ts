@@ -1,4 +1,4 @@
-/** Jobs: when rounds come, what is logged of a failure, and how they stop. Time is a list of waits. */
+/** Jobs: timing of rounds, logged failures, and stopping. Time is a list of waits. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
@@ -15,7 +15,10 @@ type Round = JobOptions['run'];
 const done: Round = async () => undefined;
 const fails: Round = () => Promise.reject(unavailable);
 
-/** Runs the rounds one after the other, then waits for ever. `grace` is what passes of a grace time: all, or nothing. */
+/**
+ * Runs the rounds one after the other, then waits forever. `grace` is the elapsed part of a grace
+ * time: all, or nothing.
+ */
 function startRounds(
   rounds: readonly Round[],
   options: Partial<JobOptions> = {},
@@ -52,23 +55,23 @@ function startRounds(
 
 describe('rounds', () => {
   it.each<[string, Round[], Partial<JobOptions['every']>, number[]]>([
-    ['come after the first delay, then at the interval', [done, done], {}, [10, 100, 100]],
-    ['that fail are repeated after the interval by default', [fails, fails], {}, [10, 100, 100]],
+    ['start after the first delay, then at the interval', [done, done], {}, [10, 100, 100]],
+    ['repeat after the interval when they fail, by default', [fails, fails], {}, [10, 100, 100]],
     [
-      'that fail are repeated after longer and longer, up to the maximum',
+      'repeat with growing delays when they fail, up to the maximum',
       [fails, fails, fails, fails, fails],
       { retryMs: 20, retryMsMax: 120 },
       [10, 20, 40, 80, 120, 120],
     ],
     [
-      'start over with the shortest wait after a success',
+      'return to the shortest delay after a success',
       [fails, fails, done, fails],
       { retryMs: 20 },
       [10, 20, 40, 100, 20],
     ],
-    ['fail by their result, too', [async () => false, done], { retryMs: 20 }, [10, 20, 100]],
+    ['fail by their result as well', [async () => false, done], { retryMs: 20 }, [10, 20, 100]],
     [
-      'that throw before they begin harm nobody',
+      'throw before they begin without further effect',
       [
         () => {
           throw new TypeError('a fault of ours');
@@ -84,7 +87,7 @@ describe('rounds', () => {
     expect(waits).toEqual(expected);
   });
 
-  it('are spread over a tenth before and after their time, by a new chance each', async () => {
+  it('are spread by up to a tenth before and after their time, with a new random number each', async () => {
     const chances = [0, 0.5, 1];
     const { ended, waits } = startRounds([done, done], {}, { random: () => chances.shift() ?? 0 });
     await ended;
@@ -93,7 +96,7 @@ describe('rounds', () => {
 });
 
 describe('the lock', () => {
-  it('is taken for each round and released after it, also when the round fails', async () => {
+  it('is acquired for each round and released after it, also when the round fails', async () => {
     const release = vi.fn();
     const acquireLock = vi.fn(async () => release);
     const { ended } = startRounds([done, fails], { acquireLock });
@@ -102,9 +105,9 @@ describe('the lock', () => {
   });
 
   it.each<[string, Partial<JobOptions>, number, unknown[]]>([
-    ['is no failure by default, and not logged', {}, 100, []],
+    ['is not a failure by default, and not logged', {}, 100, []],
     [
-      'is logged without alarm and retried early where a phrase is given',
+      'is logged as information and retried early when a phrase is given',
       { busy: 'the work waits' },
       20,
       [['info', { a: 1, reason: conflict.message }, 'the work waits']],
@@ -127,13 +130,13 @@ describe('the log', () => {
   const bug = new TypeError('a fault of ours');
   it.each<[string, unknown, object]>([
     [
-      'names an expected error',
+      'has the name of an expected error',
       unavailable,
       { reason: unavailable.message, details: unavailable.details },
     ],
-    ['holds all of an unknown error', bug, { err: bug }],
-    ['holds all of a fault of the program', internal, { err: internal }],
-    ['holds what is no error at all', 'a text', { err: 'a text' }],
+    ['has all details of an unknown error', bug, { err: bug }],
+    ['has all details of a programming error', internal, { err: internal }],
+    ['has the value of a thrown non-error', 'a text', { err: 'a text' }],
   ])('%s', async (_title, error, fields) => {
     const { ended, lines } = startRounds([() => Promise.reject(error)], { fields: { a: 1 } });
     await ended;
@@ -142,14 +145,14 @@ describe('the log', () => {
 });
 
 describe('stopping', () => {
-  it('ends a wait at once, and may be asked twice', async () => {
+  it('ends a wait at once, and may be called twice', async () => {
     const { job, ended, ran } = startRounds([done]);
     await ended;
     await Promise.all([job.stop(), job.stop()]);
     expect(ran()).toBe(1);
   });
 
-  it('waits for the round in progress, and none comes after it', async () => {
+  it('waits for the current round, and starts no other', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { job, ran } = startRounds([() => promise, done], { stopGraceMs: 3_000 });
     await vi.waitFor(() => expect(ran()).toBe(1));
@@ -162,14 +165,14 @@ describe('stopping', () => {
     expect(ran()).toBe(1);
   });
 
-  it('waits no longer than the grace time', async () => {
+  it('waits at most for the grace time', async () => {
     const rounds: Round[] = [() => new Promise(() => undefined)];
     const { job, ran } = startRounds(rounds, { stopGraceMs: 3_000 }, { grace: 'all' });
     await vi.waitFor(() => expect(ran()).toBe(1));
     await job.stop();
   });
 
-  it('makes no failure of a round that it cut', async () => {
+  it('does not count an interrupted round as a failure', async () => {
     const cut: Round = (signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     const { job, lines, ran } = startRounds([cut]);

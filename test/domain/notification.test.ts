@@ -8,7 +8,7 @@ import { driftShapes, type FaultCode } from '../../src/domain/notification.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { read, readOne, sample, sampleRead, varied } from './sample-notification.ts';
 
-/** All combinations of the forms in which a notification is known to come. */
+/** Every combination of the known forms of a notification. */
 const ackIds = [
   { title: 'an AckId', changes: {}, ackId: sample.AckId, drift: [] },
   { title: 'no AckId', changes: { AckId: undefined }, ackId: null, drift: ['ack-id-absent'] },
@@ -36,7 +36,7 @@ const combinations = ackIds.flatMap((ack) =>
 
 describe('a body', () => {
   it.each(combinations)(
-    'of $wrap.title with $value.title and $ack.title is read, and its drift noted',
+    'of $wrap.title with $value.title and $ack.title is read, and its drift recorded',
     ({ ack, value, wrap }) => {
       const { drift, ...notification } = readOne(
         wrap.wrap(varied({ ...ack.changes, ...value.changes })),
@@ -51,7 +51,7 @@ describe('a body', () => {
     expect(readOne(sample)).toEqual({ ...sampleRead, drift: [] });
   });
 
-  it('keeps the place of each notification in its array, past those that are none', () => {
+  it('keeps the position of each notification in its array, after invalid elements', () => {
     const { notifications, faults } = read([sample, 7, varied({ AckId: 'second' }), {}]);
     expect(notifications.map(({ index, ackId }) => [index, ackId])).toEqual([
       [0, sample.AckId],
@@ -67,7 +67,7 @@ describe('a body', () => {
     expect(readOne(`\ufeff${JSON.stringify(sample)}`)).toEqual({ ...sampleRead, drift: [] });
   });
 
-  it('with broken UTF-8 is read all the same', () => {
+  it('with broken UTF-8 is read', () => {
     const bytes = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));
     bytes[bytes.indexOf('~')] = 0xff;
     expect(readOne(new Uint8Array(bytes))).toMatchObject({
@@ -97,7 +97,7 @@ describe('a body', () => {
     expect(readOne(varied({ SubscriptionEvent: written })).event).toBe(event);
   });
 
-  it('takes what it lacks from the product', () => {
+  it('uses the product for missing fields', () => {
     const bare = { ProductId: undefined, ProductName: undefined };
     for (const product of [{}, { value: undefined, Value: sample.value }]) {
       expect(readOne(varied({ ...bare, ...product }))).toMatchObject({
@@ -107,12 +107,12 @@ describe('a body', () => {
     }
   });
 
-  it('is taken at its own word when the product says otherwise', () => {
+  it('takes precedence over the product', () => {
     const other = varied({ ProductId: 'other', ProductName: 'other name' });
     expect(readOne(other)).toMatchObject({ productId: 'other', productName: 'other name' });
   });
 
-  it('with nothing but product and event is a notification', () => {
+  it('with only product and event is a notification', () => {
     const { drift: _, ...rest } = readOne({ SubscriptionEvent: 'created', ProductId: 'p' });
     expect(rest).toEqual({
       index: 0,
@@ -125,7 +125,7 @@ describe('a body', () => {
     });
   });
 
-  it('finds nothing in a prototype that it brings along', () => {
+  it('reads nothing from a prototype that it defines', () => {
     const text = '{"SubscriptionEvent":"created","__proto__":{"ProductId":"p"}}';
     expect(read(text).faults.map(({ code }) => code)).toEqual(['product-id-missing']);
   });
@@ -137,7 +137,7 @@ type GivenElsewhere =
   | 'ack-id-reused'
   | 'not-storable';
 
-/** Each code that the reader gives. */
+/** Every code of the reader. */
 const faultExamples = {
   'empty-body': ['', ' \r\n\t ', '\ufeff'],
   'not-json': ['nonsense', '{"SubscriptionEvent":', '{} {}', "{'a':1}", 'NaN', '\u0000'],
@@ -172,7 +172,7 @@ describe('the reader refuses', () => {
     },
   );
 
-  it('with a message that shows no character of the body that is not plain', () => {
+  it('with a message that contains only plain characters of the body', () => {
     const [fault] = read('\u001b[31mé').faults;
     expect(fault?.code).toBe('not-json');
     expect(fault?.message).toMatch(/^[\x20-\x7e]+$/);
@@ -184,7 +184,7 @@ const brokenUtf8 = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));
 brokenUtf8[brokenUtf8.indexOf('~')] = 0xff;
 const { value } = sample;
 
-/** For each shape a body whose only drift it is. */
+/** For each shape, a body with only this drift. */
 const examples: Record<string, { body: unknown }> = {
   'utf8-invalid': { body: new Uint8Array(brokenUtf8) },
   'body-array': { body: [sample] },
@@ -206,7 +206,7 @@ const examples: Record<string, { body: unknown }> = {
   'value-capitalised': { body: varied({ value: undefined, Value: value }) },
   'value-odd': { body: varied({ value: [value] }) },
 };
-/** Given by the store, which alone knows earlier notifications. */
+/** Reported by the store, which alone knows earlier notifications. */
 const foundByStore = 'ack-id-reused';
 
 describe('the drift shape', () => {
@@ -217,19 +217,19 @@ describe('the drift shape', () => {
     expect(read(example?.body).faults).toEqual([]);
   });
 
-  it.each([17, {}, [], true, ''])('notification-date-odd is told of the date %j', (date) => {
+  it.each([17, {}, [], true, ''])('notification-date-odd reports the date %j', (date) => {
     expect(readOne(varied({ NotificationDate: date }))).toMatchObject({
       notificationDateUs: null,
       drift: ['notification-date-odd'],
     });
   });
 
-  it.each([17, 'text', [], true])('value-odd is told of the value %j', (odd) => {
+  it.each([17, 'text', [], true])('value-odd reports the value %j', (odd) => {
     expect(readOne(varied({ value: odd })).drift).toEqual(['value-odd']);
   });
 
   it.each(['SubscriptionId', 'NotificationDate', 'AckId', 'value'])(
-    'of an absent field is told of %s null, too',
+    'of an absent field is also reported for %s null',
     (name) => {
       expect(readOne(varied({ [name]: null })).drift).toEqual(
         readOne(varied({ [name]: undefined })).drift,
@@ -238,7 +238,7 @@ describe('the drift shape', () => {
   );
 });
 
-describe('a field that nobody knows', () => {
+describe('an unknown field', () => {
   it('is named', () => {
     expect(readOne(varied({ Priority: 1, 'x-y.z@1': 2 })).drift).toEqual([
       'unknown-field:Priority',
@@ -252,17 +252,17 @@ describe('a field that nobody knows', () => {
     ['that is empty', ''],
     ['that is too long', 'x'.repeat(65)],
     ['in another script', 'имя'],
-  ])('and has a name %s shares a shape with its like', (_title, name) => {
+  ])('with a name %s shares a shape with similar names', (_title, name) => {
     expect(readOne(varied({ [name]: 1 })).drift).toEqual(['unknown-field:(odd name)']);
   });
 
-  it('inside the product is no drift: the catalogue adds some every year', () => {
+  it('inside the product is not drift: the catalogue adds some every year', () => {
     expect(readOne(varied({ value: { ...value, Novelty: 1 } })).drift).toEqual([]);
   });
 });
 
 const secondUs = Date.UTC(2026, 4, 1, 14, 20, 5) * 1000;
-/** The microseconds that the first n digits of this fraction make. */
+/** Returns the microseconds of the first n digits of this fraction. */
 const digits = '123456789';
 const fractionUs = [
   0, 100_000, 120_000, 123_000, 123_400, 123_450, 123_456, 123_456, 123_456, 123_456,
@@ -326,7 +326,7 @@ describe('a date', () => {
     'x2026-05-01T14:20:05Z',
     '+02026-05-01T14:20:05Z',
     '1777645205',
-  ])('%j is none', (text) => {
+  ])('%j is not a date', (text) => {
     expect(parseDate(text)).toBeNull();
   });
 });
@@ -340,7 +340,7 @@ describe('writing a date', () => {
     expect(formatDateUs(-1)).toBe('1969-12-31T23:59:59.999999Z');
   });
 
-  it('and reading it gives the same moment', () => {
+  it('survives a round trip', () => {
     fc.assert(
       fc.property(exactUs, (us) => {
         expect(parseDate(formatDateUs(us))).toEqual({ us, zoned: true });
@@ -356,9 +356,9 @@ describe('writing a date', () => {
     );
   });
 
-  it('reads as the platform does, to the millisecond, from the year 1684 to 2255', () => {
+  it('parses like the platform, to the millisecond, from the year 1684 to 2255', () => {
     const anyDate = fc.date({
-      // Beyond these, microseconds would no longer be exact, and there is no date.
+      // Beyond these years, microseconds are not exact, and the date is refused.
       min: new Date(-9_007_199_254_740),
       max: new Date(9_007_199_254_740),
       noInvalidDate: true,
@@ -376,7 +376,7 @@ describe('writing a date', () => {
 const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
 const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
 
-/** The notification of a product, as the catalogue would send it. */
+/** The notification of a product, as the catalogue sends it. */
 function notificationOf(product: { Id: string; Name: string }) {
   return varied({ ProductId: product.Id, ProductName: product.Name, value: product });
 }
@@ -410,7 +410,7 @@ describe('the reader accepts', () => {
     }
   });
 
-  it('the drift that the documented examples are known for', (context) => {
+  it('the known drift of the documented examples', (context) => {
     if (missing) context.skip(missing);
     const driftOf = (name: string) =>
       new Set(read(new Uint8Array(readFileSync(new URL(`notifications/${name}`, fixtures)))).drift);
@@ -425,7 +425,7 @@ describe('the reader accepts', () => {
     );
   });
 
-  it('products of our own making: new, modified and deleted', () => {
+  it('our own products: new, modified and deleted', () => {
     const generator = createProductGenerator({ seed: 11 });
     const firstMs = Date.UTC(2026, 4, 1);
     for (let i = 0; i < 300; i += 1) {

@@ -1,4 +1,4 @@
-/** One notification in the documented form, to be varied by the tests of the reader. */
+/** A notification in the documented form, varied by the tests of the reader. */
 import { type Reading, readNotifications } from '../../src/domain/notification.ts';
 
 export const sample = {
@@ -18,7 +18,7 @@ export const sample = {
   },
 };
 
-/** What the reader makes of the sample. */
+/** The reader's result for the sample. */
 export const sampleRead = {
   index: 0,
   ackId: sample.AckId,
@@ -29,12 +29,12 @@ export const sampleRead = {
   notificationDateUs: Date.UTC(2026, 4, 1, 14, 20) * 1000 + 123_456,
 };
 
-/** The sample with some fields changed; a field set to undefined is left out. */
+/** The sample with changed fields; undefined removes a field. */
 export function varied(changes: Record<string, unknown>): Record<string, unknown> {
   return JSON.parse(JSON.stringify({ ...sample, ...changes }));
 }
 
-/** Reads a text, or bytes, or anything else as its JSON text. */
+/** Reads a text, or bytes, or the JSON text of another value. */
 export function read(body: unknown): Reading {
   if (body instanceof Uint8Array) return readNotifications(body);
   return readNotifications(
@@ -42,7 +42,7 @@ export function read(body: unknown): Reading {
   );
 }
 
-/** Reads one notification that must be good. */
+/** Reads a notification that must be valid. */
 export function readOne(body: unknown) {
   const { notifications, faults, drift } = read(body);
   const [notification] = notifications;

@@ -4,7 +4,7 @@ import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.
 import { batches, followLog } from '../../src/domain/streams.ts';
 import { collect } from '../helpers/deliveries.ts';
 
-/** Numbers from 1 on, and how far they were read. */
+/** Numbers from 1 on, with a count of those read. */
 function numbers(count: number) {
   const state = { read: 0, ended: false };
   const stream = (async function* () {
@@ -25,11 +25,11 @@ it.each([
   [2, [[1, 2]]],
   [3, [[1, 2, 3]]],
   [7, [[1, 2, 3], [4, 5, 6], [7]]],
-])('gives %i elements by threes', async (count, expected) => {
+])('gives %i elements in batches of three', async (count, expected) => {
   expect(await collect(batches(numbers(count).stream, 3))).toEqual(expected);
 });
 
-it('reads one batch ahead, and ends the stream when nobody wants more', async () => {
+it('reads one batch ahead, and ends the stream with its consumer', async () => {
   const { state, stream } = numbers(100);
   for await (const batch of batches(stream, 4)) {
     expect(batch).toEqual([1, 2, 3, 4]);
@@ -65,7 +65,7 @@ function row(position: number, event = 'created'): NotificationRow {
   };
 }
 
-/** A log in memory that remembers what it was asked. */
+/** A log in memory that records its queries. */
 function createLog(rows: NotificationRow[]) {
   const asked: NotificationQuery[] = [];
   return {
@@ -83,7 +83,7 @@ function createLog(rows: NotificationRow[]) {
   };
 }
 
-/** Follows a log; `waits` are the things that happen each time the end is reached; then it stops. */
+/** Follows a log; `waits` run each time the end is reached; then it stops. */
 async function follow(
   log: ReturnType<typeof createLog>,
   options: {
@@ -115,7 +115,7 @@ describe('following the log', () => {
     expect(log.asked.every(({ order }) => order === 'oldest')).toBe(true);
   });
 
-  it('goes on with what has arrived during the wait', async () => {
+  it('continues with rows that arrive during the wait', async () => {
     const log = createLog([row(1)]);
     const waits = [
       () => log.rows.push(row(2)),
@@ -125,7 +125,7 @@ describe('following the log', () => {
     expect(await follow(log, { waits })).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives what arrives during a round once, in the next one', async () => {
+  it('gives rows that arrive during a round once, in the next round', async () => {
     const log = createLog([row(1), row(2)]);
     const onRow = ({ position }: NotificationRow) => {
       if (position <= 2) log.rows.push(row(position + 2));
@@ -133,14 +133,14 @@ describe('following the log', () => {
     expect(await follow(log, { waits: [() => undefined], onRow })).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives rows that match, and passes the others only once', async () => {
+  it('gives matching rows, and reads the others only once', async () => {
     const log = createLog([row(1), row(2, 'deleted'), row(3)]);
     const waits = [() => undefined, () => log.rows.push(row(4, 'deleted'))];
     expect(await follow(log, { query: { events: ['deleted'] }, waits })).toEqual([2, 4]);
     expect(log.asked.map(({ afterPosition }) => afterPosition)).toEqual([0, 3]);
   });
 
-  it('asks an empty log for nothing', async () => {
+  it('reads nothing from an empty log', async () => {
     const log = createLog([]);
     expect(await follow(log, { waits: [() => undefined] })).toEqual([]);
     expect(log.asked).toEqual([]);
@@ -152,13 +152,13 @@ describe('following the log', () => {
     expect(await follow(log, { afterPosition: 10, waits })).toEqual([11]);
   });
 
-  it('ends in the middle of a round when it is told to', async () => {
+  it('ends in the middle of a round on request', async () => {
     const log = createLog([row(1), row(2), row(3)]);
     const onRow = (_row: NotificationRow, stop: () => void) => stop();
     expect(await follow(log, { onRow })).toEqual([1]);
   });
 
-  it('asks nothing when it is told to stop before it starts', async () => {
+  it('reads nothing when stopped before it starts', async () => {
     const log = createLog([row(1)]);
     const wait = async () => undefined;
     const rows = followLog({ log, afterPosition: 0, wait, signal: AbortSignal.abort() });
@@ -166,7 +166,7 @@ describe('following the log', () => {
     expect(log.asked).toEqual([]);
   });
 
-  it('hands the failure of the log to its reader', async () => {
+  it('passes a failure of the log to its consumer', async () => {
     const log = {
       lastPosition: () => Promise.reject(new Error('the disk is gone')),
       find: createLog([]).find,

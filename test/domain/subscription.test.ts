@@ -1,4 +1,6 @@
-/** Names, endpoints and events of subscriptions: what tells one from another at the catalogue. */
+/**
+ * Names, endpoints and events of subscriptions: the identity of a subscription at the catalogue.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   endpointOf,
@@ -11,7 +13,7 @@ const publicUrl = 'https://earshot.example.org:8443';
 
 describe('the name of a subscription', () => {
   it.each(['a', '0', 'default', 'alps-s2', '2026-05-02', 'a-', 'a--b', 'a'.repeat(63)])(
-    'may be %s, and is found again in its endpoint',
+    'may be %s, and is read back from its endpoint',
     (name) => {
       expect(name).toMatch(subscriptionNamePattern);
       expect(nameInEndpoint(publicUrl, endpointOf(publicUrl, name))).toBe(name);
@@ -27,7 +29,7 @@ describe('the name of a subscription', () => {
 });
 
 describe('an endpoint', () => {
-  it('is the public URL and the path of the name', () => {
+  it('consists of the public URL and the path of the name', () => {
     expect(endpointOf(publicUrl, 'alps')).toBe(
       'https://earshot.example.org:8443/notifications/alps',
     );
@@ -43,7 +45,7 @@ describe('an endpoint', () => {
     expect(nameInEndpoint(publicUrl, endpoint)).toBe('alps');
   });
 
-  it('is ours with the usual port said or unsaid', () => {
+  it('is ours with or without the default port', () => {
     const usual = 'https://earshot.example.org';
     expect(nameInEndpoint(usual, `${usual}:443/notifications/alps`)).toBe('alps');
     expect(nameInEndpoint(`${usual}:443`, `${usual}/notifications/alps`)).toBe('alps');
@@ -92,7 +94,7 @@ describe('events', () => {
       ['zapped', 'deleted', 'archived'],
       ['archived', 'zapped', 'deleted'],
     ],
-  ])('%j become %j: in one order, each once', (events, sorted) => {
+  ])('%j become %j: sorted and unique', (events, sorted) => {
     const given = Object.freeze([...events]);
     expect(sortedEvents(given)).toEqual(sorted);
   });

@@ -6,18 +6,18 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 import { type MonthContext, openMonthContext } from '../simulation/month-context.ts';
 import {
-  type Asked,
   coverageFaults,
   readLog,
   resultOf,
+  type SubscriptionPeriod,
   totalOf,
-} from '../simulation/month-truth.ts';
+} from '../simulation/month-results.ts';
 import {
   createMonthAccount,
   createMonthHours,
-  type WalkedMonth,
-  walkMonth,
-} from '../simulation/month-walk.ts';
+  type SimulatedMonth,
+  simulateMonth,
+} from '../simulation/month-run.ts';
 
 const seed = 20_261_121;
 const startMs = Date.UTC(2026, 4, 1);
@@ -31,15 +31,15 @@ async function openContext(sandbox: Partial<SandboxOptions>) {
 
 /** Three tries, the last one 41 minutes after the first: what fails in an outage may come late. */
 const retryDelaysMs: [number, number, number] = [0, 60_000, 2_400_000];
-/** Shapes and ways that change nothing of what is owed, and one notification in twenty lost. */
+/** Shapes and ways that change nothing of what is expected, and one notification in twenty lost. */
 const faults = {
   ...{ ackIdAbsent: 0.1, arrayBody: 0.05, capitalValue: 0.05 },
   ...{ duplicate: 0.02, outOfOrder: 0.02, answerLost: 0.01, lost: 0.05 },
 };
 
 /** Everything once more by command, which must find nothing; then coverage hour by hour, against the truth. */
-async function expectNothingLeft(context: MonthContext, month: WalkedMonth): Promise<void> {
-  const { owed, logged } = resultOf(context, month);
+async function expectNothingLeft(context: MonthContext, month: SimulatedMonth): Promise<void> {
+  const { expected, logged } = resultOf(context, month);
   const window = ['--since', iso(month.fromMs), '--until', iso(month.toMs)];
   const whole = await context.command(['reconcile', ...window, '--json']);
   expect(whole, whole.err).toMatchObject({ code: 0 });
@@ -52,10 +52,10 @@ async function expectNothingLeft(context: MonthContext, month: WalkedMonth): Pro
   const { completeness } = openStore(context);
   const coverage = await completeness.coverage({ sinceUs: fromUs, untilUs: toUs });
   expect(coverage).toHaveLength(3 * ((toUs - fromUs) / hourUs));
-  expect(coverageFaults(owed, logged, coverage, { fromUs, toUs })).toEqual([]);
+  expect(coverageFaults(expected, logged, coverage, { fromUs, toUs })).toEqual([]);
 }
 
-/** What the store remembers of what was asked for, as the truth has it. */
+/** Returns the subscription definitions in the store. */
 async function definitionsOf(context: MonthContext) {
   const definitions = await openStore(context).completeness.definitions();
   return definitions.map(({ subscription, events, filter, fromUs }) => {
@@ -63,8 +63,8 @@ async function definitionsOf(context: MonthContext) {
   });
 }
 
-function withoutEnds(asked: readonly Asked[]) {
-  return asked.map(({ toUs: _, ...asIs }) => asIs);
+function withoutEnds(periods: readonly SubscriptionPeriod[]) {
+  return periods.map(({ toUs: _, ...asIs }) => asIs);
 }
 
 function openStore(context: MonthContext) {
@@ -89,28 +89,28 @@ describe('a simulated month', () => {
       ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },
     });
     const pace = { productsPerDay, roundHours: 4 };
-    const month = await walkMonth(context, { seed, days: 30, ...pace });
+    const month = await simulateMonth(context, { seed, days: 30, ...pace });
 
-    const { counts, faults: wrong, owed, logged } = resultOf(context, month);
+    const { counts, faults: wrong, expected, logged } = resultOf(context, month);
     expect(wrong).toEqual([]);
     const { pushed, late, recovered, superseded, deleted, ...all } = totalOf(counts);
     expect(pushed + late + recovered).toBe(logged.length);
-    expect(pushed + late + recovered + superseded + deleted).toBe(all.owed);
-    expect(all.owed).toBe(owed.length);
+    expect(pushed + late + recovered + superseded + deleted).toBe(all.expected);
+    expect(all.expected).toBe(expected.length);
     // The month had all of it: otherwise nothing was shown.
     expect(Object.keys(counts).toSorted()).toEqual([
       'acquisitions created',
       'acquisitions modified',
       'deletions deleted',
     ]);
-    expect(all.owed).toBeGreaterThan(3_300);
-    const lostInPlay = owed.filter(({ received }) => !received).length;
+    expect(all.expected).toBeGreaterThan(3_300);
+    const lostInPlay = expected.filter(({ received }) => !received).length;
     expect(lostInPlay).toBe(recovered + superseded + deleted);
-    expect(recovered).toBeGreaterThan(0.1 * all.owed);
+    expect(recovered).toBeGreaterThan(0.1 * all.expected);
     expect(Math.min(late, superseded, deleted)).toBeGreaterThan(5);
     const claimed = logged.filter((one) => one.source === 'reconcile' && one.pushedAtUs !== null);
     expect(claimed.length).toBeGreaterThan(0);
-    expect(await definitionsOf(context)).toEqual(withoutEnds(month.asked));
+    expect(await definitionsOf(context)).toEqual(withoutEnds(month.periods));
 
     const { administration } = openStore(context);
     const gaps = await administration.gaps();
@@ -142,7 +142,7 @@ describe('coverage', () => {
     const context = await openContext({ modifiedShare: 0.3 });
     const account = createMonthAccount(context);
     const events = ['created', 'modified', 'deleted'] as const;
-    await account.want({ everything: { events, filter: '' } });
+    await account.register({ everything: { events, filter: '' } });
     const hours = createMonthHours(context, { productsPerDay: 400, roundHours: 6 });
     const fromMs = context.nowMs();
     await hours.pass(24);
@@ -165,11 +165,16 @@ describe('coverage', () => {
     await hours.pass(24);
     context.sandbox.faults.change({ lost: 0 });
     await hours.calm(26);
-    const month = { fromMs, toMs: context.nowMs(), asked: account.asked(), idsOf: account.idsOf };
-    const { owed, faults: wrong } = resultOf(context, month);
+    const month = {
+      fromMs,
+      toMs: context.nowMs(),
+      periods: account.periods(),
+      idsOf: account.idsOf,
+    };
+    const { expected: expectedEvents, faults: wrong } = resultOf(context, month);
     expect(wrong).toEqual([]);
     const lost = new Map<string, number>();
-    for (const { received, dateUs } of owed) {
+    for (const { received, dateUs } of expectedEvents) {
       if (received) continue;
       const hour = new Date(Math.floor(dateUs / 3.6e9) * 3.6e6).toISOString();
       lost.set(hour, (lost.get(hour) ?? 0) + 1);

@@ -8,7 +8,7 @@ import { delivery } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
-import { eventKey, readLog } from '../simulation/month-truth.ts';
+import { eventKey, readLog } from '../simulation/month-results.ts';
 
 const seed = 20_261_121;
 const kills = times(3, 6);

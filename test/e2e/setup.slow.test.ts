@@ -121,7 +121,7 @@ describe('setup --sandbox', () => {
       cwd: folder,
     }).ended;
     expect(elsewhere.out).toContain(
-      `a receiver serves this data directory: process ${trial.child.pid}`,
+      `a receiver uses this data directory: process ${trial.child.pid}`,
     );
     expect(readdirSync(folder)).toEqual(files);
     expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(env);

@@ -1,4 +1,6 @@
-/** Makes filters up: canonical trees with the fields of an entity, its attributes, and valid places. */
+/**
+ * Random filters: canonical trees with the fields of an entity, its attributes, and valid places.
+ */
 import fc from 'fast-check';
 import {
   type AttributeNode,
@@ -18,17 +20,19 @@ import {
 } from '../../src/domain/filter-tree.ts';
 import { type Field, fieldsOf, publishedAttributes } from '../../src/filter/fields.ts';
 
-/** What a caller may want instead of anything: texts and dates that its records hold. */
+/** Texts and dates of the caller's records, used in place of random ones. */
 export interface FilterWords {
-  /** Texts for a field or an attribute's name; a text without one is made up. */
+  /** Texts for a field or for an attribute's name; missing ones are random. */
   readonly texts?: Readonly<Record<string, readonly string[]>>;
   /** Microseconds since 1970. */
   readonly dates?: readonly number[];
-  /** Places to ask for, beside those made up. */
+  /** Places used in addition to the random ones. */
   readonly geometries?: readonly Geometry[];
 }
 
-/** A filter that checks without error for the entity: groups within groups, four levels of them. */
+/**
+ * Returns a filter that checks without error for the entity, with groups nested up to four levels.
+ */
 export function arbitraryFilter(entity: Entity, words: FilterWords = {}): fc.Arbitrary<FilterTree> {
   const condition: fc.Arbitrary<FilterTree> = fc.oneof(
     { weight: 4, arbitrary: arbitraryComparison(entity, words) },
@@ -53,7 +57,7 @@ export function arbitraryFilter(entity: Entity, words: FilterWords = {}): fc.Arb
   ).tree;
 }
 
-/** Flat, as the parser makes them. */
+/** Flattens nested groups, as the parser does. */
 function group(node: 'and' | 'or', term: fc.Arbitrary<FilterTree>): fc.Arbitrary<FilterTree> {
   return fc.array(term, { minLength: 2, maxLength: 4 }).map((terms) => ({
     node,
@@ -96,7 +100,7 @@ function arbitraryTextFunction(entity: Entity, words: FilterWords): fc.Arbitrary
   );
 }
 
-/** Attributes as they are published, and now and then of another kind or read as another. */
+/** Published attributes; sometimes with another kind, or read as another kind. */
 function arbitraryAttribute(words: FilterWords): fc.Arbitrary<AttributeNode> {
   const kind = fc.constantFrom(...attributeKinds);
   const published = fc.constantFrom(...publishedAttributes);
@@ -182,7 +186,9 @@ function pieceOf(text: string): fc.Arbitrary<string> {
     .map(([a, b]) => text.slice(Math.min(a, b), Math.max(a, b)).toWellFormed());
 }
 
-/** Dates of the catalogue's time, and any that microseconds can hold; now and then in quotes. */
+/**
+ * Dates in the catalogue's lifetime, and any date that microseconds can hold; sometimes in quotes.
+ */
 function dateLiteral({ dates = [] }: FilterWords): fc.Arbitrary<Literal> {
   const year2014 = Date.UTC(2014, 0, 1) * 1000;
   const year2027 = Date.UTC(2027, 0, 1) * 1000;
@@ -211,20 +217,20 @@ const latitude = fc.oneof(
 );
 const position: fc.Arbitrary<Position> = fc.tuple(longitude, latitude);
 
-/** A place that is valid: closed rings that do not cross themselves, holes within. */
+/** A valid place: closed rings that do not cross themselves, with holes inside. */
 export const arbitraryGeometry: fc.Arbitrary<Geometry> = fc.oneof(
   position.map((coordinates) => ({ type: 'Point', coordinates }) as const),
   fc
     .array(position, { minLength: 1, maxLength: 5 })
     .map((coordinates) => ({ type: 'MultiPoint', coordinates }) as const),
   polygonWithin(-180, 360).map((coordinates) => ({ type: 'Polygon', coordinates }) as const),
-  // Each in a strip of its own: the parts of a valid one do not overlap.
+  // Each part has its own strip, because the parts of a valid geometry do not overlap.
   fc
     .tuple(polygonWithin(-180, 110), polygonWithin(-60, 110), polygonWithin(60, 110))
     .map((coordinates) => ({ type: 'MultiPolygon', coordinates }) as const),
 );
 
-/** Rings of corners that go round a centre, within a strip of the globe; now and then with a hole. */
+/** Rings of corners around a centre, within a strip of the globe; sometimes with a hole. */
 function polygonWithin(west: number, width: number): fc.Arbitrary<Rings> {
   const unit = fc.double({ min: 0, max: 1, noNaN: true });
   return fc

@@ -25,7 +25,7 @@ const any = (kind: string, attributeName: string, rest: string) =>
   `Attributes/OData.CSC.${kind}Attribute/any(att:att/Name eq '${attributeName}' and att/OData.CSC.${kind}Attribute/Value ${rest})`;
 
 describe('an expression', () => {
-  it('is the tree of its own text', () => {
+  it('equals the tree of its own text', () => {
     const built = and(
       collection('SENTINEL-2'),
       or(productType.eq('S2MSI1C'), and(productType.eq('S2MSI2A'), not(name.contains("it's")))),
@@ -71,18 +71,18 @@ describe('an expression', () => {
 
   it.each([
     [
-      'a number that is none',
+      'NaN',
       () => cloudCover.lt(Number.NaN),
       /cloudCover cannot be compared with "NaN"\. Use a number/,
     ],
     ['an invalid date', () => sensed.from(new Date('x')), /an invalid Date\. Use a valid Date/],
     [
-      'a text that is no date',
+      'a text that is not a date',
       () => published.from('soon'),
       /PublicationDate cannot be compared with "soon"/,
     ],
     ['no terms', () => and(), /and\(\) needs at least one expression/],
-    ['a line', () => intersects({ type: 'LineString', coordinates: [] }), /LineString/],
+    ['a LineString', () => intersects({ type: 'LineString', coordinates: [] }), /LineString/],
     [
       'a ring that is not closed',
       () => intersects(polygon(ring('4 50, 5 50, 5 51, 4 51'))),
@@ -90,21 +90,21 @@ describe('an expression', () => {
     ],
     // What the type checker refuses must be refused without it, too.
     // @ts-expect-error a text where a number belongs
-    ['a text for a number', () => cloudCover.lt('20'), /Use a number/],
+    ['a text in place of a number', () => cloudCover.lt('20'), /Use a number/],
     // @ts-expect-error no kind, and not published
     ['an unknown name', () => attribute('cloudcover'), /Did you mean cloudCover\?.*pass its type/],
     // @ts-expect-error not an expression
-    ['a text for an expression', () => and("Name eq 'a'"), /is not an expression/],
+    ['a text in place of an expression', () => and("Name eq 'a'"), /is not an expression/],
     // @ts-expect-error a number where a text belongs
-    ['a number for a text', () => name.contains(5), /Use a string/],
-  ] as const)('refuses %s and says what to do', (_what, build, message) => {
+    ['a number in place of a text', () => name.contains(5), /Use a string/],
+  ] as const)('refuses %s and advises what to do', (_what, build, message) => {
     expect(build).toThrow(
       expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),
     );
   });
 });
 
-describe('an area of several features', () => {
+describe('an area with several features', () => {
   const square = (west: number, south: number) => ({
     type: 'Feature',
     properties: {},
@@ -112,7 +112,7 @@ describe('an area of several features', () => {
   });
   const features = (...all: unknown[]) => ({ type: 'FeatureCollection', features: all });
 
-  it('is one geometry where they lie apart, and asks for each where they do not', () => {
+  it('becomes one geometry when the features are apart, and one condition each when they are not', () => {
     expect(intersects(features(square(0, 0), square(5, 5))).tree).toMatchObject({
       node: 'intersects',
       geometry: { type: 'MultiPolygon' },
@@ -125,7 +125,7 @@ describe('an area of several features', () => {
     }
   });
 
-  it('may hold points too', () => {
+  it('accepts points as well', () => {
     const point = { type: 'Point', coordinates: [10, 10] };
     expect(
       intersects(features(square(0, 0), { ...square(0, 0), geometry: point })).tree,
@@ -134,7 +134,7 @@ describe('an area of several features', () => {
     });
   });
 
-  it('names the one with a fault, and the order of longitude and latitude', () => {
+  it('names the faulty feature, and the order of longitude and latitude', () => {
     const swapped = { ...square(0, 0), geometry: { type: 'Point', coordinates: [45, 120] } };
     expect(() => intersects(features(square(0, 0), swapped))).toThrow(
       expect.objectContaining({

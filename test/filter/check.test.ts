@@ -1,4 +1,4 @@
-/** What a check finds in filters that can be read: errors and traps, all in one pass. */
+/** Findings of a check of readable filters: errors and traps, in one pass. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
@@ -9,17 +9,16 @@ import { parseFilter } from '../../src/filter/parse.ts';
 import { printFilter } from '../../src/filter/print.ts';
 import { rowsOf } from './table.ts';
 
-/** The filter without the marks around a place, and that place. */
+/** Returns the filter without the marks around a place, and that place. */
 function unmarked(marked: string) {
   const [start, end] = [marked.indexOf('«'), marked.indexOf('»') - 1];
   return { text: marked.replace('«', '').replace('»', ''), place: { start, end } };
 }
 
-/** Message, expectation and hint of a finding, in one line. */
-const wordsOf = ({ message, expected, hint }: FilterFinding) =>
-  `${message} | ${expected} | ${hint}`;
+/** Message, expectation and hint of a finding, on one line. */
+const textOf = ({ message, expected, hint }: FilterFinding) => `${message} | ${expected} | ${hint}`;
 
-/** Checks a filter with marks around the place of its only finding. */
+/** Checks a filter whose only finding is at the marked place. */
 function expectFinding(
   marked: string,
   severity: FilterFinding['severity'],
@@ -30,16 +29,16 @@ function expectFinding(
   const { text, place } = unmarked(marked);
   const { tree, findings } = checkFilter(text, entity);
   expect(findings).toMatchObject([{ severity, code, ...place }]);
-  expect(findings.map(wordsOf).join()).toMatch(words);
+  expect(findings.map(textOf).join()).toMatch(words);
   expect(tree === null).toBe(severity === 'error');
 }
 
-/** A condition on an attribute, its name in quotes; `value` has the operator before it. */
+/** Returns a condition on an attribute; `value` includes the operator. */
 const on = (kind: string, name: string, value: string, path = 'a/Value') =>
   `Attributes/OData.CSC.${kind}Attribute/any(a:a/Name eq ${name} and ${path} ${value})`;
 const place = (wkt: string) => `OData.CSC.Intersects(area=geography'SRID=4326;${wkt}')`;
 
-describe('an error is found', () => {
+describe('the check reports an error', () => {
   it.each(
     rowsOf(String.raw`
       «Nmae» eq 'a' ¦ unknown-field ¦ no property \x60Nmae\x60.*Did you mean Name\?
@@ -84,7 +83,7 @@ describe('an error is found', () => {
     expect(checkFilter("DeletionCause ne 'a'", 'DeletedProducts').tree).not.toBeNull();
   });
 
-  it('for a polygon that crosses itself, at a place within it', () => {
+  it('for a polygon that crosses itself, at a place inside the polygon', () => {
     const text = place('POLYGON((0 0,10 10,10 0,0 10,0 0))');
     const { findings } = checkFilter(text, 'Products');
     expect(findings[0]).toMatchObject({ severity: 'error', code: 'invalid-geometry' });
@@ -93,7 +92,7 @@ describe('an error is found', () => {
   });
 });
 
-describe('a trap is warned about', () => {
+describe('the check warns about a trap', () => {
   it.each(
     rowsOf(String.raw`
       Name «ne» 'a' ¦ undocumented-operator ¦ not \(… eq …\)
@@ -141,7 +140,7 @@ describe('a trap is warned about', () => {
     ]);
   });
 
-  it('but what is documented passes without a word', () => {
+  it('but reports nothing for documented forms', () => {
     for (const text of [
       "Collection/Name eq 'SENTINEL-2' and (contains(Name,'a') or not startswith(Name,'b'))",
       "Id eq '79d7807b-66e5-41d2-a586-1628eb82c3e0'",
@@ -167,7 +166,7 @@ describe('a bare attribute name', () => {
     ["cloudCover lt '20'", double('lt 20')],
     ['cloudCoverPercentage le 7', double('le 7')],
     ['cloudCover in (1,2)', `(${double('eq 1')} or ${double('eq 2')})`],
-  ])('%s is answered with the complete condition', (text, correct) => {
+  ])('suggests the complete condition for %s', (text, correct) => {
     const [finding] = checkFilter(text, 'Products').findings.filter(
       ({ severity }) => severity === 'error',
     );
@@ -181,7 +180,7 @@ describe('a bare attribute name', () => {
     ['processingDate gt 2024-05-01', 'Value gt 2024-05-01'],
     ["contains(tileId,'31U')", "Value eq '…'"],
     [`tileId eq '${'x'.repeat(400)}'`, "Value eq '…'"],
-  ])('%s is shown as the condition that can be written', (text, part) => {
+  ])('suggests a valid condition for %s', (text, part) => {
     const [finding] = checkFilter(text, 'Products').findings;
     expect(finding?.hint).toContain(part);
   });
@@ -191,7 +190,7 @@ describe('a bare attribute name', () => {
 const cast = (name: string, outer: string, inner: string, value: string) =>
   on(outer, `'${name}'`, value, `a/OData.CSC.${inner}Attribute/Value`);
 
-describe('the kinds of an attribute as current clients write them', () => {
+describe('attribute kinds as current clients write them', () => {
   it.each([
     [cast('relativeOrbitNumber', 'Integer', 'String', 'eq 122'), ['attribute-cast']],
     [cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15'), ['attribute-cast']],
@@ -218,7 +217,7 @@ describe('the kinds of an attribute as current clients write them', () => {
     expect(findings.map(({ code }) => code)).toEqual(codes);
   });
 
-  it('bring no hint and no doubt where the kind beside the value fits the attribute', () => {
+  it('give a warning without a hint when the kind of the value fits the attribute', () => {
     const text = cast('relativeOrbitNumber', 'String', 'Integer', 'eq 15');
     const [finding] = checkFilter(text, 'Products').findings;
     expect(finding?.hint).toBeUndefined();
@@ -227,7 +226,7 @@ describe('the kinds of an attribute as current clients write them', () => {
     );
   });
 
-  it('bring no hint to put a number of a numeric or unknown attribute in quotes', () => {
+  it('give no hint to quote a number of a numeric or unknown attribute', () => {
     const kinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean'];
     const names = ['relativeOrbitNumber', 'cloudCover', 'newOrbit'];
     const values = ['eq 122', "eq '122'", 'in (122,123)', "in ('122','123')"];
@@ -259,7 +258,7 @@ it.each<[string, boolean]>([
   ['Online eq 1', false],
   ['ContentDate/Start gt 2024', false],
   ["Name is 'a'", false],
-])('of %s it is known whether the catalogue refuses it: %s', (text, known) => {
+])('knows whether the catalogue refuses %s: %s', (text, known) => {
   const { tree, findings } = checkFilter(text, 'Products');
   expect(tree).toBeNull();
   expect(findings.some(isKnownRefusal)).toBe(known);
@@ -277,7 +276,7 @@ function refusalOf(text: string): AppError {
 describe('a filter with several faults', () => {
   const text = "foo eq 1 and Name eq 2 and Id in ('x') and DeletionCause eq 'a'";
 
-  it('is told all of them, in the order of the text', () => {
+  it('reports all faults, in the order of the text', () => {
     const codes = checkFilter(text, 'Products').findings.map(({ code }) => code);
     expect(codes).toEqual([
       'unknown-field',
@@ -288,32 +287,32 @@ describe('a filter with several faults', () => {
     ]);
   });
 
-  it('is refused with its errors shown, and without its warnings', () => {
+  it('is refused with its errors, without its warnings', () => {
     const { message, details } = refusalOf(text);
     expect(message).toBe('3 errors in the filter for Products.');
     expect(details).toHaveLength(3);
     expect(details[1]).toContain('Name is a string; `2` is not.\n  foo eq 1 and Name eq 2');
   });
 
-  it('is shown no more than twenty of them', () => {
+  it('reports at most twenty faults', () => {
     const { details } = refusalOf(Array(30).fill('foo eq 1').join(' or '));
     expect(details).toHaveLength(21);
     expect(details.at(-1)).toBe('10 more errors are not shown.');
   });
 });
 
-it('an empty filter is required as every product', () => {
+it('an empty filter is required to match every product', () => {
   expect(requireFilter('', 'Products')).toBeNull();
   expect(requireFilter(' \t\n', 'DeletedProducts')).toBeNull();
   expect(requireFilter("Name eq 'a'", 'Products')).toMatchObject({ node: 'comparison' });
 });
 
-it('blank are the blanks of the language alone, as many as a filter may have', () => {
+it('accepts only the blanks of the grammar, up to the maximum length of a filter', () => {
   expect(['', ' ', '\r\n\t'].map(isBlankFilter)).toEqual([true, true, true]);
   expect(['\u00a0', '\f', '\0', ' '.repeat(100_001)].map(isBlankFilter)).not.toContain(true);
 });
 
-it('a filter with several intricate places is refused soon, and each of them alone is taken', () => {
+it('refuses several intricate places quickly, and accepts each of them alone', () => {
   const part = (i: number) => `((0 0,${i + 1} 50,${i + 1.5} 50,0 0))`;
   const fan = place(`MULTIPOLYGON(${Array.from({ length: 60 }, (_, i) => part(i)).join(',')})`);
   expect(checkFilter(fan, 'Products').findings).toEqual([]);
@@ -328,11 +327,11 @@ it('a filter with several intricate places is refused soon, and each of them alo
 const fixture = new URL('../../../shared/fixtures/filters-valid.json', import.meta.url);
 const missing = existsSync(fixture) ? false : 'the folder ../shared/fixtures is not there';
 
-describe('a filter of the real world', () => {
+describe('a real filter', () => {
   const samples = (): { filter: string; entity: Entity }[] =>
     JSON.parse(readFileSync(fixture, 'utf8'));
 
-  it('is read, checks without error, and survives printing', (context) => {
+  it('parses, checks without error, and survives printing', (context) => {
     if (missing) context.skip(missing);
     expect(samples().length).toBeGreaterThan(50);
     for (const { filter, entity } of samples()) {
@@ -343,7 +342,7 @@ describe('a filter of the real world', () => {
     }
   });
 
-  it('warns about nothing but names searched without a collection and attributes of other collections', (context) => {
+  it('gets warnings only for names searched without a collection and for attributes of other collections', (context) => {
     if (missing) context.skip(missing);
     const findings = samples().flatMap(
       ({ filter, entity }) => checkFilter(filter, entity).findings,

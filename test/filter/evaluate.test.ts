@@ -1,4 +1,4 @@
-/** What a filter says of a product, line by line, and how it is described. */
+/** Evaluation of filters on products, and descriptions of filters. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { FilterTree } from '../../src/domain/filter-tree.ts';
@@ -43,30 +43,42 @@ describe('a filter on a product', () => {
   it.each([
     ['texts are compared exactly', "Name eq 'S2A_MSIL2A_\u{1f6f0}'", true],
     ['case matters', "Name eq 's2a_msil2a_\u{1f6f0}'", false],
-    ['case matters in parts', "contains(Name,'msil')", false],
+    ['case matters inside a text', "contains(Name,'msil')", false],
     ['contains', "contains(Name,'MSIL')", true],
     ['startswith', "startswith(Name,'S2A_')", true],
     ['endswith', "endswith(Name,'S2A_')", false],
-    ['texts go by code points', "Name gt 'S2A_MSIL2A_\uffee'", true],
-    ['a text that goes on is greater', "Name gt 'S2A_MSIL2A_'", true],
-    ['names of fields in any case', "contains(name,'MSIL')", true],
-    ['ids in any case', "Id eq '0ce0aaf7-9708-44E5-a35f-5171947aa748'", true],
+    ['texts are ordered by code point', "Name gt 'S2A_MSIL2A_\uffee'", true],
+    ['a longer text is greater', "Name gt 'S2A_MSIL2A_'", true],
+    ['names of fields match in any case', "contains(name,'MSIL')", true],
+    ['ids match in any case', "Id eq '0ce0aaf7-9708-44E5-a35f-5171947aa748'", true],
     ['the collection is derived', "Collection/Name eq 'SENTINEL-2'", true],
     ['in', "Name in ('x','S2A_MSIL2A_\u{1f6f0}')", true],
     ['online', 'Online eq true', true],
-    ['online, not', 'Online ne true', false],
+    ['not online', 'Online ne true', false],
     ['dates without a zone are UTC', 'PublicationDate eq 2024-05-01T12:00:00.500Z', true],
     ['dates in another zone', 'PublicationDate eq 2024-05-01T14:00:00.5+02:00', true],
     ['dates in quotes', "PublicationDate ge '2024-05-01'", true],
     ['microseconds count', 'ContentDate/Start gt 2024-05-01T10:00:00.000000Z', true],
-    ['dates after the last are the last', 'ContentDate/End ge 3000-01-01T00:00:00Z', true],
+    ['dates beyond the maximum equal the maximum', 'ContentDate/End ge 3000-01-01T00:00:00Z', true],
     ['numbers', any('cloudCover', 'Double', 'lt 20'), true],
-    ['the first of two attributes counts', any('cloudCover', 'Double', 'gt 20'), false],
-    ['a number is found under any kind', any('cloudCover', 'Integer', 'lt 20'), true],
-    ['the value decides, not the kinds', any('cloudCover', 'Double', 'eq 12', 'String'), true],
-    ['the value decides the other way', any('cloudCover', 'String', 'eq 12', 'Integer'), true],
-    ['a quoted value is no number', any('cloudCover', 'Double', "eq '12'"), false],
-    ['a quoted value is no number either way', any('cloudCover', 'Double', "ne '12'"), false],
+    [
+      'the first of two attributes with one name counts',
+      any('cloudCover', 'Double', 'gt 20'),
+      false,
+    ],
+    ['a number matches under any kind', any('cloudCover', 'Integer', 'lt 20'), true],
+    [
+      'the value decides, not the kind (equal)',
+      any('cloudCover', 'Double', 'eq 12', 'String'),
+      true,
+    ],
+    [
+      'the value decides, not the kind (not equal)',
+      any('cloudCover', 'String', 'eq 12', 'Integer'),
+      true,
+    ],
+    ['a quoted value is not a number', any('cloudCover', 'Double', "eq '12'"), false],
+    ['a quoted value is not a number when negated', any('cloudCover', 'Double', "ne '12'"), false],
     ['a date under another kind', any('processingDate', 'String', 'gt 2024-05-01'), true],
     ['one of several', any('tileId', 'String', "in ('32UUU','33UUU')"), true],
     ['none of several', any('tileId', 'String', "in ('32UUU','34UUU')"), false],
@@ -75,17 +87,21 @@ describe('a filter on a product', () => {
     ['an id without quotes', 'Id eq 0ce0aaf7-9708-44e5-a35f-5171947aa748', true],
     ['ids without quotes', 'Id in (0ce0aaf7-9708-44e5-a35f-5171947aa748)', true],
     ['a part of an id', "startswith(Id,'0ce0aaf7-')", true],
-    ['a truth in quotes', "Online eq 'true'", true],
+    ['a boolean in quotes', "Online eq 'true'", true],
     ['a place after a comma', "Intersects(Footprint,geography'SRID=4326;POINT(15 45)')", true],
-    ['a place apart after a comma', "Intersects(Footprint,geography'SRID=4326;POINT(1 1)')", false],
+    [
+      'a distant place after a comma',
+      "Intersects(Footprint,geography'SRID=4326;POINT(1 1)')",
+      false,
+    ],
     ['a number stored as text', any('orbitNumber', 'String', 'eq 15', 'Integer'), true],
-    ['a number stored as text, as text', any('orbitNumber', 'String', "eq '15'"), false],
+    ['a number stored as text, compared as text', any('orbitNumber', 'String', "eq '15'"), false],
     ['a text that is a number', any('level', 'String', 'lt 9', 'Integer'), false],
     ['a text compared as text', any('level', 'String', "lt '9'"), true],
-    ['a text that is no number', any('tileId', 'String', 'ne 5', 'Integer'), false],
+    ['a text that is not a number', any('tileId', 'String', 'ne 5', 'Integer'), false],
     ['case matters in attribute names', any('TileId', 'String', "eq '33UUU'"), false],
     [
-      'the short form',
+      'the short form of an attribute condition',
       "Attributes/OData.CSC.StringAttribute/any(i0:i0/Name eq 'tileId' and i0/Value eq '33UUU')",
       true,
     ],
@@ -95,25 +111,29 @@ describe('a filter on a product', () => {
     ['boolean attributes as text', any('flagText', 'Boolean', 'eq true'), true],
     ['ne of another value', any('tileId', 'String', "ne 'x'"), true],
     ['ne of an absent attribute', any('missing', 'String', "ne 'x'"), false],
-    ['not any of an absent attribute', `not (${any('missing', 'String', "eq 'x'")})`, true],
+    [
+      'a negated condition on an absent attribute',
+      `not (${any('missing', 'String', "eq 'x'")})`,
+      true,
+    ],
     ['an attribute without a value', any('nothing', 'String', "ne 'x'"), false],
     ['an object as a value', any('thing', 'String', "ne 'x'"), false],
     ['an absent field', "DeletionCause eq 'x'", false],
-    ['an absent field compared by order', 'DeletionDate lt 2030-01-01', false],
+    ['an absent field in an ordered comparison', 'DeletionDate lt 2030-01-01', false],
     ['an absent field is not equal', "DeletionCause ne 'x'", true],
-    ['not simply negates', "not (DeletionCause eq 'x')", true],
+    ['not negates without special cases', "not (DeletionCause eq 'x')", true],
     ['an absent field in a list', "DeletionCause in ('x')", false],
     ['a function of an absent field', "contains(DeletionCause,'')", false],
     ['an unknown field is absent', "Foo eq 'x'", false],
-    ['and before or', 'Online eq true or Online eq true and Online eq false', true],
+    ['and binds before or', 'Online eq true or Online eq true and Online eq false', true],
     ['a point inside', area('POINT(15 45)'), true],
-    ['touching is enough', area('POLYGON((20 50,21 50,21 51,20 50))'), true],
-    ['a place apart', area('POINT(20.1 50)'), false],
+    ['a point on the border', area('POLYGON((20 50,21 50,21 51,20 50))'), true],
+    ['a distant place', area('POINT(20.1 50)'), false],
   ])('%s: %s', (_rule, filter, expected) => {
     expect(matches(filter)).toBe(expected);
   });
 
-  it('a null footprint meets nothing', () => {
+  it('a null footprint intersects nothing', () => {
     const filter = area('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))');
     expect(matches(filter)).toBe(true);
     expect(matches(filter, { ...record, Footprint: null })).toBe(false);
@@ -133,7 +153,7 @@ describe('a filter on a product', () => {
     ).toEqual([false, true, false]);
   });
 
-  it('trees as deep as a text can be are evaluated', () => {
+  it('evaluates trees as deep as a text can be', () => {
     const filter = `${'not ('.repeat(90)}Online eq true${')'.repeat(90)}`;
     expect(matches(filter)).toBe(true);
   });
@@ -164,11 +184,11 @@ const records = (): Product[] =>
     .map((line): Product => JSON.parse(line));
 const attributeIn = ({ Attributes = [] }: Product, name: string) =>
   Attributes.find((item) => item.Name === name)?.Value;
-/** The first of each two numbers of a footprint. */
+/** Returns the first number of each pair in a footprint. */
 const longitudes = ({ Footprint: text }: Product) =>
   [...(text ?? '').matchAll(/(-?[\d.]+) -?[\d.]+/g)].map(([, x]) => Number(x));
 
-/** Filters, and what they mean in plain code over the plain records. */
+/** Filters, and their meaning as plain code over the records. */
 const meanings: readonly (readonly [string, (product: Product) => boolean])[] = [
   ["Collection/Name eq 'SENTINEL-1'", ({ Name }) => Name.startsWith('S1')],
   ["Collection/Name eq 'SENTINEL-2'", ({ Name }) => Name.startsWith('S2')],
@@ -197,8 +217,8 @@ const meanings: readonly (readonly [string, (product: Product) => boolean])[] = 
   ],
 ];
 
-describe('real filters', () => {
-  it('are evaluated on every real record', (context) => {
+describe('a real filter', () => {
+  it('is evaluated on every real record', (context) => {
     if (missing) context.skip(missing);
     const filters: { filter: string }[] = JSON.parse(read('filters-valid.json'));
     const views = records().map((record) => productView({ ...record }));
@@ -209,21 +229,24 @@ describe('real filters', () => {
     }
   });
 
-  it.for(meanings)('%s matches what it should', ([filter, isMeant], context) => {
-    if (missing) context.skip(missing);
-    const test = compileFilter(parseFilter(filter).tree);
-    const found = records().filter((record) => test(productView({ ...record })));
-    const wanted = records().filter(isMeant);
-    expect(found.map(({ Name }) => Name)).toEqual(wanted.map(({ Name }) => Name));
-    expect(wanted.length).toBeLessThan(records().length);
-  });
+  it.for(meanings)(
+    '%s matches the same records as plain code',
+    ([filter, matchesInCode], context) => {
+      if (missing) context.skip(missing);
+      const test = compileFilter(parseFilter(filter).tree);
+      const found = records().filter((record) => test(productView({ ...record })));
+      const expected = records().filter(matchesInCode);
+      expect(found.map(({ Name }) => Name)).toEqual(expected.map(({ Name }) => Name));
+      expect(expected.length).toBeLessThan(records().length);
+    },
+  );
 });
 
 const words = (text: string) => describeFilter(parseFilter(text).tree);
 const place = (wkt: string) => words(area(wkt));
 
-describe('the words for a filter', () => {
-  it('have one line for each part, indented within its group', () => {
+describe('the description of a filter', () => {
+  it('has one line for each part, indented within its group', () => {
     expect(
       words(
         "Collection/Name eq 'SENTINEL-2' and Attributes/OData.CSC.DoubleAttribute/any(a:a/Name eq 'cloudCover' and a/Value lt 20) and not (contains(Name,'T32') or Online eq false)",
@@ -265,7 +288,7 @@ describe('the words for a filter', () => {
       "Attributes/OData.CSC.DateTimeOffsetAttribute/any(a:a/Name eq 'processingDate' and a/Value gt 2023-02-01T00:00:00Z)",
       'processingDate is after 2023-02-01 00:00:00 UTC',
     ],
-  ])('are plain: %s', (text, line) => {
+  ])('is plain text: %s', (text, line) => {
     expect(words(text)).toEqual([line]);
   });
 
@@ -292,7 +315,7 @@ describe('the words for a filter', () => {
       'POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))',
       'footprint intersects POLYGON with 5 points, from 180°W 90°S to 180°E 90°N',
     ],
-  ])('say where a place is: %s', (wkt, line) => {
+  ])('describes the position of a place: %s', (wkt, line) => {
     expect(place(wkt)).toEqual([line]);
   });
 });

@@ -12,7 +12,7 @@ import { ring } from './geometry/places.ts';
 
 const tree = (text: string) => parseFilter(text).tree;
 
-/** The tree in few words: `(A and not B)` for `Name eq 'A' and not (Name eq 'B')`. */
+/** The tree in short form: `(A and not B)` for `Name eq 'A' and not (Name eq 'B')`. */
 function brief(node: FilterTree): string {
   switch (node.node) {
     case 'and':
@@ -31,7 +31,7 @@ function brief(node: FilterTree): string {
 const named = (letters: string) =>
   letters.replaceAll(/\b[A-Z]\b/g, (letter) => `Name eq '${letter}'`);
 
-describe('conditions that are joined', () => {
+describe('joined conditions', () => {
   it.each([
     ['A and B', '(A and B)'],
     ['A or B and C', '(A or (B and C))'],
@@ -52,7 +52,7 @@ describe('conditions that are joined', () => {
     expect(brief(tree(named(text)))).toBe(groups);
   });
 
-  it('are warned about where the precedence is not documented', () => {
+  it('give a warning where the precedence is not documented', () => {
     const codes = (text: string) => parseFilter(named(text)).findings.map(({ code }) => code);
     expect(codes('A or B and C')).toEqual(['precedence']);
     expect(codes('A and B or C')).toEqual(['precedence']);
@@ -79,7 +79,7 @@ describe('a comparison', () => {
     ['true', { type: 'boolean', value: true }],
     ['False', { type: 'boolean', value: false }],
   ];
-  it.each(literals)('takes the value %s', (text, literal) => {
+  it.each(literals)('accepts the value %s', (text, literal) => {
     expect(tree(`Name ne ${text}`)).toEqual({
       node: 'comparison',
       field: 'Name',
@@ -97,19 +97,19 @@ describe('a comparison', () => {
     ['2024-04-15T09:39:42.740728999Z', '2024-04-15T09:39:42.740728Z'],
     ['2022-05-03T02:10:00.5+02:00', '2022-05-03T00:10:00.500000Z'],
     ['2022-05-02T19:10:00-05:00', '2022-05-03T00:10:00.000000Z'],
-    // Beyond what microseconds can hold.
+    // Beyond the range of microseconds.
     ['9999-12-31T23:59:59.999999Z', '2255-06-05T23:47:34.740991Z'],
     ['2255-06-06', '2255-06-05T23:47:34.740991Z'],
     ['9996-02-29', '2255-06-05T23:47:34.740991Z'],
     ['0001-01-01', '1684-07-28T00:12:25.259009Z'],
-  ])('takes the date %s', (text, date) => {
+  ])('accepts the date %s', (text, date) => {
     const node = tree(`ContentDate/Start gt ${text}`);
     expect(node).toMatchObject({ node: 'comparison', literal: { type: 'date' } });
     const us = node.node === 'comparison' && node.literal.type === 'date' ? node.literal.us : 0;
     expect(formatDateUs(us)).toBe(date);
   });
 
-  it('takes each operator and every field, known or not, in any case', () => {
+  it('accepts each operator and every field, known or unknown, in any case', () => {
     for (const operator of ['eq', 'ne', 'lt', 'le', 'gt', 'ge']) {
       expect(tree(`collection/NAME ${operator} 'a'`)).toMatchObject({
         field: 'Collection/Name',
@@ -119,7 +119,7 @@ describe('a comparison', () => {
     expect(tree("Some/Thing.Else eq 'a'")).toMatchObject({ field: 'Some/Thing.Else' });
   });
 
-  it('takes a list of values', () => {
+  it('accepts a list of values', () => {
     expect(tree("Name in ('a', 2 ,2024-01-01)")).toEqual({
       node: 'in',
       field: 'Name',
@@ -133,7 +133,7 @@ describe('a comparison', () => {
 });
 
 describe('a function on a text', () => {
-  it.each(['contains', 'startswith', 'endswith'])('is read: %s', (name) => {
+  it.each(['contains', 'startswith', 'endswith'])('is parsed: %s', (name) => {
     const node = { node: 'text', function: name, field: 'Name', text: "a'b" };
     expect(tree(`${name}(Name,'a''b')`)).toEqual(node);
     expect(tree(`${name} ( name , 'a''b' )`)).toEqual(node);
@@ -151,7 +151,7 @@ describe('a condition on an attribute', () => {
     ...changes,
   });
 
-  it('is read in its long and its short form, with any variable', () => {
+  it('is parsed in its long and its short form, with any variable', () => {
     const path = 'Attributes/OData.CSC.StringAttribute/any';
     expect(
       tree(
@@ -166,7 +166,7 @@ describe('a condition on an attribute', () => {
     );
   });
 
-  it('is read with a path as the variable, as odata-query writes it', () => {
+  it('is parsed with a path as the variable, as odata-query writes it', () => {
     const variable = 'attributes/odata.csc.stringattribute';
     const text = `Attributes/OData.CSC.StringAttribute/any(${variable}:${variable}/Name eq 'productType' and ${variable}/Value eq 'GRD')`;
     const { tree: read, findings } = parseFilter(text);
@@ -174,7 +174,7 @@ describe('a condition on an attribute', () => {
     expect(findings).toMatchObject([{ severity: 'warning', code: 'undocumented-form' }]);
   });
 
-  it('is read for each kind, and with a value of another kind', () => {
+  it('is parsed for each kind, and with a value of another kind', () => {
     for (const kind of ['String', 'Double', 'Integer', 'DateTimeOffset', 'Boolean']) {
       const text = `attributes/OData.CSC.${kind}Attribute/any(a:a/Name eq 'n' and a/OData.CSC.IntegerAttribute/Value le 15)`;
       const literal = { type: 'number', value: 15 };
@@ -204,18 +204,18 @@ describe('a condition on the place', () => {
       'MULTIPOLYGON(((4 50,5 50,5 51,4 50)),((4 50,5 50,5 51,4 50)))',
       { type: 'MultiPolygon', coordinates: [[square], [square]] },
     ],
-  ])('reads %s', (wkt, geometry) => {
+  ])('parses %s', (wkt, geometry) => {
     expect(geometryOf(wkt)).toEqual({ node: 'intersects', argument: 'area', srid: 4326, geometry });
   });
 
-  it('takes both words before the geometry, and any reference system', () => {
+  it('accepts both keywords before the geometry, and any reference system', () => {
     const text = "odata.csc.intersects ( footprint = geography'srid=3857;POINT(1 2)' )";
     expect(tree(text)).toMatchObject({ argument: 'Footprint', srid: 3857 });
   });
 });
 
-describe('the places of what was read', () => {
-  it('are those of the text', () => {
+describe('the places of a parsed filter', () => {
+  it('match the text', () => {
     const text =
       " not (Name eq 'a') and OData.CSC.Intersects(area=geography'SRID=4326; POLYGON((4 50, 5 50,5 51,4 50))')";
     const { tree: root, spans, parts } = parseFilter(text);
@@ -253,7 +253,7 @@ const nameIs = (value: string): FilterTree => ({
 
 describe('printing', () => {
   it.each(entities)(
-    'gives the text of 5,000 random trees of %s, which reads as the same tree',
+    'gives the text of 5,000 random trees of %s, which parses to the same tree',
     (entity) => {
       let treesRead = 0;
       fc.assert(
@@ -285,7 +285,7 @@ describe('printing', () => {
     }
   });
 
-  it('puts every group within a group in parentheses, and what is negated', () => {
+  it('puts nested groups and negated conditions in parentheses', () => {
     const tree: FilterTree = {
       node: 'or',
       terms: [

@@ -1,12 +1,12 @@
-/** Tables of test cases in text, for rows that are too long for a line of code. */
+/** Tables of test cases as text, for rows that are too long for a line of code. */
 
-/** One row a line, its cells parted by `¦`. */
+/** Rows of a table, one per line; `¦` separates the cells. */
 export function rowsOf(table: string): string[][] {
   const lines = table.trim().split('\n');
   return lines.map((line) => line.trimStart().split(' ¦ '));
 }
 
-/** The text of a cell with the escapes of JSON. */
+/** Returns the text of a cell with JSON escapes replaced. */
 export function textOf(cell: string): string {
   return JSON.parse(`"${cell.replaceAll('"', '\\"')}"`);
 }

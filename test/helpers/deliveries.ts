@@ -1,4 +1,4 @@
-/** Notifications and deliveries made for tests. */
+/** Notifications and deliveries for tests. */
 import type { Delivery } from '../../src/domain/ports.ts';
 
 export interface MadeNotification {
@@ -11,7 +11,7 @@ export interface MadeNotification {
   [field: string]: unknown;
 }
 
-/** A complete notification; the number makes it differ from the others. */
+/** A complete notification; the number makes it unique. */
 export function notification(number: number, fields: MadeNotification = {}): MadeNotification {
   return {
     '@odata.context': '$metadata#Notification/$entity',
@@ -26,7 +26,7 @@ export function notification(number: number, fields: MadeNotification = {}): Mad
   };
 }
 
-/** A delivery of a body: an object or array to be written as JSON, or the text or bytes as given. */
+/** A delivery of a body: an object or array to be written as JSON, or a text or bytes as given. */
 export function delivery(body: unknown, fields: Partial<Delivery> = {}): Delivery {
   const bytes =
     typeof body === 'string' || body instanceof Uint8Array
@@ -42,7 +42,7 @@ export function delivery(body: unknown, fields: Partial<Delivery> = {}): Deliver
   };
 }
 
-/** All rows of a stream. */
+/** Returns all rows of a stream. */
 export async function collect<Row>(rows: AsyncIterable<Row>): Promise<Row[]> {
   const all: Row[] = [];
   for await (const row of rows) all.push(row);

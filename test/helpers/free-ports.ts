@@ -1,17 +1,19 @@
-/** Ports for programs that must be told one before they listen. */
+/** Ports for programs that need a port number before they listen. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Linux gives 32768 and above to those who ask for any port: a number from there may be taken at once. */
+/**
+ * Linux assigns 32768 and above as ephemeral ports: a number from there may be taken at any time.
+ */
 const first = 15_000;
 const perWorker = 2_000;
 
-/** Each test process has a range of its own, and begins anywhere in it. */
+/** Each test process has its own range, and starts at a random place in it. */
 const worker = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 let step = randomInt(perWorker);
 
-/** A port of loopback on which nobody listens, and that nobody is given by chance. */
+/** Returns a loopback port on which nobody listens and which the system does not assign. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < perWorker; tries += 1) {
     step = (step + 1) % perWorker;
@@ -21,7 +23,7 @@ export async function freePort(): Promise<number> {
   throw new Error('No port is free.');
 }
 
-/** Several of them, each another one. */
+/** Returns several different ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) ports.push(await freePort());

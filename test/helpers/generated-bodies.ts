@@ -12,7 +12,7 @@ const shape = {
   valueAbsent: false,
 };
 
-/** Each of another product; equal seeds give equal bytes. */
+/** Each is for another product; equal seeds give equal bytes. */
 export function generatedBodies(count: number, seed = 20_261_121): Buffer[] {
   const random = createRandom(seed);
   const generator = createProductGenerator({ seed });

@@ -1,4 +1,7 @@
-/** An app of a user's own on loopback, with the receiver mounted, served as @hono/node-server does by default. */
+/**
+ * A user's own app on loopback with the receiver mounted, served with the defaults of
+ * @hono/node-server.
+ */
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -27,11 +30,11 @@ export interface Sent {
   path?: string;
   body?: string | Uint8Array;
   headers?: Record<string, string>;
-  /** `user:password`; the right ones unless told. */
+  /** `user:password`; the correct ones by default. */
   auth?: string | undefined;
 }
 
-/** Serves the app of `compose`, which is given a receiver; returns a client that speaks to it. */
+/** Serves the app that `compose` builds around a receiver; returns a client for it. */
 export async function serveApp(
   compose: (app: Hono, receiver: Hono) => void,
   options: Partial<CreateReceiverOptions> = {},
@@ -48,7 +51,7 @@ export async function serveApp(
   });
   const { port } = server.address() as AddressInfo;
   const send = (sent: Sent = {}) => exchange({ port, agent, ...sent });
-  /** Sends this much of a request and is gone; resolves when the server has seen it. */
+  /** Sends the given part of a request and disconnects; resolves when the server has seen it. */
   const abandon = async (text: string) => {
     const accepted = once(server, 'connection');
     const client = connect(port, '127.0.0.1', () => client.write(text));

@@ -1,4 +1,7 @@
-/** What orders certificates at the stub authority: everything real, but the clock and the chance. */
+/**
+ * Orders certificates from the stub authority: everything is real except the clock and the random
+ * numbers.
+ */
 
 import { expect, onTestFinished, vi } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
@@ -16,7 +19,7 @@ import {
 import { temporaryDirectory } from './temporary-directory.ts';
 
 export const dayUs = 86_400_000_000;
-/** When the clock of a test begins. */
+/** Initial time of a test's clock. */
 export const startUs = Date.UTC(2026, 4, 1, 12) * 1000;
 
 export interface LogLine {
@@ -36,7 +39,7 @@ export async function orderAtStub(
   return { clock, authority, ...openOrders(authority, clock, options) };
 }
 
-/** One program's view; a second one on the same folder is what a restart makes. */
+/** Opens the directory as a process does; opening it twice imitates a restart. */
 export function openOrders(
   authority: StubAuthority,
   clock: { us: number },
@@ -44,7 +47,7 @@ export function openOrders(
 ) {
   const dataDir = options.dataDir ?? temporaryDirectory();
   const stopper = new AbortController();
-  let doors = 0;
+  let checks = 0;
   const log: LogLine[] = [];
   const to = (level: string) => (fields: object, message: string) => {
     log.push({ level, fields: { ...fields }, message });
@@ -63,7 +66,7 @@ export function openOrders(
     dataDir,
     stagingUrl: null,
     openListener: async () => {
-      doors += 1;
+      checks += 1;
     },
     log: logger,
     nowUs: () => clock.us,
@@ -77,17 +80,19 @@ export function openOrders(
     context,
     dataDir,
     log,
-    /** What was handed over to be served, in order. */
+    /** Certificates that were passed on to be served, in order. */
     served,
-    /** One look. */
+    /** Runs one check. */
     look: (when: RenewOptions['when'] = 'due') =>
       renew(context, { when, acquireLock, lockWaitMs: 0, onIssued }),
-    /** Resolves when a loop has looked so many times more; each look begins at the door. */
+    /**
+     * Resolves after `count` more checks of the loop. Each check begins with the listener state.
+     */
     looked: async (count: number) => {
-      const enough = doors + count;
-      await vi.waitFor(() => expect(doors).toBeGreaterThanOrEqual(enough), { timeout: 10_000 });
+      const enough = checks + count;
+      await vi.waitFor(() => expect(checks).toBeGreaterThanOrEqual(enough), { timeout: 10_000 });
     },
-    /** Looks again and again, as in a receiver; stopped when the test has finished. */
+    /** Checks in a loop, as in a receiver; stopped when the test has finished. */
     startLoop: (current: OwnCertificate | null = null) => {
       const loopOptions = { context, current, acquireLock, onCertificate: onIssued, log: logger };
       const loop = startRenewalLoop({ ...loopOptions, checkEveryMs: 5 }, stopper);
@@ -97,7 +102,7 @@ export function openOrders(
   };
 }
 
-/** A refusal as RFC 8555 section 6.7 has it. */
+/** A refusal in the form of RFC 8555, section 6.7. */
 export function refusal(
   type: string,
   { detail = 'because', status = 400, headers = {} }: Partial<Refusal> = {},
@@ -115,12 +120,12 @@ interface Refusal {
   headers: Record<string, string>;
 }
 
-/** An answer without a body that says why. */
+/** An empty response whose header gives the reason. */
 export function failure(status: number, headers: Record<string, string> = {}): Fault {
   return () => ({ status, headers, body: 'out of order' });
 }
 
-/** The error of ours that a call ends with. */
+/** Returns the AppError that a call fails with. */
 export async function failureOf(call: Promise<unknown>): Promise<AppError> {
   const error = await call.then(
     () => new Error('It did not fail.'),

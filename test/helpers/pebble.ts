@@ -1,4 +1,7 @@
-/** Pebble, an ACME server for tests, and its challenge test server for names: real programs on loopback. */
+/**
+ * Pebble, an ACME server for tests, and its challenge test server for names: real programs on
+ * loopback.
+ */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,18 +14,18 @@ import { sendRequest } from './send-request.ts';
 
 const programs = { pebble: '/usr/bin/pebble', names: '/usr/bin/pebble-challtestsrv' };
 
-/** Debian's package `pebble`. In CI it must be there: without it tests fail, and are not skipped. */
+/** Debian's package `pebble`. Required in CI: without it, tests fail instead of being skipped. */
 export const hasPebble =
   process.env.CI !== undefined || Object.values(programs).every((program) => existsSync(program));
 
 export interface PebbleOptions {
-  /** Per cent of good nonces that are refused; none unless told. */
+  /** Percentage of valid nonces that are refused; default: none. */
   nonceReject?: number;
-  /** Lifetime of what it issues. */
+  /** Lifetime of issued certificates. */
   validitySeconds?: number;
-  /** Keys of external accounts by their id; an account needs one of them then. */
+  /** Keys of external accounts by id; when set, each account needs one. */
   eabKeys?: Record<string, string>;
-  /** Names that it issues nothing for. */
+  /** Names for which it refuses to issue. */
   blocked?: string[];
   ports?: PebblePorts;
 }
@@ -32,7 +35,7 @@ export interface PebblePorts {
   management: number;
   dns: number;
   dnsManagement: number;
-  /** Where challenges are looked for, instead of 80 and 443. */
+  /** Ports to which challenges are sent, instead of 80 and 443. */
   http: number;
   tls: number;
 }
@@ -40,19 +43,19 @@ export interface PebblePorts {
 export interface Pebble {
   directoryUrl: string;
   ports: PebblePorts;
-  /** PEM: what its own HTTPS is checked against. */
+  /** PEM: the authority for its own HTTPS. */
   caPem: string;
-  /** PEM: the root of what it issues; another one after each start. */
+  /** PEM: the root of issued certificates; different after each start. */
   readRoot(): Promise<string>;
-  /** The address that every name has from now on. */
+  /** Sets the address of every name. */
   setAddress(ipv4: string): Promise<void>;
-  /** Stops it; all that it knew is gone. */
+  /** Stops it; its state is lost. */
   stop(): Promise<void>;
-  /** Starts it anew on the same ports. */
+  /** Starts it again on the same ports. */
   start(): Promise<void>;
 }
 
-/** Resolves when it answers; stopped when the test has finished. */
+/** Resolves when it responds; stopped when the test has finished. */
 export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-pebble-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -101,8 +104,8 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
 }
 
 /**
- * The next order is one of another account: of one that has proved the name, Pebble asks no proof once
- * in a hundred times, whatever it is told.
+ * Makes the next order use another account. Pebble skips the proof once in a hundred orders for an
+ * account that has proved the name, whatever its options.
  */
 export function leaveAccount(dataDir: string): void {
   const folder = join(dataDir, 'acme');

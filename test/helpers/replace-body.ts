@@ -1,10 +1,12 @@
-/** Puts other bytes in the place of a body of the log, as no program would. */
+/** Replaces the bytes of a stored body, which no command does. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 
-/** The body alone: those that were packed with it become rows of their own, as they came. */
+/**
+ * Stores the body separately: bodies that were packed with it become rows of their own, unchanged.
+ */
 export function replaceBody(dataDir: string, bodyId: number, bytes: Uint8Array): void {
   const database = new Sqlite(join(dataDir, databaseFileName));
   try {

@@ -1,4 +1,4 @@
-/** One request to a server that a test started, over HTTP or HTTPS. */
+/** Sends one request to a server that a test started, over HTTP or HTTPS. */
 import { request as requestPlain } from 'node:http';
 import { type RequestOptions, request as requestTls } from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -11,8 +11,8 @@ export interface Answer {
 }
 
 /**
- * Rejects when the connection breaks before the whole answer is there. By default HTTPS to 127.0.0.1; `url` gives
- * protocol, host, port and path.
+ * Rejects when the connection breaks before the response is complete. By default HTTPS to
+ * 127.0.0.1; `url` gives protocol, host, port and path.
  */
 export function sendRequest(
   { url, ...more }: RequestOptions & { url?: string | URL },

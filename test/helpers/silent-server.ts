@@ -1,4 +1,4 @@
-/** A server on loopback that takes connections and says nothing, as one that hangs does. */
+/** A server on loopback that accepts connections and never responds, as a hanging one does. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -11,7 +11,7 @@ export async function startSilentServer() {
     open.add(socket);
     socket.on('error', () => undefined);
     socket.on('close', () => open.delete(socket));
-    // Only one that is read from notices its end.
+    // The end of a connection is only noticed while reading from it.
     socket.resume();
   });
   server.listen(0, '127.0.0.1');
@@ -22,7 +22,7 @@ export async function startSilentServer() {
   });
   return {
     port: (server.address() as AddressInfo).port,
-    /** Ever made. */
+    /** Number of connections accepted so far. */
     connections: () => connections,
     open: () => open.size,
   };

@@ -1,4 +1,4 @@
-/** The real program as a child process that runs one command to its end. */
+/** Runs one command of the real program as a child process. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -6,13 +6,13 @@ import { bareEnvironment } from './bare-environment.ts';
 
 export interface SpawnedCommand {
   kill(): void;
-  /** As Ctrl-C does. */
+  /** Interrupts it, as Ctrl-C does. */
   interrupt(): void;
   /** Code null when it was killed. */
   ended: Promise<{ code: number | null; out: string; err: string }>;
 }
 
-/** Starts a command with nothing but this environment, in a folder. */
+/** Starts a command in a folder, with only the given environment. */
 export function spawnCommand(
   argv: readonly string[],
   options: { env: Record<string, string>; cwd: string },

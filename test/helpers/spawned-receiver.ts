@@ -15,7 +15,7 @@ export interface SpawnedReceiver {
   child: ChildProcess;
   pid: number;
   port: number;
-  /** All it has written to stderr so far. */
+  /** Returns everything written to stderr so far. */
   log(): string;
 }
 
@@ -23,13 +23,13 @@ export interface ReceiverContext {
   dataDir: string;
   /** The authority's root, PEM. */
   ca: string;
-  /** Starts the program in the folder; resolves when it says that it takes notifications. */
+  /** Starts the program in the folder; resolves when it reports that it accepts notifications. */
   start(env?: Record<string, string>, nodeOptions?: string[]): Promise<SpawnedReceiver>;
 }
 
 const checkedOut = join(import.meta.dirname, '../../scripts/earshot.js');
 
-/** Makes certificate and folder; whatever is still running is killed when the test has finished. */
+/** Creates a certificate and a folder; kills what is still running when the test has finished. */
 export async function createReceiverContext(
   folder: string,
   program = checkedOut,
@@ -80,7 +80,7 @@ async function startReceiver(
   return { child, pid: child.pid ?? 0, port, log: () => log };
 }
 
-/** A client that keeps its connections, trusting the given authority. */
+/** A client that keeps its connections open and trusts the given authority. */
 export function createClient(options: { port: number; ca: string; connections?: number }) {
   const { port, ca, connections = 8 } = options;
   const agent = new Agent({ keepAlive: true, maxSockets: connections, ca });

@@ -1,4 +1,4 @@
-/** A certificate authority for tests that does what it is told: ACME (RFC 8555, RFC 9773) on loopback. */
+/** A scriptable certificate authority for tests: ACME (RFC 8555, RFC 9773) on loopback. */
 import { webcrypto } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -8,7 +8,7 @@ import { crypto } from 'acme-client';
 import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 
-/** What a request asks for. */
+/** The step that a request belongs to. */
 export type Step =
   | 'directory'
   | 'nonce'
@@ -25,29 +25,29 @@ export type Step =
 export interface Answer {
   status: number;
   headers: Record<string, string>;
-  /** A text goes out as it is, anything else as JSON. */
+  /** A text is sent as it is, anything else as JSON. */
   body: unknown;
 }
 
-/** Makes another answer of the right one; or breaks the connection, or never answers. */
+/** Turns the correct response into another one; or breaks the connection, or never responds. */
 export type Fault = (answer: Answer) => Answer | 'reset' | 'silence';
 
 export interface StubRequest {
   step: Step;
   path: string;
-  /** Of a signed request (RFC 8555, 6.2); empty for one that asks without saying anything. */
+  /** Payload of a signed request (RFC 8555, 6.2); empty for a POST-as-GET. */
   payload: Record<string, unknown>;
 }
 
 export interface StubOptions {
-  /** The clock that validity begins by, ms since 1970. */
+  /** Clock for the start of validity, ms since 1970. */
   nowMs: () => number;
   lifetimeMs?: number;
-  /** Issues for this name, whatever was ordered. */
+  /** Issues for this name instead of the ordered one. */
   issueFor?: string;
-  /** Offers renewal information; what it says about a certificate. */
+  /** Offers renewal information: the response for a certificate. */
   renewalInfo?: (certificateId: string) => { start: unknown; end: unknown };
-  /** The name must be proved first; any answer is believed. */
+  /** Requires proof of the name first; any response to the challenge is accepted. */
   unproved?: boolean;
   /** The token of that challenge. */
   token?: string;
@@ -55,11 +55,11 @@ export interface StubOptions {
 
 export interface StubAuthority {
   directoryUrl: string;
-  /** PEM: what its own HTTPS is checked against. */
+  /** PEM: the authority for its own HTTPS. */
   caPem: string;
   requests: StubRequest[];
   count(step: Step): number;
-  /** From now on so many answers of a step go wrong, all unless told; the one before is forgotten. */
+  /** Lets the next `count` responses of a step fail (default: all); replaces an earlier fault. */
   break(step: Step, fault: Fault, times?: number): void;
   mend(step: Step): void;
 }
@@ -71,7 +71,7 @@ interface Order {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** Resolves when it answers; stopped when the test has finished. */
+/** Resolves when it responds; stopped when the test has finished. */
 export async function startStubAuthority(options: StubOptions): Promise<StubAuthority> {
   const tls = await createCertificateAuthority({ now: Date.now });
   const own = await tls.issue({ hosts: ['localhost'] });
@@ -106,7 +106,7 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
   };
 }
 
-/** The right answers: one order after the other, all for whoever asks. */
+/** The correct responses: one order after the other, for any account. */
 async function createAnswers(options: StubOptions) {
   const issue = await createIssuer(options);
   const orders: Order[] = [];

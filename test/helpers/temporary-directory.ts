@@ -1,4 +1,4 @@
-/** A directory of a test's own, removed when the test has finished. */
+/** Creates a temporary directory for a test, removed when the test has finished. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

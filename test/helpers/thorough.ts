@@ -1,13 +1,16 @@
-/** How much of the same a test does: a share that shows it, or with `TEST_THOROUGH=1` all of it. */
+/** Number of repetitions in a test: a share by default, all with `TEST_THOROUGH=1`. */
 
 export const isThorough = process.env.TEST_THOROUGH === '1';
 
-/** How often something is done. */
+/** Number of repetitions. */
 export function times(usual: number, thorough: number): number {
   return isThorough ? thorough : usual;
 }
 
-/** When a program is killed at its request of that number: before and after it, or by turns. */
+/**
+ * The moments at which a program is killed around its request of that number: before and after it,
+ * or alternating.
+ */
 export function momentsAt(requestNumber: number): ('before' | 'after')[] {
   if (isThorough) return ['before', 'after'];
   return [requestNumber % 2 === 1 ? 'before' : 'after'];

@@ -1,4 +1,4 @@
-/** Folders and files with secrets: who may read them, and that a new one is whole or absent. */
+/** Folders and files with secrets: permissions, and atomic creation. */
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -12,8 +12,8 @@ import {
 } from '../../src/host/files.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-describe('making a folder', () => {
-  it('makes those above it too, for the owner alone, and leaves one that is there', () => {
+describe('creating a folder', () => {
+  it('creates its parents too, for the owner alone, and leaves an existing one unchanged', () => {
     const folder = temporaryDirectory();
     mkdirSync(join(folder, 'shared'), { mode: 0o755 });
     makeDirectory(join(folder, 'shared', 'a', 'b'));
@@ -24,7 +24,7 @@ describe('making a folder', () => {
     expect(modes).toEqual([0o755, 0o700, 0o700]);
   });
 
-  it('says what is in the way', () => {
+  it('reports the obstacle', () => {
     const folder = temporaryDirectory();
     writeFileSync(join(folder, 'file'), '');
     symlinkSync(join(folder, 'nowhere'), join(folder, 'link'));
@@ -41,8 +41,8 @@ describe('making a folder', () => {
     expect(['EEXIST', 'ENOTDIR']).toContain(codeOf('file/below'));
   });
 
-  // Node's own does not return from there.
-  it.runIf(process.platform === 'linux')('does not try for ever where none can be made', () => {
+  // Node's own function does not return from there.
+  it.runIf(process.platform === 'linux')('gives up where none can be created', () => {
     expect(() => makeDirectory('/proc/earshot/data')).toThrow('ENOENT');
   });
 });
@@ -50,7 +50,7 @@ describe('making a folder', () => {
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 describe('a file with a secret', () => {
-  it('is its owner’s alone, with all folders that are made for it', async () => {
+  it('is created for its owner alone, as are its new parent folders', async () => {
     const folder = temporaryDirectory();
     const path = join(folder, 'made', 'for-it', 'secret');
     await writeOwnerOnly(path, 'first');
@@ -60,7 +60,7 @@ describe('a file with a secret', () => {
     expect(modeOf(join(folder, 'made', 'for-it'))).toBe(0o700);
   });
 
-  it('is so too where the umask keeps nothing from anybody, and when it takes the place of an open one', () => {
+  it('is so too with an open umask, and when it replaces an open file', () => {
     const folder = temporaryDirectory();
     writeFileSync(join(folder, 'open'), 'old');
     chmodSync(join(folder, 'open'), 0o666);
@@ -82,7 +82,7 @@ describe('a file with a secret', () => {
 
   it.each([0o640, 0o604, 0o620, 0o602, 0o610])('is refused with the mode %o', async (mode) => {
     const path = join(temporaryDirectory(), 'secret');
-    await writeOwnerOnly(path, 'told to nobody');
+    await writeOwnerOnly(path, 'shown to nobody');
     chmodSync(path, mode);
     expect(() => readOwnerOnly(path)).toThrow(
       expect.objectContaining({
@@ -92,7 +92,7 @@ describe('a file with a secret', () => {
     );
   });
 
-  it('behind a link is judged by what is at its end', async () => {
+  it('behind a link is checked at the end of the link', async () => {
     const folder = temporaryDirectory();
     await writeOwnerOnly(join(folder, 'secret'), 'x');
     symlinkSync('secret', join(folder, 'link'));
@@ -101,7 +101,7 @@ describe('a file with a secret', () => {
     expect(() => readOwnerOnly(join(folder, 'link'))).toThrow('others may read');
   });
 
-  it('is null where there is none, and a pipe keeps nobody waiting', () => {
+  it('is null when there is none, and a pipe blocks nobody', () => {
     const folder = temporaryDirectory();
     expect(readOwnerOnly(join(folder, 'none'))).toBeNull();
     spawnSync('mkfifo', ['-m', '600', join(folder, 'pipe')]);
@@ -109,7 +109,7 @@ describe('a file with a secret', () => {
     expect(readOwnerOnly(join(folder, 'pipe'))).toBe('');
   });
 
-  it('keeps what it holds when a new one cannot be written, and nothing is left beside it', async () => {
+  it('keeps its content when a new one cannot be written, and leaves no temporary file', async () => {
     const folder = temporaryDirectory();
     const path = join(folder, 'secret');
     mkdirSync(path);
@@ -117,7 +117,7 @@ describe('a file with a secret', () => {
     expect(readdirSync(folder)).toEqual(['secret']);
   });
 
-  it('is one of those that were written, whole, when many write at the same moment', async () => {
+  it('is one of the written ones, complete, when many writers run at once', async () => {
     const path = join(temporaryDirectory(), 'secret');
     const texts = Array.from({ length: 30 }, (_, i) => String(i % 10).repeat(20_000));
     const seen = new Set<string | null>();
@@ -135,7 +135,7 @@ describe('a file with a secret', () => {
     expect([...seen].filter((text) => text !== null && !texts.includes(text))).toEqual([]);
   });
 
-  it('is made only where there is none', async () => {
+  it('is created only where there is none', async () => {
     const path = join(temporaryDirectory(), 'database');
     await writeOwnerOnly(path, 'content');
     createOwnerOnly(path);
@@ -144,7 +144,7 @@ describe('a file with a secret', () => {
 });
 
 describe.skipIf(process.getuid?.() !== 0)('written by root (needs root)', () => {
-  it('belongs to the owner of its folder when it is new, else stays with its owner', async () => {
+  it('belongs to the owner of its folder when it is new, otherwise keeps its owner', async () => {
     const folder = temporaryDirectory();
     spawnSync('chown', ['1234:1234', folder]);
     const path = join(folder, 'secret');

@@ -1,4 +1,7 @@
-/** The listing against a catalogue that is slow, broken or overloaded, refuses, or requires a login; and its manners. */
+/**
+ * The listing against a catalogue that is slow, broken or overloaded, refuses requests, or requires
+ * a login; and its request rate.
+ */
 import { describe, expect, it } from 'vitest';
 import type { AccessTokens } from '../../src/domain/account.ts';
 import { errorText } from '../../src/domain/app-error.ts';
@@ -10,7 +13,7 @@ import { listingOf, numbersIn, publishedAt, startCatalogue, walked } from './lis
 const records = publishedAt(0, 1_000, 2_000);
 const [first, second] = records;
 
-/** A catalogue of three products that gives these answers first. */
+/** Starts a catalogue of three products that gives these answers first. */
 function answersFirst(...answers: Answer[]) {
   return startCatalogue({ records: () => records, answer: (request) => answers[request] });
 }
@@ -45,17 +48,17 @@ const broken: [string, Answer][] = [
   ['another kind of success', { status: 204 }],
 ];
 
-describe('a page is asked for again', () => {
+describe('a failed page is retried', () => {
   it.each(broken)('after %s', async (_, answer) => {
     const catalogue = await answersFirst(answer);
-    // Only what hangs may run into it, on however busy a machine.
+    // Only hanging requests may time out, even on a busy machine.
     const timing = answer === 'hang' ? { attemptTimeoutMs: 500 } : {};
     const walk = listingOf(catalogue.url, { timing });
     expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
     if (answer !== 'hang') expect(catalogue.requests).toHaveLength(2);
   });
 
-  it('not for a few records without id or date, which are counted', async () => {
+  it('but not for a few records without id or date, which are counted', async () => {
     const odd = (count: number) => Array.from({ length: count }, () => ({ Name: 'x' }));
     for (const value of [odd(1), odd(9), [...odd(5), ...publishedAt(0, 1, 2, 3, 4)]]) {
       const catalogue = await always({ body: { value } });
@@ -69,7 +72,7 @@ describe('a page is asked for again', () => {
     }
   });
 
-  it('with growing waits, eight times, and then given up with what happened', async () => {
+  it('with growing delays up to eight attempts, then fails with the last error', async () => {
     const catalogue = await always({ body: '<html><title>Under repair</title>' });
     const walk = listingOf(catalogue.url, { requestsPerMinute: 60_000 });
     const error = await walked(walk).catch((error) => error);
@@ -83,7 +86,7 @@ describe('a page is asked for again', () => {
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
   });
 
-  it('anew after each good one: only failures in a row count', async () => {
+  it('with a new count after each success: only consecutive failures count', async () => {
     let failures = 0;
     const catalogue = await startCatalogue({
       records: () => publishedAt(...Array.from({ length: 30 }, (_, number) => number * 1_000)),
@@ -92,14 +95,14 @@ describe('a page is asked for again', () => {
     expect(numbersIn(await walked(listingOf(catalogue.url, { sizes: [10] })))).toHaveLength(30);
   });
 
-  it('of the same size after too many requests, and given up with a code of its own', async () => {
+  it('in the same size after too many requests, then fails with its own code', async () => {
     const catalogue = await always({ status: 429 });
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({ code: 'too_many' });
     const tops = catalogue.requests.map(({ url }) => url.searchParams.get('$top'));
     expect(tops).toEqual(Array.from({ length: 8 }, () => '1000'));
   });
 
-  it.each([404, 405, 302])('never after %i', async (status) => {
+  it.each([404, 405, 302])('but never after %i', async (status) => {
     const catalogue = await always({ status, body: { detail: 'Invalid odata path' } });
     const code = status === 302 ? 'unavailable' : 'invalid';
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
@@ -111,7 +114,7 @@ describe('a page is asked for again', () => {
 });
 
 describe('pages', () => {
-  it('become smaller when they fail twice in a row, and larger again later', async () => {
+  it('become smaller after two consecutive failures, and larger again later', async () => {
     const tops: number[] = [];
     const catalogue = await startCatalogue({
       records: () => publishedAt(...Array.from({ length: 60 }, (_, number) => number * 1_000)),
@@ -124,14 +127,14 @@ describe('pages', () => {
     const walk = listingOf(catalogue.url, { sizes: [40, 10, 5] });
     expect(numbersIn(await walked(walk))).toHaveLength(60);
     expect(tops.slice(0, 11)).toEqual([40, 40, 10, 10, 5, 5, 5, 5, 5, 10, 10]);
-    // A count may be what takes so long.
+    // The count may be the slow part.
     const counted = catalogue.requests.map(({ url }) => url.searchParams.has('$count'));
     expect(counted.slice(0, 5)).toEqual([true, true, false, false, false]);
   });
 });
 
 describe('requests', () => {
-  it('start no more often than told, one at a time, whatever comes of them', async () => {
+  it('respect the rate limit and run one at a time, whatever their result', async () => {
     const catalogue = await startCatalogue({
       records: () => publishedAt(...Array.from({ length: 30 }, (_, number) => number * 1_000)),
       answer: (request) => (request % 3 === 1 ? { status: 500 } : undefined),
@@ -168,15 +171,15 @@ describe('requests', () => {
     expect(pending.most).toBe(1);
   });
 
-  it.each([429, 503])('wait as long as they are told to (%i)', async (status) => {
-    const told = { status, headers: { 'Retry-After': '90' } };
-    const catalogue = await answersFirst(told, told);
+  it.each([429, 503])('wait as long as the catalogue requests (%i)', async (status) => {
+    const busy = { status, headers: { 'Retry-After': '90' } };
+    const catalogue = await answersFirst(busy, busy);
     const walk = listingOf(catalogue.url);
     expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
     expect(walk.startsMs).toEqual([0, 90_500, 181_000]);
   });
 
-  it('do not come back when the wait is longer than that, or the waits are in sum', async () => {
+  it('are not retried when a wait or the sum of waits is too long', async () => {
     const long = await always({ status: 429, headers: { 'Retry-After': '601' } });
     await expect(walked(listingOf(long.url))).rejects.toMatchObject({
       code: 'too_many',
@@ -188,7 +191,7 @@ describe('requests', () => {
     expect(often.requests).toHaveLength(4);
   });
 
-  it('that are told to come back at once do so with the usual distance, and not forever', async () => {
+  it('with a wait of 0 are retried at the usual rate, and not forever', async () => {
     const catalogue = await always({ status: 429, headers: { 'Retry-After': '0' } });
     const walk = listingOf(catalogue.url, { timing: { retryAfterTotalMsMax: 60_000 } });
     await expect(walked(walk)).rejects.toMatchObject({ code: 'too_many' });
@@ -196,7 +199,7 @@ describe('requests', () => {
     expect(catalogue.requests.length).toBeLessThan(60);
   });
 
-  it('end at once when the signal is aborted, before, between and in them', async () => {
+  it('end at once when the signal is aborted before, between or during them', async () => {
     const catalogue = await always('hang');
     const reason = new Error('stop');
     const before = walked(listingOf(catalogue.url), {}, AbortSignal.abort(reason));
@@ -231,21 +234,21 @@ describe('a login', () => {
     return { tokens, refused };
   }
 
-  const wantsLogin = (wanted: string) =>
+  const requiresLogin = (validToken: string) =>
     startCatalogue({
       records: () => records,
       answer: (_, _url, authorization) =>
-        authorization === `Bearer ${wanted}`
+        authorization === `Bearer ${validToken}`
           ? undefined
           : { status: 401, body: { detail: 'Unauthorized' } },
     });
 
-  it('is used only when it is asked for, and then kept', async () => {
+  it('is used only when required, and then kept', async () => {
     const open = await answersFirst();
     await walked(listingOf(open.url, tokensOf('good')));
     expect(open.requests[0]?.authorization).toBeUndefined();
 
-    const closed = await wantsLogin('good');
+    const closed = await requiresLogin('good');
     const walk = listingOf(closed.url, { tokens: tokensOf('good').tokens, sizes: [2] });
     expect(numbersIn(await walked(walk))).toEqual([0, 1, 2]);
     const sent = closed.requests.map(({ authorization }) => authorization);
@@ -253,14 +256,14 @@ describe('a login', () => {
     expect(sent.length).toBeGreaterThan(2);
   });
 
-  it('that is over is renewed once, and no more', async () => {
+  it('that has expired is renewed once', async () => {
     const { tokens, refused } = tokensOf('old', 'good');
     expect(
-      numbersIn(await walked(listingOf((await wantsLogin('good')).url, { tokens }))),
+      numbersIn(await walked(listingOf((await requiresLogin('good')).url, { tokens }))),
     ).toHaveLength(3);
     expect(refused).toEqual(['old']);
 
-    const other = await wantsLogin('another');
+    const other = await requiresLogin('another');
     const error = await walked(listingOf(other.url, { tokens: tokensOf('a', 'b').tokens })).catch(
       (e) => e,
     );
@@ -269,8 +272,8 @@ describe('a login', () => {
     expect(wholeTextOf(error)).not.toContain('Bearer');
   });
 
-  it('that nobody has set is an error that names the variables', async () => {
-    const catalogue = await wantsLogin('good');
+  it('that is not configured is an error that names the variables', async () => {
+    const catalogue = await requiresLogin('good');
     await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
       code: 'unauthorized',
       text: expect.stringMatching(/\(401\).*EARSHOT_ACCOUNT_USERNAME.*EARSHOT_ACCESS_TOKEN/),
@@ -278,38 +281,38 @@ describe('a login', () => {
   });
 });
 
-describe('trouble is told', () => {
-  async function troublesOf(answer: Answer) {
+describe('a retry is reported', () => {
+  async function retriesOf(answer: Answer) {
     const catalogue = await startCatalogue({
       records: () => [],
       answer: (request) => (request === 0 ? answer : undefined),
     });
-    const troubles: ListingRetry[] = [];
-    const onRetry = (trouble: ListingRetry) => void troubles.push(trouble);
+    const retries: ListingRetry[] = [];
+    const onRetry = (retry: ListingRetry) => void retries.push(retry);
     const timing = answer === 'hang' ? { attemptTimeoutMs: 500 } : {};
     await walked(listingOf(catalogue.url, { onRetry, timing }));
-    return troubles;
+    return retries;
   }
 
   it.each<[string, Answer]>([
     ['The catalogue responds with an error (500)', { status: 500 }],
     ["The catalogue's response is unusable", { body: { detail: 'none' } }],
     ['The catalogue cannot be reached: it did not answer in time', 'hang'],
-  ])('as: %s', async (cause, answer) => {
-    const [first, ...others] = await troublesOf(answer);
+  ])('with the cause: %s', async (cause, answer) => {
+    const [first, ...others] = await retriesOf(answer);
     expect(first).toEqual({ cause, waitMs: 750, remainingWaitMs: 123_000 });
-    expect(new Set(others.map((trouble) => trouble.cause))).toEqual(
+    expect(new Set(others.map((retry) => retry.cause))).toEqual(
       new Set(others.length > 0 ? [cause] : []),
     );
   });
 
-  it('as a wait that the catalogue asks for', async () => {
-    expect(await troublesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
+  it('with the wait that the catalogue requests', async () => {
+    expect(await retriesOf({ status: 429, headers: { 'Retry-After': '90' } })).toEqual([
       { cause: 'The catalogue asks us to wait (429)', waitMs: 90_500, remainingWaitMs: null },
     ]);
   });
 
-  it('before each further try, and with the advice last when it is given up', async () => {
+  it('before each attempt, and the final error has the advice', async () => {
     const causes: string[] = [];
     const remainingWaitMs: (number | null)[] = [];
     const refusing: typeof fetch = async () => {
@@ -319,9 +322,9 @@ describe('trouble is told', () => {
     };
     const walk = listingOf('http://catalogue.test', {
       fetch: refusing,
-      onRetry: (trouble) => {
-        causes.push(trouble.cause);
-        remainingWaitMs.push(trouble.remainingWaitMs);
+      onRetry: (retry) => {
+        causes.push(retry.cause);
+        remainingWaitMs.push(retry.remainingWaitMs);
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
@@ -330,7 +333,7 @@ describe('trouble is told', () => {
     expect(causes).toEqual(
       Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),
     );
-    // Less and less, and at last the longest wait alone.
+    // Decreasing; at last only the longest delay.
     const leftMs = [123_000, 122_000, 120_000, 116_000, 108_000, 92_000, 60_000];
     expect(remainingWaitMs).toEqual(leftMs);
   });
@@ -343,14 +346,14 @@ const forbidden: Answer = { status: 403, body: { detail: 'Not for you' } };
 const isAsked = (url: URL, word: string) =>
   url.searchParams.get('$filter')?.includes(word) ?? false;
 
-/** Three products of consecutive milliseconds. */
+/** Starts a catalogue of three products at consecutive milliseconds. */
 const refusing = (answer: (url: URL, authorization?: string) => Answer | undefined) =>
   startCatalogue({
     records: () => publishedAt(0, 1_000, 2_000),
     answer: (_, url, authorization) => answer(url, authorization),
   });
 
-/** An account whose tokens are counted. */
+/** An account that counts its tokens. */
 function account() {
   const used = { tokens: 0, refused: 0 };
   const tokens: AccessTokens = {
@@ -362,7 +365,7 @@ function account() {
   return { tokens, used };
 }
 
-/** A polygon of many corners around everything, and so long that a firewall takes fright. */
+/** A polygon with many corners around everything, so long that a firewall blocks it. */
 const corners = Array.from({ length: 160 }, (_, n) => `${-170 + n * 2.125} 80`);
 const ring = [...corners, '170 -80', '-170 -80', corners[0]].join(',');
 const longFilter = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
@@ -373,20 +376,20 @@ it.each([
   ['JSON in a form that is not the catalogue’s', { status: 403, body: { message: 'Forbidden' } }],
   ['nothing', { status: 403 }],
 ] satisfies [string, Answer][])(
-  'asks without the filter, and never logs in, where a firewall answers with %s',
+  'lists without the filter, and without a login, when a firewall answers with %s',
   async (_, answer) => {
     const catalogue = await refusing((url) => (isAsked(url, 'Intersects') ? answer : undefined));
     const { tokens, used } = account();
     const walk = listingOf(catalogue.url, { tokens, sizes: [2] });
     const pages = await walked(walk, { filter: `(${secondOrWide}) and Name ne 'S2A_2.SAFE'` });
-    // The others have no place that is known.
+    // The other records have no known footprint.
     expect(numbersIn(pages)).toEqual([1]);
     expect(used).toEqual({ tokens: 0, refused: 0 });
     expect(catalogue.requests.filter(({ url }) => isAsked(url, 'Intersects'))).toHaveLength(1);
   },
 );
 
-it('names the length of the address where the filter cannot be asked of the records here', async () => {
+it('reports the length of the URL when the filter cannot be evaluated locally', async () => {
   const catalogue = await refusing(() => firewall);
   const filter = `what is this '${'x'.repeat(2_000)}'`;
   const error = await walked(listingOf(catalogue.url), { filter }).catch((e) => e);
@@ -398,10 +401,10 @@ it('names the length of the address where the filter cannot be asked of the reco
   expect(catalogue.requests).toHaveLength(1);
 });
 
-it('says that this host may be kept out where a short address is refused, with an account or without', async () => {
+it('reports that this host may be blocked when a short URL is refused, with or without an account', async () => {
   const catalogue = await refusing(() => firewall);
   const { tokens, used } = account();
-  // Without its short filter, the question would be a much larger one.
+  // Listing without such a short filter would be a much larger query.
   for (const [own, filter] of [
     [{}, ''],
     [{ tokens }, "Name eq 'S2A_1.SAFE'"],
@@ -417,7 +420,7 @@ it('says that this host may be kept out where a short address is refused, with a
   expect(catalogue.requests).toHaveLength(2);
 });
 
-it('logs in where the catalogue itself refuses whoever has not', async () => {
+it('logs in when the catalogue itself refuses anonymous requests', async () => {
   const catalogue = await refusing((_, authorization) =>
     authorization === undefined ? forbidden : undefined,
   );
@@ -430,7 +433,7 @@ it('logs in where the catalogue itself refuses whoever has not', async () => {
   });
 });
 
-it('logs in once where the account may not, and says so', async () => {
+it('logs in once when the account lacks the permission, and reports it', async () => {
   const catalogue = await refusing(() => forbidden);
   const { tokens, used } = account();
   const walk = walked(listingOf(catalogue.url, { tokens }), { filter: "Name ne 'x'" });

@@ -1,4 +1,6 @@
-/** A catalogue of a few records on loopback that may change while it is read, and a walk through it. */
+/**
+ * A catalogue of a few records on loopback that may change while it is read, and a walk through it.
+ */
 
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
@@ -15,7 +17,7 @@ export const startUs = Date.UTC(2025, 5, 1) * 1000;
 
 export type CatalogueRecord = Readonly<Record<string, unknown>>;
 
-/** A product whose id and name tell its number. */
+/** A product whose id and name contain its number. */
 export function productOf(number: number, dates: Record<string, number>): CatalogueRecord {
   const texts = Object.entries(dates).map(([name, us]) => [name, formatDateUs(us)]);
   const digits = String(number).padStart(12, '0');
@@ -23,14 +25,16 @@ export function productOf(number: number, dates: Record<string, number>): Catalo
   return { Id, Name: `S2A_${number}.SAFE`, ...Object.fromEntries(texts) };
 }
 
-/** Products of consecutive numbers, published so many microseconds after `startUs`. */
+/**
+ * Products with consecutive numbers, published at these offsets from `startUs`, in microseconds.
+ */
 export function publishedAt(...offsetsUs: number[]): CatalogueRecord[] {
   return offsetsUs.map((offset, number) =>
     productOf(number, { PublicationDate: startUs + offset, ModificationDate: startUs + offset }),
   );
 }
 
-/** `always`: by `$skip`, also where nothing follows. */
+/** `always`: by `$skip`, even on the last page. */
 export type Links = 'none' | 'skip' | 'token' | 'always';
 
 export interface ListingCatalogue {
@@ -39,8 +43,9 @@ export interface ListingCatalogue {
 }
 
 /**
- * Answers as the catalogue does, ties in the order of ids. `records` is asked anew for each request, counted
- * from 0; `answer` may give another answer instead. `links`: the kind of link to the next page.
+ * Answers as the catalogue does, with ties in the order of ids. `records` is called for each
+ * request, counted from 0. `answer` can return another answer. `links` is the kind of link to the
+ * next page.
  */
 export async function startCatalogue(options: {
   records: (request: number) => readonly CatalogueRecord[];
@@ -75,17 +80,18 @@ function pageOf(records: readonly CatalogueRecord[], url: URL, links: Links): An
     .slice(skip);
   const page = rest.slice(0, top);
   const last = page.at(-1);
-  const goOn =
+  const continuation =
     links === 'token' && last !== undefined
       ? { skiptoken: keyOf(last) }
       : { skip: skip + page.length };
   const isMore = rest.length > page.length;
-  const link = links === 'always' || (links !== 'none' && isMore) ? nextLink(url, goOn) : null;
+  const link =
+    links === 'always' || (links !== 'none' && isMore) ? nextLink(url, continuation) : null;
   const total = count ? found.length : null;
   return { body: listAnswer({ entity, options, records: page, count: total, nextLink: link }) };
 }
 
-/** A listing whose clock moves only when it waits; `startsMs` has the time of each request. */
+/** A listing whose clock advances only while it waits. `startsMs` has the time of each request. */
 export function listingOf(catalogueUrl: string, own: Partial<CatalogueListingOptions> = {}) {
   let nowMs = 0;
   const startsMs: number[] = [];
@@ -114,7 +120,7 @@ export const wholeDay: ListingQuery = {
   toUs: startUs + 86_400_000_000,
 };
 
-/** All pages of a walk. */
+/** Pages of a complete walk. */
 export async function walked(
   { listing }: Pick<ReturnType<typeof listingOf>, 'listing'>,
   query: Partial<ListingQuery> = {},
@@ -125,7 +131,7 @@ export async function walked(
   return pages;
 }
 
-/** The numbers of products in pages. */
+/** Numbers of the products in pages. */
 export function numbersIn(pages: readonly ListingPage[]): number[] {
   return pages.flatMap(({ events }) => events.map(({ productId }) => Number(productId.slice(-12))));
 }

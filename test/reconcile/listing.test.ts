@@ -1,4 +1,4 @@
-/** The listing: queries, filters, records, and the walk through lists that change. */
+/** The listing: queries, filters, records, and the walk through results that change. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isAppError } from '../../src/domain/app-error.ts';
@@ -21,8 +21,8 @@ import {
 
 const isSecond = "Name eq 'S2A_1.SAFE'";
 
-describe('the question', () => {
-  it('names the list, its order, its parts and a count, which is asked for once', async () => {
+describe('the query', () => {
+  it('names the entity, its order, its parts, and a count on the first page only', async () => {
     const records = publishedAt(0, 1_000, 2_000);
     const lists = {
       created: ['Products', 'PublicationDate', ['Attributes', 'Assets', 'Locations']],
@@ -57,7 +57,7 @@ describe('the question', () => {
     expect(catalogue.requests[1]?.url.searchParams.get('$filter')).toMatch(/^PublicationDate ge/);
   });
 
-  it('is widened to milliseconds, and what is beyond the window is cut off here', async () => {
+  it('is widened to milliseconds, and records outside the window are removed locally', async () => {
     const records = publishedAt(1_000, 1_499, 1_500, 2_000, 2_500, 2_501, 2_999, 3_000);
     const catalogue = await startCatalogue({ records: () => records });
     const window = { fromUs: startUs + 1_500, toUs: startUs + 2_501 };
@@ -67,7 +67,7 @@ describe('the question', () => {
     expect(text).toContain('lt 2025-06-01T00:00:00.003Z');
   });
 
-  it('is not asked at all for an empty window', async () => {
+  it('is not sent for an empty window', async () => {
     const catalogue = await startCatalogue({ records: () => [] });
     const pages = await walked(listingOf(catalogue.url), { fromUs: startUs, toUs: startUs });
     expect(pages).toEqual([{ events: [], completeUpToUs: startUs, total: 0 }]);
@@ -76,7 +76,7 @@ describe('the question', () => {
 });
 
 describe('a filter', () => {
-  it.each([400, 422])('that is refused (%i) is asked of the records here', async (status) => {
+  it.each([400, 422])('that is refused (%i) is evaluated locally', async (status) => {
     const catalogue = await startCatalogue({
       records: () => publishedAt(0, 1_000, 2_000),
       answer: (_, url) =>
@@ -84,13 +84,13 @@ describe('a filter', () => {
     });
     const pages = await walked(listingOf(catalogue.url, { sizes: [2] }), { filter: isSecond });
     expect(numbersIn(pages)).toEqual([1]);
-    // The catalogue's count is that of all, and is not passed on.
+    // The catalogue's count includes all records, so it is not returned.
     expect(pages.map(({ total }) => total)).toEqual(pages.map(() => null));
     const asked = catalogue.requests.map(({ url }) => url.searchParams.get('$filter') ?? '');
     expect(asked.map((text) => text.includes('Name'))).toEqual([true, ...pages.map(() => false)]);
   });
 
-  it('of fields that records lack leaves those out, and counts them, for which that matters', async () => {
+  it('of fields that records lack skips and counts the records that it cannot decide', async () => {
     const filter =
       "Online eq true and contains(Name,'A_') or DeletionCause eq 'Duplicated product'";
     const deleted = (number: number, DeletionCause: string | null, offsetUs = 0) => ({
@@ -102,9 +102,9 @@ describe('a filter', () => {
       deleted(0, 'Duplicated product'),
       deleted(1, null),
       deleted(2, 'Other'),
-      // Its name decides.
+      // The name decides.
       deleted(3, 'Other'),
-      // Not in the window.
+      // Outside the window.
       deleted(4, 'Other', -1),
     ];
     const catalogue = await startCatalogue({ records: () => records });
@@ -115,7 +115,7 @@ describe('a filter', () => {
     expect(listing.spent()).toMatchObject({ undecided: 2, unreadableRecords: 0 });
   });
 
-  it('that is too long for an address is asked of the records here from the start', async () => {
+  it('that is too long for a URL is evaluated locally from the start', async () => {
     const catalogue = await startCatalogue({ records: () => publishedAt(0, 1_000, 2_000) });
     const filter = [isSecond, ...Array.from({ length: 250 }, (_, n) => `Name eq 'x${n}'`)].join(
       ' or ',
@@ -124,7 +124,7 @@ describe('a filter', () => {
     expect(catalogue.requests.map(({ url }) => url.href.length < 1_000)).toEqual([true]);
   });
 
-  it('that nobody can read is an error with the words of the catalogue', async () => {
+  it('that cannot be parsed is an error with the position', async () => {
     const catalogue = await startCatalogue({ records: () => [] });
     const walk = walked(listingOf(catalogue.url), { filter: 'what is this' });
     await expect(walk).rejects.toMatchObject({
@@ -136,7 +136,7 @@ describe('a filter', () => {
 });
 
 describe('a record', () => {
-  it('is given with its dates, and whole', async () => {
+  it('is returned complete, with its dates', async () => {
     const dates = { PublicationDate: startUs + 5, ModificationDate: startUs + 77 };
     const record = {
       ...productOf(7, dates),
@@ -163,7 +163,7 @@ describe('a record', () => {
     expect(catalogue.requests).toHaveLength(1);
   });
 
-  it('of a deletion has no date of publication', async () => {
+  it('of a deletion has no publication date', async () => {
     const record = productOf(7, { DeletionDate: startUs + 5 });
     const catalogue = await startCatalogue({ records: () => [record] });
     const [page] = await walked(listingOf(catalogue.url), { event: 'deleted' });
@@ -173,7 +173,7 @@ describe('a record', () => {
     });
   });
 
-  it('that lacks its id or its date is passed over and counted, when it is one of few', async () => {
+  it('without id or date is skipped and counted, if it is one of few', async () => {
     const value = [...publishedAt(0, 1_000, 2_000), { Id: 'no-date' }, null, 'what'];
     const catalogue = await startCatalogue({
       records: () => [],
@@ -189,7 +189,7 @@ const cloudy =
   "Attributes/OData.CSC.DoubleAttribute/any(a:a/Name eq 'cloudCover' and a/OData.CSC.DoubleAttribute/Value gt 50)";
 const somewhere = "OData.CSC.Intersects(area=geography'SRID=4326;POINT(4 50)')";
 
-/** Neither Online nor PublicationDate; a cause that is known to be none; no attributes and no place. */
+/** Without Online and PublicationDate; with null as cause; without attributes and footprint. */
 const deleted = {
   Name: 'S2A_MSIL2A_1.SAFE',
   ContentDate: { Start: '2026-05-01T00:00:00Z' },
@@ -219,8 +219,8 @@ it.each<[filter: string, ofDeleted: boolean | null, ofBare: boolean | null]>([
   [`not ${cloudy}`, true, null],
   [somewhere, false, null],
 ])('%s', (filter, ofDeleted, ofBare) => {
-  const verdictOf = compileMatch(parseFilter(filter).tree);
-  expect([verdictOf(deleted), verdictOf(bare)]).toEqual([ofDeleted, ofBare]);
+  const matchOf = compileMatch(parseFilter(filter).tree);
+  expect([matchOf(deleted), matchOf(bare)]).toEqual([ofDeleted, ofBare]);
 });
 
 it.each([
@@ -228,14 +228,14 @@ it.each([
   ["Collection/Name ne 'SENTINEL-2'", null],
   ["Collection/Name eq 'CLMS' or contains(Name,'nobody')", true],
   ["Collection/Name eq 'CLMS' and contains(Name,'S2A')", false],
-])('of a record whose collection cannot be told: %s', (filter, verdict) => {
-  expect(compileMatch(parseFilter(filter).tree)(unnamed)).toBe(verdict);
+])('of a record with an unknown collection: %s', (filter, expected) => {
+  expect(compileMatch(parseFilter(filter).tree)(unnamed)).toBe(expected);
 });
 
-/** Few moments, so that many products share one, or its millisecond. */
+/** A few times, so that many products share a time or its millisecond. */
 const offsetUs = fc.tuple(fc.nat(3), fc.nat(2)).map(([ms, us]) => ms * 1000 + us);
 
-/** What becomes of some products at once. */
+/** A change to some products at once. */
 interface Change {
   beforeRequest: number;
   products: number[];
@@ -264,7 +264,7 @@ const faultyAnswers: Readonly<Record<string, Answer>> = {
   page: { body: '<html>' },
 };
 
-/** The records before each request, from 0, as they are changed one after the other. */
+/** The records before each request, from 0, with the changes applied one after the other. */
 function changingRecords(offsetsUs: readonly number[], changes: readonly Change[]) {
   const records = new Map<number, CatalogueRecord>();
   const put = (number: number, ModificationDate: number) =>
@@ -286,7 +286,7 @@ function changingRecords(offsetsUs: readonly number[], changes: readonly Change[
 }
 
 describe('a walk', () => {
-  it('gives what stays unchanged exactly once, whatever is modified, deleted and published meanwhile', async () => {
+  it('returns unchanged products exactly once, whatever is modified, deleted and published meanwhile', async () => {
     let records = changingRecords([], []);
     let faults: string[] = [];
     let answered = 0;
@@ -312,7 +312,7 @@ describe('a walk', () => {
         const pages: ListingPage[] = [];
         const query = { ...wholeDay, event: 'modified', fromUs, toUs } as const;
         const error = await reached(walk.listing.list(query, new AbortController().signal), pages);
-        // What appears behind the walk is counted and was not shown.
+        // A product that appears before the walk's position is counted but not returned.
         const mayAppear = changes.some(({ kind }) => kind === 'published');
         if (error !== null && !(mayAppear && isAppError(error, 'unavailable'))) throw error;
 
@@ -320,16 +320,16 @@ describe('a walk', () => {
         const changed = changes.flatMap(({ kind, products }) =>
           kind === 'published' ? [] : products,
         );
-        const lasting = offsetsUs
+        const unchanged = offsetsUs
           .map((offset, number) => ({ number, eventUs: startUs + offset }))
           .filter(({ number, eventUs }) => !changed.includes(number) && within(eventUs));
-        const given = numbersIn(pages);
-        for (const { number } of lasting) {
-          expect(given.filter((other) => other === number)).toHaveLength(1);
+        const returned = numbersIn(pages);
+        for (const { number } of unchanged) {
+          expect(returned.filter((other) => other === number)).toHaveLength(1);
         }
         const events = pages.flatMap((page) => page.events);
         expect(events.every(({ eventUs }) => within(eventUs))).toBe(true);
-        expectPromisesKept(pages, lasting);
+        expectComplete(pages, unchanged);
         if (error === null) expect(pages.at(-1)?.completeUpToUs).toBe(toUs);
       }),
       { numRuns: 100 },
@@ -337,7 +337,7 @@ describe('a walk', () => {
   });
 });
 
-/** Collects pages, and returns what the walk ended with; null when it came to its end. */
+/** Collects pages, and returns the error of the walk, or null if it was complete. */
 async function reached(walk: AsyncIterable<ListingPage>, pages: ListingPage[]): Promise<unknown> {
   try {
     for await (const page of walk) pages.push(page);
@@ -347,13 +347,13 @@ async function reached(walk: AsyncIterable<ListingPage>, pages: ListingPage[]): 
   }
 }
 
-describe('a list that changes', () => {
+describe('results that change', () => {
   it.each([16, 20])(
-    'loses none of %i products of one moment when the first ones leave it',
+    'keep all of %i products of the same time when the first ones disappear',
     async (count) => {
       for (const links of ['none', 'skip'] as const) {
         const records = publishedAt(...Array.from({ length: count }, () => 7));
-        // By then the first nine have been given.
+        // By then the first nine have been returned.
         const catalogue = await startCatalogue({
           links,
           records: (request) => (request < 2 ? records : records.slice(9)),
@@ -364,7 +364,7 @@ describe('a list that changes', () => {
     },
   );
 
-  it('gives a product again that has changed since', async () => {
+  it('contain a product again that was modified meanwhile', async () => {
     const [first, second, third] = publishedAt(0, 1_000, 2_000);
     const again = productOf(1, { ModificationDate: startUs + 3_000 });
     const catalogue = await startCatalogue({
@@ -376,7 +376,7 @@ describe('a list that changes', () => {
     expect(numbersIn(pages)).toEqual([0, 1, 2, 1]);
   });
 
-  it('all the time is given up, not read forever', async () => {
+  it('all the time are an error, not an endless walk', async () => {
     const records = publishedAt(...Array.from({ length: 40 }, () => 7));
     const answer = (request: number, { searchParams }: URL) => {
       const skip = Number(searchParams.get('$skip'));
@@ -390,15 +390,15 @@ describe('a list that changes', () => {
   });
 });
 
-/** What has a date before `completeUpToUs` was given up to that page. */
-function expectPromisesKept(
+/** Expects every event dated before `completeUpToUs` on that page or an earlier one. */
+function expectComplete(
   pages: readonly ListingPage[],
-  lasting: readonly { number: number; eventUs: number }[],
+  unchanged: readonly { number: number; eventUs: number }[],
 ) {
   for (const [index, { completeUpToUs }] of pages.entries()) {
-    const given = new Set(numbersIn(pages.slice(0, index + 1)));
-    const owed = lasting.filter(({ eventUs }) => eventUs < completeUpToUs);
-    expect(owed.filter(({ number }) => !given.has(number))).toEqual([]);
+    const returned = new Set(numbersIn(pages.slice(0, index + 1)));
+    const expected = unchanged.filter(({ eventUs }) => eventUs < completeUpToUs);
+    expect(expected.filter(({ number }) => !returned.has(number))).toEqual([]);
   }
 }
 
@@ -421,7 +421,7 @@ describe('pages', () => {
     expect(catalogue.requests.every(({ url }) => !url.searchParams.has('$skip'))).toBe(true);
   });
 
-  it('of one date alone are told apart by links with a token, or by what is passed over', async () => {
+  it('of one date are distinguished by links with a token, or by skipping records', async () => {
     const records = publishedAt(...Array.from({ length: 25 }, () => 7));
     for (const links of ['none', 'skip', 'token'] as const) {
       const catalogue = await startCatalogue({ records: () => records, links });
@@ -433,8 +433,8 @@ describe('pages', () => {
     }
   });
 
-  it('are not asked for at another host, whatever a link says', async () => {
-    const stranger = await startCatalogue({ records: () => [] });
+  it('are not requested from another host, whatever a link says', async () => {
+    const otherHost = await startCatalogue({ records: () => [] });
     const records = publishedAt(5, 5, 5, 5);
     const catalogue = await startCatalogue({
       records: () => records,
@@ -444,16 +444,16 @@ describe('pages', () => {
           : {
               body: {
                 value: records.slice(0, 2),
-                '@odata.nextLink': `${stranger.url}/odata/v1/Products?$skiptoken=a`,
+                '@odata.nextLink': `${otherHost.url}/odata/v1/Products?$skiptoken=a`,
               },
             },
     });
     const pages = await walked(listingOf(catalogue.url, { sizes: [2] }));
     expect(numbersIn(pages)).toEqual([0, 1, 2, 3]);
-    expect(stranger.requests).toEqual([]);
+    expect(otherHost.requests).toEqual([]);
   });
 
-  it('that end with a link to nothing are the end', async () => {
+  it('that end with a link to an empty page are complete', async () => {
     for (const count of [0, 1, 3, 4]) {
       const records = publishedAt(...[1, 2_000, 3_000, 3_000].slice(0, count));
       const catalogue = await startCatalogue({ records: () => records, links: 'always' });
@@ -463,7 +463,7 @@ describe('pages', () => {
     }
   });
 
-  it('of more products of one moment than can be passed over end in an error that names it', async () => {
+  it('of too many products of the same time end in an error with that time', async () => {
     const value = publishedAt(...Array.from({ length: 12_000 }, () => 7));
     const answer = (_: number, { searchParams }: URL) => {
       const skip = Number(searchParams.get('$skip'));
@@ -478,31 +478,34 @@ describe('pages', () => {
   });
 });
 
-describe('a list that changes', () => {
-  it.each(['modified', 'deleted'])('is complete though products are %s meanwhile', async (kind) => {
-    const records = publishedAt(...Array.from({ length: 20 }, (_, i) => i * 1_000_000));
-    const changed = new Set([0, 3, 7, 15, 19]);
-    const later = records.flatMap((record, number) => {
-      if (!changed.has(number)) return [record];
-      if (kind === 'deleted') return [];
-      return [productOf(number, { ModificationDate: wholeDay.toUs + number })];
-    });
-    const catalogue = await startCatalogue({
-      records: (request) => (request === 0 ? records : later),
-    });
-    const walk = listingOf(catalogue.url, { sizes: [5] });
-    const pages = await walked(walk, { event: 'modified' });
-    const left = [7, 15, 19];
-    expect(numbersIn(pages)).toEqual(
-      records.map((_, number) => number).filter((number) => !left.includes(number)),
-    );
-    expect(pages.at(-1)?.completeUpToUs).toBe(wholeDay.toUs);
-  });
+describe('results that change', () => {
+  it.each(['modified', 'deleted'])(
+    'are complete although products are %s meanwhile',
+    async (kind) => {
+      const records = publishedAt(...Array.from({ length: 20 }, (_, i) => i * 1_000_000));
+      const changed = new Set([0, 3, 7, 15, 19]);
+      const later = records.flatMap((record, number) => {
+        if (!changed.has(number)) return [record];
+        if (kind === 'deleted') return [];
+        return [productOf(number, { ModificationDate: wholeDay.toUs + number })];
+      });
+      const catalogue = await startCatalogue({
+        records: (request) => (request === 0 ? records : later),
+      });
+      const walk = listingOf(catalogue.url, { sizes: [5] });
+      const pages = await walked(walk, { event: 'modified' });
+      const left = [7, 15, 19];
+      expect(numbersIn(pages)).toEqual(
+        records.map((_, number) => number).filter((number) => !left.includes(number)),
+      );
+      expect(pages.at(-1)?.completeUpToUs).toBe(wholeDay.toUs);
+    },
+  );
 });
 
 describe('pages', () => {
-  it('shorter than asked for are not the last, as long as more was counted', async () => {
-    // A hundred of their own moments; or forty of one, behind another; or all of one.
+  it('shorter than requested are not the last while the count is larger', async () => {
+    // A hundred with their own times; or forty of one time after another; or all of one time.
     const offsets = [
       Array.from({ length: 100 }, (_, i) => i * 1_000_000),
       [1, ...Array.from({ length: 40 }, () => 7_000)],
@@ -521,7 +524,7 @@ describe('pages', () => {
     }
   });
 
-  it('are asked for once more, and then are the last, where so many are no longer counted', async () => {
+  it('are requested once more, and then are the last, when the count has decreased', async () => {
     for (const count of [0, 1, 2, 5]) {
       const value = publishedAt(...Array.from({ length: count }, (_, i) => i * 1_000_000));
       const answer = (request: number, { searchParams }: URL) => {
@@ -545,7 +548,7 @@ describe('pages', () => {
   it.each([
     ['are empty', 0],
     ['have a part', 10],
-  ])('that %s of what is counted, again and again, are no end but an error', async (_, shown) => {
+  ])('that repeatedly %s of the counted products are an error, not the end', async (_, shown) => {
     const some = publishedAt(...Array.from({ length: 20 }, (_, i) => i * 1_000_000));
     const catalogue = await startCatalogue({
       records: () => some.slice(0, shown),
@@ -556,18 +559,18 @@ describe('pages', () => {
     });
     const query = { ...wholeDay, filter: "Name ne 'x'" };
     const pages = listingOf(catalogue.url).listing.list(query, new AbortController().signal);
-    const given: ListingPage[] = [];
+    const returned: ListingPage[] = [];
     const end = await (async () => {
-      for await (const page of pages) given.push(page);
+      for await (const page of pages) returned.push(page);
     })().catch((error) => error);
     expect(end).toMatchObject({
       code: 'unavailable',
       text: expect.stringContaining(`counts 20 products but returned only ${shown};`),
     });
-    // What was shown is good; of what is behind it nothing is claimed.
-    expect(numbersIn(given)).toHaveLength(shown);
+    // The returned events are valid; nothing is claimed about later ones.
+    expect(numbersIn(returned)).toHaveLength(shown);
     const lastUs = startUs + Math.max(0, shown - 1) * 1_000_000;
-    expect(given.at(-1)?.completeUpToUs).toBe(lastUs);
+    expect(returned.at(-1)?.completeUpToUs).toBe(lastUs);
     const [first, last] = [catalogue.requests[0], catalogue.requests.at(-1)];
     expect(last?.url.searchParams.get('$filter')).toBe(first?.url.searchParams.get('$filter'));
     expect(last?.url.searchParams.get('$top')).toBe('1');
@@ -583,7 +586,7 @@ describe('pages', () => {
   });
 });
 
-/** The address of a page, asked for with 20 products at most. */
+/** The URL of a page, limited to 20 products. */
 function capped(input: string | URL | Request): URL {
   const url = new URL(input instanceof Request ? input.url : input);
   url.searchParams.set('$top', '20');

@@ -1,4 +1,4 @@
-/** A comparison may be cut at any moment, and pushes may come at any: the end is the same. */
+/** A comparison may be aborted and pushes may arrive at any time: the result is the same. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { sumCounts } from '../../src/domain/coverage.ts';
@@ -11,8 +11,8 @@ const span = [0, 180] as const;
 const tasksFor = (subscription: string): ReconcileTask[] =>
   kinds.map((event) => task(event, span, { subscription }));
 
-/** What is left behind, without what differs from one subscription to the next by nature. */
-async function leftBy(setUp: ReconcileSetUp, subscription: string) {
+/** The resulting rows and coverage, without fields that differ between subscriptions. */
+async function resultOf(setUp: ReconcileSetUp, subscription: string) {
   const rows = await setUp.rows(subscription);
   const coverage = await setUp.coverage(subscription);
   return {
@@ -28,7 +28,7 @@ async function leftBy(setUp: ReconcileSetUp, subscription: string) {
 
 class Cut extends Error {}
 
-/** Runs until the given number of steps were done, and says whether that was before the end. */
+/** Aborts a run after this number of steps. Returns false if it was complete before. */
 async function runUntil(
   setUp: ReconcileSetUp,
   subscription: string,
@@ -41,7 +41,7 @@ async function runUntil(
     left -= 1;
     if (left >= 0) return;
     stopping.abort(cut);
-    // A signal is looked at between steps; a kill spares none of them.
+    // The signal is checked between steps; a kill can hit any step.
     if (step !== 'page') throw cut;
   };
   const running = setUp.run(tasksFor(subscription), { signal: stopping.signal });
@@ -54,9 +54,9 @@ async function runUntil(
   return error !== null;
 }
 
-it('ends the same wherever it was cut, once it is run again', async () => {
+it('has the same result wherever it was aborted, once it is run again', async () => {
   const setUp = await openSetUp();
-  setUp.held = [
+  setUp.catalogue = [
     ...Array.from({ length: 5 }, (_, i) => ({
       id: `p${i}`,
       published: 30 * i,
@@ -65,24 +65,24 @@ it('ends the same wherever it was cut, once it is run again', async () => {
     { id: 'gone', deleted: 30 },
     { id: 'lost', deleted: 90 },
   ];
-  const told = { id: 'p3', published: 90, modified: 95 };
+  const pushed = { id: 'p3', published: 90, modified: 95 };
   const pushTo = (subscription: string) =>
-    setUp.push({ event: 'created', product: told, received: 96, subscription });
+    setUp.push({ event: 'created', product: pushed, received: 96, subscription });
   const cutsMax = 40;
   for (let i = 0; i < cutsMax; i += 1) await pushTo(`cut-${i}`);
   await pushTo('whole');
   await setUp.index();
   await setUp.run(tasksFor('whole'));
-  const wanted = await leftBy(setUp, 'whole');
-  expect(wanted.rows).toHaveLength(11);
-  expect(wanted.coverage).toHaveLength(9);
+  const expected = await resultOf(setUp, 'whole');
+  expect(expected.rows).toHaveLength(11);
+  expect(expected.coverage).toHaveLength(9);
   let cuts = 0;
   for (let isCut = true; isCut; cuts += 1) {
     const subscription = `cut-${cuts}`;
     isCut = await runUntil(setUp, subscription, cuts);
-    // The clock stands still: what was compared before the cut is not compared again.
+    // The clock stands still: hours compared before the abort are not compared again.
     await setUp.run(tasksFor(subscription), { resumeSinceUs: setUp.nowUs() });
-    expect(await leftBy(setUp, subscription)).toEqual(wanted);
+    expect(await resultOf(setUp, subscription)).toEqual(expected);
   }
   expect(cuts).toBeGreaterThan(15);
   expect(cuts).toBeLessThan(cutsMax);
@@ -99,7 +99,7 @@ const products = fc.uniqueArray(
   }),
   { selector: ({ id }) => id, minLength: 1, maxLength: 8 },
 );
-/** One thing after the other: a push of some product's event, or a comparison. */
+/** A sequence of steps: a push of a product's event, or a comparison. */
 const story = fc.array(
   fc.oneof(
     fc.record({
@@ -113,19 +113,19 @@ const story = fc.array(
   { maxLength: 8 },
 );
 
-/** Pushes of a product's events have their own AckId each; early ones come in time. */
-async function tell(
+/** Pushes a product's event with an AckId of its own; early ones arrive in time. */
+async function pushEvent(
   setUp: ReconcileSetUp,
   subscription: string,
-  news: { product: Made; event: 'created' | 'modified'; early: boolean },
+  created: { product: Made; event: 'created' | 'modified'; early: boolean },
 ): Promise<void> {
-  const { product, event, early } = news;
+  const { product, event, early } = created;
   if (event === 'modified' && product.modified === product.published) return;
   const received = early ? product.modified + 1 : 299;
   await setUp.push({ event, product, received, subscription, ackId: `${product.id} ${event}` });
 }
 
-it('has each event once, however pushes and comparisons follow each other', async () => {
+it('stores each event once, for any sequence of pushes and comparisons', async () => {
   const setUp = await openSetUp();
   setUp.now = 300;
   let count = 0;
@@ -134,16 +134,16 @@ it('has each event once, however pushes and comparisons follow each other', asyn
       count += 1;
       const subscription = `s${count}`;
       const tasks = tasksFor(subscription);
-      const held = made.map((one) => ({ ...one, id: `${one.id}-${count}` }));
-      setUp.held = held;
+      const catalogue = made.map((one) => ({ ...one, id: `${one.id}-${count}` }));
+      setUp.catalogue = catalogue;
       for (const step of steps) {
-        const product = held[typeof step === 'object' ? step.push % held.length : 0];
+        const product = catalogue[typeof step === 'object' ? step.push % catalogue.length : 0];
         if (product === undefined) continue;
-        if (typeof step === 'object') await tell(setUp, subscription, { product, ...step });
+        if (typeof step === 'object') await pushEvent(setUp, subscription, { product, ...step });
         if (step === 'push while comparing') {
-          const news = { product, event: 'created', early: true } as const;
+          const created = { product, event: 'created', early: true } as const;
           setUp.onStep = async (at) => {
-            if (at === 'before recover') await tell(setUp, subscription, news);
+            if (at === 'before recover') await pushEvent(setUp, subscription, created);
           };
         }
         if (typeof step === 'string') await setUp.run(tasks);
@@ -153,9 +153,9 @@ it('has each event once, however pushes and comparisons follow each other', asyn
       const rows = await setUp.rows(subscription);
       const keys = rows.map(({ event, productId }) => `${event} ${productId}`);
       expect(new Set(keys).size).toBe(keys.length);
-      for (const { id } of held) expect(keys).toContain(`created ${id}`);
+      for (const { id } of catalogue) expect(keys).toContain(`created ${id}`);
       expect(reports.map(({ missing }) => missing)).toEqual([0, 0, 0]);
-      // The hours say the same as the whole, also after another comparison, which adds nothing.
+      // The hours add up to the totals, even after another comparison, which adds nothing.
       const coverage = await setUp.coverage(subscription);
       for (const [i, event] of kinds.entries()) {
         expect(reports[i]).toMatchObject(

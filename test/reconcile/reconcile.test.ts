@@ -1,4 +1,7 @@
-/** The comparison with the catalogue: outcomes of events, coverage of hours, and what it writes and reports. */
+/**
+ * The comparison with the catalogue: outcomes of events, coverage of hours, and what it writes and
+ * reports.
+ */
 import { expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { readNotifications } from '../../src/domain/notification.ts';
@@ -20,10 +23,10 @@ import {
 
 const firstHours = [0, 180] as const;
 
-it('writes what is missing as notifications that the log can read, and nothing the second time', async () => {
+it('writes missing events as readable notifications, and nothing the second time', async () => {
   const setUp = await openSetUp();
   const gone = { id: 'gone', deleted: 61 };
-  setUp.held = [
+  setUp.catalogue = [
     ...Array.from({ length: 7 }, (_, i) => ({
       id: `p${i}`,
       published: 10 * i,
@@ -73,9 +76,9 @@ it('writes what is missing as notifications that the log can read, and nothing t
   expect(await setUp.coverage()).toEqual(before);
 });
 
-it('writes nothing at all in a preview, and lists what is missing', async () => {
+it('writes nothing in a preview, and lists what is missing', async () => {
   const setUp = await openSetUp();
-  setUp.held = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));
+  setUp.catalogue = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));
   await setUp.push({ event: 'created', product: { id: 'b', published: 50 }, received: 51 });
   const missing: FoundMissing[] = [];
   const steps: string[] = [];
@@ -98,9 +101,9 @@ it('writes nothing at all in a preview, and lists what is missing', async () => 
   expect(await setUp.coverage()).toEqual([]);
 });
 
-it('counts records that cannot be read or judged, and goes on without them', async () => {
+it('counts unreadable and undecided records, and continues without them', async () => {
   const setUp = await openSetUp(10);
-  setUp.held = [
+  setUp.catalogue = [
     { id: 'a', published: 10 },
     { id: ' blank ', published: 11 },
     { id: '', published: 12 },
@@ -117,23 +120,23 @@ it('counts records that cannot be read or judged, and goes on without them', asy
   expect(reports).toMatchObject([{ expected: 2, recovered: 2, unreadable: 4, undecided: 3 }]);
 });
 
-it('takes more events in a page than the store takes at once', async () => {
+it('accepts pages with more events than the store takes at once', async () => {
   const setUp = await openSetUp(1_100);
-  setUp.held = Array.from({ length: 1_050 }, (_, i) => ({ id: `p${i}`, published: i / 10 }));
+  setUp.catalogue = Array.from({ length: 1_050 }, (_, i) => ({ id: `p${i}`, published: i / 10 }));
   expect(await setUp.run([task('created', firstHours)])).toMatchObject([{ recovered: 1_050 }]);
 });
 
-it('tells how far it is, and how long it will take', async () => {
+it('reports progress and the remaining time', async () => {
   const setUp = await openSetUp();
-  setUp.held = Array.from({ length: 6 }, (_, i) => ({ id: `p${i}`, published: 10 * i }));
+  setUp.catalogue = Array.from({ length: 6 }, (_, i) => ({ id: `p${i}`, published: 10 * i }));
   setUp.onStep = (step) => {
     if (step === 'page') setUp.now += 1;
   };
-  const told: ReconcileProgress[] = [];
+  const reports: ReconcileProgress[] = [];
   const tasks = [task('created', [0, 60]), task('deleted', [0, 60])];
-  await setUp.run(tasks, { onProgress: (progress) => told.push(progress) });
+  await setUp.run(tasks, { onProgress: (progress) => reports.push(progress) });
   expect(
-    told.map(({ tasksDone, upToUs, seen, total, etaMs }) => [
+    reports.map(({ tasksDone, upToUs, seen, total, etaMs }) => [
       tasksDone,
       formatDateUs(upToUs).slice(11, 16),
       seen,
@@ -141,14 +144,14 @@ it('tells how far it is, and how long it will take', async () => {
       etaMs,
     ]),
   ).toEqual([
-    // A quarter took a minute, one half two; and the last list was empty.
+    // A quarter took one minute, a half two minutes; the last list was empty.
     [0, '10:20', 3, 6, 180_000],
     [0, '11:00', 6, 6, 120_000],
     [1, '11:00', 0, 0, 0],
   ]);
 });
 
-it('tells events apart by what the log has of them', async () => {
+it('classifies events by their pushes in the log', async () => {
   type Case = [
     string,
     CatalogueProduct,
@@ -176,7 +179,7 @@ it('tells events apart by what the log has of them', async () => {
     ],
     ['never pushed', published, [], 'created', 'recovered'],
     [
-      'a modification does not tell of the creation',
+      'a push of the modification does not count for the creation',
       changed,
       [pushed('modified', 21)],
       'created',
@@ -200,7 +203,7 @@ it('tells events apart by what the log has of them', async () => {
     ['modified, and pushed', changed, [pushed('modified', 21)], 'modified', 'pushed'],
     ['modified, and pushed late', changed, [pushed('modified', 55)], 'modified', 'late'],
     [
-      'modified before the creation was told',
+      'modified before the creation was pushed',
       changed,
       [pushed('created', 21)],
       'modified',
@@ -240,7 +243,7 @@ it('tells events apart by what the log has of them', async () => {
     ([why, product, ...rest]) => [why, { id: String(why), ...Object(product) }, ...rest] as Case,
   );
   const setUp = await openSetUp();
-  // Each in a subscription of its own, so that the counts tell which is which.
+  // Each case has its own subscription, so that the counts can be assigned.
   for (const [i, [, product, pushes]] of cases.entries()) {
     await setUp.push(...pushes.map((one) => ({ subscription: `s${i}`, product, ...one })));
   }
@@ -248,22 +251,22 @@ it('tells events apart by what the log has of them', async () => {
   const found: Record<string, string[]> = {};
   for (const [i, [why, product, , event]] of cases.entries()) {
     const subscription = `s${i}`;
-    setUp.held = [product];
+    setUp.catalogue = [product];
     const tasks = [task(event, firstHours, { subscription })];
     for (const report of await setUp.run(tasks)) {
       found[why] = Object.keys(none).filter((key) => report[key as keyof typeof none] > 0);
     }
   }
-  const wanted = cases.map(([why, , , , outcome]) => [why, outcome === null ? [] : [outcome]]);
-  expect(found).toEqual(Object.fromEntries(wanted));
+  const expected = cases.map(([why, , , , outcome]) => [why, outcome === null ? [] : [outcome]]);
+  expect(found).toEqual(Object.fromEntries(expected));
 });
 
-it('does not take an older state for a newer modification, nor another case for another product', async () => {
+it('does not confuse an older state with a newer modification, but ignores the case of ids', async () => {
   const setUp = await openSetUp();
   const product = { id: 'ABC', published: 10 };
   await setUp.push({ event: 'created', product: { ...product, id: 'abc' }, received: 11 });
   await setUp.push({ event: 'modified', product: { ...product, modified: 20 }, received: 21 });
-  setUp.held = [{ ...product, modified: 25 }];
+  setUp.catalogue = [{ ...product, modified: 25 }];
   const tasks = [task('created', firstHours), task('modified', firstHours)];
   expect(await setUp.run(tasks)).toMatchObject([
     { expected: 1, pushed: 1 },
@@ -275,13 +278,13 @@ it('compares dates of modifications in whole milliseconds', async () => {
   const setUp = await openSetUp();
   const us = (count: number) => count / 60_000_000;
   const product = (id: string, modified: number) => ({ id, published: 10, modified });
-  setUp.held = [
+  setUp.catalogue = [
     product('pushed', 20 + us(123_456)),
     product('recovered', 20 + us(123_456)),
     product('other', 20 + us(123_456)),
     product('unmodified', 10 + us(999)),
   ];
-  const [, recovered] = setUp.held;
+  const [, recovered] = setUp.catalogue;
   await setUp.push(
     { event: 'modified', product: product('pushed', 20 + us(123_000)), received: 21 },
     { event: 'modified', product: product('other', 20 + us(122_000)), received: 21 },
@@ -289,19 +292,19 @@ it('compares dates of modifications in whole milliseconds', async () => {
   await setUp.index();
   const tasks = [task('modified', firstHours)];
   expect(await setUp.run(tasks)).toMatchObject([{ expected: 3, pushed: 1, recovered: 2 }]);
-  // The catalogue gives three digits from now on, or a late push does.
+  // From now on the catalogue, or a late push, has only three decimals.
   const three = product('recovered', 20 + us(123_000));
-  setUp.held = setUp.held.map((one) => (one === recovered ? three : one));
+  setUp.catalogue = setUp.catalogue.map((one) => (one === recovered ? three : one));
   expect(await setUp.run(tasks)).toMatchObject([{ expected: 3, pushed: 1, recovered: 2 }]);
   await setUp.push({ event: 'modified', product: three, received: 25 });
   expect(await setUp.run(tasks)).toMatchObject([{ pushed: 1, late: 1, recovered: 1 }]);
   expect(await setUp.rows()).toHaveLength(4);
 });
 
-it('counts a push that comes after the event was recovered as late, in every later comparison', async () => {
+it('counts a push received after the recovery as late, in every later comparison', async () => {
   const setUp = await openSetUp();
   const product = { id: 'p', published: 10, modified: 20 };
-  setUp.held = [product];
+  setUp.catalogue = [product];
   const tasks = [task('created', firstHours), task('modified', firstHours)];
   setUp.now = 200;
   await setUp.run(tasks);
@@ -309,17 +312,17 @@ it('counts a push that comes after the event was recovered as late, in every lat
     await setUp.push({ event, product, received: 25 });
   }
   const late = (event: string) => ({ event, at: 0, expected: 1, ...none, late: 1 });
-  const told = [late('created'), late('modified')];
-  expect(await counts(setUp)).toEqual(told);
+  const expected = [late('created'), late('modified')];
+  expect(await counts(setUp)).toEqual(expected);
   await setUp.run(tasks);
-  expect(await counts(setUp)).toEqual(told);
+  expect(await counts(setUp)).toEqual(expected);
   expect(await setUp.rows()).toHaveLength(2);
 });
 
-it('sees what is pushed while it compares, and counts it as pushed', async () => {
+it('recognises pushes that arrive during the comparison, and counts them as pushed', async () => {
   const setUp = await openSetUp(10);
   const ids = ['a', 'b', 'c'];
-  setUp.held = ids.map((id) => ({ id, published: 170 }));
+  setUp.catalogue = ids.map((id) => ({ id, published: 170 }));
   setUp.now = 181;
   setUp.onStep = async (step) => {
     if (step !== 'before recover') return;
@@ -338,9 +341,9 @@ it('sees what is pushed while it compares, and counts it as pushed', async () =>
   expect(await setUp.run(tasks)).toEqual(reports);
 });
 
-it('looks again when the log has grown too much since it looked', async () => {
+it('repeats the check when the log has grown too much meanwhile', async () => {
   const setUp = await openSetUp(1_000);
-  setUp.held = [{ id: 'wanted', published: 10 }];
+  setUp.catalogue = [{ id: 'missing', published: 10 }];
   setUp.onStep = async (step) => {
     if (step !== 'before recover') return;
     setUp.onStep = () => undefined;
@@ -357,13 +360,13 @@ it('looks again when the log has grown too much since it looked', async () => {
   expect(setUp.pauses).toBe(1);
 });
 
-it('starts over when the index is replaced while it looks', async () => {
+it('starts over when the index is replaced during the check', async () => {
   const setUp = await openSetUp();
   const product = { id: 'p', published: 10 };
-  setUp.held = [product];
+  setUp.catalogue = [product];
   await setUp.push({ event: 'created', product, received: 11 });
   await setUp.index();
-  // A new index knows nothing at first.
+  // A new index is empty at first.
   const { products } = setUp;
   let isEmpty = false;
   setUp.products = {
@@ -382,9 +385,9 @@ it('starts over when the index is replaced while it looks', async () => {
   expect(await setUp.rows()).toHaveLength(1);
 });
 
-it('waits for an index that moves, however long that takes', async () => {
+it('waits for an index that makes progress, however long that takes', async () => {
   const setUp = await openSetUp();
-  setUp.held = [{ id: 'p', published: 10 }];
+  setUp.catalogue = [{ id: 'p', published: 10 }];
   await setUp.push(...[1, 2, 3].map((i) => pushOf(`q${i}`)));
   let pauses = 0;
   setUp.products = {
@@ -404,9 +407,9 @@ const pushOf = (id: string): TestPush => {
   return { event: 'created', product: { id, published: 10 }, received: 11 };
 };
 
-it('says what to do when the index does not follow the log', async () => {
+it('reports what to do when the index does not follow the log', async () => {
   const setUp = await openSetUp();
-  setUp.held = [{ id: 'p', published: 10 }];
+  setUp.catalogue = [{ id: 'p', published: 10 }];
   await setUp.push({ event: 'created', product: { id: 'p', published: 10 }, received: 11 });
   let pausedMs = 0;
   setUp.pause = async (ms) => {
@@ -421,9 +424,9 @@ it('says what to do when the index does not follow the log', async () => {
   expect(await setUp.coverage()).toEqual([]);
 });
 
-it('counts what is missing in a check, and writes it when it is run again without', async () => {
+it('counts missing events in a check, and writes them in a later run', async () => {
   const setUp = await openSetUp();
-  setUp.held = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));
+  setUp.catalogue = ['a', 'b', 'c', 'd'].map((id, i) => ({ id, published: 50 * i }));
   const tasks = [task('created', firstHours)];
   expect(await setUp.run(tasks, { mode: 'check' })).toMatchObject([{ missing: 4 }]);
   expect(await setUp.rows()).toEqual([]);
@@ -432,24 +435,24 @@ it('counts what is missing in a check, and writes it when it is run again withou
     { event: 'created', at: 1, expected: 1, ...none, missing: 1 },
     { event: 'created', at: 2, expected: 1, ...none, missing: 1 },
   ]);
-  // What was missing is no reason to skip the hour, though it was compared since.
+  // Hours with missing events are not skipped, although they were compared.
   const resumed = await setUp.run(tasks, { resumeSinceUs: t0 });
   expect(resumed).toMatchObject([{ recovered: 4, missing: 0 }]);
   expect((await counts(setUp)).map(({ missing }) => missing)).toEqual([0, 0, 0]);
 });
 
-it('writes entries without coverage when it is told to', async () => {
+it('writes entries without coverage when coverage is off', async () => {
   const setUp = await openSetUp();
-  setUp.held = [{ id: 'a', published: 10 }];
+  setUp.catalogue = [{ id: 'a', published: 10 }];
   await setUp.run([task('created', firstHours)], { coverage: false });
   expect(await setUp.rows()).toHaveLength(1);
   expect(await setUp.coverage()).toEqual([]);
 });
 
-it('counts an hour in which the filter changed by both filters, when both parts were seen', async () => {
+it('counts an hour with a changed filter by both filters, once both parts are compared', async () => {
   const setUp = await openSetUp();
   const name = (id: string) => ({ id, name: id });
-  setUp.held = [
+  setUp.catalogue = [
     { ...name('A1'), published: 10 },
     { ...name('B1'), published: 20 },
     { ...name('A2'), published: 80 },
@@ -477,7 +480,7 @@ it('counts an hour in which the filter changed by both filters, when both parts 
       seen[progress.tasksDone] = progress.seen;
     },
   });
-  // Of the first part's two, one is of the hour that was compared before.
+  // One of the first part's two events belongs to the hour that was compared before.
   expect(reports.map(({ expected }) => expected)).toEqual([2, 1]);
   expect(seen).toEqual([1, 1]);
   expect(await counts(setUp)).toEqual([
@@ -487,9 +490,9 @@ it('counts an hour in which the filter changed by both filters, when both parts 
   expect((await setUp.coverage()).length).toBe(3);
 });
 
-it('tells no hour to be complete of which the window has but a part, or that lasts yet', async () => {
+it('saves no coverage of hours that the window covers in part, or that have not ended', async () => {
   const setUp = await openSetUp();
-  setUp.held = [
+  setUp.catalogue = [
     { id: 'a', published: 35 },
     { id: 'b', published: 70 },
     { id: 'c', published: 125 },
@@ -512,12 +515,12 @@ it('saves empty hours of a long window, a thousand at a time', async () => {
   expect(await setUp.coverage()).toHaveLength(1_500);
 });
 
-/** A product each half hour, all pushed in time but for two. */
+/** A product every half hour, all pushed in time except two. */
 async function openPushed() {
   const setUp = await openSetUp();
-  setUp.held = Array.from({ length: 10 }, (_, i) => ({ id: `p${i}`, published: 30 * i + 5 }));
+  setUp.catalogue = Array.from({ length: 10 }, (_, i) => ({ id: `p${i}`, published: 30 * i + 5 }));
   const lost = ['p2', 'p8'];
-  for (const product of setUp.held) {
+  for (const product of setUp.catalogue) {
     if (lost.includes(product.id)) continue;
     await setUp.push({ event: 'created', product, received: (product.published ?? 0) + 1 });
   }
@@ -525,9 +528,9 @@ async function openPushed() {
   return setUp;
 }
 
-it('leaves out what lies before the horizon, in counts and in the log', async () => {
+it('omits events before the horizon, in counts and in the log', async () => {
   const setUp = await openPushed();
-  // p0 to p3 go, with p2, which never came.
+  // Removes p0 to p3, including p2, which was never pushed.
   expect(await pruneBefore(setUp.store, t0 + 110 * minute)).toMatchObject({ notifications: 3 });
   expect(await setUp.completeness.unprunedSinceUs()).toBe(t0 + 120 * minute);
   const tasks = [task('created', [0, 300])];
@@ -536,7 +539,7 @@ it('leaves out what lies before the horizon, in counts and in the log', async ()
   expect(rows.map(({ productId }) => productId)).toEqual(['p4', 'p5', 'p6', 'p7', 'p9', 'p8']);
 });
 
-it('writes nothing that was pruned while it was being compared', async () => {
+it('writes nothing that was pruned during the comparison', async () => {
   const setUp = await openPushed();
   const { dataDir } = setUp;
   setUp.onStep = async (step) => {

@@ -1,4 +1,4 @@
-/** A catalogue in memory, and a real store and index to compare it with. */
+/** A catalogue in memory, and a real store and index for the comparison. */
 import { onTestFinished } from 'vitest';
 import type { HourCoverage } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
@@ -23,11 +23,11 @@ import { openSqliteStore } from '../store/sqlite-store.ts';
 
 export const minute = 60_000_000;
 export const hour = 60 * minute;
-/** An hour's beginning. */
+/** Start of an hour. */
 export const t0 = Date.UTC(2026, 9, 1, 10) * 1000;
 export const settlingUs = 30 * minute;
 
-/** A product at the catalogue; times are minutes after `t0`. */
+/** A product in the catalogue; times are minutes after `t0`. */
 export interface CatalogueProduct {
   id: string;
   name?: string;
@@ -40,7 +40,7 @@ const at = (minutes: number) => t0 + Math.round(minutes * minute);
 const date = (minutes: number | undefined) =>
   minutes === undefined ? {} : { date: formatDateUs(at(minutes)) };
 
-/** What the catalogue shows of a product. */
+/** The catalogue's record of a product. */
 export function recordOf({ id, name = `N_${id}`, published, modified, deleted }: CatalogueProduct) {
   if (deleted !== undefined) return { Id: id, Name: name, DeletionDate: date(deleted).date };
   const modification = modified ?? published;
@@ -52,7 +52,7 @@ export function recordOf({ id, name = `N_${id}`, published, modified, deleted }:
   };
 }
 
-/** A push of an event with the product's state, received so many minutes after `t0`. */
+/** A push of an event with the product's state; `received` is in minutes after `t0`. */
 export interface TestPush {
   event: SubscriptionEvent;
   product: CatalogueProduct;
@@ -65,27 +65,30 @@ export interface TestPush {
 export interface ReconcileSetUp extends ReconcileContext {
   dataDir: string;
   store: Store;
-  /** What the catalogue shows; tests change it. */
-  held: CatalogueProduct[];
+  /** Products in the catalogue; tests change them. */
+  catalogue: CatalogueProduct[];
   /** Minutes after `t0`. */
   now: number;
-  /** Called before each page is given, and before and after each write; tests throw or act there. */
+  /** Called before each page, and before and after each write; tests throw or act there. */
   onStep: (step: string) => void | Promise<void>;
-  /** Records of the catalogue that cannot be read. */
+  /** Number of unreadable records in the catalogue. */
   odd: number;
-  /** Those of which nobody can tell whether they are wanted. */
+  /** Number of records that the filter could not decide. */
   undecided: number;
   pauses: number;
   push(...pushes: TestPush[]): Promise<void>;
-  /** Indexes what is in the log; as long as nobody does, the index stays behind. */
+  /** Indexes the log. Without this call, the index lags. */
   index(): Promise<void>;
-  /** Everything in the log that is about a subscription, oldest first. */
+  /** Rows of a subscription in the log, oldest first. */
   rows(subscription?: string): Promise<NotificationRow[]>;
   coverage(subscription?: string): Promise<HourCoverage[]>;
   run(tasks: readonly ReconcileTask[], options?: Partial<ReconcileOptions>): Promise<TaskReport[]>;
 }
 
-/** Pages are small, so that there are several. The index follows the log only when somebody waits for it. */
+/**
+ * Opens a setup with small pages, so that there are several. The index is updated only by a wait
+ * for it.
+ */
 export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
   const { store, dataDir } = await openSqliteStore();
   const products = openProducts(dataDir);
@@ -101,7 +104,7 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
   const setUp: ReconcileSetUp = {
     store,
     dataDir,
-    held: [],
+    catalogue: [],
     now: 100_000,
     onStep: () => undefined,
     odd: 0,
@@ -183,14 +186,14 @@ function deliveryOf(
   };
 }
 
-/** A filter is the beginning of a name here. */
+/** Lists the catalogue. A filter is a prefix of the name here. */
 async function* list(
   setUp: ReconcileSetUp,
   pageMax: number,
   { event, filter, fromUs, toUs }: Parameters<ProductListing['list']>[0],
   signal: AbortSignal,
 ): ReturnType<ProductListing['list']> {
-  const listed = setUp.held
+  const listed = setUp.catalogue
     .filter(({ id, name = `N_${id}` }) => name.startsWith(filter))
     .flatMap((product) => listedAs(event, product))
     .filter(({ eventUs }) => eventUs >= fromUs && eventUs < toUs)
@@ -219,7 +222,7 @@ function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEv
 
 export const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };
 
-/** The coverage of hours in which something was expected; hours after `t0`. */
+/** Coverage of the hours with expected events; hours after `t0`. */
 export async function counts(setUp: ReconcileSetUp, subscription?: string) {
   const hours = await setUp.coverage(subscription);
   return hours

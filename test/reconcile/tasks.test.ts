@@ -1,4 +1,4 @@
-/** Tasks of a comparison: those of a window that is asked for, and those that are due automatically. */
+/** Tasks of a comparison: for a requested window, and those that are due automatically. */
 import { expect, it } from 'vitest';
 import type { Gap } from '../../src/domain/account.ts';
 import type { Definition, HourCoverage } from '../../src/domain/completeness.ts';
@@ -15,7 +15,7 @@ const definition = (
 
 const registrations = [{ name: 'alps', subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb' }];
 
-/** Times in minutes after `t0`. */
+/** Plans the tasks; times are in minutes after `t0`. */
 function plan(
   definitions: readonly Definition[],
   [from, to]: readonly [number, number],
@@ -33,7 +33,7 @@ function plan(
 
 const spans = (tasks: ReturnType<typeof plan>) => tasks.map(({ name, span }) => [name, ...span]);
 
-it('makes one task for each filter and kind of event, oldest first', () => {
+it('creates a task for each filter and event, oldest first', () => {
   const definitions = [
     definition(-600, 'A', ['created', 'deleted']),
     definition(-600, 'Z', ['modified'], 'andes'),
@@ -48,7 +48,7 @@ it('makes one task for each filter and kind of event, oldest first', () => {
   ]);
 });
 
-it('leaves out what was asked for by others, before, or after a subscription was given up', () => {
+it('leaves out times without a definition, and subscriptions that were not requested', () => {
   const definitions = [
     definition(30, 'A'),
     definition(60, '', []),
@@ -65,7 +65,7 @@ it('leaves out what was asked for by others, before, or after a subscription was
   expect(plan([], [0, 60])).toEqual([]);
 });
 
-it('plans what lies before the earliest definition with it, and counts its first hour apart', () => {
+it('plans times before the earliest definition with its filter, and counts its first hour separately', () => {
   const definitions = [definition(30, 'A'), definition(60, 'B')];
   expect(plan(definitions, [-120, 90], { reachBack: true })).toMatchObject([
     { name: 'alps created A', span: [-120, 30], hours: [-2, 0], isEarlier: true },
@@ -74,7 +74,7 @@ it('plans what lies before the earliest definition with it, and counts its first
   ]);
 });
 
-it('passes over a definition that was replaced at once', () => {
+it('skips a definition that was replaced at once', () => {
   const definitions = [definition(0, 'A'), definition(60, 'B'), definition(60, 'C')];
   expect(spans(plan(definitions, [0, 120]))).toEqual([
     ['alps created A', 0, 60],
@@ -82,19 +82,19 @@ it('passes over a definition that was replaced at once', () => {
   ]);
 });
 
-it('knows the Id of a subscription that is registered', () => {
+it('uses the id of a registered subscription', () => {
   const definitions = [definition(0, ''), definition(0, '', ['created'], 'gone')];
   const ids = plan(definitions, [0, 60]).map(({ subscriptionId }) => subscriptionId);
   expect(ids).toEqual(['c06f2e68-fb9e-4e22-ac57-49566e8621fb', null]);
 });
 
-it('takes an hour for whole when nothing of it that was asked for is left out', () => {
+it('treats an hour as complete when the window has everything that was subscribed in it', () => {
   const hoursOf = (definitions: Definition[], span: readonly [number, number]) =>
     plan(definitions, span).map(({ hours }) => hours);
   const always = [definition(-600, '')];
   expect(hoursOf(always, [0, 120])).toEqual([[0, 2]]);
   expect(hoursOf(always, [1, 119])).toEqual([[1, 1]]);
-  // It began within the hour, after the window did; or ended before the window does.
+  // The definition begins within the hour, after the window; or it ends before the window.
   expect(hoursOf([definition(10, '')], [5, 120])).toEqual([[0, 2]]);
   expect(hoursOf([definition(10, '')], [15, 120])).toEqual([[1, 2]]);
   const ended = [definition(-600, ''), definition(100, '', [])];
@@ -106,14 +106,14 @@ it('takes an hour for whole when nothing of it that was asked for is left out', 
 
 const day = 24 * hour;
 
-/** All times are in hours after `t0`. */
+/** Times are in hours after `t0`. */
 const at = (hours: number) => t0 + Math.round(hours * hour);
 
 const since = (from: number, fields: Partial<Definition> = {}): Definition => {
   return { subscription: 'alps', fromUs: at(from), events: ['created'], filter: '', ...fields };
 };
 
-/** An hour that was compared a while after its beginning. */
+/** An hour that was compared `after` hours after its start. */
 const compared = (
   hourAt: number,
   after: number,
@@ -170,14 +170,14 @@ function due(now: number, known: Partial<DueOptions>) {
 const known = (from: number, to: number, after = 2) =>
   Array.from({ length: to - from }, (_, i) => compared(from + i, after));
 
-it('compares an hour when it has been over for half an hour', () => {
+it('compares an hour half an hour after its end', () => {
   const definitions = [since(0)];
   expect(due(1.49, { definitions }).tasks).toEqual([]);
   expect(due(1.5, { definitions }).tasks).toEqual([[0, 1]]);
   expect(due(3.6, { definitions }).tasks).toEqual([[0, 3]]);
 });
 
-it('compares nothing of hours from which notifications were pruned, neither by the hour nor early', () => {
+it('compares no pruned hours, neither hourly nor early', () => {
   const definitions = [since(0)];
   expect(due(10.5, { definitions, unprunedSinceUs: at(4.2) }).tasks).toEqual([[5, 10]]);
   const uptimes = [uptime(0, 10.1), uptime(10.4, 10.5)];
@@ -185,7 +185,7 @@ it('compares nothing of hours from which notifications were pruned, neither by t
   expect(early.map(([from]) => from)).toEqual([10.3]);
 });
 
-it('compares only what is unknown, and puts neighbouring hours together', () => {
+it('compares only unknown hours, and joins neighbouring ones', () => {
   const definitions = [since(0)];
   const coverage = [...known(0, 2), ...known(5, 6), ...known(8, 10, 1.5)];
   expect(due(10.5, { definitions, coverage }).tasks).toEqual([
@@ -195,7 +195,7 @@ it('compares only what is unknown, and puts neighbouring hours together', () => 
   expect(due(10.5, { definitions, coverage: known(0, 10, 1.5) }).tasks).toEqual([]);
 });
 
-it('compares again what was compared before it had settled, or lacks events', () => {
+it('repeats hours that were compared before they had settled, or that have missing events', () => {
   const coverage = [compared(0, 1.2), compared(1, 1.5), compared(2, 2, { missing: 1 })];
   const definitions = [since(0)];
   expect(due(4.4, { definitions, coverage }).tasks).toEqual([
@@ -204,7 +204,7 @@ it('compares again what was compared before it had settled, or lacks events', ()
   ]);
 });
 
-it('looks a second time when an hour is a day old, whatever happened before', () => {
+it('checks an hour again when it is a day old, whatever happened before', () => {
   const definitions = [since(0)];
   const coverage = [compared(0, 3), ...known(1, 24)];
   const at25 = due(25, { definitions, coverage: [...coverage, ...known(24, 25)] });
@@ -216,12 +216,12 @@ it('looks a second time when an hour is a day old, whatever happened before', ()
   expect(at27.rechecks).toEqual([[1, 3]]);
 });
 
-it('looks no further back than the horizon', () => {
+it('compares no hours before the horizon', () => {
   expect(due(720.5, {}).tasks).toEqual([[1, 720]]);
   expect(due(720.5, { comparisonHorizonUs: day }).tasks).toEqual([[697, 720]]);
 });
 
-it('cuts hours where the filter changed, and compares the parts as one hour', () => {
+it('splits hours where the filter changed, and compares the parts as one hour', () => {
   const definitions = [
     since(0.25, { filter: 'A', events: ['created', 'deleted'] }),
     since(1.5, { filter: 'B' }),
@@ -239,7 +239,7 @@ it('cuts hours where the filter changed, and compares the parts as one hour', ()
   ]);
 });
 
-it('looks at once at what may be missing since it was last up, where settled hours leave off', () => {
+it('checks early what may be missing since the last uptime, after the settled hours', () => {
   const minutes = (count: number) => count / 60;
   const now = 10 + minutes(20);
   const definitions = [since(0)];
@@ -253,9 +253,9 @@ it('looks at once at what may be missing since it was last up, where settled hou
   ]);
 });
 
-it('takes no early look without need', () => {
+it('checks nothing early without need', () => {
   const now = 10.4;
-  // Never up before; up all the time; away, but that was compared or looked at since.
+  // Never up before; up all the time; down, but compared or checked since.
   expect(due(now, { uptimes: [] }).earlyChecks).toEqual([]);
   const up = uptime(0, now - 1 / 60);
   expect(due(now, { uptimes: [up] }).earlyChecks).toEqual([]);
@@ -266,12 +266,12 @@ it('takes no early look without need', () => {
   expect(due(now, { uptimes: recent, earlyCheckedAtUs: at(9.9) }).earlyChecks).toHaveLength(1);
 });
 
-it('takes no early look for want of the latest sign of life: whoever asks is up', () => {
+it('checks nothing early because of an outdated uptime: the caller is running', () => {
   const uptimes = [uptime(0, 10)];
   for (const now of [10.1, 10.3, 11.4]) expect(due(now, { uptimes }).earlyChecks).toEqual([]);
 });
 
-it('does not believe what was compared by a clock that was ahead', () => {
+it('ignores comparisons dated by a fast clock', () => {
   const definitions = [since(0)];
   const minutes = (count: number) => count / 60;
   const coverage = [compared(0, 24), compared(1, 2), compared(2, 1.5 + minutes(5))];
@@ -281,13 +281,13 @@ it('does not believe what was compared by a clock that was ahead', () => {
   expect(due(3.5, { definitions, coverage: ahead }).tasks).toEqual([[2, 3]]);
 });
 
-it('takes an early look after a gap that has ended, for that subscription alone', () => {
+it('checks early after a finished gap, for that subscription only', () => {
   const uptimes = [uptime(0, 10.4)];
   const definitions = [
     since(0),
     since(0, { subscription: 'andes', events: ['created', 'deleted'] }),
   ];
-  const looks = (gaps: Gap[]) => {
+  const earlyChecksOf = (gaps: Gap[]) => {
     const { earlyChecks } = dueTasks({
       ...{ definitions, registrations: [], coverage: [], uptimes, gaps, nowUs: at(10.4) },
       ...{ settlingUs, recheckAfterUs: day, comparisonHorizonUs: day, unprunedSinceUs: 0 },
@@ -298,7 +298,7 @@ it('takes an early look after a gap that has ended, for that subscription alone'
       ...[fromUs, toUs].map((us) => (us - t0) / minute),
     ]);
   };
-  expect(looks([gap(9.5, 10.2)])).toEqual([['alps', 'created', 565, 622]]);
-  expect(looks([gap(9.5, null)])).toEqual([]);
-  expect(looks([gap(7, 8)])).toEqual([]);
+  expect(earlyChecksOf([gap(9.5, 10.2)])).toEqual([['alps', 'created', 565, 622]]);
+  expect(earlyChecksOf([gap(9.5, null)])).toEqual([]);
+  expect(earlyChecksOf([gap(7, 8)])).toEqual([]);
 });

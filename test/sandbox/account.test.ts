@@ -1,4 +1,4 @@
-/** The account's subscriptions over real HTTP: fields, edits, transitions, limits, and those of other clients. */
+/** The account's subscriptions over real HTTP: fields, edits, transitions, limits, and subscriptions of other clients. */
 import { describe, expect, it } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
 import { SandboxConfigurationError } from '../../src/sandbox/live-settings.ts';
@@ -20,7 +20,7 @@ const statusOf = async ({ list }: TestSandbox, id: string): Promise<string | und
   (await list()).find(({ Id }: { Id: string }) => Id === id)?.Status;
 
 describe('a created subscription', () => {
-  it('is answered with all its fields and without its credentials', async () => {
+  it('is returned with all its fields and without its credentials', async () => {
     const { create } = await startTestSandbox();
     const SubscriptionEvent = ['created', 'modified'];
     const { status, headers, text, json } = await create({ SubscriptionEvent });
@@ -40,7 +40,7 @@ describe('a created subscription', () => {
     expect(text).not.toContain('hunter2');
   });
 
-  it('has the documented defaults when only what is required is sent', async () => {
+  it('has the documented defaults when only the required fields are sent', async () => {
     const { call } = await startTestSandbox();
     const body = { SubscriptionType: 'push', NotificationEndpoint: endpoint };
     const defaults = { Status: 'running', SubscriptionEvent: ['created'], FilterParam: '' };
@@ -53,13 +53,13 @@ describe('a created subscription', () => {
     ['deleted', ['deleted']],
     [['modified', 'modified'], ['modified']],
     [null, ['created']],
-  ])('takes the events %j', async (SubscriptionEvent, expected) => {
+  ])('accepts the events %j', async (SubscriptionEvent, expected) => {
     const { create } = await startTestSandbox();
     const { json } = await create({ SubscriptionEvent, FilterParam: null });
     expect(json.SubscriptionEvent).toEqual(expected);
   });
 
-  it('ignores fields that the service assigns, and unknown ones', async () => {
+  it('ignores unknown fields and fields that the service assigns', async () => {
     const { create } = await startTestSandbox();
     const changes = { Id: unknownId, SubmissionDate: 'x', Colour: 'red', Priority: 7 };
     const { status, json } = await create(changes);
@@ -68,7 +68,7 @@ describe('a created subscription', () => {
     expect(json).not.toHaveProperty('Colour');
   });
 
-  it.each(['running', 'paused'])('with the status %s has it', async (Status) => {
+  it.each(['running', 'paused'])('keeps the requested status %s', async (Status) => {
     const test = await startTestSandbox();
     const { status, json } = await test.create({ Status });
     expect([status, json.Status]).toEqual([201, Status]);
@@ -77,7 +77,7 @@ describe('a created subscription', () => {
 });
 
 describe('the list', () => {
-  it('is empty at first, then has all of them, oldest first, without credentials', async () => {
+  it('is empty at first, then has all subscriptions, oldest first, without credentials', async () => {
     const { create, list, call } = await startTestSandbox();
     expect(await list()).toEqual([]);
     const { json: first } = await create();
@@ -91,7 +91,7 @@ describe('the list', () => {
 });
 
 describe('an id', () => {
-  it('counts in any case', async () => {
+  it('is case-insensitive', async () => {
     const { create, call } = await startTestSandbox();
     const { json } = await create();
     for (const id of [json.Id, json.Id.toUpperCase()]) {
@@ -99,16 +99,19 @@ describe('an id', () => {
     }
   });
 
-  it.each(['GET', 'PATCH', 'DELETE'])('that nobody has is a 404 for %s', async (method) => {
-    const { call } = await startTestSandbox();
-    const body = method === 'PATCH' ? { Status: 'paused' } : undefined;
-    const { status, headers, json } = await call(method, `/Subscriptions(${unknownId})`, body);
-    const message = `Subscription with id ${unknownId} not found.`;
-    const detail = { message, request_id: headers.get('request-id') };
-    expect([status, json]).toEqual([404, { detail }]);
-  });
+  it.each(['GET', 'PATCH', 'DELETE'])(
+    'of no subscription is answered with 404 for %s',
+    async (method) => {
+      const { call } = await startTestSandbox();
+      const body = method === 'PATCH' ? { Status: 'paused' } : undefined;
+      const { status, headers, json } = await call(method, `/Subscriptions(${unknownId})`, body);
+      const message = `Subscription with id ${unknownId} not found.`;
+      const detail = { message, request_id: headers.get('request-id') };
+      expect([status, json]).toEqual([404, { detail }]);
+    },
+  );
 
-  it('in quotes, none, or another text is no path', async () => {
+  it('that is quoted, empty or no UUID is an invalid path', async () => {
     const { call } = await startTestSandbox();
     for (const id of [`'${unknownId}'`, `%27${unknownId}%27`, '', '(x)', 'a/b']) {
       const { status, json } = await call('GET', `/Subscriptions(${id})`);
@@ -118,7 +121,7 @@ describe('an id', () => {
 });
 
 describe('an edit', () => {
-  it('changes endpoint and credentials, which stay unseen; of nothing, it changes nothing', async () => {
+  it('changes endpoint and credentials, which are never shown; an empty edit changes nothing', async () => {
     const { create, edit, sandbox } = await startTestSandbox();
     const { json } = await create();
     expect(await edit(json.Id, {})).toMatchObject({ status: 200, json });
@@ -130,7 +133,7 @@ describe('an edit', () => {
     expect(JSON.stringify(sandbox.subscriptions())).not.toMatch(/hunter/);
   });
 
-  it('of another field is refused, and the rest of it with it', async () => {
+  it('of a read-only or unknown field is refused as a whole', async () => {
     const { create, edit, list } = await startTestSandbox();
     const { json } = await create();
     const filter = ['FilterParam', 'SubscriptionEvent', 'SubscriptionType'];
@@ -149,7 +152,7 @@ describe('an edit', () => {
     expect((await edit(json.Id, { Status: 'paused' })).json.Status).toBe('paused');
   });
 
-  it('pauses and resumes', async () => {
+  it('pauses and resumes the subscription', async () => {
     const test = await startTestSandbox();
     const id = await createdId(test);
     for (const Status of ['paused', 'running']) {
@@ -163,7 +166,7 @@ describe('an edit', () => {
     ['paused', 'PATCH'],
     ['running', 'DELETE'],
     ['paused', 'DELETE'],
-  ])('cancels what is %s by %s, permanently', async (Status, method) => {
+  ])('cancels a %s subscription by %s, permanently', async (Status, method) => {
     const test = await startTestSandbox();
     const id = await createdId(test, { Status });
     const cancel = () => test.call(method, `/Subscriptions(${id})`, { Status: 'cancelled' });
@@ -175,7 +178,7 @@ describe('an edit', () => {
 });
 
 describe('after 60 days of inactivity', () => {
-  it('a running subscription is paused, not a millisecond earlier; resumed, it has 60 days again', async () => {
+  it('a running subscription is paused, not a millisecond earlier, and again 60 days after it is resumed', async () => {
     const test = await startTestSandbox();
     const id = await createdId(test);
     const runsFor60Days = async () => {
@@ -190,7 +193,7 @@ describe('after 60 days of inactivity', () => {
     await runsFor60Days();
   });
 
-  it('the pause is dated to the end of the 60 days, however late it is noticed', async () => {
+  it('the pause has the date of the end of the 60 days, even when it is noticed later', async () => {
     const { sandbox, create } = await startTestSandbox();
     await create();
     sandbox.clock.advance(200 * dayMs);
@@ -199,8 +202,12 @@ describe('after 60 days of inactivity', () => {
   });
 
   it.each([
-    ['an order to run is activity, even for one that runs', { Status: 'running' }, 'running'],
-    ['another edit is no activity', { NotificationEpPassword: 'another' }, 'paused'],
+    [
+      'a request to run counts as activity, even for a running subscription',
+      { Status: 'running' },
+      'running',
+    ],
+    ['another edit does not count as activity', { NotificationEpPassword: 'another' }, 'paused'],
   ])('%s', async (_, body, expected) => {
     const test = await startTestSandbox();
     const id = await createdId(test);
@@ -210,7 +217,7 @@ describe('after 60 days of inactivity', () => {
     expect(await statusOf(test, id)).toBe(expected);
   });
 
-  it('makes room for another one that runs', async () => {
+  it('a paused subscription does not count as running', async () => {
     const { create, sandbox } = await startTestSandbox();
     await create();
     await create();
@@ -221,7 +228,7 @@ describe('after 60 days of inactivity', () => {
 });
 
 describe('after 365 days without a notification', () => {
-  it.each(['running', 'paused'])('a %s subscription is gone', async (Status) => {
+  it.each(['running', 'paused'])('a %s subscription is deleted', async (Status) => {
     const test = await startTestSandbox();
     const id = await createdId(test, { Status });
     test.sandbox.clock.advance(365 * dayMs - 1);
@@ -231,7 +238,7 @@ describe('after 365 days without a notification', () => {
     expect((await test.edit(id, { Status: 'running' })).status).toBe(404);
   });
 
-  it('being resumed in between does not save it', async () => {
+  it('a subscription is deleted even if it was resumed in the meantime', async () => {
     const test = await startTestSandbox();
     const id = await createdId(test);
     test.sandbox.clock.advance(364 * dayMs);
@@ -240,7 +247,7 @@ describe('after 365 days without a notification', () => {
     expect(await test.list()).toEqual([]);
   });
 
-  it('happens in one go with the pause, by one order on the control port', async () => {
+  it('a subscription is paused and deleted when one request on the control port advances the clock', async () => {
     const { control, create, list } = await startTestSandbox();
     await create();
     expect((await control('POST', '/clock', { advanceMs: 366 * dayMs })).status).toBe(200);
@@ -249,7 +256,7 @@ describe('after 365 days without a notification', () => {
 });
 
 describe('the limits', () => {
-  it('let two subscriptions run, and refuse the third and its resumption, which changes nothing', async () => {
+  it('allow two running subscriptions; creating or resuming a third is refused and changes nothing', async () => {
     const test = await startTestSandbox();
     const { create, call, sandbox } = test;
     const id = await createdId(test);
@@ -264,13 +271,13 @@ describe('the limits', () => {
     }
     const { json: unchanged } = await call('GET', `/Subscriptions(${paused})`);
     expect([unchanged.Status, unchanged.NotificationEndpoint]).toEqual(['paused', endpoint]);
-    // One that runs may be ordered to run again.
+    // A request to run is accepted for a running subscription.
     expect((await test.edit(id, { Status: 'running' })).status).toBe(200);
     sandbox.service.change({ runningMax: 1 });
     expect((await test.edit(id, { Status: 'running' })).status).toBe(200);
   });
 
-  it('let ten be there, pull and paused ones included', async () => {
+  it('allow ten subscriptions, including pull and paused ones', async () => {
     const { create, list, call } = await startTestSandbox();
     await create();
     await create({ SubscriptionType: 'pull' });
@@ -288,7 +295,7 @@ describe('the limits', () => {
 describe('another client', () => {
   const password = 'hunter2';
 
-  it('may have a push or a pull subscription, seen in the list as any other', async () => {
+  it('can have push and pull subscriptions, which are listed like all others', async () => {
     const { sandbox, control, list } = await startTestSandbox();
     const id = '7ca682c3-7b21-4e9b-952e-874798101340';
     const credentials = { username: 'a', password };
@@ -313,7 +320,7 @@ describe('another client', () => {
     expect(sandbox.subscriptions()).toHaveLength(2);
   });
 
-  it('counts for the limits', async () => {
+  it('counts towards the limits', async () => {
     const { sandbox, create, control } = await startTestSandbox();
     sandbox.addSubscription({ type: 'pull' });
     sandbox.addSubscription({ type: 'pull' });
@@ -343,12 +350,12 @@ describe('another client', () => {
     [{ type: 'pull', events: [] }, 'events'],
     [{ type: 'pull', submissionDate: 'yesterday' }, 'submissionDate'],
     [{ type: 'pull', colour: 'red' }, 'colour'],
-  ])('cannot describe one by %j', async (subscription, field) => {
+  ])('cannot add a subscription with %j', async (subscription, field) => {
     const { control, sandbox } = await startTestSandbox();
     const { status, json } = await control('POST', '/subscriptions', subscription);
     expect(status).toBe(400);
     expect(json.errors).toEqual([{ field, message: expect.any(String) }]);
-    // The cast lets a test make the mistakes that the types forbid.
+    // The cast permits invalid values that the types forbid.
     const add = () => sandbox.addSubscription(subscription as object);
     expect(add).toThrow(SandboxConfigurationError);
     expect(add).toThrow(field);

@@ -1,10 +1,10 @@
-/** The control port: what it shows, what it steers, and how it refuses mistakes. */
+/** The control port: its reports, its operations, and its errors. */
 import { describe, expect, it } from 'vitest';
 import { noFaults } from '../../src/sandbox/delivery/faults.ts';
 import { jsonOf, recordsFileOf, startDelivering, startMs, startTestSandbox } from './set-up.ts';
 
 describe('the control port shows', () => {
-  it('what it is and what it can do, without secrets', async () => {
+  it('its purpose and its operations, without secrets', async () => {
     const account = { username: 'a', password: 'hunter2' };
     const { control } = await startTestSandbox({ endpoint: 'https://localhost:1/', ...account });
     const { status, json, text } = await control('GET', '/');
@@ -25,7 +25,7 @@ describe('the control port shows', () => {
     expect(text).not.toContain('hunter2');
   });
 
-  it('the record page by page, of one outcome, and the totals', async () => {
+  it('the delivery record page by page, filtered by outcome, and the totals', async () => {
     const { control, subscribe, publishAll, sandbox } = await startDelivering();
     const pageOf = async (query: string) => {
       const { entries, next } = (await control('GET', `/record?${query}`)).json;
@@ -38,7 +38,7 @@ describe('the control port shows', () => {
     }
     expect(await pageOf('limit=3')).toEqual([[1, 2, 3], 3]);
     expect(await pageOf('limit=3&after=3')).toEqual([[4, 5], null]);
-    // A last page that is full has an empty one behind it.
+    // A full last page is followed by an empty one.
     expect(await pageOf('limit=5')).toEqual([[1, 2, 3, 4, 5], 5]);
     expect(await pageOf('limit=5&after=5')).toEqual([[], null]);
     expect(await pageOf('outcome=lost')).toEqual([[2, 4], null]);
@@ -57,8 +57,8 @@ describe('the control port shows', () => {
   });
 });
 
-describe('the control port steers', () => {
-  it('single fault rates and keeps the others', async () => {
+describe('the control port changes', () => {
+  it('single fault rates and leaves the others unchanged', async () => {
     const { control, sandbox } = await startTestSandbox();
     await control('PATCH', '/faults', { lost: 0.5 });
     const { status, json } = await control('PATCH', '/faults', { duplicate: 1 });
@@ -67,7 +67,7 @@ describe('the control port steers', () => {
     expect((await control('GET', '/faults')).json).toEqual(json);
   });
 
-  it('the bodies of what is delivered after a change of the rates', async () => {
+  it('the bodies of notifications delivered after a change of the rates', async () => {
     const { control, subscribe, publishAll, requests } = await startDelivering();
     await subscribe('one');
     await publishAll(1);
@@ -78,7 +78,7 @@ describe('the control port steers', () => {
     expect([after.AckId, after.SubscriptionEvent, others]).toEqual([undefined, 'created', []]);
   });
 
-  it('the clock, forward, by more than ten years in one go, but not without bound', async () => {
+  it('the clock, forward only, by more than ten years at once but with an upper limit', async () => {
     const { control, sandbox } = await startTestSandbox();
     const moved = await control('POST', '/clock', { advanceMs: 60_000 });
     expect(moved.json).toEqual({ now: '2026-05-01T12:01:00.000Z', offsetMs: 60_000 });
@@ -90,7 +90,7 @@ describe('the control port steers', () => {
     expect(sandbox.clock.offsetMs()).toBe(60_000 + mostMs);
   });
 
-  it('publishing at once, created by default', async () => {
+  it('the published products immediately, with the event created by default', async () => {
     const { control, sandbox } = await startTestSandbox();
     expect((await control('POST', '/publish', { count: 3 })).json).toEqual({ published: 3 });
     const deleted = await control('POST', '/publish', { count: 10_000, event: 'deleted' });
@@ -99,7 +99,7 @@ describe('the control port steers', () => {
     expect(events).toEqual([...Array(3).fill('created'), ...Array(3).fill('deleted')]);
   });
 
-  it('the pause', async () => {
+  it('the paused state of the publisher', async () => {
     const { control } = await startTestSandbox();
     for (const [path, paused] of [
       ['/pause', true],
@@ -148,7 +148,7 @@ describe('the control port refuses', () => {
     expect([status, json.title]).toEqual([413, 'Body too large']);
   });
 
-  it('an unknown path, and a method that a path does not take, naming those it does', async () => {
+  it('an unknown path, and an unsupported method, listing the supported ones', async () => {
     const { control } = await startTestSandbox();
     const unknown = await control('GET', '/total');
     expect([unknown.status, unknown.json.detail]).toEqual([404, expect.stringMatching('/total')]);
@@ -160,7 +160,7 @@ describe('the control port refuses', () => {
   it.each([
     ['created', 'All records of the file are published'],
     ['deleted', 'publish created products first'],
-  ])('to publish when there is no product left to be %s', async (event, advice) => {
+  ])('a publication when no product is left to be %s', async (event, advice) => {
     const recordsFile = recordsFileOf([{ Id: 'a', Name: 'A' }]);
     const { control, publish } = await startTestSandbox({ recordsFile });
     await publish(1);

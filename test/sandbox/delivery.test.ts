@@ -1,4 +1,4 @@
-/** One delivery attempt over real sockets: whom the sender trusts, what it sends, what counts as success; and the authority. */
+/** A delivery attempt over real sockets: trust, request, success, and the certificate authority. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createSubscriptions, type EndpointRules } from '../../src/sandbox/account.ts';
@@ -51,7 +51,7 @@ async function deliverTrusted(
 }
 
 describe('the sender and the certificate', () => {
-  it('delivers to an endpoint of a trusted authority, by name or address', async () => {
+  it('delivers to an endpoint with a certificate of a trusted authority, by name or address', async () => {
     const { url, port, requests, trustedCaPems } = await startTrustedEndpoint();
     for (const endpoint of [url, new URL(`https://127.0.0.1:${port}/`)]) {
       const attempt = await deliverOnce({ endpoint, trustedCaPems });
@@ -83,7 +83,7 @@ describe('the sender and the certificate', () => {
     expect(requests).toHaveLength(0);
   });
 
-  it('refuses a trusted authority that is not a certificate, saying which', () => {
+  it('refuses an invalid certificate of a trusted authority and reports which one', () => {
     const create = () => createDeliverer({ trustedCaPems: ['nonsense'], now });
     expect(create).toThrow(SandboxConfigurationError);
     expect(create).toThrow(/authority 1 is not a PEM certificate/);
@@ -118,19 +118,19 @@ describe('the rules of endpoints', () => {
     'https://[2001:db8::1]/',
     'https://128.0.0.1/',
     'https://0.0.0.0/',
-  ])('refuse %s, which is not this machine, unless that is allowed', (endpoint) => {
+  ])('refuse %s, which is not this machine, unless other machines are allowed', (endpoint) => {
     expect(refusalOf(endpoint)).toMatch(/not on this machine.*--allow-remote/);
     expect(refusalOf(endpoint, { allowRemote: true })).toBeNull();
   });
 
-  it('take the names and addresses of loopback for this machine', () => {
+  it('accept the names and addresses of loopback as this machine', () => {
     for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.10', '[::1]']) {
       expect(isLoopbackHost(host)).toBe(true);
       expect(refusalOf(`https://${host}/`)).toBeNull();
     }
   });
 
-  it('refuse plain HTTP unless it is allowed, and everything else always', () => {
+  it('refuse plain HTTP unless it is allowed, and always refuse other schemes', () => {
     expect(refusalOf('http://localhost/')).toMatch(/must begin with https:\/\//);
     expect(refusalOf('http://localhost/', { allowPlainHttp: true })).toBeNull();
     expect(refusalOf('ftp://localhost/', { allowPlainHttp: true })).toMatch(/https/);
@@ -155,7 +155,7 @@ describe('the rules of endpoints', () => {
 });
 
 describe('a delivery attempt', () => {
-  it('posts the bytes as JSON to the path of the endpoint, in plain HTTP too', async () => {
+  it('posts the bytes as JSON to the path of the endpoint, over plain HTTP as well', async () => {
     const plain = await startEndpoint({});
     expect(await deliverOnce({ endpoint: plain.url })).toMatchObject({ status: 200 });
     const { requests } = await deliverTrusted();
@@ -176,7 +176,7 @@ describe('a delivery attempt', () => {
     },
   );
 
-  it('sends no credentials when there are none', async () => {
+  it('sends no credentials when none are configured', async () => {
     const { requests } = await deliverTrusted({ username: null, password: null });
     expect(requests[0]?.headers).not.toHaveProperty('authorization');
   });
@@ -187,15 +187,15 @@ describe('a delivery attempt', () => {
     expect([attempt.status, requests.length]).toEqual([307, 1]);
   });
 
-  it('reads a long answer only in part and goes by its status', async () => {
-    // It promises more than it sends: waiting for the end would not end.
+  it('reads only part of a long response and uses its status', async () => {
+    // The response is shorter than its Content-Length: waiting for its end would never finish.
     const headers = { 'Content-Length': '900000000' };
     const long = { status: 201, headers, body: 'x'.repeat(200_000) };
     const { attempt } = await deliverTrusted({}, () => long);
     expect(attempt.status).toBe(201);
   });
 
-  it('fails when no answer comes in time, and when nobody listens', async () => {
+  it('fails on a timeout and on a refused connection', async () => {
     const { attempt } = await deliverTrusted({ timeoutMs: 50 }, () => 'hang');
     expect(attempt).toMatchObject({ status: null, error: 'no complete answer within 50 ms' });
     expect(attempt.durationMs).toBeGreaterThanOrEqual(45);
@@ -203,7 +203,7 @@ describe('a delivery attempt', () => {
     expect((await deliverOnce({ endpoint })).error).toContain('ECONNREFUSED');
   });
 
-  it('ends at once when it is given up', async () => {
+  it('ends immediately when it is aborted', async () => {
     const giveUp = new AbortController();
     const { url, trustedCaPems } = await startTrustedEndpoint(() => {
       giveUp.abort();
@@ -217,7 +217,7 @@ describe('a delivery attempt', () => {
     deliverer.close();
   });
 
-  it('uses a connection again', async () => {
+  it('reuses a connection', async () => {
     const { url, requests, trustedCaPems } = await startTrustedEndpoint();
     const deliverer = createDeliverer({ trustedCaPems, now });
     const address = { ...credentials, endpoint: url.href };
@@ -227,13 +227,13 @@ describe('a delivery attempt', () => {
     expect(new Set(requests.map(({ remotePort }) => remotePort)).size).toBe(1);
   });
 
-  it('counts as a success with every 2xx', () => {
+  it('succeeds with every 2xx status', () => {
     const statuses = [199, 200, 204, 299, 300, 404, 503, null];
     expect(statuses.filter(isSuccess)).toEqual([200, 204, 299]);
   });
 });
 
-describe('the throw-away authority', () => {
+describe('the temporary certificate authority', () => {
   const now = () => startMs;
 
   it('issues a server certificate with its key for names and addresses, signed by its root', async () => {
@@ -259,7 +259,7 @@ describe('the throw-away authority', () => {
     await expect(authority.issue({ hosts: [] })).rejects.toThrow(RangeError);
   });
 
-  it('makes a self-signed certificate that is its own issuer, and reads no host as syntax', async () => {
+  it('issues a self-signed certificate whose issuer is itself, and escapes special characters in hosts', async () => {
     const { certificatePem } = await createSelfSigned({ hosts: ['a,O=Somebody Else'], now });
     const certificate = new X509Certificate(certificatePem);
     expect(certificate.issuer).toBe(certificate.subject);

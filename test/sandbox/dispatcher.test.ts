@@ -1,4 +1,4 @@
-/** The course of a notification over real HTTPS: retries, losses, duplicates, the record of it; and the clock. */
+/** Delivery of notifications over real HTTPS: retries, losses, duplicates, the delivery record, and the clock. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
 import { createDeliverer } from '../../src/sandbox/delivery/deliverer.ts';
@@ -92,7 +92,7 @@ describe('retrying', () => {
     expect(record.totals()).toMatchObject({ attempts: 2, duplicatesSent: 0, accepted: 1 });
   });
 
-  it('waits by the clock of the sandbox', async () => {
+  it('waits according to the clock of the sandbox', async () => {
     const { start, drained, record, clock, requests } = await startDispatcher(
       () => 503,
       tenMinutes,
@@ -109,7 +109,7 @@ describe('retrying', () => {
     expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeGreaterThanOrEqual(1_800_000);
   });
 
-  it('is given up when the sandbox closes, and blames nobody', async () => {
+  it('stops when the sandbox closes, without recording a loss', async () => {
     const { start, drained, record, stopping, settled } = await startDispatcher(
       () => 503,
       tenMinutes,
@@ -132,35 +132,35 @@ describe('a fault', () => {
 
   it.each<[string, Partial<DeliveryPlan>, number, object, object]>([
     [
-      'of a lost answer makes the endpoint see the same bytes twice',
+      'of type "answer lost" makes the endpoint receive the same bytes twice',
       { attempts: [answerLost, ...later] },
       2,
       { outcome: 'delivered', timesReceivedOk: 2, attempts: [unseen, seen] },
       { duplicatesSent: 1, accepted: 1, receivedOk: 2 },
     ],
     [
-      'of four lost answers loses for the sender what the endpoint has',
+      'of four lost answers counts as a loss although the endpoint received the notification',
       { attempts: Array(4).fill(answerLost) },
       4,
       { outcome: 'lost', timesReceivedOk: 4 },
       { lost: 1, accepted: 1, duplicatesSent: 3 },
     ],
     [
-      'of a failing connection costs an attempt that the endpoint never sees',
+      'of a failed connection uses up an attempt that the endpoint never receives',
       { attempts: [connectionFails, ...later] },
       1,
       { outcome: 'delivered', timesReceivedOk: 1 },
       { attempts: 2, duplicatesSent: 0 },
     ],
     [
-      'of a loss keeps all four attempts from the endpoint',
+      'of type "lost" prevents all four attempts from reaching the endpoint',
       { lost: true },
       0,
       { outcome: 'lost', timesReceivedOk: 0 },
       { attempts: 4, lost: 1, accepted: 0 },
     ],
     [
-      'of a duplicate sends the same bytes again after the success, once',
+      'of type "duplicate" sends the same bytes once more after the success',
       { duplicateAfterMs: 10 },
       2,
       { outcome: 'delivered' },
@@ -174,8 +174,8 @@ describe('a fault', () => {
     expect(settled).toHaveLength(1);
   });
 
-  it('of order lets later notifications go first', async () => {
-    // The time stands still, so that only the later ones can set the first one free.
+  it('of order delivers later notifications first', async () => {
+    // The clock stands still, so that only the later notifications can release the first.
     const clock = createSandboxClock({ now: () => 0 });
     const { start, drained, bodies } = await startDispatcher(undefined, { clock });
     start(1, { overtakenBy: 2 });
@@ -202,7 +202,7 @@ describe('the dispatcher', () => {
     expect([record.totals().delivered, most]).toEqual([40, 8]);
   });
 
-  it('passes on what the listener for settled notifications threw', async () => {
+  it('passes on an error of the listener for settled notifications', async () => {
     const onSettled = () => {
       throw new Error('the listener broke');
     };
@@ -213,8 +213,8 @@ describe('the dispatcher', () => {
   });
 });
 
-describe('the record', () => {
-  it('keeps no bodies, and refuses a notification that it does not have', () => {
+describe('the delivery record', () => {
+  it('stores no bodies, and refuses a notification that it does not contain', () => {
     const record = createDeliveryRecord();
     record.open(notification(1));
     expect(record.entries()[0]).not.toHaveProperty('body');
@@ -222,8 +222,8 @@ describe('the record', () => {
   });
 });
 
-/** Holds notification number 5 back behind two later ones, on a clock that stands still. */
-function holdFifth() {
+/** Delays notification 5 until two later ones are sent, on a stopped clock. */
+function delayFifth() {
   const clock = createSandboxClock({ now: () => 0 });
   const reordering = createReordering(clock);
   const closing = new AbortController();
@@ -238,25 +238,25 @@ function holdFifth() {
   return { clock, reordering, closing, isReleased };
 }
 
-describe('a notification that is held back', () => {
-  it('continues when as many later ones have gone out, not counting earlier ones', async () => {
-    const { reordering, isReleased } = holdFifth();
+describe('a delayed notification', () => {
+  it('is sent after the given number of later ones, not counting earlier ones', async () => {
+    const { reordering, isReleased } = delayFifth();
     for (const sequence of [1, 2, 3, 4, 6]) reordering.sent(sequence);
     expect(await isReleased()).toBe(false);
     reordering.sent(8);
     expect(await isReleased()).toBe(true);
   });
 
-  it('continues after two seconds when nothing comes later', async () => {
-    const { clock, isReleased } = holdFifth();
+  it('is sent after two seconds when no later one follows', async () => {
+    const { clock, isReleased } = delayFifth();
     clock.advance(1_999);
     expect(await isReleased()).toBe(false);
     clock.advance(1);
     expect(await isReleased()).toBe(true);
   });
 
-  it('continues at once when the sandbox closes', async () => {
-    const { closing, isReleased } = holdFifth();
+  it('is released immediately when the sandbox closes', async () => {
+    const { closing, isReleased } = delayFifth();
     closing.abort();
     expect(await isReleased()).toBe(true);
   });
@@ -266,7 +266,7 @@ const hourMs = 3_600_000;
 const never = new AbortController().signal;
 
 describe('the sandbox clock', () => {
-  it('runs with the real time, plus what it was advanced by', () => {
+  it('is the real time plus the total advance', () => {
     let realMs = 1_000;
     const clock = createSandboxClock({ now: () => realMs });
     expect(clock.now()).toBe(1_000);
@@ -311,7 +311,7 @@ describe('the sandbox clock', () => {
     expect(clock.now()).toBeGreaterThanOrEqual(untilMs);
   });
 
-  it('reports whether a wait was given up or reached', async () => {
+  it('reports whether a wait was aborted or its time was reached', async () => {
     const clock = createSandboxClock({ now: () => 0 });
     const giveUp = new AbortController();
     const waiting = clock.waitUntil(hourMs, giveUp.signal);

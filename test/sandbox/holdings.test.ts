@@ -1,4 +1,4 @@
-/** What the catalogue holds: answered from indexes and packed blocks just as by looking at everything. */
+/** Product queries from indexes and packed blocks: the same results as a full scan. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { requireFilter } from '../../src/filter/check.ts';
@@ -15,7 +15,7 @@ type Record = ReturnType<ReturnType<typeof createRecordArchive>['keep']>['record
 type Holdings = ReturnType<typeof createHoldings>;
 
 const settings = serviceSettingsSchema.parse({});
-// Few ids and few dates, so that equal ones, changes and returns are frequent.
+// Few ids and few dates, so that equal dates, changes and recreated products are frequent.
 const dates = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:01.5Z'];
 const day = fc.constantFrom(...dates);
 const product = fc.record(
@@ -73,7 +73,7 @@ const query = fc.constantFrom('Products' as const, 'DeletedProducts' as const).c
 );
 type Query = typeof query extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The newest states in the order of their coming, kept without any index. */
+/** Returns the newest states in order of arrival, without an index. */
 function plainHoldings(
   history: readonly (readonly [NotificationEvent, Record])[],
   holdingsMax: number,
@@ -92,7 +92,7 @@ function plainHoldings(
   return of;
 }
 
-/** Looks at every record, then sorts all that match. */
+/** Filters every record, then sorts the matches. */
 function plainAnswer(
   records: Record[],
   { entity, filter, field, direction, skip, top, count }: Query,
@@ -135,7 +135,7 @@ function ask(holdings: Holdings, asked: Query) {
 }
 
 describe('holdings', () => {
-  it('answer every query as a look at everything does', () => {
+  it('answer every query like a full scan', () => {
     fc.assert(
       fc.property(
         events,
@@ -155,7 +155,7 @@ describe('holdings', () => {
     );
   });
 
-  it('look at no more than the range of dates that is asked for', () => {
+  it('read no more than the requested range of dates', () => {
     const holdings = createHoldings();
     const atMs = (index: number) => Date.UTC(2026, 0, 1) + index * 1_000;
     for (let index = 0; index < 5_000; index += 1) {
@@ -171,7 +171,7 @@ describe('holdings', () => {
     expect(names).toEqual(['n-2098', 'n-2099']);
   });
 
-  it('keep a late record from the lists until its moment, and a deletion takes it away', () => {
+  it('list a delayed record only from its publication time on, unless it is deleted before', () => {
     let nowMs = 0;
     const holdings = createHoldings({ now: () => nowMs });
     holdings.apply('created', { Id: 'a', Name: 'a' }, 10);
@@ -200,7 +200,7 @@ describe('holdings', () => {
 });
 
 describe('the archive of records', () => {
-  it('gives packed records back as they came, in little memory', () => {
+  it('returns packed records unchanged', () => {
     const generator = createProductGenerator({ seed: 3 });
     const archive = createRecordArchive();
     const kept = Array.from({ length: 4_600 }, (_, index) => {

@@ -19,7 +19,7 @@ async function startIdentity(service: SandboxOptions['service'] = {}) {
     loginStatus: async (fields: Record<string, string> = {}) => (await login(fields)).status,
     refresh: (fields: Record<string, string>) =>
       askToken({ client_id: 'cdse-public', grant_type: 'refresh_token', ...fields }),
-    /** The status of the catalogue for a token: 200 while it lives. */
+    /** Returns the catalogue's status for a token: 200 while it is valid. */
     statusWith: async (token: string) => {
       const headers = { Authorization: `bearer ${token}` };
       return (await send(`${root}/Subscriptions/Info`, { headers })).status;
@@ -28,7 +28,7 @@ async function startIdentity(service: SandboxOptions['service'] = {}) {
 }
 
 describe('a login', () => {
-  it('gives opaque tokens and their lifetimes, dated by the sandbox, and is not to be cached', async () => {
+  it('returns opaque tokens, their lifetimes and the date of the sandbox, and forbids caching', async () => {
     const { login, advance } = await startIdentity();
     advance(1_000);
     const { status, headers, json } = await login();
@@ -68,7 +68,7 @@ describe('a login', () => {
     }
   });
 
-  it('to an account that was not activated is refused, once the password is right', async () => {
+  it('to an inactive account is refused, after the password was checked', async () => {
     const { login, loginStatus, sandbox } = await startIdentity({ accountActive: false });
     const body = { error: 'invalid_grant', error_description: 'Account is not fully set up' };
     expect(shape(await login())).toEqual([400, body]);
@@ -77,7 +77,7 @@ describe('a login', () => {
     expect(await loginStatus()).toBe(200);
   });
 
-  it('takes the configured user name and password', async () => {
+  it('accepts the configured user name and password', async () => {
     const account = { username: 'me@example.org', password: 'pässwörd & more' };
     const { login } = await startTestSandbox({ account });
     expect([(await login(account)).status, (await login()).status]).toEqual([200, 401]);
@@ -85,7 +85,7 @@ describe('a login', () => {
 });
 
 describe('an access token', () => {
-  it('is good for 600 seconds, and is no refresh token, nor the other way round', async () => {
+  it('is valid for 600 seconds; access and refresh tokens are not interchangeable', async () => {
     const { login, refresh, statusWith, advance } = await startIdentity();
     const { access_token, refresh_token } = (await login()).json;
     expect(await statusWith(refresh_token)).toBe(401);
@@ -96,7 +96,7 @@ describe('an access token', () => {
     expect(await statusWith(access_token)).toBe(401);
   });
 
-  it('does not outlive its session', async () => {
+  it('expires with its session', async () => {
     const { login, refresh, statusWith, advance } = await startIdentity();
     const { refresh_token } = (await login()).json;
     advance(3_500_000);
@@ -108,7 +108,7 @@ describe('an access token', () => {
 });
 
 describe('a refresh token', () => {
-  it('is good many times, for 3,600 seconds from the login', async () => {
+  it('is reusable for 3,600 seconds from the login', async () => {
     const { login, refresh, statusWith, advance } = await startIdentity();
     const first = (await login()).json;
     let { refresh_token } = first;
@@ -129,14 +129,14 @@ describe('a refresh token', () => {
   it.each([
     [{ refresh_token: 'x' }, notActive],
     [{}, { error: 'invalid_request' }],
-  ])('given as %j is refused', async (fields, json) => {
+  ])('is refused when given as %j', async (fields, json) => {
     const { refresh } = await startIdentity();
     expect(await refresh({ ...fields })).toMatchObject({ status: 400, json });
   });
 });
 
 describe('sessions', () => {
-  it('are 100 at most; refreshing opens none', async () => {
+  it('are limited to 100; a refresh does not open one', async () => {
     const { login, loginStatus, refresh, advance } = await startIdentity();
     const { refresh_token } = (await login()).json;
     for (let number = 2; number <= 99; number += 1) await login();
@@ -149,7 +149,7 @@ describe('sessions', () => {
     expect(await loginStatus()).toBe(200);
   });
 
-  it('are not opened by a login that fails', async () => {
+  it('are not opened by a failed login', async () => {
     const { login, loginStatus } = await startIdentity({ sessionsMax: 1 });
     for (let times = 0; times < 3; times += 1) await login({ password: 'x' });
     expect([await loginStatus(), await loginStatus()]).toEqual([200, 403]);
@@ -157,7 +157,7 @@ describe('sessions', () => {
 });
 
 describe('a one-time code', () => {
-  it('that is missing, wrong or not six digits is answered as a wrong password', async () => {
+  it('that is missing, wrong or not six digits gets the same answer as a wrong password', async () => {
     const { login } = await startIdentity({ totpSecret });
     const wrong = codeAt(startMs + 3_600_000);
     for (const fields of [{}, { totp: wrong }, { totp: '' }, { totp: 'secret' }]) {
@@ -165,13 +165,13 @@ describe('a one-time code', () => {
     }
   });
 
-  it('is good once, and not used up by a wrong password', async () => {
+  it('is valid once, and stays valid after a wrong password', async () => {
     const { loginStatus, advance } = await startIdentity({ totpSecret });
     const totp = codeAt(startMs);
     expect(await loginStatus({ totp, password: 'x' })).toBe(401);
     expect([await loginStatus({ totp }), await loginStatus({ totp })]).toEqual([200, 401]);
     advance(30_000);
-    // Still within the window, and still used.
+    // Still within the window, but already used.
     expect(await loginStatus({ totp })).toBe(401);
     expect(await loginStatus({ totp: codeAt(startMs + 30_000) })).toBe(200);
   });
@@ -181,12 +181,12 @@ describe('a one-time code', () => {
     [-30_000, 200],
     [30_000, 200],
     [60_000, 401],
-  ])('of %d ms from now is answered %d', async (offsetMs, status) => {
+  ])('for a time %d ms from now is answered with %d', async (offsetMs, status) => {
     const { loginStatus } = await startIdentity({ totpSecret });
     expect(await loginStatus({ totp: codeAt(startMs + offsetMs) })).toBe(status);
   });
 
-  it('is not needed for a refresh, nor without a secret', async () => {
+  it('is not required for a refresh or without a secret', async () => {
     const { login, loginStatus, refresh, sandbox } = await startIdentity({ totpSecret });
     const { refresh_token } = (await login({ totp: codeAt(startMs) })).json;
     expect((await refresh({ refresh_token })).status).toBe(200);
@@ -195,7 +195,7 @@ describe('a one-time code', () => {
   });
 });
 
-it('describes the realm, and has nothing else', async () => {
+it('the identity provider describes the realm and has no other pages', async () => {
   const { sandbox } = await startTestSandbox();
   const issuer = `${sandbox.catalogueUrl}/auth/realms/CDSE`;
   const { status, json } = await send(`${issuer}/.well-known/openid-configuration`);

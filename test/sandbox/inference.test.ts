@@ -1,4 +1,4 @@
-/** The inference service: keys, projects, models, completions, the text of facts; its record and knobs. */
+/** The inference service: keys, projects, models, completions, texts from facts, request record and settings. */
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import OpenAI from 'openai';
@@ -60,11 +60,11 @@ describe('the text', () => {
       'Between 20 May 2024 00:00 UTC and 21 May 2024 00:00 UTC, 380 products arrived. They cover the Baltic Sea (12). The collections are Sentinel-2 (300) and Sentinel-1 (80).',
     ],
     [{ size: '2 GB.', orbits: '12 and 13' }, 'The size is 2 GB. The orbits are 12 and 13.'],
-  ])('of %o reads well', (given, text) => {
+  ])('from %o is readable English', (given, text) => {
     expect(written(given)).toBe(text);
   });
 
-  it('is the same for every form in which facts come', () => {
+  it('is the same for every input form of the facts', () => {
     const list = Object.entries(product).map(([label, text]) => ({ label, text }));
     const nested = [product, list].map((one) => ({ kind: 'product', facts: one }));
     expect(new Set([product, list, ...nested].map(written)).size).toBe(1);
@@ -79,11 +79,11 @@ describe('the text', () => {
     '<facts>7</facts>',
     '<facts>{"a":1,"b":null,"c":{"d":"e"},"f":" "}</facts>',
     '<facts>[null,[],{"label":"a"},{"text":"b"}]</facts>',
-  ])('says nothing where there are no facts: %s', (message) => {
+  ])('is empty when there are no facts: %s', (message) => {
     expect(answerText(message)).toBe(neutral);
   });
 
-  it('has no number and no name that the facts do not have, and at most three sentences', () => {
+  it('has only numbers and names of the facts, and at most three sentences', () => {
     const labels = [...Object.keys(product), 'deletion date', 'products', 'valid from', 'size'];
     const word = fc.stringMatching(/^[A-Za-z0-9]{1,8}$/);
     const text = fc.oneof(
@@ -119,7 +119,7 @@ describe('a completion', () => {
     expect(json.choices[0].message).not.toHaveProperty('reasoning');
   });
 
-  it('is the same for the same request, in another sandbox too', async () => {
+  it('is the same for the same request, even in another sandbox', async () => {
     const { ask } = await startInference();
     const other = await startInference({}, { seed: 7 });
     const { text } = await ask();
@@ -127,7 +127,7 @@ describe('a completion', () => {
     expect((await ask({ content: messageOf({ place: 'Malta' }) })).text).not.toBe(text);
   });
 
-  it('is understood by the usual client, and so are the models and an error', async () => {
+  it('can be read by the OpenAI client, as can models and errors', async () => {
     const { sandbox, url } = await startInference();
     const client = new OpenAI({ baseURL: url, apiKey: key, maxRetries: 0 });
     const messages = [{ role: 'user' as const, content: messageOf({ product: 'an orbit file' }) }];
@@ -152,7 +152,7 @@ describe('a completion', () => {
     expect(inference.totals().outcomes).toEqual({ refused: 1 });
   });
 
-  it('is asked for at its path, by its method, with less than a mebibyte', async () => {
+  it('requires its path, its method, and a body of less than 1 MiB', async () => {
     const { url, sandbox, post } = await startInference();
     const wrong = await fetch(`${url}/chat/completions`);
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
@@ -170,7 +170,7 @@ describe('a key', () => {
     expect(inference.totals().outcomes).toEqual({ unauthorized: 1 });
   });
 
-  it('brings the models of its project, and no others', async () => {
+  it('gives access to the models of its project only', async () => {
     const { ask, models } = await startInference();
     const listed = async (given: string) =>
       (await models(given)).json.data.map(({ id }: { id: string }) => id);
@@ -186,7 +186,7 @@ describe('a key', () => {
   });
 });
 
-describe('a knob changes', () => {
+describe('a setting changes', () => {
   it('the statuses of a wrong key and of a model, and whether models are listed', async () => {
     const statuses = { unauthorizedStatus: 403, modelUnavailableStatus: 400, modelsListed: false };
     const { ask, models } = await startInference(statuses);
@@ -231,8 +231,8 @@ describe('a knob changes', () => {
   });
 });
 
-describe('the record of requests', () => {
-  it('has the requests, their projects and outcomes, without key and text', async () => {
+describe('the request record', () => {
+  it('contains the requests, their projects and outcomes, without keys and texts', async () => {
     const { ask, models, inference, sandbox, control } = await startInference();
     const content = messageOf({ product: 'a file nobody else has' });
     await ask({ content });
@@ -260,7 +260,7 @@ describe('the record of requests', () => {
     }
   });
 
-  it('counts how often the very same request was answered, and not what was not answered', async () => {
+  it('counts how often an identical request was answered, ignoring unanswered ones', async () => {
     const { ask, inference } = await startInference({ next: { serverError: 1 } });
     await ask();
     await ask();
@@ -275,7 +275,7 @@ describe('the record of requests', () => {
     expect([one === again, one === other]).toEqual([true, false]);
   });
 
-  it('knows a client that did not wait for the answer, or did not finish its request', async () => {
+  it('records clients that disconnected before the answer or before the end of their request', async () => {
     const { ask, inference, sandbox } = await startInference({ answerDelayMs: 60_000 });
     const leaving = new AbortController();
     const asking = ask({ signal: leaving.signal });
@@ -296,7 +296,7 @@ describe('the record of requests', () => {
     expect(inference.totals().inFlight).toBe(0);
   });
 
-  it('keeps the last thousand requests, and counts all', () => {
+  it('keeps the last thousand requests and counts all', () => {
     const record = createInferenceRecord();
     for (let number = 0; number < 1_005; number += 1) {
       record.open({ at: '', method: 'GET', path: `/${number}` });
@@ -307,7 +307,7 @@ describe('the record of requests', () => {
   });
 });
 
-describe('the knobs', () => {
+describe('the settings', () => {
   it('are shown on the control port with their defaults, all faults 0', async () => {
     const { control, sandbox } = await startInference();
     const { status, json } = await control('GET', '/inference');
@@ -319,7 +319,7 @@ describe('the knobs', () => {
     expect(about.operations).toHaveProperty('PATCH /inference');
   });
 
-  it('are turned one by one, faults too, and the others stay', async () => {
+  it('can be changed one by one, including faults, and leave the others unchanged', async () => {
     const { control, inference, ask } = await startInference({ errorForm: 'detail' });
     await control('PATCH', '/inference', { faults: { hang: 0.25 }, next: { rateLimited: 2 } });
     await control('PATCH', '/inference', { faults: { markup: 0.5 }, retryAfterSeconds: 3 });
@@ -349,13 +349,13 @@ describe('the knobs', () => {
     const before = inference.current();
     const { status, json } = await control('PATCH', '/inference', changes);
     expect([status, json.errors]).toEqual([400, [{ field, message: expect.any(String) }]]);
-    // The cast lets a test make the mistakes that the types forbid.
+    // The cast permits invalid values that the types forbid.
     expect(() => inference.change(changes as object)).toThrow(field.split('.').at(-1));
     expect(inference.current()).toEqual(before);
   });
 });
 
-it('is an origin of its own, closed with the sandbox, hanging answers included', async () => {
+it('the inference service has its own origin and closes with the sandbox, including hanging answers', async () => {
   const { sandbox, ask, inference } = await startInference({ faults: { hang: 1 } });
   const { inferenceUrl, catalogueUrl, controlUrl } = sandbox;
   expect(inferenceUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);

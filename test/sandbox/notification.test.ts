@@ -1,4 +1,4 @@
-/** The bodies: documented form, every variation, and the same bytes for the same seed. */
+/** Notification bodies: documented form, every variation, and the same bytes for the same seed. */
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import {
@@ -58,7 +58,7 @@ describe('a notification', () => {
     ['modified', '$metadata#Products(Attributes(),Assets(),Locations())/$entity'],
     ['deleted', '$metadata#DeletedProducts(Attributes())/$entity'],
   ] as const)(
-    'of the event %s annotates the product with its own context, first',
+    'of the event %s has the context of the product as its first annotation',
     (event, context) => {
       const { value } = build({}, event).json;
       expect(Object.entries(value)[0]).toEqual(['@odata.context', context]);
@@ -79,7 +79,7 @@ describe('a notification', () => {
     ]);
   });
 
-  it('has a date of 3 to 6 fractional digits, the first three being the time', () => {
+  it('has a date with 3 to 6 fractional digits, the first three of which are the time', () => {
     const dates = Array.from({ length: 100 }, (_, seed) =>
       String(build({}, 'created', seed).json.NotificationDate),
     );
@@ -109,7 +109,7 @@ describe('the fault rates', () => {
   });
 
   it.each([{ duplicat: 0.1 }, { duplicate: 1.1 }, { lost: -0.1 }, { lost: '0.1' }])(
-    'are refused when they read %o',
+    'are refused when they are %o',
     (rates) => {
       expect(faultsSchema.safeParse(rates).success).toBe(false);
     },
@@ -119,7 +119,7 @@ describe('the fault rates', () => {
     expect(faultsSchema.parse(preset)).toEqual(preset);
   });
 
-  it('draw nothing at 0 and everything at 1', () => {
+  it('select nothing at 0 and everything at 1', () => {
     const all = faultsSchema.parse(
       Object.fromEntries(Object.keys(noFaults).map((name) => [name, 1])),
     );
@@ -137,7 +137,7 @@ describe('the fault rates', () => {
     });
   });
 
-  it('of one kind do not shift what a seed draws for another', () => {
+  it('of one kind do not change the random choices of another kind', () => {
     const drawn = (lost: number) => {
       const random = createRandom(5);
       const faults = { ...noFaults, duplicate: 0.5, lost };
@@ -147,7 +147,7 @@ describe('the fault rates', () => {
     expect(new Set(drawn(0)).size).toBeGreaterThan(2);
   });
 
-  it('of the demonstration show duplicates, late ones and losses among 200', () => {
+  it('of the demonstration produce duplicates, delays and losses among 200 notifications', () => {
     for (const seed of [1, 2, 3, 4, 5]) {
       const random = createRandom(seed);
       const plans = Array.from({ length: 200 }, () => planDelivery(demoFaults, random));

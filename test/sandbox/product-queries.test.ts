@@ -1,4 +1,4 @@
-/** The queries of products and deleted products: open to all, with the limits and errors of the real ones. */
+/** Public queries of products and deleted products, with the limits and errors of the real service. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type Answer, recordsFileOf, send, startTestSandbox } from './set-up.ts';
@@ -13,7 +13,7 @@ interface Listed {
   PublicationDate: string;
 }
 
-/** A catalogue that is asked without any token. */
+/** Starts a catalogue that is queried without a token. */
 async function startLists(options: Parameters<typeof startTestSandbox>[0] = {}) {
   const test = await startTestSandbox(options);
   const { root } = test;
@@ -21,7 +21,7 @@ async function startLists(options: Parameters<typeof startTestSandbox>[0] = {}) 
     send(`${root}${path}?${new URLSearchParams(query)}`);
   const products = async (query: Record<string, string> = {}): Promise<Listed[]> =>
     (await ask('/Products', query)).json.value;
-  /** Follows the links to the end; `between` runs after each page. */
+  /** Follows all next links; `between` runs after each page. */
   const follow = async (query: Record<string, string>, between = async () => {}) => {
     const pages: Answer[] = [await ask('/Products', query)];
     for (let link = pages[0]?.json['@odata.nextLink']; link !== undefined; ) {
@@ -35,14 +35,14 @@ async function startLists(options: Parameters<typeof startTestSandbox>[0] = {}) 
   return { ...test, ask, products, follow };
 }
 
-/** Records of which nothing is known but their names. */
+/** Returns records that only have names. */
 const bareRecords = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ Id: `id-${index}`, Name: `name-${index}` }));
 
 const idsOf = (products: readonly Listed[]) => products.map(({ Id }) => Id);
 
 describe('a product', () => {
-  it('is found as it is now, and once deleted among the deleted ones', async () => {
+  it('is returned in its current state, and among the deleted products after its deletion', async () => {
     const { ask, products, publish } = await startLists();
     await publish(2);
     const [first, second] = await products();
@@ -58,7 +58,7 @@ describe('a product', () => {
     const modified = (await ask(`/Products${path}`)).json;
     expect(modified.ModificationDate > modified.PublicationDate).toBe(true);
     expect(modified).not.toHaveProperty('Attributes');
-    // The oldest one that was left alone is the second; then comes the modified one.
+    // The oldest unchanged product is the second; the modified one follows.
     await publish(2, 'deleted');
     expect(await products()).toEqual([]);
     expect((await ask(`/Products${path}`)).status).toBe(404);
@@ -73,7 +73,7 @@ describe('a product', () => {
     expect((await ask(`/DeletedProducts${path}`)).json).toMatchObject({ Id: first?.Id });
   });
 
-  it('is unknown by another id, and by no id at all', async () => {
+  it('is not found by another id or by an invalid one', async () => {
     const { ask } = await startLists();
     const unknown = await ask('/Products(7ca682c3-7b21-4e9b-952e-874798101340)');
     expect(unknown.status).toBe(404);
@@ -86,7 +86,7 @@ describe('a product', () => {
 });
 
 describe('a query', () => {
-  it('finds by filter what a subscription with it would be notified of', async () => {
+  it('returns the products that a subscription with the same filter would be notified of', async () => {
     const filter = "contains(Name,'_MSIL2A_') or Collection/Name eq 'SENTINEL-1'";
     const { products, publish } = await startLists();
     await publish(60);
@@ -114,7 +114,7 @@ describe('a query', () => {
     expect(names).toEqual(expected[direction as 'asc' | 'desc']);
   });
 
-  it('is read page by page while products are published, each of the first ones once', async () => {
+  it('returns each product once across pages, even while products are published', async () => {
     const { products, follow, publish } = await startLists();
     await publish(50);
     const first = idsOf(await products({ $top: '50' }));
@@ -130,7 +130,7 @@ describe('a query', () => {
     expect(seen.length).toBeGreaterThan(80);
   });
 
-  it('reaches 10,000 and a thousand more, and no link leads beyond', async () => {
+  it('skips at most 10,000 products and returns at most 1,000 more, without a further link', async () => {
     const { ask, publish } = await startLists({ recordsFile: recordsFileOf(bareRecords(11_500)) });
     await publish(10_000);
     await publish(1_500);
@@ -146,7 +146,7 @@ describe('a query', () => {
     expect(none).not.toHaveProperty('@odata.nextLink');
   });
 
-  it('is refused when its filter is wrong, by position and problem', async () => {
+  it('is refused with position and problem when its filter is invalid', async () => {
     const { ask } = await startLists();
     for (const $filter of ["foo eq 'bar'", "Name eq 'x", 'DeletionDate gt 2023-04-01']) {
       const { status, json, headers } = await ask('/Products', { $filter });
@@ -155,7 +155,7 @@ describe('a query', () => {
     }
   });
 
-  it('is refused when its order is none', async () => {
+  it('is refused when its order is invalid', async () => {
     const { ask } = await startLists();
     for (const direction of ['constructor', '__proto__', 'toString', 'up']) {
       const $orderby = `PublicationDate ${direction}`;
@@ -178,18 +178,18 @@ describe('a query', () => {
   });
 });
 
-describe('queries that other clients make', () => {
-  it('name products in a list, or one kind for an attribute and another for its value', async () => {
+describe('queries of other clients', () => {
+  it('can list products by name, and name different types for an attribute and its value', async () => {
     const { products, publish, root } = await startLists();
     await publish(20);
     const all = await products({ $expand: 'Attributes' });
-    const wanted = all.slice(2, 5).map(({ Name }) => Name);
+    const requested = all.slice(2, 5).map(({ Name }) => Name);
     const listed = await send(`${root}/Products/OData.CSC.FilterList?$count=true`, {
       method: 'POST',
-      body: JSON.stringify({ FilterProducts: [...wanted, 'none'].map((Name) => ({ Name })) }),
+      body: JSON.stringify({ FilterProducts: [...requested, 'none'].map((Name) => ({ Name })) }),
     });
     expect([listed.status, listed.json['@odata.count']]).toEqual([200, 3]);
-    expect(listed.json.value.map(({ Name }: Listed) => Name)).toEqual(wanted);
+    expect(listed.json.value.map(({ Name }: Listed) => Name)).toEqual(requested);
     const orbit = (outer: string, inner: string, literal: (value: number) => string) =>
       Promise.all(
         all.map(async (one) => {
@@ -206,7 +206,7 @@ describe('queries that other clients make', () => {
     expect(quoted.filter((isAsBefore) => !isAsBefore).length).toBeGreaterThan(5);
   });
 
-  it('are the attributes of a collection, and 404 for another', async () => {
+  it('return the attributes of a collection, and 404 for an unknown one', async () => {
     const { ask, root } = await startLists();
     const { status, json } = await ask('/Attributes(SENTINEL-2)');
     expect(status).toBe(200);
@@ -220,8 +220,8 @@ describe('queries that other clients make', () => {
   });
 });
 
-describe('what was recorded of the real service', () => {
-  it('is what the sandbox answers: errors', async (context) => {
+describe('a recorded answer of the real service', () => {
+  it('equals that of the sandbox: errors', async (context) => {
     if (missing) return context.skip(missing);
     const { sandbox } = await startLists();
     const all = readdirSync(new URL('errors/', fixtures));
@@ -239,10 +239,10 @@ describe('what was recorded of the real service', () => {
     }
   });
 
-  it('is what the sandbox answers: a list with a link', async (context) => {
+  it('equals that of the sandbox: a list with a next link', async (context) => {
     if (missing) return context.skip(missing);
     const shown = fixture('lists/products-page-1-count-nextlink.json');
-    // One more than the page, so that there is a link.
+    // One more than a page, so that there is a next link.
     const ContentDate = { Start: '2014-04-13', End: '2014-04-13' };
     const more = { ...shown.value[0], Id: crypto.randomUUID(), ContentDate };
     const recordsFile = recordsFileOf([...shown.value.toReversed(), more]);

@@ -32,13 +32,13 @@ const located = sample.filter(({ Footprint }) => Footprint !== null);
 const attribute = (product: CatalogueProduct, name: string) =>
   product.Attributes?.find(({ Name }) => Name === name)?.Value;
 
-/** The closed rings of a footprint, none for auxiliary files. */
+/** Returns the closed rings of a footprint; auxiliary files have none. */
 function ringsOf({ GeoFootprint: geometry }: PublishedProduct): readonly (readonly Position[])[] {
   if (geometry === null) return [];
   return geometry.type === 'Polygon' ? geometry.coordinates : geometry.coordinates.flat();
 }
 
-/** Lowest and highest longitude (axis 0) or latitude (axis 1). */
+/** Returns the lowest and highest longitude (axis 0) or latitude (axis 1). */
 function extent(ring: readonly Position[], axis: 0 | 1): readonly [min: number, max: number] {
   const values = ring.map((point) => point[axis]);
   return [Math.min(...values), Math.max(...values)];
@@ -57,7 +57,7 @@ const conventions: Record<string, RegExp> = {
 };
 
 describe('the published products', () => {
-  it('are the same for the same seed and times, whatever is modified or deleted in between', () => {
+  it('are the same for the same seed and times, regardless of modifications and deletions', () => {
     const generator = createProductGenerator({ seed: 7 });
     const again = sample.slice(0, 200).map((_, index) => {
       const product = generator.next(timeOf(index));
@@ -68,7 +68,7 @@ describe('the published products', () => {
     expect(publish(5, 8)).not.toEqual(publish(5, 7));
   });
 
-  it('are of 19 types, named by the conventions, GRD partly in both forms, with ids of their own', () => {
+  it('have 19 types, names that follow the conventions, GRD partly in both forms, and unique ids', () => {
     expect(new Set(sample.map((product) => attribute(product, 'productType'))).size).toBe(19);
     const ids = new Set(sample.map(({ Id }) => Id));
     expect(ids.size).toBe(sample.length);
@@ -80,39 +80,42 @@ describe('the published products', () => {
     expect(twins.filter((name) => name.includes('GRDH')).length).toBeGreaterThan(10);
   });
 
-  it.each(Object.entries(conventions))('named as a %s agree with their name', (_, pattern) => {
-    const matching = sample.filter(({ Name }) => pattern.test(Name));
-    expect(matching.length).toBeGreaterThan(10);
-    for (const product of matching) {
-      const told = pattern.exec(product.Name)?.groups ?? {};
-      const known = (name: string) => attribute(product, name);
-      const padded = (name: string, digits = 0) => String(known(name)).padStart(digits, '0');
-      const actual: Record<string, unknown> = {
-        serial: known('platformSerialIdentifier'),
-        start: nameTime(product.ContentDate.Start),
-        end: nameTime(product.ContentDate.End),
-        made: nameTime(known('processingDate')),
-        orbit: padded('orbitNumber', told.orbit?.length),
-        relative: padded('relativeOrbitNumber', 3),
-        cycle: padded('cycleNumber', 3),
-        datatake: Number(known('datatakeID')).toString(16).toUpperCase().padStart(6, '0'),
-        tile: known('tileId'),
-        timeliness: known('timeliness'),
-        type: known('productType'),
-      };
-      for (const [part, text] of Object.entries(told)) expect(actual[part], part).toBe(text);
-      const folder = /^\/eodata\/Sentinel-[\w/-]+\/2026\/\d\d\/\d\d\//;
-      expect(product.S3Path.replace(folder, '')).toBe(product.Name);
-    }
-  });
+  it.each(Object.entries(conventions))(
+    'have attributes that agree with their name: %s',
+    (_, pattern) => {
+      const matching = sample.filter(({ Name }) => pattern.test(Name));
+      expect(matching.length).toBeGreaterThan(10);
+      for (const product of matching) {
+        const nameParts = pattern.exec(product.Name)?.groups ?? {};
+        const known = (name: string) => attribute(product, name);
+        const padded = (name: string, digits = 0) => String(known(name)).padStart(digits, '0');
+        const actual: Record<string, unknown> = {
+          serial: known('platformSerialIdentifier'),
+          start: nameTime(product.ContentDate.Start),
+          end: nameTime(product.ContentDate.End),
+          made: nameTime(known('processingDate')),
+          orbit: padded('orbitNumber', nameParts.orbit?.length),
+          relative: padded('relativeOrbitNumber', 3),
+          cycle: padded('cycleNumber', 3),
+          datatake: Number(known('datatakeID')).toString(16).toUpperCase().padStart(6, '0'),
+          tile: known('tileId'),
+          timeliness: known('timeliness'),
+          type: known('productType'),
+        };
+        for (const [part, text] of Object.entries(nameParts)) expect(actual[part], part).toBe(text);
+        const folder = /^\/eodata\/Sentinel-[\w/-]+\/2026\/\d\d\/\d\d\//;
+        expect(product.S3Path.replace(folder, '')).toBe(product.Name);
+      }
+    },
+  );
 
-  it('are 3.5 to 7 kB of compact JSON, near 4.6 kB in the median; orbit files are smaller', () => {
+  it('have 3.5 to 7 kB of compact JSON, with a median near 4.6 kB; orbit files are smaller', () => {
     const sizes = located.map((product) => JSON.stringify(product).length).sort((a, b) => a - b);
     expect(sizes.filter((bytes) => bytes < 3500 || bytes > 7000)).toEqual([]);
     expect(Math.abs((sizes[Math.floor(sizes.length / 2)] ?? 0) - 4600)).toBeLessThan(400);
   });
 
-  it('have dates in six fractional digits, ordered from sensing to modification', () => {
+  it('have dates with six fractional digits, ordered from sensing to modification', () => {
     for (const [index, product] of sample.entries()) {
       const { ContentDate, OriginDate, PublicationDate, ModificationDate, EvictionDate } = product;
       const madeDate = String(attribute(product, 'processingDate') ?? ContentDate.End);
@@ -132,16 +135,21 @@ describe('the published products', () => {
     ['_NRTI_', 1, 3],
     ['_IW_', 0.8, 24],
     ['_POEORB_', 20 * 24, 22 * 24],
-  ])('with %s in the name come %d to %d hours after sensing', (part, minHours, maxHours) => {
-    const hours = sample
-      .filter(({ Name }) => Name.includes(part))
-      .map((product) => Date.parse(product.PublicationDate) - Date.parse(product.ContentDate.Start))
-      .map((delayMs) => delayMs / 3_600_000);
-    expect(hours.length).toBeGreaterThan(5);
-    expect(hours.filter((each) => each < minHours || each > maxHours)).toEqual([]);
-  });
+  ])(
+    'with %s in the name are published %d to %d hours after sensing',
+    (part, minHours, maxHours) => {
+      const hours = sample
+        .filter(({ Name }) => Name.includes(part))
+        .map(
+          (product) => Date.parse(product.PublicationDate) - Date.parse(product.ContentDate.Start),
+        )
+        .map((delayMs) => delayMs / 3_600_000);
+      expect(hours.length).toBeGreaterThan(5);
+      expect(hours.filter((each) => each < minHours || each > maxHours)).toEqual([]);
+    },
+  );
 
-  it('carry both checksums, shortly after publication, and an archive if they are radar slices', () => {
+  it('have both checksums shortly after publication, and an archive if they are radar slices', () => {
     for (const { Checksum, Locations, Name, PublicationDate } of sample) {
       const sums = Checksum.map(({ Algorithm, Value }) => `${Algorithm} ${Value}`).join();
       expect(sums).toMatch(/^MD5 [0-9a-f]{32},BLAKE3 [0-9a-f]{64}$/);
@@ -160,7 +168,7 @@ describe('the published products', () => {
     for (const product of sample) {
       for (const { Name, ValueType, ...rest } of product.Attributes) {
         expect(rest['@odata.type']).toBe(`#OData.CSC.${ValueType}Attribute`);
-        // On all real records, though the table leaves them out.
+        // Present in all real records but missing in the table.
         if (Name === 'beginningDateTime' || Name === 'endingDateTime') continue;
         expect(table[Name]?.Type, Name).toBe(ValueType);
         expect(table[Name]?.Collections, Name).toContain(attribute(product, 'platformShortName'));
@@ -180,14 +188,14 @@ describe('the published products', () => {
 });
 
 describe('a footprint', () => {
-  it('is missing from orbit files only, which are a few in a hundred', () => {
+  it('is missing only for orbit files, which are about 3 % of the products', () => {
     const without = sample.filter((product) => !located.includes(product));
     expect(without.every(({ GeoFootprint }) => GeoFootprint === null)).toBe(true);
     expect(without).toEqual(sample.filter(({ Name }) => Name.includes('_AUX_')));
     expect(Math.abs(without.length / sample.length - 0.03)).toBeLessThan(0.02);
   });
 
-  it('is closed, within the globe, not absurdly wide, and the same as text and as GeoJSON', () => {
+  it('is closed, within valid coordinates, of plausible width, and the same as WKT and as GeoJSON', () => {
     for (const product of located) {
       const rings = ringsOf(product);
       for (const ring of rings) {
@@ -203,7 +211,7 @@ describe('a footprint', () => {
     }
   });
 
-  it('that crosses the antimeridian is cut there into a part on either side', () => {
+  it('that crosses the antimeridian is split there into two parts', () => {
     const cut = located.filter(({ GeoFootprint }) => GeoFootprint?.type === 'MultiPolygon');
     expect(cut.length).toBeGreaterThan(5);
     for (const product of cut) {
@@ -213,12 +221,12 @@ describe('a footprint', () => {
     }
   });
 
-  it('computed for the time of a real Sentinel-1C slice is where that was, to half a degree', () => {
+  it('computed for the time of a real Sentinel-1C slice matches its position within 0.5 degrees', () => {
     const [, satellite = sentinel1[0]] = sentinel1;
     const startMs = Date.UTC(2026, 0, 1, 0, 10, 52, 74);
     const seen = { satellite, startMs, endMs: startMs + 25_000 };
     const ring = swathRing(seen, { leftKm: 340, rightKm: 590, alongSteps: 1, acrossSteps: 1 });
-    // biome-ignore format: one corner beside the other
+    // biome-ignore format: one corner after the other
     const real = [[-76.218, -53.149], [-75.313, -54.589], [-71.695, -53.709], [-72.7, -52.296]];
     const away = ring.flat().map((degrees, index) => Math.abs(degrees - (real.flat()[index] ?? 0)));
     expect(Math.max(...away)).toBeLessThan(0.5);
@@ -228,7 +236,7 @@ describe('a footprint', () => {
 describe('a change of a product', () => {
   const generator = createProductGenerator({ seed: 3 });
 
-  it('corrects the checksums or the cloud cover and leaves identity and publication alone', () => {
+  it('corrects the checksums or the cloud cover, but never identity and publication date', () => {
     const corrected = new Set<string>();
     for (const product of sample.slice(0, 300)) {
       const after = generator.modified(product, timeOf(90_000));
@@ -245,7 +253,7 @@ describe('a change of a product', () => {
     expect(corrected.size).toBe(2);
   });
 
-  it('that deletes it leaves the form of DeletedProducts, with a known cause when none is told', () => {
+  it('that deletes it produces the form of DeletedProducts, with a random documented cause by default', () => {
     const causes = sample.slice(0, 100).map((product) => {
       const after = generator.deleted(product, firstMs);
       expect(Object.keys(after).join()).toBe(
@@ -269,13 +277,13 @@ describe('a file of product records', () => {
     return file;
   }
 
-  it('is read line by line, with blank lines passed over and unknown fields kept', () => {
+  it('is read line by line, skipping blank lines and keeping unknown fields', () => {
     const lines = [...sample.slice(0, 20), { Id: 'a', Name: 'b', Extra: [1] }];
     const text = lines.map((product) => `${JSON.stringify(product)}\r\n\n`).join('  \n');
     expect(readProductRecords(write(text))).toEqual(lines);
   });
 
-  it('may hold all the real records', (context) => {
+  it('can contain all the real records', (context) => {
     if (!hasFixtures) return context.skip('there is no folder with real records');
     const text = readFixture('products.jsonl');
     const records = text
@@ -296,7 +304,7 @@ describe('a file of product records', () => {
     expect(() => readProductRecords(file)).toThrow(message);
   });
 
-  it('is refused when it holds no record or is not there', () => {
+  it('is refused when it has no records or does not exist', () => {
     expect(() => readProductRecords(write('\n\n'))).toThrow(
       /records\.jsonl contains no product.*Put/,
     );

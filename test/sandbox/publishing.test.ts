@@ -1,4 +1,4 @@
-/** What is published, in which order and when; simulated time; and the events of the catalogue. */
+/** The publisher: contents, order and times of notifications; simulated time; the catalogue's events. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SubscriptionRefusal } from '../../src/sandbox/account.ts';
 import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
@@ -15,7 +15,7 @@ import { createHoldings } from '../../src/sandbox/publishing/holdings.ts';
 import { createPublisher, type PublisherOptions } from '../../src/sandbox/publishing/publisher.ts';
 import { dayMs, jsonOf, send, startDelivering, startMs, startTestSandbox, turn } from './set-up.ts';
 
-/** A publisher on a clock that only moves when the test moves it, at one product a second. */
+/** Creates a publisher of one product per second, on a clock that only the test advances. */
 function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
   const published: BuiltNotification[] = [];
   const dispatcher: Dispatcher = {
@@ -50,13 +50,13 @@ function createPublishing(options: Partial<PublisherOptions> = {}, seed = 1) {
   return { publisher, published, clock, signal: stopping.signal, stopping };
 }
 
-/** Publishes these records, as a file would have them. */
+/** Returns a source of the given records, as from a file. */
 function sourceOf(records: readonly CatalogueProduct[]): PublisherOptions['source'] {
   const remaining = records.values();
   return { ...createProductGenerator({ seed: 1 }), next: () => remaining.next().value };
 }
 
-/** Publishes by rate, moving the clock a second at a time, until the run has ended. */
+/** Publishes by rate until the run has ended, advancing the clock by one second at a time. */
 async function publishAllOf(options: Partial<PublisherOptions>, seed?: number) {
   const { publisher, clock, signal, published } = createPublishing(options, seed);
   let ended = false;
@@ -80,7 +80,7 @@ describe('the publisher', () => {
     expect(new Set(published.map(({ productId }) => productId)).size).toBe(5);
   });
 
-  it('publishes one product for each interval of its rate, and one after a jump of the clock', async () => {
+  it('publishes one product per interval of its rate, and only one after a jump of the clock', async () => {
     const { publisher, published, clock, signal, stopping } = createPublishing();
     const run = publisher.run(signal);
     await expect.poll(() => published).toHaveLength(1);
@@ -97,7 +97,7 @@ describe('the publisher', () => {
     await run;
   });
 
-  it('publishes the same bytes for the same seed, follow-ups included', async () => {
+  it('publishes the same bytes for the same seed, including later changes', async () => {
     const bytesOf = async (seed: number) => {
       const shares = { modifiedShare: 0.5, deletedShare: 0.3 };
       const published = await publishAllOf({ count: 30, ...shares }, seed);
@@ -171,15 +171,15 @@ describe('the publisher', () => {
   });
 });
 
-describe('publishing at once', () => {
-  it('publishes as many as requested, beyond the count and while paused', async () => {
+describe('an immediate publication', () => {
+  it('publishes the requested number, even beyond the count and while paused', async () => {
     const { publisher, published } = createPublishing({ count: 0 });
     publisher.pause();
     expect(await publisher.publishNow(250, 'created')).toBe(250);
     expect(eventsOf(published)).toEqual(Array(250).fill('created'));
   });
 
-  it('modifies products in turn, more than once if need be', async () => {
+  it('modifies products in turn, repeatedly if necessary', async () => {
     const { publisher, published } = createPublishing();
     await publisher.publishNow(3, 'created');
     expect(await publisher.publishNow(7, 'modified')).toBe(7);
@@ -188,26 +188,26 @@ describe('publishing at once', () => {
     expect(ids.slice(3)).toEqual([...round, ...round, ids[0]]);
   });
 
-  it('deletes each product once and returns how many there were', async () => {
+  it('deletes each product once and returns the number of deletions', async () => {
     const { publisher } = createPublishing();
     await publisher.publishNow(3, 'created');
     expect(await publisher.publishNow(10, 'deleted')).toBe(3);
     expect(await publisher.publishNow(1, 'modified')).toBe(0);
   });
 
-  it('publishes nothing when the records have run out', async () => {
+  it('publishes nothing when no records are left', async () => {
     const { publisher } = createPublishing({ source: sourceOf([]) });
     expect(await publisher.publishNow(1, 'created')).toBe(0);
   });
 });
 
 describe('simulated time', () => {
-  it('has a past that is in the lists and in the ledger, and that nobody was notified of', async () => {
+  it('can include a past with products and events but without notifications', async () => {
     const past = { durationMs: 2 * dayMs, productsPerDay: 150 };
     const shares = { modifiedShare: 0.5, deletedShare: 0.2 };
     const { sandbox } = await startTestSandbox({ past, ...shares });
     const events = [...sandbox.events()];
-    const of = (wanted: string) => events.filter(({ event }) => event === wanted);
+    const of = (requested: string) => events.filter(({ event }) => event === requested);
     expect(of('created')).toHaveLength(300);
     expect(of('modified').length).toBeGreaterThan(110);
     const deleted = of('deleted').length;
@@ -225,7 +225,7 @@ describe('simulated time', () => {
     expect(events.every(({ subscriptions }) => subscriptions.length === 0)).toBe(true);
   });
 
-  it('keeps no more of a past than is configured, and refuses one that is too long', async () => {
+  it('keeps no more products of the past than configured, and refuses a past that is too long', async () => {
     const past = { durationMs: dayMs, productsPerDay: 120 };
     const { sandbox } = await startTestSandbox({ past, holdingsMax: 100 });
     expect(sandbox.holdings().products).toBe(100);
@@ -233,7 +233,7 @@ describe('simulated time', () => {
     await expect(tooMany).rejects.toThrow(/past: has more than 1000000/);
   });
 
-  it('lets a month pass, each event at its own time', async () => {
+  it('can pass by a month, with a time of its own for each event', async () => {
     const shares = { modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.05 };
     const { sandbox } = await startTestSandbox({ ...shares, lateShare: 0.1, lateMaxMs: 3_600_000 });
     for (let day = 0; day < 30; day += 1) await sandbox.pass({ durationMs: dayMs, products: 40 });
@@ -243,11 +243,11 @@ describe('simulated time', () => {
     const gaps = created.map(
       ({ dateUs }, index) => (dateUs ?? 0) - (created[index - 1]?.dateUs ?? 0),
     );
-    // Some 36 minutes apart, give or take the second or two until a notification.
+    // 36 minutes apart; notification delays change that by a few seconds.
     for (const gapUs of gaps.slice(1)) expect(Math.abs(gapUs / 1e6 - 2_160)).toBeLessThan(3);
   });
 
-  it('continues with changes that are planned when no products are requested', async () => {
+  it('includes planned changes when no new products are requested', async () => {
     const { sandbox } = await startTestSandbox({ modifiedShare: 1 });
     expect(await sandbox.pass({ durationMs: 1_000, products: 5 })).toBe(5);
     expect(await sandbox.pass({ durationMs: 60_000, products: 0, steps: 30 })).toBe(0);
@@ -277,8 +277,8 @@ describe('simulated time', () => {
 const only = (filter: string) => ({ FilterParam: filter, SubscriptionEvent: ['created'] });
 const radar = "Collection/Name eq 'SENTINEL-1'";
 
-describe('the truth about an event', () => {
-  it('is what became of it for each subscription that it was for, the paused ones too', async () => {
+describe('the record of an event', () => {
+  it('contains the outcome for each matching subscription, including paused ones', async () => {
     const { sandbox, subscribe, edit, publishAll } = await startDelivering();
     const all = await subscribe('all');
     const some = await subscribe('some', only(radar));
@@ -308,7 +308,7 @@ describe('the truth about an event', () => {
     }
   });
 
-  it('counts as paused what comes after sixty days without a notification', async () => {
+  it('has the outcome paused after sixty days without a notification', async () => {
     const { sandbox, subscribe, publishAll } = await startDelivering();
     const id = await subscribe('one');
     sandbox.clock.advance(61 * dayMs);
@@ -318,13 +318,13 @@ describe('the truth about an event', () => {
     ]);
   });
 
-  it('is the date of its list, and whether that shows it still', async () => {
+  it('has the date shown in query results and reports whether it is still shown', async () => {
     const { sandbox } = await startTestSandbox();
     await sandbox.publishNow(2);
     await sandbox.publishNow(3, 'modified');
     await sandbox.publishNow(1, 'deleted');
     const shownOf = [...sandbox.events()].map(({ event, shown }) => [event, shown]);
-    // The second product is the one that was left alone longest, and so the one deleted.
+    // The second product has been unchanged the longest and is deleted.
     expect(shownOf).toEqual([
       ['created', true],
       ['created', false],
@@ -333,10 +333,10 @@ describe('the truth about an event', () => {
       ['modified', true],
       ['deleted', true],
     ]);
-    const list = async (entity: string) =>
+    const firstOf = async (entity: string) =>
       (await send(`${sandbox.catalogueUrl}/odata/v1/${entity}`)).json.value[0];
     const shown = [...sandbox.events()].filter((event) => event.shown);
-    const [product, deleted] = [await list('Products'), await list('DeletedProducts')];
+    const [product, deleted] = [await firstOf('Products'), await firstOf('DeletedProducts')];
     const dates = [product.PublicationDate, product.ModificationDate, deleted.DeletionDate];
     expect(shown.map(({ dateUs }) => Math.floor((dateUs ?? 0) / 1_000))).toEqual(
       dates.map((date) => Date.parse(date)),
@@ -344,7 +344,7 @@ describe('the truth about an event', () => {
     expect(shown.map(({ productId }) => productId)).toEqual([product.Id, product.Id, deleted.Id]);
   });
 
-  it('shows late records when the lists show them, after their notification', async () => {
+  it('is shown when query results show a delayed product, after its notification', async () => {
     const { sandbox, subscribe, publishAll, requests } = await startDelivering({
       lateShare: 1,
       lateMaxMs: 600_000,
@@ -364,7 +364,7 @@ describe('the truth about an event', () => {
     expect([...sandbox.events()].every(({ shown }) => shown)).toBe(true);
   });
 
-  it('has corrected checksums as a second modification', async () => {
+  it('has the corrected checksums of a second modification', async () => {
     const shares = { modifiedShare: 1, secondModifiedShare: 1 };
     const { sandbox, subscribe, requests } = await startDelivering(shares);
     await subscribe('one', { SubscriptionEvent: ['created', 'modified'] });
@@ -387,8 +387,8 @@ describe('the truth about an event', () => {
   });
 });
 
-describe('the events', () => {
-  it('of one product have dates that rise, however soon they follow each other', async () => {
+describe('the recorded events', () => {
+  it('of one product have increasing dates, even when published in quick succession', async () => {
     const { sandbox } = await startTestSandbox();
     await sandbox.publishNow(1);
     await sandbox.publishNow(30, 'modified');
@@ -398,7 +398,7 @@ describe('the events', () => {
     expect(dates).toEqual([...new Set(dates)].toSorted((one, other) => one - other));
   });
 
-  it('are read from the control port as lines, a page at a time', async () => {
+  it('are available from the control port as JSON lines, page by page', async () => {
     const { sandbox, control } = await startTestSandbox();
     await sandbox.publishNow(5);
     await sandbox.publishNow(2, 'deleted');
@@ -419,7 +419,7 @@ describe('the events', () => {
     expect(passed.json).toMatchObject({ published: 3, offsetMs: 3_600_000 });
   });
 
-  it('are dropped beyond the bound, and keep their numbers', async () => {
+  it('are dropped beyond the maximum and keep their sequence numbers', async () => {
     const { sandbox } = await startTestSandbox({ eventsMax: 10 });
     await sandbox.publishNow(25);
     const kept = [...sandbox.events()].map(({ sequence }) => sequence);

@@ -1,4 +1,4 @@
-/** The whole publishing half over real sockets: from its options to what the endpoint has seen. */
+/** Publishing over real sockets, from the options to the requests at the endpoint. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -40,14 +40,14 @@ describe('the sandbox', () => {
     expect(new Set(requests.map(productIdOf)).size).toBe(200);
   });
 
-  it('has finished when the records of its file have run out, and all are delivered', async () => {
+  it('finishes when all records of its file are delivered', async () => {
     const recordsFile = recordsFileOf(['a', 'b'].map((Id) => ({ Id, Name: `${Id}.SAFE` })));
     const { sandbox, requests } = await startPublishing({ recordsFile });
     expect(await sandbox.finished).toMatchObject({ published: 2, delivered: 2, pending: 0 });
     expect(requests.map(productIdOf).sort()).toEqual(['a', 'b']);
   });
 
-  it('accounts for every request and every loss of a faulty run, at an endpoint that fails', async () => {
+  it('records every request and every loss of a run with faults and a failing endpoint', async () => {
     const settled: string[] = [];
     const isAccepted = (nth: number) => nth % 3 !== 0;
     const { sandbox, requests } = await startPublishing(
@@ -101,7 +101,7 @@ describe('the sandbox', () => {
     expect(failures).toEqual(Array(4).fill({ text, status: null, code: null, isInjected: true }));
   });
 
-  it('passes on what the listener for settled notifications threw', async () => {
+  it('passes on an error of the listener for settled notifications', async () => {
     const onSettled = () => {
       throw new Error('the listener broke');
     };
@@ -112,8 +112,8 @@ describe('the sandbox', () => {
 
 describe('closing the sandbox', () => {
   /**
-   * Runs a sandbox in a process of its own, which closes it once its input ends. Nothing but the
-   * sandbox could keep that process alive, so that its end proves that no handle is left.
+   * Runs a sandbox in a separate process, which closes it when its input ends. Only the sandbox
+   * could keep that process alive, so its exit proves that no handle is left.
    */
   function runInProcess(options: Partial<SandboxOptions>) {
     const script = `
@@ -159,7 +159,7 @@ describe('closing the sandbox', () => {
     expect(JSON.parse(printed).published).toBeGreaterThanOrEqual(8);
   });
 
-  it('ends the connections that it kept open to the endpoint', async () => {
+  it('closes its kept-alive connections to the endpoint', async () => {
     const { sandbox, connections } = await startPublishing({ count: 20 });
     await sandbox.finished;
     expect(await connections()).toBeGreaterThan(0);
@@ -167,7 +167,7 @@ describe('closing the sandbox', () => {
     await expect.poll(() => connections()).toBe(0);
   });
 
-  it('closes the control port and keeps what is not delivered as pending', async () => {
+  it('closes the control port and keeps undelivered notifications as pending', async () => {
     const { sandbox, requests } = await startPublishing({ count: 10 }, () => 'hang');
     await expect.poll(() => requests).toHaveLength(8);
     await sandbox.close();
@@ -176,7 +176,7 @@ describe('closing the sandbox', () => {
     expect(sandbox.totals().pending).toBe(sandbox.totals().published);
   });
 
-  it('may be repeated', async () => {
+  it('can be repeated', async () => {
     const { sandbox } = await startPublishing({ count: 1 });
     await sandbox.close();
     await expect(sandbox.close()).resolves.toBeUndefined();
@@ -188,9 +188,9 @@ describe('starting the sandbox', () => {
 
   it.each<[string, Partial<SandboxOptions> | Record<string, unknown>, RegExp]>([
     ['an unknown option', { sead: 1 }, /sead/],
-    ['an endpoint that is no URL', { endpoint: 'localhost' }, /endpoint/],
+    ['an endpoint that is not a URL', { endpoint: 'localhost' }, /endpoint/],
     [
-      'an endpoint of another machine',
+      'an endpoint on another machine',
       { endpoint: 'https://endpoint.example/' },
       /not on this machine/,
     ],
@@ -200,24 +200,28 @@ describe('starting the sandbox', () => {
     ['an unknown fault', { faults: { duplicat: 1 } }, /faults.*duplicat/],
     ['too few retry delays', { retryDelaysMs: [1, 2] }, /retryDelaysMs/],
     ['a control address without a port', { controlListen: '127.0.0.1' }, /host:port/],
-    ['a control port for everyone', { controlListen: '0.0.0.0:0' }, /must not listen/],
+    [
+      'a control port that is open to other machines',
+      { controlListen: '0.0.0.0:0' },
+      /must not listen/,
+    ],
     ['no clock', { now: 'now' }, /now: expected a function/],
   ])('refuses %s', async (_, changes, message) => {
-    // The cast lets a test make the mistakes that the types forbid.
+    // The cast permits invalid values that the types forbid.
     const options = { ...complete, ...changes } as SandboxOptions;
     const starting = startSandbox(options);
     await expect(starting).rejects.toThrow(SandboxConfigurationError);
     await expect(starting).rejects.toThrow(message);
   });
 
-  it('names every fault at once and repeats no password', async () => {
+  it('reports all problems at once, without passwords', async () => {
     const wrong = { ...complete, seed: 0.5, count: -1, password: 'hunter2' };
     await expect(startSandbox(wrong)).rejects.toThrow(/^(?!.*hunter2).*seed: .*count: /);
   });
 });
 
 describe('the services', () => {
-  it('listen on loopback, and show where', async () => {
+  it('listen on loopback and report their addresses', async () => {
     const { sandbox } = await startTestSandbox();
     expect(sandbox.catalogueUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const path = '/auth/realms/CDSE/protocol/openid-connect/token';
@@ -227,7 +231,7 @@ describe('the services', () => {
     expect(json).toMatchObject({ endpoint: null, subscriptionId: null });
   });
 
-  it('will not listen for other machines unless that is allowed', async () => {
+  it('refuse to listen for other machines unless that is allowed', async () => {
     const starting = startSandbox({ serviceListen: '0.0.0.0:0', now: Date.now });
     await expect(starting).rejects.toThrow(SandboxConfigurationError);
     await expect(starting).rejects.toThrow(/service must not listen on 0\.0\.0\.0/);
@@ -237,7 +241,7 @@ describe('the services', () => {
     expect(sandbox.catalogueUrl).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
   });
 
-  it('are closed again when the control port cannot be opened', async () => {
+  it('are closed when the control port cannot be opened', async () => {
     const { sandbox } = await startTestSandbox();
     const taken = new URL(sandbox.controlUrl).host;
     const free = await startSandbox({ now: Date.now });
@@ -252,7 +256,7 @@ describe('the services', () => {
     expect(again.catalogueUrl).toBe(free.catalogueUrl);
   });
 
-  it('are closed with the sandbox, answers that are kept back included', async () => {
+  it('are closed with the sandbox, including delayed answers', async () => {
     const { sandbox, login } = await startTestSandbox({ service: { answerDelayMs: 3_600_000 } });
     const answer = login();
     while (sandbox.requests().length === 0) await turn();

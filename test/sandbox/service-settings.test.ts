@@ -1,4 +1,4 @@
-/** The knobs of the services: what each changes, and how they are turned while the sandbox runs. */
+/** The settings of the services: their effects, and changes while the sandbox runs. */
 import { describe, expect, it } from 'vitest';
 import {
   type ServiceSettingsInput,
@@ -10,8 +10,8 @@ const unknownPath = `/Subscriptions(${unknownId})`;
 const infoPath = '/Subscriptions/Info';
 const shape = ({ status, json }: Answer) => [status, json];
 
-describe('a knob changes', () => {
-  it('how many may run and be there, and the status of a limit, for creating and resuming', async () => {
+describe('a setting changes', () => {
+  it('the limits of running and of all subscriptions, and the status when one is exceeded', async () => {
     const service = { runningMax: 1, totalMax: 2, limitStatus: 409 };
     const { create, edit } = await startTestSandbox({ service });
     expect((await create()).status).toBe(201);
@@ -22,7 +22,7 @@ describe('a knob changes', () => {
     expect((await create({ Status: 'paused' })).status).toBe(409);
   });
 
-  it('what happens to an order to run beyond the limit', async () => {
+  it('the effect of a request to run beyond the limit', async () => {
     const service = { runningMax: 1, resumeBeyondLimit: 'ignore' } as const;
     const { create, edit } = await startTestSandbox({ service });
     await create();
@@ -37,7 +37,7 @@ describe('a knob changes', () => {
     expect(shape(await send(`${root}${infoPath}`))).toEqual([403, { detail: 'Unauthorized' }]);
   });
 
-  it('the form of detail, but not that of a filter and of a path', async () => {
+  it('the form of detail, except for errors of filters and paths', async () => {
     const { call, create, sandbox } = await startTestSandbox();
     const text = `Subscription with id ${unknownId} not found.`;
     const listed = { loc: ['body'], msg: text, type: expect.any(String) };
@@ -89,8 +89,8 @@ describe('a knob changes', () => {
   });
 });
 
-describe('a fault', () => {
-  it('makes every catalogue call unavailable, and no other', async () => {
+describe('an injected fault', () => {
+  it('makes every catalogue call unavailable, but no other service', async () => {
     const { call, login, sandbox } = await startTestSandbox();
     await call('GET', infoPath);
     sandbox.service.change({ unavailable: true });
@@ -105,7 +105,7 @@ describe('a fault', () => {
     expect((await call('GET', infoPath)).status).toBe(200);
   });
 
-  it('makes the identity provider unavailable, with a page, and the catalogue not', async () => {
+  it('makes the identity provider unavailable, with an HTML page, but not the catalogue', async () => {
     const { call, login, sandbox } = await startTestSandbox();
     await call('GET', infoPath);
     sandbox.service.change({ identityUnavailable: true });
@@ -113,11 +113,11 @@ describe('a fault', () => {
     expect((await call('GET', infoPath)).status).toBe(200);
   });
 
-  it('loses the answers of a number of creations, which are done all the same', async () => {
+  it('loses the answers to a given number of creations, which still take effect', async () => {
     const { create, list, sandbox } = await startTestSandbox();
     await list();
     sandbox.service.change({ createAnswersLost: 1 });
-    // A creation that is refused does not count.
+    // A refused creation does not count.
     expect((await create({ FilterParam: 'foo eq 1' })).status).toBe(400);
     await expect(create()).rejects.toThrow('fetch failed');
     expect(await list()).toHaveLength(1);
@@ -126,14 +126,14 @@ describe('a fault', () => {
     expect((await create()).status).toBe(201);
   });
 
-  it('refuses a number of creations, which do nothing', async () => {
+  it('refuses a given number of creations, without effect', async () => {
     const { create, list } = await startTestSandbox({ service: { createsRefused503: 2 } });
     expect([(await create()).status, (await create()).status]).toEqual([503, 503]);
     expect(await list()).toEqual([]);
     expect((await create()).status).toBe(201);
   });
 
-  it('keeps answers back, by the clock of the sandbox, after the work is done', async () => {
+  it('delays answers by the clock of the sandbox, after the operation took effect', async () => {
     const { create, list, sandbox } = await startTestSandbox();
     await list();
     sandbox.service.change({ answerDelayMs: 60_000 });
@@ -148,8 +148,8 @@ describe('a fault', () => {
   });
 });
 
-describe('the knobs', () => {
-  it('are shown on the control port with their defaults, and no secret', async () => {
+describe('the settings', () => {
+  it('are shown on the control port with their defaults, without secrets', async () => {
     const { control } = await startTestSandbox();
     const { totpSecret, ...defaults } = serviceSettingsSchema.parse({});
     expect(totpSecret).toBeNull();
@@ -161,7 +161,7 @@ describe('the knobs', () => {
     expect((await control('GET', '/service')).text).not.toContain('JBSWY');
   });
 
-  it('are turned one by one, faults too, and the others stay', async () => {
+  it('can be changed one by one, including faults, and leave the others unchanged', async () => {
     const service = { totalMax: 5, queryFaults: { outOfOrder: 0.25 } };
     const { control } = await startTestSandbox({ service });
     await control('PATCH', '/service', { runningMax: 1 });
@@ -177,13 +177,13 @@ describe('the knobs', () => {
     [{ detailForm: 'xml' }, 'detailForm'],
     [{ totpSecret: 'secret-0189' }, 'totpSecret'],
     [{ nextQueries: { hang: 1 } }, 'nextQueries.hang'],
-  ])('%j is refused and changes nothing', async (changes, field) => {
+  ])('refuse %j and change nothing', async (changes, field) => {
     const { control, sandbox } = await startTestSandbox();
     const before = sandbox.service.current();
     const { status, json, text } = await control('PATCH', '/service', changes);
     expect([status, json.errors]).toEqual([400, [{ field, message: expect.any(String) }]]);
     expect(text).not.toContain('secret-0189');
-    // The cast lets a test make the mistakes that the types forbid.
+    // The cast permits invalid values that the types forbid.
     expect(() => sandbox.service.change(changes as object)).toThrow(field.split('.').at(-1));
     expect(sandbox.service.current()).toEqual(before);
   });
@@ -194,7 +194,7 @@ describe('the knobs', () => {
   });
 });
 
-describe('the lists of products', () => {
+describe('product queries', () => {
   async function startLists(service: ServiceSettingsInput = {}) {
     const test = await startTestSandbox({ service });
     await test.publish(5);
@@ -202,7 +202,7 @@ describe('the lists of products', () => {
     return { ...test, ask: (path = '/Products') => send(`${test.root}${path}?${order}`) };
   }
 
-  it('have the faults that are set for the next ones, and no others', async () => {
+  it('have the faults configured for the next queries, then none', async () => {
     const { ask, sandbox } = await startLists();
     const right = await ask();
     expect(right.json.value).toHaveLength(5);
@@ -210,7 +210,7 @@ describe('the lists of products', () => {
     sandbox.service.change({ nextQueries: { ...next, valueMissing: 1, outOfOrder: 1 } });
     const limited = await ask();
     expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '5']);
-    // By its id a product is always shown.
+    // A query by id always finds the product.
     expect((await ask(`/Products(${right.json.value[0].Id})`)).status).toBe(200);
     expect((await ask('/DeletedProducts')).status).toBe(500);
     const html = await ask();
@@ -224,7 +224,7 @@ describe('the lists of products', () => {
     expect(Object.values(sandbox.service.current().nextQueries)).toEqual(Array(7).fill(0));
   });
 
-  it('have the faults of a share, the same ones for the same seed', async () => {
+  it('have faults at the configured share, the same for the same seed', async () => {
     const statuses = async () => {
       const { ask } = await startLists({ queryFaults: { serverError: 0.5 } });
       const answers: number[] = [];
@@ -236,7 +236,7 @@ describe('the lists of products', () => {
     expect(await statuses()).toEqual(first);
   });
 
-  it('have no Retry-After where none is set', async () => {
+  it('have no Retry-After header when none is configured', async () => {
     const { ask } = await startLists({
       nextQueries: { rateLimited: 1 },
       queryRetryAfterSeconds: null,
@@ -245,7 +245,7 @@ describe('the lists of products', () => {
     expect([status, headers.has('retry-after')]).toEqual([429, false]);
   });
 
-  it('are kept back until their time', async () => {
+  it('are delayed for the configured time', async () => {
     const { ask, sandbox } = await startLists({ queryDelayMs: 3_000 });
     const asking = ask();
     const isOpen = () => sandbox.requests().some(({ path }) => path.endsWith('Products'));
@@ -255,7 +255,7 @@ describe('the lists of products', () => {
     expect((await asking).headers.get('date')).toBe(new Date(startMs + 3_000).toUTCString());
   });
 
-  it('need a token where it is set', async () => {
+  it('require a token when configured', async () => {
     const { ask, call } = await startLists({ queriesNeedToken: true });
     expect((await ask()).status).toBe(401);
     expect((await call('GET', '/Products')).json.value).toHaveLength(5);

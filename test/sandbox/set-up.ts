@@ -1,4 +1,4 @@
-/** A sandbox whose time stands still, clients of its services, and an endpoint that records what it is sent. */
+/** A sandbox with a stopped clock, clients of its services, and an endpoint that records its requests. */
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -21,7 +21,7 @@ export const unknownId = '991c4730-cf6f-432a-9f6c-47be0230ff45';
 export const iso = (ms: number) => new Date(ms).toISOString();
 export const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A creation as a client would send it. */
+/** Body of a creation, as a client would send it. */
 export const pushRequest = {
   SubscriptionType: 'push',
   SubscriptionEvent: ['created'],
@@ -31,7 +31,7 @@ export const pushRequest = {
   Status: 'running',
   NotificationEndpoint: endpoint,
   NotificationEpUsername: 'catalogue',
-  NotificationEpPassword: 'hunter2-not-to-be-told',
+  NotificationEpPassword: 'hunter2-secret',
 };
 export const loginFields = {
   client_id: 'cdse-public',
@@ -40,10 +40,10 @@ export const loginFields = {
   password: 'sandbox',
 };
 
-/** A token is used for less than the ten minutes that it lives. */
+/** Time after which a new token is requested, less than its lifetime of ten minutes. */
 const tokenUseMs = 500_000;
 
-/** Documented answers; the assertions check what they really are. */
+/** Answer of a service; the assertions check its form. */
 // biome-ignore lint/suspicious/noExplicitAny: the answers of a service are what is under test.
 type Json = any;
 export interface Answer {
@@ -53,7 +53,7 @@ export interface Answer {
   readonly json: Json;
 }
 
-/** Sends a request and reads the answer to its end; `json` is undefined for what is no JSON. */
+/** Sends a request and reads the whole answer; `json` is undefined for other content types. */
 export async function send(url: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(url, init);
   const text = await response.text();
@@ -65,7 +65,7 @@ export async function send(url: string, init: RequestInit = {}): Promise<Answer>
 const bodyOf = (body: unknown) =>
   body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
 
-/** Writes records as a file of the sandbox. */
+/** Writes the records to a file and returns its path. */
 export function recordsFileOf(records: readonly object[]): string {
   const file = join(temporaryDirectory(), 'records.jsonl');
   writeFileSync(file, records.map((one) => JSON.stringify(one)).join('\n'));
@@ -74,7 +74,7 @@ export function recordsFileOf(records: readonly object[]): string {
 
 export type TestSandbox = Awaited<ReturnType<typeof startTestSandbox>>;
 
-/** Nothing is published unless a test says so. The sandbox is closed when the test is over. */
+/** Starts a sandbox that publishes only on request. Closed at the end of the test. */
 export async function startTestSandbox(options: Partial<SandboxOptions> = {}) {
   const sandbox = await startSandbox({ count: 0, now: () => startMs, ...options });
   onTestFinished(sandbox.close);
@@ -83,7 +83,7 @@ export async function startTestSandbox(options: Partial<SandboxOptions> = {}) {
   const login = (fields: Record<string, string> = {}) => askToken({ ...loginFields, ...fields });
   const root = `${sandbox.catalogueUrl}/odata/v1`;
   let token = { text: '', untilMs: 0 };
-  /** Calls the catalogue with a token that lives. */
+  /** Calls the catalogue with a valid token. */
   const call = async (method: string, path: string, body?: unknown) => {
     if (sandbox.clock.now() >= token.untilMs) {
       const { access_token: text } = (await login()).json;
@@ -103,20 +103,20 @@ export async function startTestSandbox(options: Partial<SandboxOptions> = {}) {
   return { sandbox, root, askToken, login, call, create, list, edit, control, publish };
 }
 
-/** A sandbox whose subscriptions deliver to an endpoint of the test; failed attempts are repeated at once. */
+/** Starts a sandbox and an endpoint for its subscriptions. Failed attempts are retried immediately. */
 export async function startDelivering(
   options: Partial<SandboxOptions> = {},
   answer?: EndpointAnswer,
 ) {
   const { url, requests, trustedCaPems } = await startTrustedEndpoint(answer);
   const test = await startTestSandbox({ trustedCaPems, retryDelaysMs: [0, 0, 0], ...options });
-  /** Each subscription has a path of its own. */
+  /** Creates a subscription with a path of its own. */
   const subscribe = async (name: string, changes: Record<string, unknown> = {}) => {
     const NotificationEndpoint = new URL(`/notifications/${name}`, url).href;
     const own = { NotificationEndpoint, NotificationEpUsername: `user-${name}`, FilterParam: '' };
     return (await test.create({ ...own, ...changes })).json.Id as string;
   };
-  /** Publishes, and waits until everything is delivered or lost. */
+  /** Publishes, and waits until all notifications are delivered or lost. */
   const publishAll = async (count: number, event?: string) => {
     expect((await test.publish(count, event)).json).toEqual({ published: count });
     await vi.waitFor(() => expect(test.sandbox.totals().pending).toBe(0), 10_000);
@@ -130,7 +130,7 @@ export interface ReceivedRequest {
   readonly path: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** The sender's port: the same one means the same connection. */
+  /** Port of the sender; identifies the connection. */
   readonly remotePort: number | undefined;
 }
 
@@ -142,13 +142,13 @@ interface AnswerParts {
   readonly body?: string;
 }
 
-/** What the endpoint answers to its nth request (from 1); a number is a status; 'hang' never answers. */
+/** Returns the answer to the nth request (from 1); a number is a status; 'hang' never answers. */
 export type EndpointAnswer = (
   nth: number,
   request: ReceivedRequest,
 ) => number | 'hang' | AnswerParts;
 
-/** Starts an endpoint on loopback that is closed when the test is over; without a certificate in plain HTTP. */
+/** Starts an endpoint on loopback, with plain HTTP if there is no certificate. Closed at the end of the test. */
 export async function startEndpoint({
   certificate,
   answer = () => 200,
@@ -173,7 +173,7 @@ export async function startEndpoint({
       response.writeHead(parts.status, parts.headers).end(parts.body);
     });
   });
-  // A refused certificate shows here as a broken handshake; the test checks the sender's side.
+  // A refused certificate causes this error; the test checks the sender's side.
   server.on('tlsClientError', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = (resolve: () => void) => {
@@ -181,7 +181,7 @@ export async function startEndpoint({
     server.closeAllConnections();
   };
   onTestFinished(() => new Promise<void>(close));
-  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  const { port } = server.address() as AddressInfo; // Not null while a TCP server listens.
   const url = new URL(`${tls ? 'https' : 'http'}://localhost:${port}/notifications/try-out`);
   const connections = () =>
     new Promise<number>((resolve, reject) => {
@@ -190,7 +190,7 @@ export async function startEndpoint({
   return { url, port, requests, connections };
 }
 
-/** An endpoint with a certificate of a fresh authority, and that authority's root to trust. */
+/** Starts an endpoint with a certificate of a new authority, and returns its root certificate. */
 export async function startTrustedEndpoint(answer?: EndpointAnswer) {
   const authority = await createCertificateAuthority({ now: Date.now });
   const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
@@ -213,7 +213,7 @@ export const facts = [
 export const rightText =
   'The product is Sentinel-2B Level-2A, surface reflectance. It was sensed on 20 May 2024 10:15 UTC. It covers mostly Poland, partly Slovakia.';
 
-/** A user message as a client makes it. */
+/** Returns a user message as a client sends it. */
 export function messageOf(given: unknown): string {
   const json = JSON.stringify(given).replaceAll('<', '\\u003c').replaceAll('>', '\\u003e');
   return `Write the text about one satellite product.\n<facts>\n${json}\n</facts>`;
@@ -227,7 +227,7 @@ export interface AskOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A client of the inference service; `inference` are the knobs to start with. */
+/** Starts a sandbox with the given settings of its inference service, and a client of that service. */
 export async function startInference(
   inference: NonNullable<SandboxOptions['inference']> = {},
   options: Partial<SandboxOptions> = {},
@@ -251,7 +251,7 @@ export async function startInference(
   return { sandbox, inference: sandbox.inference, url, post, ask, models, control };
 }
 
-/** The text of an answer. */
+/** Returns the text of an answer. */
 export function textOf({ json }: Answer): unknown {
   return json.choices[0].message.content;
 }

@@ -1,4 +1,4 @@
-/** What the subscription service accepts and refuses, in the forms of documented and recorded answers. */
+/** Valid and invalid requests to the subscription service, compared with documented and recorded answers. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { pushRequest, send, startMs, startTestSandbox, unknownId, uuid } from './set-up.ts';
@@ -19,7 +19,7 @@ describe('an endpoint', () => {
     expect(await list()).toEqual([json]);
   });
 
-  it('is needed for push', async () => {
+  it('is required for a push subscription', async () => {
     const { create } = await startTestSandbox();
     const { status, json } = await create({ NotificationEndpoint: undefined });
     expect(status).toBe(400);
@@ -27,7 +27,7 @@ describe('an endpoint', () => {
   });
 });
 
-describe('an odd body', () => {
+describe('an invalid body', () => {
   it.each<[object | string, string, ...(string | number)[]]>([
     [{ SubscriptionType: undefined }, 'missing', 'SubscriptionType'],
     [{ SubscriptionType: 'Push' }, 'enum', 'SubscriptionType'],
@@ -42,7 +42,7 @@ describe('an odd body', () => {
     ['null', 'model_attributes_type'],
     ['{"SubscriptionType"', 'json_invalid', 0],
     ['', 'json_invalid', 0],
-  ])('with %j is a 422 with a list', async (given, type, ...path) => {
+  ])('with %j is answered with 422 and a list', async (given, type, ...path) => {
     const { call, list } = await startTestSandbox();
     const body = typeof given === 'string' ? given : { ...pushRequest, ...given };
     const { status, headers, text, json } = await call('POST', '/Subscriptions', body);
@@ -53,14 +53,14 @@ describe('an odd body', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('gets no secret of the wrong type back', async () => {
+  it('with a secret of the wrong type is not echoed', async () => {
     const { create } = await startTestSandbox();
     const { status, text } = await create({ NotificationEpPassword: ['hunter4'] });
     expect(status).toBe(422);
     expect(text).not.toContain('hunter4');
   });
 
-  it('is a 422 for an edit, a 400 as a cancelled subscription, a 413 when too large', async () => {
+  it('is answered with 422 for an edit, 400 for a cancelled subscription, 413 when too large', async () => {
     const { create, edit } = await startTestSandbox();
     const { json } = await create();
     expect((await edit(json.Id, { Status: 1 })).status).toBe(422);
@@ -86,7 +86,7 @@ describe('a request', () => {
     },
   );
 
-  it('to no path is a 404', async () => {
+  it('to an unknown path is answered with 404', async () => {
     const { sandbox } = await startTestSandbox();
     const products = ['/odata/v1/products', "/odata/v1/Products('x')"];
     const subscriptions = ['/odata/v1/Subscriptions/', '/odata/v1/subscriptionsInfo'];
@@ -102,13 +102,13 @@ describe('a request', () => {
     ['GET', '/Subscriptions', 'POST'],
     ['DELETE', '/Subscriptions/Info', 'GET'],
     ['POST', `/Subscriptions(${unknownId})`, 'GET, PATCH, DELETE'],
-  ])('%s %s is answered with the methods there are', async (method, path, allow) => {
+  ])('%s %s is answered with the allowed methods', async (method, path, allow) => {
     const { call } = await startTestSandbox();
     const { status, headers } = await call(method, path);
     expect([status, headers.get('allow')]).toEqual([405, allow]);
   });
 
-  it('is answered with an id of its own and the date of the sandbox', async () => {
+  it('is answered with a unique request id and the date of the sandbox', async () => {
     const { call, sandbox } = await startTestSandbox();
     const first = await call('GET', '/Subscriptions/Info');
     sandbox.clock.advance(1_000);
@@ -118,7 +118,7 @@ describe('a request', () => {
     expect(second.headers.get('date')).toBe(new Date(startMs + 1_000).toUTCString());
   });
 
-  it('is counted, the logins apart from the other requests for tokens', async () => {
+  it('is counted, with logins separate from other token requests', async () => {
     const { create, login, askToken, sandbox, control } = await startTestSandbox();
     const { refresh_token } = (await login()).json;
     await askToken({ client_id: 'cdse-public', grant_type: 'refresh_token', refresh_token });
@@ -135,7 +135,7 @@ describe('a request', () => {
   });
 });
 
-/** An account with room for every filter. */
+/** Starts a sandbox whose account permits a subscription for every filter. */
 async function startFilters() {
   const test = await startTestSandbox({ service: { totalMax: 1_000 } });
   const subscribe = (FilterParam: string, SubscriptionEvent = ['created'], changes = {}) =>
@@ -152,7 +152,7 @@ describe('a filter is accepted', () => {
     "startswith(NAME,'S2') and COLLECTION/NAME ne 'X' or not (online eq true)",
     "attributes/OData.CSC.StringAttribute/any(i0:i0/Name eq 'a' and i0/Value eq 'b')",
     "OData.CSC.Intersects(Footprint=geography'SRID=4326;POINT(4 50)')",
-  ])('and comes back byte for byte: %j', async (filter) => {
+  ])('and returned byte for byte: %j', async (filter) => {
     const { subscribe } = await startFilters();
     const { status, json } = await subscribe(filter);
     expect([status, json.FilterParam]).toEqual([201, filter]);
@@ -172,7 +172,7 @@ describe('a filter is accepted', () => {
     ['Online eq true', [201, 201, 400, 400]],
     ["DeletionCause eq 'Other'", [400, 400, 201, 400]],
     ["Name ne 'x'", [201, 201, 201, 201]],
-  ])('when the products of all its events have its fields: %s', async (filter, expected) => {
+  ])('only when the products of all its events have its fields: %s', async (filter, expected) => {
     const { subscribe } = await startFilters();
     const statuses: number[] = [];
     for (const events of [['created'], ['modified'], ['deleted'], ['created', 'deleted']]) {
@@ -209,7 +209,7 @@ describe('a filter is refused', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('when a knob says so, unless it is empty', async () => {
+  it('when configured, unless it is empty', async () => {
     const { subscribe, control } = await startFilters();
     await control('PATCH', '/service', { filterRefusal: 'Invalid field: Name' });
     const { status, json } = await subscribe("Name eq 'x'");
@@ -221,7 +221,7 @@ describe('a filter is refused', () => {
     ['deep', `${'('.repeat(5_000)}Name eq 'x'${')'.repeat(5_000)}`],
     ['long', `Name eq '${'x'.repeat(1_000_000)}'`],
     ['wide', Array(7_000).fill("Name eq 'a'").join(' or ')],
-  ])('when it is too %s, whoever adds it', async (_, filter) => {
+  ])('when it is too %s, regardless of who creates it', async (_, filter) => {
     const { sandbox } = await startFilters();
     expect(() => sandbox.addSubscription({ type: 'pull', filter })).toThrow('Invalid filter: ');
     expect(sandbox.subscriptions()).toEqual([]);
@@ -233,7 +233,7 @@ describe('the documented examples', () => {
     Object.keys(given).filter((key) => !left.includes(key));
 
   it.skipIf(missing).each(['create-push', 'create-pull'])(
-    '%s has the answer that is shown',
+    '%s has the documented answer',
     async (name) => {
       const { call } = await startTestSandbox({
         allowRemote: true,
@@ -242,7 +242,7 @@ describe('the documented examples', () => {
       const request = fixture(`subscriptions/${name}-request.json`);
       const { status, json } = await call('POST', '/Subscriptions', request);
       expect(status).toBe(201);
-      // The shown answers are older than SubscriptionType.
+      // The documented answers predate SubscriptionType.
       const { Id, SubmissionDate, ...shown } = fixture(`subscriptions/${name}-201.json`);
       expect(json).toMatchObject(shown);
       const [context, ...names] = Object.keys(shown).reverse();
@@ -265,7 +265,7 @@ describe('the documented examples', () => {
   });
 
   it.skipIf(missing)(
-    'show the answers to an unknown id, to an odd body and to an error',
+    'include the answers to an unknown id, an invalid body and an error',
     async () => {
       const { call, create } = await startTestSandbox();
       for (const name of ['read', 'ack']) {

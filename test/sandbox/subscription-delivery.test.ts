@@ -1,4 +1,4 @@
-/** What subscriptions mean for delivery and publishing: who is sent what, where to, from when on, by which seed. */
+/** Effects of subscriptions on delivery and publishing: recipients, addresses, times and seeds. */
 import { describe, expect, it, vi } from 'vitest';
 import { productView } from '../../src/filter/product-view.ts';
 import { createSubscriptions } from '../../src/sandbox/account.ts';
@@ -28,7 +28,7 @@ const basicOf = ({ headers }: ReceivedRequest) =>
 const allEvents = ['created', 'modified', 'deleted'];
 
 describe('an event', () => {
-  it('goes to every running subscription that has it, under its own id and credentials', async () => {
+  it('is sent to every running subscription that matches, with the id and credentials of each', async () => {
     const { subscribe, publishAll, sentTo, sandbox } = await startDelivering();
     const one = await subscribe('one', { SubscriptionEvent: ['created', 'modified'] });
     const other = await subscribe('other', { NotificationEpPassword: 'other-password' });
@@ -40,14 +40,14 @@ describe('an event', () => {
     const events = [...Array(3).fill('created'), ...Array(2).fill('modified')];
     expect(sent('one', 'SubscriptionEvent').sort()).toEqual(events);
     const credentials = (name: string) => [...new Set(sentTo(name).map(basicOf))];
-    expect(credentials('one')).toEqual(['user-one:hunter2-not-to-be-told']);
+    expect(credentials('one')).toEqual(['user-one:hunter2-secret']);
     expect(credentials('other')).toEqual(['user-other:other-password']);
     expect(sandbox.totals()).toMatchObject({ published: 8, delivered: 8 });
     const ids = sandbox.entries().map(({ subscriptionId }) => subscriptionId);
     expect(ids.filter((id) => id === other)).toHaveLength(3);
   });
 
-  it('is numbered for each subscription separately', async () => {
+  it('has a separate number for each subscription', async () => {
     const { subscribe, publishAll, sentTo } = await startDelivering();
     const ids = [await subscribe('one'), await subscribe('other')];
     await publishAll(3);
@@ -58,7 +58,7 @@ describe('an event', () => {
     }
   });
 
-  it('is sent to nobody when no push subscription has it', async () => {
+  it('is not sent when no push subscription matches', async () => {
     const { subscribe, create, publishAll, sandbox, requests } = await startDelivering();
     await subscribe('one', { SubscriptionEvent: ['deleted'] });
     await create({ SubscriptionType: 'pull' });
@@ -66,14 +66,14 @@ describe('an event', () => {
     expect([sandbox.totals().published, requests]).toEqual([0, []]);
   });
 
-  it('comes without credentials when none are registered', async () => {
+  it('is sent without credentials when none are registered', async () => {
     const { subscribe, publishAll, requests } = await startDelivering();
     await subscribe('one', { NotificationEpUsername: null, NotificationEpPassword: null });
     await publishAll(1);
     expect(requests[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  it('is not delayed by the endpoint of another subscription that hangs', async () => {
+  it('is not delayed by a hanging endpoint of another subscription', async () => {
     const answer: EndpointAnswer = (_, { path }) => (path?.endsWith('/one') ? 'hang' : 200);
     const { subscribe, publish, sentTo } = await startDelivering({}, answer);
     await subscribe('one');
@@ -85,7 +85,7 @@ describe('an event', () => {
 });
 
 describe('a pause', () => {
-  it('by order or inactivity keeps events away, and they are not sent later', async () => {
+  it('on request or for inactivity stops events, which are not sent later either', async () => {
     const { subscribe, edit, publishAll, requests, sandbox } = await startDelivering();
     const id = await subscribe('one');
     await publishAll(1);
@@ -102,7 +102,7 @@ describe('a pause', () => {
 });
 
 describe('an edit between two attempts', () => {
-  /** Publishes one product, whose first attempt fails; `retry` lets the next one come. */
+  /** Publishes one product, whose first attempt fails; `retry` triggers the next attempt. */
   async function startRetry(changes: object, answer: EndpointAnswer) {
     const retryDelaysMs: [number, number, number] = [60_000, 60_000, 60_000];
     const test = await startDelivering({ retryDelaysMs }, answer);
@@ -116,7 +116,7 @@ describe('an edit between two attempts', () => {
     return { ...test, id, retry };
   }
 
-  it('of the credentials counts for the next one', async () => {
+  it('of the credentials applies to the next attempt', async () => {
     const answer: EndpointAnswer = (_, sent) => (basicOf(sent).endsWith(':new') ? 200 : 401);
     const old = { NotificationEpPassword: 'old' };
     const { id, edit, requests, retry } = await startRetry(old, answer);
@@ -125,7 +125,7 @@ describe('an edit between two attempts', () => {
     expect(requests.map(basicOf)).toEqual(['user-one:old', 'user-one:new']);
   });
 
-  it('of the endpoint counts for the next one', async () => {
+  it('of the endpoint applies to the next attempt', async () => {
     const answer: EndpointAnswer = (_, { path }) => (path?.endsWith('/other') ? 200 : 503);
     const { id, edit, sandbox, sentTo, retry } = await startRetry({}, answer);
     const address = sandbox.subscriptions()[0]?.endpoint;
@@ -140,7 +140,7 @@ describe('an edit between two attempts', () => {
     await call('DELETE', `/Subscriptions(${id})`);
     await publish(3);
     await retry();
-    expect(requests.map(basicOf)).toEqual(Array(2).fill('user-one:hunter2-not-to-be-told'));
+    expect(requests.map(basicOf)).toEqual(Array(2).fill('user-one:hunter2-secret'));
     expect(sandbox.subscriptions()).toEqual([]);
   });
 });
@@ -162,7 +162,7 @@ describe('LastNotificationDate', () => {
 
   it.each([
     ['a delivery that fails', {}, 503, 0],
-    ['a success that the sender does not see', { answerLost: 1 }, 200, 1],
+    ['a success whose answer is lost', { answerLost: 1 }, 200, 1],
   ])('is not changed by %s', async (_, faults, status, accepted) => {
     const { subscribe, publishAll, list, sandbox } = await startDelivering(
       { faults },
@@ -174,7 +174,7 @@ describe('LastNotificationDate', () => {
     expect((await list())[0]).not.toHaveProperty('LastNotificationDate');
   });
 
-  it('puts off the pause and the end', async () => {
+  it('postpones the pause and the deletion', async () => {
     const { subscribe, publishAll, list, sandbox } = await startDelivering();
     await subscribe('one');
     sandbox.clock.advance(59 * dayMs);
@@ -190,7 +190,7 @@ describe('LastNotificationDate', () => {
   });
 });
 
-/** A record as a file would have it: a mission's name, and a square of one degree. */
+/** Returns a record as in a file: a name with a mission, and a square of one degree. */
 function record(Name: string, west?: number, south = 0) {
   const Id = crypto.randomUUID();
   if (west === undefined) return { Id, Name, Footprint: null, GeoFootprint: null };
@@ -225,7 +225,7 @@ describe('a filter', () => {
       ['S2A_MSIL2A_alps', 'S2A_MSIL2A_fiji', 'S2A_MSIL2A_touching'],
     ],
     ["Name eq 's2a_msil2a_alps'", []],
-  ])('lets through what matches it: %s', async (FilterParam, expected) => {
+  ])('selects the products that match it: %s', async (FilterParam, expected) => {
     const recordsFile = recordsFileOf(records);
     const { subscribe, publishAll, requests, sandbox } = await startDelivering({ recordsFile });
     await subscribe('one', { FilterParam });
@@ -238,11 +238,11 @@ describe('a filter', () => {
     expect(sandbox.holdings()).toEqual({ products: 5, deletedProducts: 0, events: 5 });
   });
 
-  it('is checked for each event by the record that it brings', async () => {
+  it('is evaluated for each event with the record of that event', async () => {
     const { subscribe, publishAll, sentTo, control } = await startDelivering();
     const FilterParam =
       "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value gt 50)";
-    /** Checked by the body alone, in the words of the record. */
+    /** Evaluates the condition with the attributes in the body. */
     const isCloudy = (sent: ReceivedRequest) => {
       const attributes: { Name: string; Value: unknown }[] = jsonOf(sent).value.Attributes;
       return attributes.some(({ Name, Value }) => Name === 'cloudCover' && Number(Value) > 50);
@@ -252,7 +252,7 @@ describe('a filter', () => {
     await publishAll(60);
     const before = { products: 60, deletedProducts: 0, events: 60 };
     expect((await control('GET', '/holdings')).json).toEqual(before);
-    // Some become cloudy by a change, and some cease to be.
+    // Some products become cloudy, and some become clear.
     for (const event of ['modified', 'modified', 'deleted']) await publishAll(60, event);
     const keyOf = (sent: ReceivedRequest) => {
       const { SubscriptionEvent: event, ProductId, value } = jsonOf(sent);
@@ -271,7 +271,7 @@ describe('a filter', () => {
     expect((await control('GET', '/holdings')).json).toEqual(after);
   });
 
-  it('of deletions can be for their cause and date, too', async () => {
+  it('of deletions can use their cause and date', async () => {
     const { subscribe, publishAll, sentTo } = await startDelivering();
     const SubscriptionEvent = ['deleted'];
     await subscribe('everything', { SubscriptionEvent });
@@ -285,7 +285,7 @@ describe('a filter', () => {
     expect(causesOf('other')).toEqual(expected);
   });
 
-  it('is asked once about an event, however many subscriptions have it', () => {
+  it('is evaluated once per event, even if several subscriptions have it', () => {
     const clock = createSandboxClock({ now: () => startMs });
     const liveSettings = createLiveServiceSettings(serviceSettingsSchema.parse({ runningMax: 10 }));
     const random = createRandom(1);
@@ -316,7 +316,7 @@ describe('publishing by rate', () => {
     expect(requests).toHaveLength(5);
   });
 
-  it('still waits after a pause and a resumption on the control port, but publishes on order', async () => {
+  it('still waits after a pause and resumption on the control port, but publishes on request', async () => {
     const { control, publish, sandbox, subscribe } = await startDelivering(byRate);
     await control('POST', '/pause');
     await control('POST', '/resume');
@@ -326,14 +326,14 @@ describe('publishing by rate', () => {
     expect(await sandbox.finished).toMatchObject({ published: 5, delivered: 5 });
   });
 
-  it('that never began ends when the sandbox is closed', async () => {
+  it('that has not begun ends when the sandbox is closed', async () => {
     const { sandbox } = await startDelivering(byRate);
     await sandbox.close();
     expect(await sandbox.finished).toMatchObject({ published: 0 });
   });
 
-  it('brings the same to the first subscription, registered or given at the start', async () => {
-    const fatesOf = async (registered: boolean) => {
+  it('sends the same to the first subscription, whether registered or configured', async () => {
+    const outcomesOf = async (registered: boolean) => {
       const { url, trustedCaPems } = await startTrustedEndpoint();
       const faults = { duplicate: 0.2, lost: 0.2, ackIdAbsent: 0.5 };
       const retryDelaysMs: [number, number, number] = [0, 0, 0];
@@ -344,38 +344,41 @@ describe('publishing by rate', () => {
       if (registered) expect((await create(body)).status).toBe(201);
       await sandbox.finished;
       const ids = sandbox.subscriptions().map(({ id }) => id);
-      const fates = sandbox
+      const outcomes = sandbox
         .entries()
         .map((one) => [one.productId, one.outcome, one.ackId === null, one.attempts.length]);
-      return { ids, fates };
+      return { ids, outcomes };
     };
-    expect(await fatesOf(true)).toEqual(await fatesOf(false));
+    expect(await outcomesOf(true)).toEqual(await outcomesOf(false));
   });
 });
 
 describe('a seed', () => {
   it.each([
     ['alone', []],
-    ['next to another subscription', [{ endpoint: 'https://localhost:1/' }]],
-  ])('brings the first subscription, %s, what it has always brought', async (_, others) => {
-    const faults = { lost: 0.3, ackIdAbsent: 0.3 };
-    const { sandbox, subscribe, publishAll } = await startDelivering({ seed: 7, faults });
-    const id = await subscribe('one');
-    for (const other of others) sandbox.addSubscription(other);
-    await publishAll(30);
-    const entries = sandbox.entries().filter(({ subscriptionId }) => subscriptionId === id);
-    expect(id).toBe('aefe8309-fbda-4cf3-9b9a-31bc09e2f694');
-    const outcomes = entries.map(({ outcome }) => outcome[0]).join('');
-    expect(outcomes).toBe('llddlddddlddddddddlddlddllddld');
-    const ackIds = entries.map(({ ackId }) => (ackId === null ? '-' : 'a')).join('');
-    expect(ackIds).toBe('aaaaa--aaa-aaa-aaa-a-aaaaa-aaa');
-    expect(entries.at(-1)).toMatchObject({
-      productName: 'S2B_MSIL2A_20260501T085506_N0511_R007_T37VEL_20260501T114743.SAFE',
-      notificationDate: '2026-05-01T12:00:00.0004Z',
-    });
-  });
+    ['with another subscription', [{ endpoint: 'https://localhost:1/' }]],
+  ])(
+    'determines the notifications of the first subscription, %s, across versions',
+    async (_, others) => {
+      const faults = { lost: 0.3, ackIdAbsent: 0.3 };
+      const { sandbox, subscribe, publishAll } = await startDelivering({ seed: 7, faults });
+      const id = await subscribe('one');
+      for (const other of others) sandbox.addSubscription(other);
+      await publishAll(30);
+      const entries = sandbox.entries().filter(({ subscriptionId }) => subscriptionId === id);
+      expect(id).toBe('aefe8309-fbda-4cf3-9b9a-31bc09e2f694');
+      const outcomes = entries.map(({ outcome }) => outcome[0]).join('');
+      expect(outcomes).toBe('llddlddddlddddddddlddlddllddld');
+      const ackIds = entries.map(({ ackId }) => (ackId === null ? '-' : 'a')).join('');
+      expect(ackIds).toBe('aaaaa--aaa-aaa-aaa-a-aaaaa-aaa');
+      expect(entries.at(-1)).toMatchObject({
+        productName: 'S2B_MSIL2A_20260501T085506_N0511_R007_T37VEL_20260501T114743.SAFE',
+        notificationDate: '2026-05-01T12:00:00.0004Z',
+      });
+    },
+  );
 
-  it('brings another subscription other fates', async () => {
+  it('gives another subscription different faults', async () => {
     const { subscribe, publishAll, sandbox } = await startDelivering({ faults: { lost: 0.5 } });
     const ids = [await subscribe('one'), await subscribe('other')];
     await publishAll(30);
@@ -385,7 +388,7 @@ describe('a seed', () => {
     expect(other).not.toEqual(one);
   });
 
-  it('brings an unfiltered subscription the same, whatever is filtered next to it', async () => {
+  it('gives an unfiltered subscription the same notifications, regardless of other filters', async () => {
     const bodiesNextTo = async (FilterParam: string) => {
       const faults = { ackIdAbsent: 0.5 };
       const { subscribe, publishAll, sentTo } = await startDelivering({ faults });
@@ -400,7 +403,7 @@ describe('a seed', () => {
   });
 });
 
-describe('an endpoint given at the start', () => {
+describe('a configured endpoint', () => {
   it('is a running push subscription for all events', async () => {
     const { url } = await startTrustedEndpoint();
     const subscriptionId = '7CA682C3-7b21-4e9b-952e-874798101340';
@@ -424,7 +427,7 @@ describe('an endpoint given at the start', () => {
     await expect(startTestSandbox(options)).rejects.toThrow(/endpoint: requires username and/);
   });
 
-  it('is not there when none is given', async () => {
+  it('is optional', async () => {
     const { sandbox } = await startTestSandbox();
     expect([sandbox.subscriptionId, sandbox.subscriptions()]).toEqual([null, []]);
   });

@@ -1,23 +1,31 @@
-/** `npm run bench:alarms`: how often the watchdog cries wolf on simulated months, and how soon it notices what is real. */
+/** `npm run bench:alarms`: false alarms of the watchdog in simulated months, and its delay to detect real failures. */
 import { alignTable, figure } from '../../bench/figures.ts';
 import { type BenchIo, type Benchmark, flag, integer, runBenchmark } from '../../bench/harness.ts';
 import { type KindFigures, playKind } from './false-alarms.ts';
 import { fallShares, type LossFigures, playLosses, usualLosses } from './lost-pushes.ts';
 import { subscriptionKinds } from './subscription-kinds.ts';
 
-/** More than one in twenty months would be a nuisance. */
+/** Maximum rate of false alarms: one in twenty months. */
 const falseAlarmsPerMonthMax = 0.05;
 
-/** Of the subscriptions, for each of the usual losses: there are several, and each push is drawn. */
+/** Share of the subscriptions simulated per loss rate; each push is simulated, which takes longer. */
 const lossCountShare = 0.2;
 
 const options = {
-  subscriptions: integer('N', 'of each kind; a fifth of them for each usual loss of pushes', {
-    ...{ default: 100, min: 1, max: 10_000 },
+  subscriptions: integer(
+    'N',
+    'subscriptions of each kind; a fifth of them for each usual loss rate',
+    {
+      ...{ default: 100, min: 1, max: 10_000 },
+    },
+  ),
+  months: integer('N', 'months per subscription, from its creation', {
+    default: 6,
+    min: 1,
+    max: 60,
   }),
-  months: integer('N', 'of each subscription, from its beginning', { default: 6, min: 1, max: 60 }),
   check: flag(
-    `exit code 1 when there are more than ${falseAlarmsPerMonthMax} false alarms of silence a month`,
+    `exit code 1 when there are more than ${falseAlarmsPerMonthMax} false silence alarms a month`,
   ),
 };
 
@@ -28,8 +36,8 @@ export function run(argv: readonly string[], io: BenchIo): Promise<number> {
 
 const alarms: Benchmark<typeof options> = {
   command: 'npm run bench:alarms --',
-  about: `Plays months of simulated subscriptions to the watchdog's rules of silence and of lost pushes, and then lets
-each stop, or lose pushes. The same numbers give the same figures.`,
+  about: `Simulates months of subscriptions with the watchdog's rules for silence and lost pushes, then stops
+each subscription or loses pushes. The same arguments give the same figures.`,
   options,
   closing: 'Exit code: 0 done, 1 (--check) too many alarms, 2 wrong usage.',
   async measure({ subscriptions, months, check }, { progress }) {
@@ -53,7 +61,7 @@ each stop, or lose pushes. The same numbers give the same figures.`,
 };
 
 function renderKinds(kinds: readonly KindFigures[]): string[] {
-  const header = ['Subscription', 'months', 'false alarms', 'a month', 'noticed h', '95 % h'];
+  const header = ['Subscription', 'months', 'false alarms', 'per month', 'detected h', '95 % h'];
   const rows = kinds.map((kind) => [
     kind.name,
     String(kind.months),
@@ -62,14 +70,14 @@ function renderKinds(kinds: readonly KindFigures[]): string[] {
     figure(kind.detectedHoursMedian),
     figure(kind.detectedHours95),
   ]);
-  const note = 'Noticed: hours from a real stop to the alarm, median and 95th percentile.';
+  const note = 'Detected: hours from a real stop to the alarm, median and 95th percentile.';
   const about = kinds.map((kind) => `${kind.name}: ${kind.about}`);
   return [alignTable([header, ...rows]), [note, ...about].join('\n')];
 }
 
 function renderLosses(figures: readonly LossFigures[]): string {
   const falls = fallShares.flatMap((share) => [`${share * 100} % lost h`, '95 % h']);
-  const header = ['Subscription', 'lost as usual', 'months', 'false alarms', 'of them at first'];
+  const header = ['Subscription', 'usual loss', 'months', 'false alarms', 'in 1st month'];
   const rows = figures.map((one) => [
     one.kind,
     one.usual,
@@ -79,5 +87,5 @@ function renderLosses(figures: readonly LossFigures[]): string {
     figure(one.falseAlarmsPerMonth, 3),
     ...one.falls.flatMap(({ hoursMedian, hours95 }) => [figure(hoursMedian), figure(hours95)]),
   ]);
-  return alignTable([[...header, 'a month', ...falls], ...rows]);
+  return alignTable([[...header, 'per month', ...falls], ...rows]);
 }

@@ -1,4 +1,4 @@
-/** Plays months of one subscription to the watchdog's rule of silence, and then stops it. */
+/** Simulates months of a subscription with the watchdog's silence rule, then stops the subscription. */
 import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
@@ -11,7 +11,7 @@ import {
 } from '../../src/watch/learn-rates.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
-/** Of one kind. Hours from the stop to the alarm; null where it was not noticed within 90 days. */
+/** Figures of one kind. Hours are from the stop to the alarm; null when not detected within 90 days. */
 export interface KindFigures {
   readonly name: string;
   readonly about: string;
@@ -22,7 +22,7 @@ export interface KindFigures {
   readonly detectedHours95: number | null;
 }
 
-/** The same seeds give the same figures. */
+/** Simulates `count` subscriptions of a kind, with fixed seeds. */
 export function playKind(kind: SubscriptionKind, count: number, months: number): KindFigures {
   const played = Array.from({ length: count }, (_, seed) =>
     playMonths(kind, months, createRandom(seed * 7919 + 1)),
@@ -41,8 +41,8 @@ export function playKind(kind: SubscriptionKind, count: number, months: number):
 }
 
 /**
- * The hours after which a share of the subscriptions had noticed it. Null in `hours` and as the result: not within
- * the time that was simulated.
+ * Returns the hours within which the alarm was raised for a share of the subscriptions. Null, in `hours` and as
+ * the result: not within the simulated time.
  */
 export function noticedAfter(share: number, hours: readonly (number | null)[]): number | null {
   const all = hours.map((one) => one ?? Number.POSITIVE_INFINITY);
@@ -53,20 +53,20 @@ export function noticedAfter(share: number, hours: readonly (number | null)[]): 
 const hoursOfDay = 24;
 const daysOfMonth = 30;
 const detectionDaysMax = 90;
-/** Rates change slowly: learned anew so often, which is quicker to play. */
+/** Interval at which rates are learned again. They change slowly, and a long interval saves time. */
 const learnEveryHours = 6;
-/** Any hour that is a week's first, in 2026. */
+/** Start of a week in 2026. */
 const beginUs = Math.floor(1_780_000_000_000_000 / (168 * hourUs)) * 168 * hourUs;
 
 /**
- * The subscription is new at the beginning, so that what is learned from little counts as well. Its silence is
- * judged at the end of each hour, and right before each push, where it is longest. Hours are from the stop to the
+ * Simulates one subscription from its creation, to include rates learned from little data. Its silence is
+ * checked at the end of each hour, and right before each push, where it is longest. Hours are from the stop to the
  * alarm; null when there was none within 90 days.
  */
 function playMonths(kind: SubscriptionKind, months: number, random: Random) {
   const pushesOf = kind.create(random);
   const silence = createSilence();
-  // It stops at any hour of any day.
+  // It stops at a random hour.
   const hours = months * daysOfMonth * hoursOfDay + random.integer(0, 12 * hoursOfDay);
   let falseAlarms = 0;
   let isAlarm = false;
@@ -81,7 +81,7 @@ function playMonths(kind: SubscriptionKind, months: number, random: Random) {
     }
     if (pushes === 0) continue;
     isAlarm = false;
-    silence.note(startUs, { pushes, lastAtUs });
+    silence.record(startUs, { pushes, lastAtUs });
   }
   const stopUs = beginUs + hours * hourUs;
   for (let hour = 1; hour <= detectionDaysMax * hoursOfDay; hour += 1) {
@@ -90,14 +90,14 @@ function playMonths(kind: SubscriptionKind, months: number, random: Random) {
   return { falseAlarms, detectedHours: null };
 }
 
-/** What the watchdog knows of a subscription that is watched all the time. */
+/** Creates the watchdog's state of a subscription that is watched without gaps. */
 function createSilence() {
   const arrivals = new Map<number, Arrivals>();
   let learned: LearnedRates | null = null;
   let learnedAtUs = 0;
   const watchedUntil = (toUs: number) => [{ fromUs: Math.max(beginUs, toUs - historyUs), toUs }];
   return {
-    note: (startUs: number, arrived: Arrivals) => {
+    record: (startUs: number, arrived: Arrivals) => {
       arrivals.set(startUs, arrived);
       for (const us of arrivals.keys()) {
         if (us >= startUs - historyUs) break;

@@ -1,4 +1,4 @@
-/** Plays months of one subscription, of whose pushes some are lost, to the watchdog's rule, and then loses more. */
+/** Simulates months of a subscription that loses some pushes, with the watchdog's rule, then loses more. */
 import { hourUs } from '../../src/domain/completeness.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import {
@@ -11,10 +11,10 @@ import {
 import { noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
-/** What is lost as a matter of course, or when something is wrong. */
+/** Loss of pushes, usual or caused by a failure. */
 interface Loss {
   readonly share: number;
-  /** So many pushes in a row at a time. */
+  /** Number of consecutive pushes lost at a time. */
   readonly burst: number;
 }
 
@@ -29,23 +29,23 @@ export const usualLosses: readonly UsualLoss[] = [
   { name: '1 % in bursts of 10', share: 0.01, burst: 10 },
 ];
 
-/** What is lost when something is wrong. */
+/** Shares of the pushes lost after a failure. */
 export const fallShares = [0.3, 1] as const;
 
-/** Of one kind of subscription and one usual loss. */
+/** Figures of one kind of subscription and one usual loss. */
 export interface LossFigures {
   readonly kind: string;
   readonly usual: string;
   readonly months: number;
   readonly falseAlarms: number;
   readonly falseAlarmsPerMonth: number;
-  /** Those of each subscription's first month, in which what is usual is learned. */
+  /** False alarms in each subscription's first month, in which the usual loss is learned. */
   readonly firstMonthAlarms: number;
-  /** Of each fall, by its share. Null where half, or one in twenty, was not noticed within 90 days. */
+  /** Detection delay of each failure, by its share. Null when not detected within 90 days. */
   readonly falls: readonly { share: number; hoursMedian: number | null; hours95: number | null }[];
 }
 
-/** The same seeds give the same figures. */
+/** Simulates `count` subscriptions of a kind, with fixed seeds. */
 export function playLosses(
   kind: SubscriptionKind,
   usual: UsualLoss,
@@ -78,37 +78,41 @@ const detectionHoursMax = 90 * hoursOfDay;
 const talliedHoursMax = talliedUs / hourUs;
 
 /**
- * Judged once for each hour, when it counts. After the months, each fall begins from the same state; hours are from
- * it to its alarm, null when there was none within 90 days.
+ * Checks each hour once, when it is counted. After the months, each failure begins from the same state; hours are
+ * from the failure to its alarm, null when there was none within 90 days.
  */
 function playLoss(kind: SubscriptionKind, usual: Loss, months: number, random: Random) {
   const pushesOf = kind.create(random);
   const hours: TalliedHour[] = [];
   const lose = createLoss(usual, random);
-  const judge = createJudge(hours);
+  const raisesAlarm = createAlarmCheck(hours);
   let falseAlarms = 0;
   let firstMonthAlarms = 0;
   const count = months * hoursOfMonth;
   for (let hour = 0; hour < count; hour += 1) {
     const expected = pushesOf(hour);
-    if (!judge({ startUs: hour * hourUs, expected, lost: lose(expected) })) continue;
+    if (!raisesAlarm({ startUs: hour * hourUs, expected, lost: lose(expected) })) continue;
     falseAlarms += 1;
     if (hour < hoursOfMonth) firstMonthAlarms += 1;
   }
-  // What comes afterwards is the same for each fall.
+  // The later pushes are the same for each failure.
   const rest = Array.from({ length: detectionHoursMax }, (_, i) => pushesOf(count + i));
   const detectedHours = fallShares.map((share) => {
     const loseMore = createLoss({ share, burst: 1 }, random);
-    const judgeFall = createJudge([...hours]);
+    const raisesAlarmAfterFailure = createAlarmCheck([...hours]);
     const found = rest.findIndex((expected, i) =>
-      judgeFall({ startUs: (count + i) * hourUs, expected, lost: loseMore(expected) }),
+      raisesAlarmAfterFailure({
+        startUs: (count + i) * hourUs,
+        expected,
+        lost: loseMore(expected),
+      }),
     );
     return found < 0 ? null : found + 1 + countedUs / hourUs;
   });
   return { falseAlarms, firstMonthAlarms, detectedHours };
 }
 
-/** How many of so many pushes are lost. */
+/** Returns a function that draws how many of the given pushes are lost. */
 function createLoss({ share, burst }: Loss, random: Random): (pushes: number) => number {
   let left = 0;
   return (pushes) => {
@@ -123,19 +127,19 @@ function createLoss({ share, burst }: Loss, random: Random): (pushes: number) =>
   };
 }
 
-/** Returns whether the hour raises an alarm. One that lasts at the beginning is forgotten. */
-function createJudge(hours: TalliedHour[]): (hour: TalliedHour) => boolean {
+/** Returns a check whether an hour raises an alarm. No alarm is active at the beginning. */
+function createAlarmCheck(hours: TalliedHour[]): (hour: TalliedHour) => boolean {
   let raisedAtUs: number | undefined;
   return (hour) => {
     hours.push(hour);
     if (hours.length > talliedHoursMax) hours.shift();
-    // Odds grow shorter with an hour that lost nothing, but for a little: what leaves the day may have lost less.
+    // An hour without losses hardly raises the odds: it does so only if the hour that leaves the day lost less.
     if (hour.lost === 0 && raisedAtUs === undefined) return false;
     const nowUs = hour.startUs + hourUs + countedUs;
-    const wasLasting = raisedAtUs !== undefined;
+    const wasActive = raisedAtUs !== undefined;
     const odds = lostPushOdds(hours, nowUs, raisedAtUs);
-    const isLasting = odds !== null && areTooMany(odds, wasLasting);
-    raisedAtUs = isLasting ? (raisedAtUs ?? nowUs) : undefined;
-    return isLasting && !wasLasting;
+    const isActive = odds !== null && areTooMany(odds, wasActive);
+    raisedAtUs = isActive ? (raisedAtUs ?? nowUs) : undefined;
+    return isActive && !wasActive;
   };
 }

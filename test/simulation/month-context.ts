@@ -1,4 +1,4 @@
-/** A sandbox and a receiver on one simulated clock: real sockets, real files, commands, and outages of ours. */
+/** A sandbox and a receiver on one simulated clock, with real sockets, files, commands and receiver outages. */
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -31,26 +31,26 @@ export interface MonthContext {
   nowMs(): number;
   /** Null while the receiver is closed. */
   receiver(): RunningReceiver | null;
-  /** Serves on the same port each time. */
+  /** Starts the receiver, always on the same port. */
   open(): Promise<void>;
-  /** An outage of ours begins. */
+  /** Stops the receiver. */
   shut(): Promise<void>;
-  /** The sign of life that `start` gives each minute. */
+  /** Records the heartbeat, as `start` does each minute. */
   recordUptime(): Promise<void>;
-  /** A round of comparing, as `start` makes them; false when it failed. */
+  /** Runs a comparison, as `start` does; false when it failed. */
   compare(): Promise<boolean>;
-  /** When rounds were made, ms since 1970. */
+  /** Times of completed comparisons, ms since 1970. */
   rounds: readonly number[];
-  /** A round of maintenance, as `start` makes them. */
+  /** Runs a round of maintenance, as `start` does. */
   maintain(): Promise<void>;
-  /** Runs a command; `send` stands between it and the network. */
+  /** Runs a command; `send` replaces its `fetch`. */
   command(argv: readonly string[], send?: typeof fetch): Promise<Ended>;
   /** Warnings and errors of the receiver. */
-  troubles: readonly string[];
+  problems: readonly string[];
   close(): Promise<void>;
 }
 
-/** Starts the sandbox and opens the receiver; the time stands still unless the sandbox is told to let it pass. */
+/** Starts the sandbox and the receiver. The clock stands still unless the sandbox advances it. */
 export async function openMonthContext(options: {
   folder: string;
   seed: number;
@@ -78,7 +78,7 @@ export async function openMonthContext(options: {
     EARSHOT_TOKEN_URL: sandbox.tokenUrl,
     EARSHOT_ACCOUNT_USERNAME: account.username,
     EARSHOT_ACCOUNT_PASSWORD: account.password,
-    // How politely the catalogue is asked is measured elsewhere.
+    // Rate limiting of catalogue requests is measured elsewhere.
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '600000',
   };
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
@@ -95,12 +95,12 @@ export async function openMonthContext(options: {
   return context;
 }
 
-interface Means extends Pick<MonthContext, 'sandbox' | 'dataDir' | 'folder'> {
+interface ContextDeps extends Pick<MonthContext, 'sandbox' | 'dataDir' | 'folder'> {
   env: Record<string, string>;
   io: Io;
 }
 
-/** What is open while the receiver is up. */
+/** State while the receiver runs. */
 interface Served {
   receiver: RunningReceiver;
   compare: ReturnType<typeof createReconcileRounds>;
@@ -108,10 +108,10 @@ interface Served {
   stopping: AbortController;
 }
 
-function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthContext {
-  const troubles: string[] = [];
+function createContext({ sandbox, env, io, dataDir, folder }: ContextDeps): MonthContext {
+  const problems: string[] = [];
   const rounds: number[] = [];
-  const log = troubleLog(troubles);
+  const log = problemLog(problems);
   let served: Served | null = null;
   const up = () => {
     if (served === null) throw new Error('The receiver is closed.');
@@ -129,7 +129,7 @@ function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthConte
     await receiver.close();
   };
   return {
-    ...{ dataDir, folder, sandbox, troubles, rounds, recordUptime, shut },
+    ...{ dataDir, folder, sandbox, problems, rounds, recordUptime, shut },
     nowMs: sandbox.clock.now,
     receiver: () => served?.receiver ?? null,
     open: async () => {
@@ -146,7 +146,7 @@ function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthConte
     },
     compare: async () => {
       const { receiver, compare } = up();
-      await indexed(receiver);
+      await waitForIndex(receiver);
       const isDone = (await compare()) === 'all';
       if (isDone) rounds.push(Math.trunc(sandbox.clock.now()));
       return isDone;
@@ -164,20 +164,20 @@ function createContext({ sandbox, env, io, dataDir, folder }: Means): MonthConte
   };
 }
 
-/** The index has had half an hour of simulated time to follow; without waiting, it has had none. */
-async function indexed({ store, products }: RunningReceiver): Promise<void> {
+/** Waits for the product index, which has had simulated but no real time to catch up. */
+async function waitForIndex({ store, products }: RunningReceiver): Promise<void> {
   const lastPosition = await store.lastPosition();
   while ((await products.indexedPosition()) < lastPosition) await delay(5);
 }
 
-function troubleLog(troubles: string[]): Logger {
+function problemLog(problems: string[]): Logger {
   const keep = (fields: object, message: string) =>
-    void troubles.push(`${message} ${JSON.stringify(fields)}`);
+    void problems.push(`${message} ${JSON.stringify(fields)}`);
   const drop = () => undefined;
   return { debug: drop, info: drop, warn: keep, error: keep };
 }
 
-/** What the receiver may touch: the real network, and a clock of the context's own. */
+/** Creates the receiver's IO: the real network, and the simulated clock. */
 function createIo(own: {
   env: Record<string, string>;
   folder: string;

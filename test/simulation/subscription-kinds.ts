@@ -1,13 +1,13 @@
-/** Subscriptions as they come, simulated hour by hour: what each brings, and how unevenly. */
+/** Kinds of subscriptions, simulated hour by hour: number and distribution of their pushes. */
 import type { Random } from '../../src/sandbox/clock.ts';
 
-/** Pushes of an hour, by hours since the simulation's beginning; asked for in their order. */
+/** Returns the pushes of an hour, counted from the simulation's beginning. Called in ascending order. */
 export type PushesOfHour = (hour: number) => number;
 
 export interface SubscriptionKind {
   readonly name: string;
   readonly about: string;
-  /** One subscription of the kind: its passes and its chances are its own. */
+  /** Creates a subscription of the kind, with random passes of its own. */
   readonly create: (random: Random) => PushesOfHour;
 }
 
@@ -26,12 +26,13 @@ export const subscriptionKinds: readonly SubscriptionKind[] = [
   },
   {
     name: 'country',
-    about: 'some hundred a day in two or three passes, each on its days of a cycle of 5, 10 or 12',
+    about:
+      'some hundred a day in two or three passes, each on fixed days of a cycle of 5, 10 or 12 days',
     create: country,
   },
   {
     name: 'small area',
-    about: 'one to three a day, at fixed passes on their days of a cycle of 10 or 12',
+    about: 'one to three a day, at fixed passes on fixed days of a cycle of 10 or 12 days',
     create: (random) =>
       passes(random, {
         passes: random.integer(3, 5),
@@ -44,7 +45,7 @@ export const subscriptionKinds: readonly SubscriptionKind[] = [
   },
   {
     name: 'every few days',
-    about: 'one in 5 to 12 days by the repeat cycle, and one in ten of them is not taken',
+    about: 'one in 5 to 12 days by the repeat cycle, one in ten of which is not acquired',
     create: (random) =>
       passes(random, {
         passes: 1,
@@ -57,12 +58,12 @@ export const subscriptionKinds: readonly SubscriptionKind[] = [
   },
   {
     name: 'by chance',
-    about: 'one in three days on average, at any time: few of what passes is free of clouds',
+    about: 'one in three days on average, at any time: few acquisitions are free of clouds',
     create: (random) => () => poisson(1 / (3 * hoursOfDay), random),
   },
   {
     name: 'by day',
-    about: "some 20 an hour from 7 to 19 o'clock, uneven, and next to nothing at night",
+    about: "about 20 an hour from 7 to 19 o'clock, uneven, and almost nothing at night",
     create: (random) => (hour) => {
       const isDay = hour % hoursOfDay >= 7 && hour % hoursOfDay < 19;
       return poisson((isDay ? 20 : 0.05) * exponential(random), random);
@@ -71,7 +72,7 @@ export const subscriptionKinds: readonly SubscriptionKind[] = [
   {
     name: 'with standstills',
     about:
-      'as the country, and once in 45 days the catalogue brings nothing for 6 to 24 hours, then all of it',
+      'like country, but once in 45 days the catalogue sends nothing for 6 to 24 hours, then everything',
     create: (random) => withStandstills(random, country(random)),
   },
 ];
@@ -88,15 +89,15 @@ function country(random: Random): PushesOfHour {
 }
 
 interface Passes {
-  /** Different ones, each at its hour. */
+  /** Number of passes per cycle, each at its hour. */
   passes: number;
-  /** The same again after so many days. */
+  /** Repeat cycle, in days. */
   cycleDays: number;
-  /** Days of the cycle on which a pass sees the area, besides one that always does. */
+  /** Probability that a pass sees the area on a day of the cycle; on one day it always does. */
   dayShare: number;
-  /** Of those that see it, how many bring nothing after all. */
+  /** Share of the passes over the area that result in no products. */
   dropShare: number;
-  /** What was seen comes up to so much later. */
+  /** Maximum delay of the pushes after the pass, in hours. */
   lateHours: number;
   pushes: () => number;
 }
@@ -129,14 +130,14 @@ function passes(random: Random, options: Passes): PushesOfHour {
 
 function withStandstills(random: Random, pushesOf: PushesOfHour): PushesOfHour {
   let endsAt = 0;
-  let held = 0;
+  let delayed = 0;
   return (hour) => {
-    held += pushesOf(hour);
+    delayed += pushesOf(hour);
     if (hour >= endsAt && random.chance(1 / (45 * hoursOfDay)))
       endsAt = hour + random.integer(6, 24);
     if (hour < endsAt) return 0;
-    const pushes = held;
-    held = 0;
+    const pushes = delayed;
+    delayed = 0;
     return pushes;
   };
 }
@@ -145,7 +146,7 @@ function exponential(random: Random): number {
   return -Math.log(1 - random.next());
 }
 
-/** By counting where few are expected (Knuth), else by the normal distribution, which is near it. */
+/** Draws a Poisson number: exact for small means (Knuth), else approximated by the normal distribution. */
 function poisson(mean: number, random: Random): number {
   if (mean > 50) {
     const normal = Math.sqrt(2 * exponential(random)) * Math.cos(2 * Math.PI * random.next());

@@ -1,4 +1,4 @@
-/** Sinks whose rules in the config have changed while items waited. */
+/** Sinks whose rules in the configuration changed while items waited. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { SinkDefinition } from '../../src/sinks/registry.ts';
@@ -9,7 +9,10 @@ import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 
-/** Four notifications that wait for a sink that was down, and a function that starts it under other rules. */
+/**
+ * Four notifications that wait for a sink that was down, and a function that restarts it with other
+ * rules.
+ */
 async function openWaiting() {
   const time = createVirtualTime();
   const hook = await startHook({
@@ -34,22 +37,22 @@ async function openWaiting() {
   return { ...context, time, hook, startAgain };
 }
 
-describe('what waited for a sink when its rules changed', () => {
+describe('an item that waited while the rules of its sink changed', () => {
   it.each<[string, Partial<SinkDefinition>, number[]]>([
     ['subscriptions', { subscriptions: ['nile'] }, [2, 3, 4]],
     ['events', { events: ['created'] }, [1, 3, 4]],
     ['filter', { filter: "startswith(Name,'S2')" }, [2, 3]],
-  ])('is judged by the new %s before it is handed over', async (_what, rules, positions) => {
+  ])('is checked by the new %s before its delivery', async (_what, rules, positions) => {
     const { time, hook, startAgain, isDone, items, lines } = await openWaiting();
     startAgain(rules);
     await time.runUntil(() => isDone(), { stepMs: 1_000 });
     expect([...new Set(hook.positions())].toSorted()).toEqual(positions);
     expect(await items('dead')).toEqual([]);
-    const forgotten = lines.filter(({ message }) => message.includes('no longer matches'));
-    expect(forgotten).toHaveLength(4 - positions.length);
+    const dropped = lines.filter(({ message }) => message.includes('no longer matches'));
+    expect(dropped).toHaveLength(4 - positions.length);
   });
 
-  it('is handed over all the same where a replay has queued it', async () => {
+  it('is delivered nevertheless when a replay has queued it', async () => {
     const { time, hook, startAgain, isDone, store } = await openWaiting();
     const bounds = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 1 };
     const asked = { sink: 'sink', filter: '', requestedAtUs: time.nowUs() };
@@ -64,7 +67,7 @@ describe('what waited for a sink when its rules changed', () => {
     expect(got.toSorted()).toEqual(['1 true', '2 false', '3 false', '4 false']);
   });
 
-  it('is judged as well when it was a dead letter that is tried again', async () => {
+  it('is also checked when it is a retried dead letter', async () => {
     const { time, hook, startAgain, isDone, store, items } = await openWaiting();
     const [newest] = await items('waiting');
     if (newest === undefined) throw new Error('nothing waits');
@@ -76,7 +79,7 @@ describe('what waited for a sink when its rules changed', () => {
     expect(new Set(hook.positions())).toEqual(new Set([1]));
   });
 
-  it('is a dead letter where its body cannot be read, and not forgotten', async () => {
+  it('is a dead letter, not dropped, when its body cannot be read', async () => {
     const { time, startAgain, items, context, store } = await openWaiting();
     context.log = {
       find: (query) => store.find(query),

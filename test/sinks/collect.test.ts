@@ -1,4 +1,7 @@
-/** Which notifications become items: subscriptions, events, filters, where a sink begins, and replays. */
+/**
+ * The notifications that become items: subscriptions, events, filters, the start of a sink, and
+ * replays.
+ */
 import { describe, expect, it } from 'vitest';
 import { sinkWaitingMax } from '../../src/domain/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
@@ -10,14 +13,14 @@ import { createVirtualTime, type VirtualTime } from './virtual-time.ts';
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 const record = (name: string) => ({ Id: 'an-id', Name: name });
 
-/** Goes on for some looks at the log, each of them a fifth of a second after the last, and their work. */
-async function looks(time: VirtualTime): Promise<void> {
+/** Lets the sinks poll the log several times, every 0.2 s, and do their work. */
+async function poll(time: VirtualTime): Promise<void> {
   let steps = 0;
   await time.runUntil(() => steps++ === 100, { stepMs: 50 });
 }
 
 describe('a sink', () => {
-  it('gets what its subscriptions, events and filter ask for', async () => {
+  it('receives what its subscriptions, events and filter select', async () => {
     const hook = await startHook();
     const { accept, start, isDone, store } = await openSinkContext();
     await accept({ value: record('S2A_1') }, { subscription: 'alps' });
@@ -29,7 +32,7 @@ describe('a sink', () => {
     await accept({ value: record('S2A_4') }, { subscription: 'nile' });
     await accept({ value: null, Value: record('S2A_5') }, { subscription: 'alps' });
     await accept({ value: null, ProductName: 'S2A_6' }, { subscription: 'alps' });
-    // An array: the record is that of the item, and not the first.
+    // In an array, each item has its own record, not the first one.
     const [seven, eight] = [
       notification(7, { value: record('S1A_7') }),
       notification(8, { value: record('S2A_8') }),
@@ -63,7 +66,7 @@ describe('a sink', () => {
     expect(names.toSorted()).toEqual([null, 'S1A_7', 'S2A_5', 'S2A_8'].toSorted());
   });
 
-  it('gets the record of each of several notifications of one product in one body', async () => {
+  it('receives the right record of each of several notifications of one product in one body', async () => {
     const hook = await startHook();
     const { start, isDone, store } = await openSinkContext();
     const dates = ['2026-11-20T06:00:01Z', '2026-11-20T06:00:02Z', '2026-11-20T06:00:03Z'];
@@ -71,12 +74,12 @@ describe('a sink', () => {
       const { AckId: _, ...fields } = notification(1, { NotificationDate });
       return { ...fields, value: record(`S${1 + (i % 2)}A_${i}`) };
     });
-    const told = { ...made[2], SubscriptionId: 'another', value: record('S2A_3') };
+    const changed = { ...made[2], SubscriptionId: 'another', value: record('S2A_3') };
     const undated = ['S1A_4', 'S2A_5'].map((Name) => {
       const { AckId: _, NotificationDate: __, ...fields } = notification(1);
       return { ...fields, value: record(Name) };
     });
-    await store.accept(delivery([...made, told, ...undated]));
+    await store.accept(delivery([...made, changed, ...undated]));
     start(
       definition(webhook(hook.url), { name: 'every' }),
       definition(webhook(hook.url), { name: 'filter', filter: "startswith(Name,'S2')" }),
@@ -91,7 +94,7 @@ describe('a sink', () => {
     expect(got('filter')).toEqual(all.filter((one) => one.includes('S2')));
   });
 
-  it('that is new begins with what comes from now on, and goes on there when it is started again', async () => {
+  it('that is new starts with new notifications, and continues there after a restart', async () => {
     const hook = await startHook();
     const { accept, start, isDone } = await openSinkContext();
     const now = definition(webhook(hook.url), { startAt: 'now' });
@@ -112,7 +115,7 @@ describe('a sink', () => {
     expect(got.toSorted()).toEqual(['empty 1', 'empty 2', 'sink 2']);
   });
 
-  it('that takes nothing has a bounded number of items, and the rest waits in the log', async () => {
+  it('that acknowledges nothing has a limited number of items, and the rest waits in the log', async () => {
     const time = createVirtualTime();
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(500).end(),
@@ -126,7 +129,7 @@ describe('a sink', () => {
     start(definition(webhook(hook.url), { concurrency: 64, timeoutMs: 3_600_000 }));
     const waiting = async () => (await store.sinks.counts())[0]?.waiting;
     await time.runUntil(async () => (await waiting()) === sinkWaitingMax);
-    await looks(time);
+    await poll(time);
     expect(await waiting()).toBe(sinkWaitingMax);
     expect(await store.cursor('sink:sink')).toBe(sinkWaitingMax);
     hook.change(() => undefined);
@@ -136,7 +139,7 @@ describe('a sink', () => {
 });
 
 describe('a replay', () => {
-  it('hands a part of the past over again, marked, by its own filter and the sink’s', async () => {
+  it('delivers a part of the log again, marked, by its own filter and the sink’s', async () => {
     const hook = await startHook();
     const { accept, start, isDone, store, context } = await openSinkContext();
     for (const name of ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5']) {
@@ -167,7 +170,7 @@ describe('a replay', () => {
     }
   });
 
-  it('that nobody takes leaves half of the room to what is new', async () => {
+  it('that is not acknowledged leaves half of the queue to new notifications', async () => {
     const time = createVirtualTime();
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(500).end(),
@@ -178,7 +181,7 @@ describe('a replay', () => {
       const made = Array.from({ length: 50 }, (_, i) => notification(first + i));
       await store.accept(delivery(made));
     }
-    // It has been handed over all of it before.
+    // The sink has already read the whole log.
     await store.sinks.enqueue({
       ...{ sink: 'sink', replayId: null, after: 0, upTo: all, items: [], atUs: time.nowUs() },
     });
@@ -188,13 +191,13 @@ describe('a replay', () => {
     start(definition(webhook(hook.url), { timeoutMs: 3_600_000 }));
     const waiting = async () => (await store.sinks.counts())[0]?.waiting;
     await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2);
-    await looks(time);
+    await poll(time);
     expect(await waiting()).toBe(sinkWaitingMax / 2);
     await store.accept(delivery(notification(all + 1)));
     await time.runUntil(async () => (await waiting()) === sinkWaitingMax / 2 + 1);
   });
 
-  it('with a filter that is none is left alone, and says so once', async () => {
+  it('with an invalid filter is skipped, and logged once', async () => {
     const time = createVirtualTime();
     const hook = await startHook();
     const { accept, start, isDone, store, lines } = await openSinkContext(time);

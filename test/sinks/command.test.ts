@@ -1,4 +1,4 @@
-/** Commands: what they are given, what their exit codes mean, and that none outlives its time. */
+/** Commands: their input, their exit codes, and their timeouts. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,7 +8,9 @@ import { openSinkContext } from './sink-context.ts';
 import { definition } from './sink-definition.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
-/** A program of Node; `input` is what it got. Gives its command line and where its files are. */
+/**
+ * Writes a Node program in which `input` is its standard input. Returns its command and its folder.
+ */
 function script(body: string) {
   const folder = temporaryDirectory();
   const file = join(folder, 'act.cjs');
@@ -21,7 +23,7 @@ function script(body: string) {
 const keepInput = `fs.appendFileSync(process.argv[2] + '/got', input);`;
 
 describe('a command', () => {
-  it('gets one line of JSON for each item, and no secret of earshot in its environment', async () => {
+  it('receives one line of JSON per item, and no secret of earshot in its environment', async () => {
     process.env.EARSHOT_ACCOUNT_PASSWORD = 'hunter2';
     onTestFinished(() => void delete process.env.EARSHOT_ACCOUNT_PASSWORD);
     process.env.NODE_COMPILE_CACHE ??= join(temporaryDirectory(), 'compiled');
@@ -38,7 +40,7 @@ describe('a command', () => {
     const environment = readFileSync(join(folder, 'env'), 'utf8');
     expect(environment).toContain('PATH');
     expect(environment).not.toContain('EARSHOT_');
-    // Where our own code is kept that was compiled.
+    // The folder of our own compiled code.
     expect(environment).not.toContain('NODE_COMPILE_CACHE');
   });
 
@@ -71,7 +73,7 @@ describe('a command', () => {
     });
   });
 
-  it('that ends with 75 is started again, and that does not count', async () => {
+  it('that exits with 75 is retried without counting an attempt', async () => {
     const time = createVirtualTime();
     const { folder, target } = script(
       `${keepInput} const n = fs.readFileSync(process.argv[2] + '/got', 'utf8').split('\\n').length - 1;
@@ -87,7 +89,7 @@ describe('a command', () => {
     expect(await items('dead')).toEqual([]);
   });
 
-  it('that is not there, or may not be run, takes nothing, and nothing counts', async () => {
+  it('that is missing or not executable leaves its items waiting, without counting attempts', async () => {
     const { folder } = script('');
     const { accept, start, items } = await openSinkContext();
     await accept();
@@ -104,7 +106,7 @@ describe('a command', () => {
     await expect.poll(() => waiting('forbidden')).toEqual(why('EACCES'));
   });
 
-  it('that does not read its input may take the item all the same', async () => {
+  it('may acknowledge an item without reading its input', async () => {
     const { accept, start, items, isDone } = await openSinkContext();
     await accept({ padding: 'x'.repeat(500_000) });
     start(definition({ kind: 'command', command: ['true'] }));
@@ -112,7 +114,7 @@ describe('a command', () => {
     expect(await items('dead')).toEqual([]);
   });
 
-  it('that hangs is ended when its time is up, with all that it started', async () => {
+  it('that hangs is killed at the timeout, with all its child processes', async () => {
     const { folder, target } = script(
       `process.on('SIGTERM', () => fs.writeFileSync(process.argv[2] + '/asked', ''));
        const child = require('node:child_process').spawn('sleep', ['1000'], { stdio: 'inherit' });
@@ -128,14 +130,14 @@ describe('a command', () => {
     expect(existsSync(join(folder, 'asked'))).toBe(true);
     const pids = readFileSync(join(folder, 'pids'), 'utf8').split(' ').map(Number);
     const isAlive = (pid: number) => {
-      // One that has ended but was not waited for is a zombie, and can still be signalled.
+      // A process that ended but was not waited for is a zombie, and can still be signalled.
       const state = existsSync(`/proc/${pid}/stat`) && readFileSync(`/proc/${pid}/stat`, 'utf8');
       return state !== false && !/\) Z /.test(state);
     };
     await expect.poll(() => pids.filter(isAlive)).toEqual([]);
   });
 
-  it('is ended when the program ends, after some time, and its item is handed over again', async () => {
+  it('is killed some time after the program stops, and its item is delivered again', async () => {
     const time = createVirtualTime();
     const { folder, target } = script(`${keepInput} setInterval(() => {}, 1000);`);
     const { accept, start, items } = await openSinkContext(time);
@@ -154,11 +156,11 @@ describe('a command', () => {
     expect(await items('waiting')).toMatchObject([{ attempts: 0, error: null }]);
   });
 
-  it('that may not be ended is left to itself three seconds after its time', async () => {
+  it('that cannot be killed is abandoned three seconds after its timeout', async () => {
     const { folder } = script('');
     const file = join(folder, 'pid');
     const asked: string[] = [];
-    // As where it runs as another user: the system refuses.
+    // As if it ran as another user: the system refuses the signal.
     const run = createRunProgram({ env: process.env }, (_pid, name) => {
       asked.push(name);
       throw Object.assign(new Error('not permitted'), { code: 'EPERM' });

@@ -1,4 +1,7 @@
-/** When a sink counts as down, how it is probed, whose fault a failure is, and when something is a dead letter. */
+/**
+ * When a sink counts as down, how it is probed, the cause of a failure, and when an item is a dead
+ * letter.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
 import { type AttemptAnswer, createAfterAnswer, createSinkHealth } from '../../src/sinks/health.ts';
@@ -7,7 +10,7 @@ import type { TargetAnswer } from '../../src/sinks/target.ts';
 const secondUs = 1_000_000;
 const minuteUs = 60 * secondUs;
 const dayUs = 24 * 60 * minuteUs;
-const taken: TargetAnswer = { kind: 'acknowledged' };
+const acknowledged: TargetAnswer = { kind: 'acknowledged' };
 const refused: TargetAnswer = { kind: 'refused', reason: 'it said no' };
 const broken: TargetAnswer = { kind: 'unavailable', reason: 'it broke', retryAfterMs: null };
 
@@ -24,20 +27,20 @@ function open(attemptsMax = 5) {
 }
 
 describe('a sink', () => {
-  it('is down after five failures in a row of more than one item, and up with the first that is taken', () => {
+  it('is down after five consecutive failures of several items, and up after the first acknowledgement', () => {
     const { health, answer } = open();
     for (const id of [1, 2, 3, 4]) answer(id, broken);
-    answer(9, taken);
+    answer(9, acknowledged);
     for (const id of [1, 2, 3, 4]) answer(id, broken);
     expect(health.isDown()).toBe(false);
     answer(5, broken);
     expect(health.isDown()).toBe(true);
-    answer(6, taken);
+    answer(6, acknowledged);
     expect(health.isDown()).toBe(false);
     expect(health.untilUs()).toBe(0);
   });
 
-  it('that refuses is up, and each refusal counts, whatever went before', () => {
+  it('that refuses items is up, and each refusal counts, whatever happened before', () => {
     const { health, answer } = open();
     for (let id = 1; id <= 20; id += 1) {
       expect(answer(id, refused)).toMatchObject({ outcome: 'postponed', counts: true });
@@ -50,7 +53,7 @@ describe('a sink', () => {
     expect(health.untilUs()).toBe(0);
   });
 
-  it('is not held by a pause when the clock is set back', () => {
+  it('is not paused for longer when the clock is set back', () => {
     const { clock, health, answer } = open();
     answer(1, { kind: 'misconfigured', reason: 'no such stream' });
     expect(health.untilUs()).toBeGreaterThan(clock.us);
@@ -61,20 +64,20 @@ describe('a sink', () => {
     expect(health.untilUs() - clock.us).toBe(5 * secondUs);
   });
 
-  it('is not down for one item that fails again and again', () => {
+  it('is not down because one item fails repeatedly', () => {
     const { health, answer } = open();
     for (let i = 0; i < 30; i += 1) answer(1, broken);
     expect(health.isDown()).toBe(false);
   });
 
-  it('is down at once when something is to be put right', () => {
+  it('is down at once when it is misconfigured', () => {
     const { health, answer } = open(1);
     const settlement = answer(1, { kind: 'misconfigured', reason: 'no such stream' });
     expect(health.isDown()).toBe(true);
     expect(settlement).toMatchObject({ outcome: 'postponed', counts: false });
   });
 
-  it('that is down is felt for at growing waits up to five minutes, which what was on its way does not stretch', () => {
+  it('that is down is probed at growing delays up to five minutes, regardless of earlier deliveries in flight', () => {
     const { clock, health, answer } = open();
     const begun = clock.us;
     for (const id of [1, 2, 3, 4, 5]) answer(id, broken);
@@ -88,7 +91,7 @@ describe('a sink', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
   });
 
-  it('that asks for a wait gets it, but not more than an hour', () => {
+  it('that requests a wait gets it, up to one hour', () => {
     const { clock, health, answer } = open();
     answer(1, { ...broken, retryAfterMs: 60_000 });
     expect(health.untilUs() - clock.us).toBe(60 * secondUs);
@@ -99,7 +102,7 @@ describe('a sink', () => {
 });
 
 describe('an item', () => {
-  it('that is refused waits longer each time, and is a dead letter with its last attempt', () => {
+  it('that is refused waits longer each time, and is a dead letter after its last attempt', () => {
     const { clock, answer } = open(5);
     const waits = [0, 1, 2, 3].map((attempts) => {
       const settlement = answer(1, refused, attempts);
@@ -112,23 +115,23 @@ describe('an item', () => {
     expect(answer(1, refused, 4)).toEqual({ id: 1, outcome: 'dead', error: 'it said no' });
   });
 
-  it('that fails twenty times while others are taken is treated as refused, and not before', () => {
+  it('that fails twenty times while others are acknowledged is then treated as refused', () => {
     const { answer } = open(1);
     const outcomes = Array.from({ length: 21 }, () => {
-      answer(2, taken);
+      answer(2, acknowledged);
       return answer(1, broken).outcome;
     });
     expect(outcomes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'postponed'));
     expect(outcomes[20]).toBe('dead');
   });
 
-  it('that has failed so often does not count while the sink is down', () => {
+  it('that has failed that often does not count while the sink is down', () => {
     const { health, answer } = open(9);
     for (let i = 0; i < 20; i += 1) {
-      answer(2, taken);
+      answer(2, acknowledged);
       answer(1, broken);
     }
-    answer(2, taken);
+    answer(2, acknowledged);
     expect(answer(1, broken)).toMatchObject({ counts: true });
     for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
     expect(health.isDown()).toBe(true);
@@ -147,7 +150,7 @@ describe('an item', () => {
     expect(health.untilUs()).toBe(clock.us + 2 * secondUs);
   });
 
-  it('whose body cannot be read is a dead letter after its attempts, and says nothing of the sink', () => {
+  it("with an unreadable body is a dead letter after its attempts, and does not affect the sink's health", () => {
     const { health, answer } = open(3);
     const unreadable: AttemptAnswer = { kind: 'failed', reason: 'its body is gone' };
     for (const id of [3, 4, 5, 6, 7]) answer(id, broken);
@@ -156,28 +159,28 @@ describe('an item', () => {
     expect(health.isDown()).toBe(true);
   });
 
-  it('that fails when nothing else is taken never counts', () => {
+  it('that fails while nothing else is acknowledged never counts', () => {
     const { answer } = open(1);
-    answer(2, taken);
+    answer(2, acknowledged);
     for (let i = 0; i < 100; i += 1) {
       expect(answer(1, broken)).toMatchObject({ outcome: 'postponed', counts: false });
     }
   });
 });
 
-/** Minutes until one item is dead, that is answered so; null when it is not within 30 days. */
+/** Minutes until an item with this answer is a dead letter; null if not within 30 days. */
 function minutesUntilDead(
   given: AttemptAnswer,
-  { attemptsMax, othersAreTaken }: { attemptsMax: number; othersAreTaken: boolean },
+  { attemptsMax, othersAcknowledged }: { attemptsMax: number; othersAcknowledged: boolean },
 ): number | null {
   const { clock, answer } = open(attemptsMax);
   const startUs = clock.us;
   let attempts = 0;
   while (clock.us < startUs + 30 * dayUs) {
-    if (othersAreTaken) answer(2, taken);
+    if (othersAcknowledged) answer(2, acknowledged);
     const settlement = answer(1, given, attempts);
     if (settlement.outcome === 'dead') return (clock.us - startUs) / minuteUs;
-    if (settlement.outcome !== 'postponed') throw new Error('It was taken.');
+    if (settlement.outcome !== 'postponed') throw new Error('The item was acknowledged.');
     attempts += Number(settlement.counts);
     clock.us = settlement.nextAttemptAtUs;
   }
@@ -192,19 +195,19 @@ describe('a notification is a dead letter', () => {
     [7, 88.4],
     [8, 148.4],
   ])('after %i refusals, in %f minutes', (attemptsMax, minutes) => {
-    for (const othersAreTaken of [true, false]) {
-      const took = minutesUntilDead(refused, { attemptsMax, othersAreTaken });
+    for (const othersAcknowledged of [true, false]) {
+      const took = minutesUntilDead(refused, { attemptsMax, othersAcknowledged });
       expect(took).toBeCloseTo(minutes, 1);
     }
   });
 
-  it('when it fails otherwise and others are taken, in an hour and a quarter', () => {
-    const took = minutesUntilDead(broken, { attemptsMax: 5, othersAreTaken: true });
+  it('after 75 minutes when it fails otherwise and others are acknowledged', () => {
+    const took = minutesUntilDead(broken, { attemptsMax: 5, othersAcknowledged: true });
     expect(took).toBeGreaterThan(75);
     expect(took).toBeLessThan(76);
   });
 
-  it('never while nothing is taken: a service that is away for a month makes none', () => {
-    expect(minutesUntilDead(broken, { attemptsMax: 1, othersAreTaken: false })).toBeNull();
+  it('never while nothing is acknowledged: a service outage of a month causes none', () => {
+    expect(minutesUntilDead(broken, { attemptsMax: 1, othersAcknowledged: false })).toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-/** A web service of a user's, on loopback, that takes webhooks and does as it is told. */
+/** A user's web service on loopback that receives webhooks and answers as the test requests. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -12,7 +12,7 @@ export interface Hooked {
   data: SinkDocument;
 }
 
-/** Answers each request, or makes it `hang`; 204 where it does neither. */
+/** Answers a request, or lets it `hang`. Without either, the answer is 204. */
 type Answer = (hooked: Hooked, response: ServerResponse) => unknown;
 
 export async function startHook(

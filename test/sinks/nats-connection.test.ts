@@ -1,4 +1,4 @@
-/** Connecting to a NATS server that says nothing: no socket stays behind. */
+/** Connecting to a NATS server that does not answer: no socket stays open. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -13,7 +13,7 @@ const options = (...ports: number[]) => ({
   timeout: 300,
 });
 
-it('closes the socket when the time is up', async () => {
+it('closes the socket at the timeout', async () => {
   const silent = await startSilentServer();
   const { signal } = new AbortController();
   await expect(openNats(options(silent.port), { signal })).rejects.toThrow();
@@ -21,7 +21,7 @@ it('closes the socket when the time is up', async () => {
   await expect.poll(silent.open).toBe(0);
 });
 
-it('closes it at once when it is given up', async () => {
+it('closes the socket at once when it is aborted', async () => {
   const silent = await startSilentServer();
   const givingUp = new AbortController();
   const patient = { ...options(silent.port), timeout: 600_000 };
@@ -32,7 +32,7 @@ it('closes it at once when it is given up', async () => {
   await expect.poll(silent.open).toBe(0);
 });
 
-it('minds no sockets but its own, given up or not', async () => {
+it('leaves other sockets alone, aborted or not', async () => {
   const silent = await startSilentServer();
   const givingUp = new AbortController();
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
@@ -55,7 +55,7 @@ it('minds no sockets but its own, given up or not', async () => {
 });
 
 it.skipIf(!hasNats)(
-  'goes on to the next server, and keeps that one (needs nats-server)',
+  'continues with the next server, and stays connected (needs nats-server)',
   async () => {
     const silent = await startSilentServer();
     const server = await startNats();

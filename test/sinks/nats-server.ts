@@ -1,4 +1,4 @@
-/** A real NATS server with JetStream on loopback, which tests stop, kill and start again. */
+/** A real NATS server with JetStream on loopback, which tests stop, kill and restart. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
@@ -10,7 +10,7 @@ import { onTestFinished } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** Debian's package `nats-server`. */
+/** From Debian's package `nats-server`. */
 export const hasNats = spawnSync('nats-server', ['--version']).status === 0;
 
 export async function startNats(args: readonly string[] = [], login: ConnectionOptions = {}) {
@@ -50,7 +50,7 @@ export async function startNats(args: readonly string[] = [], login: ConnectionO
     resume: () => void child.kill('SIGCONT'),
     addStream: (subjects: string[], config: Partial<{ max_msg_size: number }> = {}) =>
       withClient(({ manager }) => manager.streams.add({ name: 'PRODUCTS', subjects, ...config })),
-    /** All that the stream keeps, in its order. */
+    /** Messages in the stream, in order. */
     messages: () =>
       withClient(async ({ manager, streams }) => {
         const { state } = await manager.streams.info('PRODUCTS');

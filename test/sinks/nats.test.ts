@@ -1,4 +1,4 @@
-/** NATS JetStream: what the stream keeps, and what happens while there is no stream or no server. */
+/** NATS JetStream: the content of the stream, and deliveries without a stream or a server. */
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../src/sinks/registry.ts';
 import { collect } from '../helpers/deliveries.ts';
@@ -20,7 +20,7 @@ const nats = (server: string, fields: Partial<Nats> = {}): Nats => ({
 });
 
 describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
-  it('keeps each document once under its id, by subjects made from what it is', async () => {
+  it('stores each document once under its id, with subjects made from its fields', async () => {
     const server = await startNats();
     await server.addStream(['earshot.>']);
     const { accept, start, isDone } = await openSinkContext();
@@ -41,7 +41,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     expect(kept[0]?.data).toMatchObject({ sink: 'sink', value: { Name: expect.any(String) } });
   });
 
-  it('waits for a stream, and for a server that was killed; nothing counts, nothing is kept twice', async () => {
+  it('waits for a stream and a killed server, without counting attempts or storing duplicates', async () => {
     const time = createVirtualTime();
     const server = await startNats();
     const { accept, start, items, isDone, lines } = await openSinkContext(time);
@@ -65,7 +65,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     expect(await items('dead')).toEqual([]);
   });
 
-  it('that hangs is given up in time, and takes what waited when it answers again', async () => {
+  it('that hangs is aborted at the timeout, and receives the waiting items when it answers again', async () => {
     const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products']);
@@ -79,11 +79,11 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     await time.runUntil(async () => (await errors())[0] === 'it did not answer in time');
     server.resume();
     await time.runUntil(() => isDone());
-    // The stream knows the one that it took while nobody waited for it any more.
+    // The stream recognises the item that it stored after the timeout.
     expect((await server.messages()).map(({ data }) => data.position)).toEqual([1, 2]);
   });
 
-  it('gets all others where records are nested too deeply and cannot be written again; those are dead letters', async () => {
+  it('receives all items except those nested too deeply to be written again, which are dead letters', async () => {
     const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products']);
@@ -107,7 +107,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     expect(kept.toSorted((a, b) => a - b)).toEqual([9, 10]);
   });
 
-  it('refuses what is larger than the stream takes, and that one alone', async () => {
+  it('refuses only items that are larger than the stream allows', async () => {
     const time = createVirtualTime();
     const server = await startNats();
     await server.addStream(['earshot.products'], { max_msg_size: 4_000 });
@@ -133,7 +133,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
       { kind: 'user', user: 'earshot', password: 'wrong' },
     ],
     ['token', ['--auth', 'right'], { kind: 'token', token: 'right' }, { kind: 'none' }],
-  ])('lets in a %s, and no other', async (kind, args, right, wrong) => {
+  ])('accepts the right %s, and no other', async (kind, args, right, wrong) => {
     const login = kind === 'user' ? { user: 'earshot', pass: 'right' } : { token: 'right' };
     const server = await startNats(args, login);
     await server.addStream(['earshot.products']);

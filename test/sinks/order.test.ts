@@ -1,4 +1,4 @@
-/** What a sink gets, in which order, and that no sink holds up another. */
+/** The content and order of a sink's deliveries, and the independence of sinks. */
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 
-it('a sink that is replaced while a delivery is open repeats it, before what comes after it', async () => {
+it('a sink that is replaced during a delivery repeats it before later items', async () => {
   const time = createVirtualTime();
   const hook = await startHook({ answer: () => 'hang' });
   const { accept, start, isDone } = await openSinkContext(time);
@@ -32,7 +32,7 @@ it('a sink that is replaced while a delivery is open repeats it, before what com
 });
 
 describe('a sink', () => {
-  it('gets everything, in order within each product, from a service that fails at random', async () => {
+  it('receives everything, in order within each product, from a service that fails at random', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 40 }),
@@ -41,11 +41,11 @@ describe('a sink', () => {
         async (products, concurrency, seed) => {
           const time = createVirtualTime();
           const random = createRandom(seed);
-          const taken: { productId: string; position: number }[] = [];
+          const acknowledged: { productId: string; position: number }[] = [];
           const hook = await startHook({
             answer: ({ data }, response) => {
               if (random.chance(0.4)) response.writeHead(random.pick([500, 429, 400])).end();
-              else taken.push(data);
+              else acknowledged.push(data);
             },
           });
           const { accept, start, isDone } = await openSinkContext(time);
@@ -55,9 +55,9 @@ describe('a sink', () => {
           );
           await time.runUntil(() => isDone(), { stepMs: 5_000 });
           await sinks.stop();
-          expect(taken.length).toBe(products.length);
+          expect(acknowledged.length).toBe(products.length);
           for (const product of new Set(products)) {
-            const own = taken.filter(({ productId }) => productId === `product-${product}`);
+            const own = acknowledged.filter(({ productId }) => productId === `product-${product}`);
             const positions = own.map(({ position }) => position);
             expect(positions).toEqual(positions.toSorted((a, b) => a - b));
           }
@@ -67,7 +67,7 @@ describe('a sink', () => {
     );
   });
 
-  it('has as many on their way as it may, and never more', async () => {
+  it('has as many deliveries in flight as its concurrency, and never more', async () => {
     const time = createVirtualTime();
     const open: ServerResponse[] = [];
     const hook = await startHook({
@@ -81,7 +81,7 @@ describe('a sink', () => {
     start(definition(webhook(hook.url), { concurrency: 3, timeoutMs: 3_600_000 }));
     for (let round = 1; round <= 4; round += 1) {
       await time.runUntil(() => open.length === 3);
-      // Nothing else is begun while these are open.
+      // Nothing else starts while these are open.
       let steps = 0;
       await time.runUntil(() => steps++ === 50);
       expect(hook.received.length).toBe(3 * round);
@@ -90,7 +90,7 @@ describe('a sink', () => {
     await time.runUntil(() => isDone());
   });
 
-  it('that hangs for an hour leaves the others current, and gets what waited afterwards', async () => {
+  it('that hangs for an hour does not delay the others, and receives the waiting items afterwards', async () => {
     const time = createVirtualTime();
     const [hanging, other] = [await startHook({ answer: () => 'hang' }), await startHook()];
     const { accept, start, isDone, items } = await openSinkContext(time);
@@ -101,7 +101,7 @@ describe('a sink', () => {
     for (let minute = 0; minute < 60; minute += 1) {
       await accept({ ProductId: `product-${minute % 7}` });
       const endUs = time.nowUs() + 60_000_000;
-      // Small steps: what a busy machine takes for it must not count as minutes.
+      // Small steps: the real time of a busy machine must not count as minutes.
       await time.runUntil(() => other.received.length === minute + 1, { stepMs: 20 });
       expect(time.nowUs()).toBeLessThan(endUs);
       while (time.nowUs() < endUs) time.advance(10_000);
@@ -117,7 +117,7 @@ describe('a sink', () => {
     expect(new Set(hanging.positions()).size).toBe(60);
   });
 
-  it('hands over the other products while one item is refused, and that one’s successors after it is dead', async () => {
+  it('delivers other products while one item is refused, and later items of its product after it is dead', async () => {
     const time = createVirtualTime();
     const hook = await startHook({
       answer: ({ data }, response) => {
@@ -135,7 +135,7 @@ describe('a sink', () => {
     expect(positions.indexOf(5)).toBeLessThan(positions.indexOf(2));
   });
 
-  it('never has two of one product on their way, not when a dead letter is tried again either', async () => {
+  it('never has two items of one product in flight, even when a dead letter is retried', async () => {
     const time = createVirtualTime();
     const open: ServerResponse[] = [];
     const hook = await startHook({
@@ -153,7 +153,7 @@ describe('a sink', () => {
     await time.runUntil(() => open.length === 1);
     await store.sinks.retry({ sink: 'sink', ids: 'all', nowUs: time.nowUs() });
     await accept({ ProductId: 'other' });
-    // The other one has the place that is free.
+    // The other product uses the free slot.
     await time.runUntil(() => open.length === 2);
     let steps = 0;
     await time.runUntil(() => steps++ === 50);

@@ -1,4 +1,6 @@
-/** What is wrong on our own side: a body that cannot be read, a clock that is set back, many dead letters at once. */
+/**
+ * Problems on our side: an unreadable body, a clock that is set back, many dead letters at once.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -14,12 +16,12 @@ import { createVirtualTime } from './virtual-time.ts';
 
 const webhook = (url: string) => ({ kind: 'webhook', url, secret: null, ca: null }) as const;
 
-describe('a notification whose body cannot be read', () => {
+describe('a notification with an unreadable body', () => {
   it.each([
     ['a sink without a filter', ''],
     ['a sink with a filter', "startswith(Name,'S2')"],
   ])(
-    'is a dead letter of %s after some tries, and the others are handed over',
+    'is a dead letter of %s after some attempts, and the others are delivered',
     async (_what, filter) => {
       const time = createVirtualTime();
       const hook = await startHook();
@@ -44,7 +46,7 @@ describe('a notification whose body cannot be read', () => {
   );
 });
 
-it('a body that the store cannot read for a moment uses up no attempt', async () => {
+it('a body that the store temporarily cannot read uses no attempt', async () => {
   const time = createVirtualTime();
   const hook = await startHook();
   const { accept, start, items, isDone, context, store } = await openSinkContext(time);
@@ -106,7 +108,7 @@ describe('records that cannot be written as JSON again', () => {
   );
 });
 
-it('a filter that meets a body that is not JSON holds up nothing', async () => {
+it('a filter that meets a body that is not JSON blocks nothing', async () => {
   const time = createVirtualTime();
   const hook = await startHook();
   const { accept, start, dataDir } = await openSinkContext(time);
@@ -124,34 +126,31 @@ describe('a clock that is set back by hours', () => {
     ['403', 403, {}],
     ['429 with Retry-After', 429, { 'retry-after': '3000' }],
     ['400', 400, {}],
-  ])(
-    'holds up neither a replay nor what was postponed after %s',
-    async (_what, status, headers) => {
-      const time = createVirtualTime();
-      let aheadUs = 5 * 3_600_000_000;
-      const nowUs = () => time.nowUs() + aheadUs;
-      const hook = await startHook({
-        answer: (_hooked, response) => void response.writeHead(status, headers).end(),
-      });
-      const { accept, start, items, isDone, store } = await openSinkContext({ ...time, nowUs });
-      await accept({ ProductId: 'one' });
-      start(definition(webhook(hook.url), { timeoutMs: 3_600_000, attemptsMax: 50 }));
-      await time.runUntil(async () => (await items('waiting'))[0]?.error != null);
-      aheadUs = 0;
-      const beginUs = time.nowUs();
-      hook.change(() => undefined);
-      await accept({ ProductId: 'two' });
-      await time.runUntil(() => isDone());
-      const bounds = { sinceUs: null, untilUs: null, afterPosition: 1, lastPosition: 2 };
-      await store.sinks.addReplay({ sink: 'sink', filter: '', requestedAtUs: nowUs(), ...bounds });
-      await time.runUntil(() => hook.received.some(({ data }) => data.replay));
-      expect(time.nowUs() - beginUs).toBeLessThan(600_000_000);
-    },
-  );
+  ])('delays neither a replay nor an item postponed after %s', async (_what, status, headers) => {
+    const time = createVirtualTime();
+    let aheadUs = 5 * 3_600_000_000;
+    const nowUs = () => time.nowUs() + aheadUs;
+    const hook = await startHook({
+      answer: (_hooked, response) => void response.writeHead(status, headers).end(),
+    });
+    const { accept, start, items, isDone, store } = await openSinkContext({ ...time, nowUs });
+    await accept({ ProductId: 'one' });
+    start(definition(webhook(hook.url), { timeoutMs: 3_600_000, attemptsMax: 50 }));
+    await time.runUntil(async () => (await items('waiting'))[0]?.error != null);
+    aheadUs = 0;
+    const beginUs = time.nowUs();
+    hook.change(() => undefined);
+    await accept({ ProductId: 'two' });
+    await time.runUntil(() => isDone());
+    const bounds = { sinceUs: null, untilUs: null, afterPosition: 1, lastPosition: 2 };
+    await store.sinks.addReplay({ sink: 'sink', filter: '', requestedAtUs: nowUs(), ...bounds });
+    await time.runUntil(() => hook.received.some(({ data }) => data.replay));
+    expect(time.nowUs() - beginUs).toBeLessThan(600_000_000);
+  });
 });
 
-describe('dead letters that are tried again', () => {
-  it('do not keep what is new from being read, however many they are', async () => {
+describe('retried dead letters', () => {
+  it('do not prevent reading new notifications, however many they are', async () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(500).end(),
     });

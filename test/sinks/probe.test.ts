@@ -1,4 +1,4 @@
-/** Which item a sink that is down is felt for with. */
+/** The item with which a sink that is down is probed. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
@@ -8,9 +8,9 @@ import { definition } from './sink-definition.ts';
 
 const hourUs = 3_600_000_000;
 
-/** A sink with these items, always in this order, which has just gone down; says which is tried next. */
+/** Takes down a sink with these items, always in this order. Returns the attempted positions. */
 async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
-  const tried: number[] = [];
+  const attempted: number[] = [];
   let nowUs = 10 * hourUs;
   const context = {
     sinks: {
@@ -41,7 +41,7 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
     context,
     target: {
       deliver: async ({ position }) => {
-        tried.push(position);
+        attempted.push(position);
         return { kind: 'misconfigured', reason: 'nobody listens' };
       },
       close: async () => undefined,
@@ -57,15 +57,15 @@ async function probed(...items: Pick<SinkItem, 'id' | 'dueAtUs' | 'error'>[]) {
   };
   await round();
   await round();
-  return tried;
+  return attempted;
 }
 
 const item = (id: number, dueAtUs: number, error: string | null) => ({ id, dueAtUs, error });
 
-it('is one that has not failed yet', async () => {
+it('the probe uses an item that has not failed yet', async () => {
   expect(await probed(item(1, 5, 'no'), item(2, 1, 'no'), item(3, 9, null))).toEqual([1, 3]);
 });
 
-it('is the one that has been due for the longest time, where all have failed', async () => {
+it('the probe uses the item that has been due longest when all have failed', async () => {
   expect(await probed(item(1, 5, 'no'), item(2, 7, 'no'), item(3, 1, 'no'))).toEqual([1, 3]);
 });

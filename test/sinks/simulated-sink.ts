@@ -1,4 +1,4 @@
-/** A sink in simulated time, without a store: hours of notifications that a service takes, or does not, in a moment. */
+/** A sink in simulated time, without a store: hours of notifications for a service, in a moment. */
 import { setImmediate } from 'node:timers/promises';
 import type { SinkItem } from '../../src/domain/sinks.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
@@ -13,10 +13,10 @@ const never = new AbortController().signal;
 const nothing = () => undefined;
 
 interface Simulation {
-  /** Arrive evenly. */
+  /** Notifications per hour, evenly spaced. */
   perHour: number;
   hours: number;
-  /** Of those that arrive in the first part, these are bad. */
+  /** Share of bad notifications during `badHours`. */
   badShare: number;
   badHours: number;
   answer: (item: { isBad: boolean; minute: number }) => TargetAnswer;
@@ -30,7 +30,7 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
   const minute = () => time.nowUs() / minuteUs;
   const queue = createQueue();
   const delaysUs: number[] = [];
-  let tries = 0;
+  let attempts = 0;
   const wakeUp = createWakeUp(time.pause);
   const context = {
     sinks: queue.sinks,
@@ -50,7 +50,7 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
     context,
     target: {
       deliver: async ({ position }) => {
-        tries += 1;
+        attempts += 1;
         await time.pause(answerMs, never);
         const given = answer({ isBad: bad.has(position), minute: minute() });
         if (given.kind === 'acknowledged')
@@ -84,15 +84,15 @@ export async function simulate({ perHour, hours, badShare, badHours, answer }: S
     arrived,
     bad: bad.size,
     good: arrived - bad.size,
-    taken: delaysUs.length,
+    acknowledged: delaysUs.length,
     slowestMinutes: Math.max(...delaysUs) / minuteUs,
     deadGood: dead.filter((id) => !bad.has(id)).length,
     deadBad: dead.filter((id) => bad.has(id)).length,
-    tries,
+    attempts,
   };
 }
 
-/** Goes from one end of a pause to the next, with the work that each of them sets free between. */
+/** Advances from the end of one pause to the next, and runs the work that each releases. */
 function createEventTime() {
   let us = 0;
   const waiting = new Set<{ atUs: number; end: () => void }>();
@@ -120,7 +120,7 @@ function createEventTime() {
   };
 }
 
-/** The store's part, for items of which each is of a product of its own. */
+/** Stands in for the store. Each item belongs to another product. */
 function createQueue() {
   const waiting = new Map<number, SinkItem>();
   const dead: number[] = [];

@@ -1,4 +1,4 @@
-/** The doctor's look at sinks: real servers on loopback, which get nothing handed over. */
+/** The doctor's checks of sinks: real servers on loopback, without deliveries. */
 import { describe, expect, it } from 'vitest';
 import type { SinkTarget } from '../../src/sinks/registry.ts';
 import { checkSinks } from '../../src/sinks/registry.ts';
@@ -8,14 +8,14 @@ import { startHook } from './hook-server.ts';
 import { hasNats, startNats } from './nats-server.ts';
 import { definition } from './sink-definition.ts';
 
-const means = {
+const deps = {
   findProgram: (program: string) => (program === 'tool' ? null : 'there is no such file'),
   subscriptions: [],
   signal: new AbortController().signal,
 };
 
-async function look(target: SinkTarget, fields: Parameters<typeof definition>[1] = {}) {
-  const [finding] = await checkSinks([definition(target, { name: 'bus', ...fields })], means);
+async function check(target: SinkTarget, fields: Parameters<typeof definition>[1] = {}) {
+  const [finding] = await checkSinks([definition(target, { name: 'bus', ...fields })], deps);
   return finding;
 }
 
@@ -34,14 +34,14 @@ const nats = (server: string, subject = 'earshot.products'): SinkTarget => ({
 });
 
 describe('the check of sinks', () => {
-  it('is skipped where there are none', async () => {
-    expect(await checkSinks([], means)).toMatchObject([{ check: 'sinks', state: 'skipped' }]);
+  it('is skipped without sinks', async () => {
+    expect(await checkSinks([], deps)).toMatchObject([{ check: 'sinks', state: 'skipped' }]);
   });
 
-  it('sees whether a command is there', async () => {
-    const found = await look({ kind: 'command', command: ['tool', '--flag'] });
+  it('reports whether a command exists', async () => {
+    const found = await check({ kind: 'command', command: ['tool', '--flag'] });
     expect(found).toMatchObject({ check: 'sink bus', state: 'pass' });
-    const gone = await look({ kind: 'command', command: ['gone'] });
+    const gone = await check({ kind: 'command', command: ['gone'] });
     expect(gone).toMatchObject({
       state: 'fail',
       message: 'gone cannot be run: there is no such file.',
@@ -51,28 +51,28 @@ describe('the check of sinks', () => {
 
   it('connects to a webhook and posts nothing', async () => {
     const hook = await startHook();
-    expect(await look(webhook(hook.url))).toMatchObject({
+    expect(await check(webhook(hook.url))).toMatchObject({
       state: 'pass',
       message: expect.stringContaining('not signed'),
     });
     expect(hook.received).toEqual([]);
-    const away = await look(webhook(`http://127.0.0.1:${await freePort()}/hook`));
+    const away = await check(webhook(`http://127.0.0.1:${await freePort()}/hook`));
     expect(away).toMatchObject({ state: 'fail', message: expect.stringContaining('ECONNREFUSED') });
   });
 
-  it('trusts an authority of the user’s own for a webhook, and no other', async () => {
+  it('trusts the user’s certificate authority for a webhook, and no other', async () => {
     const chain = await createChain();
     const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
     const hook = await startHook({ tls });
-    expect(await look(webhook(hook.url, chain.rootPem))).toMatchObject({ state: 'pass' });
-    expect(await look(webhook(hook.url))).toMatchObject({
+    expect(await check(webhook(hook.url, chain.rootPem))).toMatchObject({ state: 'pass' });
+    expect(await check(webhook(hook.url))).toMatchObject({
       state: 'fail',
       message: expect.stringContaining('no trusted HTTPS connection'),
     });
   });
 
-  it('says that a NATS server does not answer', async () => {
-    expect(await look(nats(`nats://127.0.0.1:${await freePort()}`))).toMatchObject({
+  it('reports a NATS server that does not answer', async () => {
+    expect(await check(nats(`nats://127.0.0.1:${await freePort()}`))).toMatchObject({
       state: 'fail',
       message: expect.stringContaining('cannot be used'),
     });
@@ -80,18 +80,18 @@ describe('the check of sinks', () => {
 });
 
 describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => {
-  it('asks whether a stream listens to each subject that may come', async () => {
+  it('reports whether a stream listens to each possible subject', async () => {
     const server = await startNats();
-    const none = await look(nats(server.server));
+    const none = await check(nats(server.server));
     expect(none).toMatchObject({
       state: 'fail',
       message: 'No stream listens to the subject earshot.products.',
       advice: expect.stringContaining("--subjects 'earshot.products'"),
     });
     await server.addStream(['earshot.products', 'earshot.alps.created']);
-    expect(await look(nats(server.server))).toMatchObject({ state: 'pass' });
+    expect(await check(nats(server.server))).toMatchObject({ state: 'pass' });
     const subject = 'earshot.{subscription}.{event}';
-    const both = await look(nats(server.server, subject), {
+    const both = await check(nats(server.server, subject), {
       subscriptions: ['alps'],
       events: ['created', 'deleted'],
     });
@@ -100,7 +100,7 @@ describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => 
       message: expect.stringContaining('alps.deleted'),
       advice: expect.stringContaining("--subjects 'earshot.*.*' "),
     });
-    const one = await look(nats(server.server, subject), {
+    const one = await check(nats(server.server, subject), {
       subscriptions: ['alps'],
       events: ['created'],
     });
@@ -108,15 +108,15 @@ describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => 
     expect(await server.messages()).toEqual([]);
   });
 
-  it('warns of a login that goes to another machine without TLS', async () => {
+  it('warns of a login to another machine without TLS', async () => {
     const server = await startNats(['--auth', 'secret-token'], { token: 'secret-token' });
     await server.addStream(['earshot.products']);
     const credentials = { kind: 'token', token: 'secret-token' } as const;
     const here = { ...nats(server.server), credentials } as SinkTarget;
-    expect(await look(here)).toMatchObject({ state: 'pass' });
-    // This machine under an address that is not of its loopback.
+    expect(await check(here)).toMatchObject({ state: 'pass' });
+    // This machine, with an address outside the loopback range.
     const other = { ...here, servers: [`nats://0.0.0.0:${server.port}`] } as SinkTarget;
-    const warned = await look(other);
+    const warned = await check(other);
     expect(warned).toMatchObject({
       state: 'warn',
       message: expect.stringContaining('unencrypted'),

@@ -1,4 +1,4 @@
-/** Sinks over a real store in a temporary folder, for tests. */
+/** Sinks over a real store in a temporary folder. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { Delivery } from '../../src/domain/ports.ts';
@@ -60,14 +60,14 @@ export async function openSinkContext(
         },
       };
     },
-    /** Keeps one notification of these fields in the log. */
+    /** Stores a notification with these fields in the log. */
     accept: async (fields: MadeNotification = {}, how: Partial<Delivery> = {}) => {
       number += 1;
       const body = notification(number, fields);
       await store.accept(delivery(body, { receivedAtUs: nowUs(), ...how }));
       return body;
     },
-    /** Whether the sink has read all of the log, and nothing waits. */
+    /** Returns true when the sink has read the whole log and nothing waits. */
     isDone: async (sink = 'sink') =>
       (await store.cursor(`sink:${sink}`)) === (await store.lastPosition()) &&
       (await collect(store.sinks.items({ sink, state: 'waiting' }))).length === 0,

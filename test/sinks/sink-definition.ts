@@ -1,7 +1,7 @@
-/** A sink to begin with; this file is loaded without a test runner, too. */
+/** A basic sink. This file is also loaded without a test runner. */
 import type { SinkDefinition } from '../../src/sinks/registry.ts';
 
-/** Takes everything from the start of the log, unless told. */
+/** A sink that by default receives everything from the start of the log. */
 export function definition(
   target: SinkDefinition['target'],
   fields: Partial<SinkDefinition> = {},

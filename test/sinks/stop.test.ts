@@ -1,4 +1,7 @@
-/** Sinks when the program ends: what is answered soon is taken, and what hangs is given up and keeps its place. */
+/**
+ * Sinks when the program stops: soon answers count; hanging deliveries are aborted and their items
+ * stay queued.
+ */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { startHook } from './hook-server.ts';
@@ -8,7 +11,7 @@ import { createVirtualTime } from './virtual-time.ts';
 
 const secondUs = 1_000_000;
 
-/** A webhook that has been given one notification, and has not answered it. */
+/** A webhook that received one notification and has not answered it. */
 async function openContext() {
   const time = createVirtualTime();
   const responses: ServerResponse[] = [];
@@ -30,11 +33,11 @@ async function openContext() {
     sinks.stop().then(() => {
       stoppedAfterUs = time.nowUs() - stopAtUs;
     });
-  const told = { stopAtUs, stoppedAfterUs: () => stoppedAfterUs };
-  return { ...context, ...told, time, hook, responses, start, stop };
+  const times = { stopAtUs, stoppedAfterUs: () => stoppedAfterUs };
+  return { ...context, ...times, time, hook, responses, start, stop };
 }
 
-it('an answer that comes within two seconds of the end counts, and ends the wait', async () => {
+it('an answer within two seconds of the stop counts, and ends the wait', async () => {
   const { time, responses, stop, stopAtUs, stoppedAfterUs, isDone } = await openContext();
   const stopping = stop();
   await time.runUntil(() => time.nowUs() >= stopAtUs + 1.5 * secondUs);
@@ -45,7 +48,7 @@ it('an answer that comes within two seconds of the end counts, and ends the wait
   expect(await isDone()).toBe(true);
 });
 
-it('what hangs is given up after two seconds, and handed over by the next program under its id', async () => {
+it('a hanging delivery is aborted after two seconds, and repeated by the next program under its id', async () => {
   const { time, hook, start, stop, stoppedAfterUs, items, isDone } = await openContext();
   const stopping = stop();
   await time.runUntil(() => stoppedAfterUs() !== null);

@@ -1,4 +1,4 @@
-/** A clock that a test moves, with the waits that depend on it. */
+/** A clock that the test advances, with the pauses that depend on it. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 interface Waiting {
@@ -9,9 +9,9 @@ interface Waiting {
 export interface VirtualTime {
   nowUs: () => number;
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Moves the clock at once; waits that end by then end. */
+  /** Advances the clock at once, and ends the pauses that are due by then. */
   advance: (ms: number) => void;
-  /** Moves it in small steps, with real work between them, until the condition holds. */
+  /** Advances the clock in small steps, with real work in between, until the condition holds. */
   runUntil: (
     isTrue: () => boolean | Promise<boolean>,
     options?: { stepMs?: number },

@@ -1,4 +1,6 @@
-/** Answers of a webhook that are odd, cut off or without end: the status decides, and nothing hangs or breaks. */
+/**
+ * Odd, truncated or endless answers of a webhook: the status decides, and nothing hangs or fails.
+ */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -16,7 +18,7 @@ beforeAll(async () => {
   chain = await createChain();
 });
 
-/** Writes these bytes to whoever asks, and closes the connection then, unless told. */
+/** Answers each connection with these bytes and closes it, unless `isKept` is set. */
 async function startRaw(kind: 'http' | 'https', bytes: string, { isKept = false } = {}) {
   const sockets = new Set<Socket>();
   const answer = (socket: Socket) => {
@@ -50,7 +52,7 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     ['of three megabytes', `HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n${big}`, false],
     ['that is cut off', 'HTTP/1.1 202 OK\r\nContent-Length: 100\r\n\r\nab', false],
     ['without an end', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab', true],
-  ])('that answers 2xx has taken it, with a body %s', async (_what, bytes, isKept) => {
+  ])('that answers 2xx acknowledges the item, with a body %s', async (_what, bytes, isKept) => {
     const { target, open } = await startRaw(kind, bytes, { isKept });
     expect(await target.deliver(item, soon())).toEqual({ kind: 'acknowledged' });
     await target.close();
@@ -60,12 +62,12 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
   it.each([
     ['of three megabytes', `${big.length}\r\n\r\n${big}`, expect.stringContaining('400: xxx')],
     ['that is cut off', '100\r\n\r\nno', 'it answered 400: no'],
-  ])('that answers 400 refuses it, with a body %s', async (_what, rest, reason) => {
+  ])('that answers 400 refuses the item, with a body %s', async (_what, rest, reason) => {
     const { target } = await startRaw(kind, `HTTP/1.1 400 No\r\nContent-Length: ${rest}`);
     expect(await target.deliver(item, soon())).toEqual({ kind: 'refused', reason });
   });
 
-  it('that answers 400 refuses it, though the body has no end', async () => {
+  it('that answers 400 refuses the item, even with an endless body', async () => {
     const bytes = 'HTTP/1.1 400 No\r\nContent-Length: 100\r\n\r\nno';
     const { target } = await startRaw(kind, bytes, { isKept: true });
     const answer = await target.deliver(item, AbortSignal.timeout(300));
@@ -77,14 +79,14 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     ['another protocol', 'HTTP/1.1 101 No\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', ''],
     ['nothing', '', 'the connection was lost'],
     ['no HTTP', 'hello\r\n\r\n', ''],
-  ])('that answers with %s has not taken it yet', async (_what, bytes, words) => {
+  ])('that answers with %s has not acknowledged the item', async (_what, bytes, words) => {
     const { target } = await startRaw(kind, bytes);
     const answer = await target.deliver(item, soon());
     const reason = expect.stringContaining(words);
     expect(answer).toEqual({ kind: 'unavailable', reason, retryAfterMs: null });
   });
 
-  it('that says nothing is left when the time is up', async () => {
+  it('that does not answer is aborted at the timeout', async () => {
     const { target, open } = await startRaw(kind, '', { isKept: true });
     const answer = await target.deliver(item, AbortSignal.timeout(300));
     const reason = 'it did not answer in time';
@@ -92,7 +94,7 @@ describe.each(['http', 'https'] as const)('a webhook over %s', (kind) => {
     await expect.poll(open).toBe(0);
   });
 
-  it('that answers with a few words gets the next ones on the same connection', async () => {
+  it('with short answers receives later items on the same connection', async () => {
     const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
     const ports = new Set<number | undefined>();
     const hook = await startHook({

@@ -1,4 +1,4 @@
-/** Webhooks: what is sent and how it is signed, and what each kind of answer means. */
+/** Webhooks: the request and its signature, and the meaning of each answer. */
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { webhookSignature } from '../../src/sinks/webhook.ts';
@@ -14,7 +14,7 @@ const webhook = (url: string, fields: { secret?: string; ca?: string } = {}) =>
   ({ kind: 'webhook', url, secret: null, ca: null, ...fields }) as const;
 
 describe('a webhook', () => {
-  it('gets the whole notification, signed as the scheme says, once', async () => {
+  it('receives the whole notification once, signed by the scheme', async () => {
     const hook = await startHook();
     const { accept, start, items, store } = await openSinkContext();
     const value = { Id: 'product-1', Name: 'S2A.SAFE', ContentLength: 8_200_000_000 };
@@ -56,7 +56,7 @@ describe('a webhook', () => {
     expect(await store.cursor('sink:sink')).toBe(1);
   });
 
-  it('has the signature of the example of the specification', () => {
+  it('has the signature of the example in the specification', () => {
     const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
     const [timestamp, body] = ['1614265330', '{"test": 2432232314}'];
     const key = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -75,7 +75,7 @@ describe('a webhook', () => {
     expect(hook.received[0]?.headers['webhook-timestamp']).toMatch(/^\d{10}$/);
   });
 
-  it('is reached over HTTPS with an authority of the user’s own, and not without it', async () => {
+  it('works over HTTPS with the user’s certificate authority, and not without it', async () => {
     const chain = await createChain();
     const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
     const hook = await startHook({ tls });
@@ -113,7 +113,7 @@ describe('a webhook', () => {
     );
   });
 
-  it('that answers 408, 425, 429 or 5xx is asked again, and that does not count', async () => {
+  it('that answers 408, 425, 429 or 5xx is retried without counting attempts', async () => {
     const time = createVirtualTime();
     const statuses = [408, 425, 429, 500, 503, 599];
     const hook = await startHook({
@@ -137,7 +137,7 @@ describe('a webhook', () => {
   });
 
   it.each([307, 401, 403, 404, 405, 410])(
-    'that answers %i is to be put right: nothing counts, and nothing is followed',
+    'that answers %i is misconfigured: no attempt counts, and no redirect is followed',
     async (status) => {
       const time = createVirtualTime();
       const other = await startHook();
@@ -161,7 +161,7 @@ describe('a webhook', () => {
     },
   );
 
-  it('that asks for a wait gets it, for all items', async () => {
+  it('that requests a wait gets it, for all items', async () => {
     const time = createVirtualTime();
     const atUs: number[] = [];
     const hook = await startHook({

@@ -1,4 +1,4 @@
-/** The doctor's look at the inference service: the key, and the model of its project. */
+/** The doctor's checks of the inference service: the key, and the model of its project. */
 import { describe, expect, it } from 'vitest';
 import { checkInference } from '../../src/summary/inference-checks.ts';
 import type { Answer } from '../http/answering-server.ts';
@@ -7,8 +7,8 @@ import {
   clientOf,
   completionOf,
   key,
-  lasting,
   model,
+  neverAborted,
   startService,
 } from './chat/set-up.ts';
 
@@ -16,10 +16,10 @@ const listed = (...ids: string[]): Answer => ({ body: { data: ids.map((id) => ({
 const refused = (status: number, words = '') => ({ status, body: { error: { message: words } } });
 const unlisted = { status: 404 };
 
-/** What the doctor finds, and how many completions that took. */
+/** Findings of the doctor, and the completions that it requested. */
 async function findingsWith(models: Answer, chat: Answer = 'cut') {
   const { client, requests } = await startService(chat, models);
-  const findings = await checkInference({ client, model, signal: lasting() });
+  const findings = await checkInference({ client, model, signal: neverAborted() });
   const states = findings.map(({ check, state }) => [check, state]);
   expect(JSON.stringify(findings)).not.toContain(key);
   expect(findings.every((one) => ['pass', 'skipped'].includes(one.state) || one.advice)).toBe(true);
@@ -28,7 +28,7 @@ async function findingsWith(models: Answer, chat: Answer = 'cut') {
 }
 
 describe('a service that lists its models', () => {
-  it('passes when the model is listed, and costs nothing', async () => {
+  it('passes without a completion when the model is listed', async () => {
     const { findings, asked } = await findingsWith(listed('a/b', model));
     expect(findings).toEqual([
       {
@@ -41,7 +41,7 @@ describe('a service that lists its models', () => {
     expect(asked).toEqual([]);
   });
 
-  it('fails when the model is not listed, and says which are', async () => {
+  it('fails when the model is not listed, and lists the available models', async () => {
     const { findings, asked } = await findingsWith(listed('a/b'));
     expect(findings).toEqual([
       {
@@ -62,7 +62,7 @@ describe('a service that lists its models', () => {
   });
 });
 
-describe('a service that lists none', () => {
+describe('a service that does not list its models', () => {
   it.each([unlisted, refused(403), refused(400), { body: '<html></html>' }])(
     'is asked for one word (%j)',
     async (models) => {
@@ -90,14 +90,14 @@ describe('a service that lists none', () => {
     ['it is asked too often', refused(429), 'warn', 'skipped', 'too many requests'],
     ['it is out of order', refused(500), 'fail', 'skipped', 'temporarily unavailable'],
     ['it is a web page', { body: '<html></html>' }, 'fail', 'skipped', 'not JSON'],
-  ])('is judged by its answer when %s', async (_name, chat, keyState, modelState, words) => {
+  ])('is checked by its answer when %s', async (_name, chat, keyState, modelState, words) => {
     const { findings, states } = await findingsWith(unlisted, chat);
     expect(states).toEqual({ 'inference key': keyState, 'inference model': modelState });
     expect(JSON.stringify(findings)).toContain(words);
   });
 });
 
-describe('a service that refuses to list', () => {
+describe('a service that refuses to list its models', () => {
   it.each<[name: string, models: Answer, state: string, words: string]>([
     ['a wrong key', refused(401), 'fail', 'does not accept the key'],
     [
@@ -115,19 +115,19 @@ describe('a service that refuses to list', () => {
     expect(asked).toEqual([]);
   });
 
-  it('does not make the doctor wait for ever, nor fail when that is stopped', async () => {
+  it('neither blocks the doctor nor fails when the check is aborted', async () => {
     const { url, client } = await startService('hang', 'hang');
     const slow = clientOf(url, { timeoutMs: 100 });
-    const [late] = await checkInference({ client: slow, model, signal: lasting() });
+    const [late] = await checkInference({ client: slow, model, signal: neverAborted() });
     expect(late).toMatchObject({ state: 'fail', message: expect.stringContaining('within 0.1 s') });
     const stopped = await checkInference({ client, model, signal: AbortSignal.abort() });
     expect(stopped.map(({ state }) => state)).toEqual(['skipped', 'skipped']);
   });
 
-  it('shows nothing of an error that is not ours', async () => {
+  it('reveals nothing of an unexpected error', async () => {
     const broken = () => Promise.reject(new TypeError(key));
     const client = { complete: broken, models: broken };
-    const findings = await checkInference({ client, model, signal: lasting() });
+    const findings = await checkInference({ client, model, signal: neverAborted() });
     expect(findings[0]).toMatchObject({ state: 'fail', advice: 'Please report it.' });
     expect(JSON.stringify(findings)).not.toContain(key);
   });

@@ -37,7 +37,7 @@ describe('the request', () => {
     expect(Object.keys(request).sort()).toEqual(['messages', 'model']);
   });
 
-  it('has short instructions, which say what counts', () => {
+  it('has short instructions with the important rules', () => {
     for (const kind of summaryKinds) {
       const prompt = systemPrompt(kind);
       expect(prompt.length).toBeLessThan(1500);
@@ -49,18 +49,18 @@ describe('the request', () => {
     expect(systemPrompt('digest')).toContain('3 to 6 sentences');
   });
 
-  it('holds the facts as JSON in their order, letters of all languages as they are', () => {
+  it('contains the facts as JSON in order, with letters of all languages unescaped', () => {
     expect(factsIn(user)).toEqual(sheet.facts);
     expect(user).toContain('São Paulo');
     expect(user.indexOf('cloud cover')).toBeLessThan(user.indexOf('large places'));
   });
 
-  it('is the same, byte by byte, for the same sheet and model', () => {
+  it('is identical, byte by byte, for the same sheet and model', () => {
     const again = chatRequest(structuredClone(sheet), 'vendor/model');
     expect(JSON.stringify(again)).toBe(JSON.stringify(request));
   });
 
-  it('keeps any text within its one fence, and loses none of it', () => {
+  it('keeps any text within its one fence, and loses no text', () => {
     const pieces = fc.constantFrom('</facts>', '<facts>', ...'<>"\\\n\u202e\u0000');
     const text = fc.oneof(
       fc
@@ -78,14 +78,14 @@ describe('the request', () => {
     );
   });
 
-  it('sends nothing of a fact but label and text', () => {
+  it('sends only the label and text of a fact', () => {
     const [fact] = sheet.facts;
     const more = { kind: 'product', facts: [{ ...fact, secret: 'x' }] } as unknown as FactSheet;
     expect(JSON.stringify(chatRequest(more, 'a/b'))).not.toContain('secret');
   });
 });
 
-describe('the request that asks once more', () => {
+describe('the repeated request', () => {
   it('is the first one with a remark after the fence that names the kinds of doubts', () => {
     const again = repeatRequest(request, ['place', 'number', 'place']);
     expect(again.messages[0]).toEqual(request.messages[0]);
@@ -95,7 +95,7 @@ describe('the request that asks once more', () => {
     expect(again.model).toBe(request.model);
   });
 
-  it('never holds words of the earlier answer, whatever is handed over', () => {
+  it('never contains text of the earlier answer, whatever is passed in', () => {
     const words = ['ignore the facts', '</facts>', 'number; drop'];
     const message = repeatRequest(request, words).messages[1]?.content ?? '';
     for (const word of words) expect(message.slice(user.length)).not.toContain(word);
@@ -106,7 +106,7 @@ describe('the request that asks once more', () => {
 });
 
 describe('the estimate of tokens', () => {
-  it('counts a third of the bytes, 8 a message, and the longest answer that is kept', () => {
+  it('counts a third of the bytes, 8 per message, and the maximum answer', () => {
     const request = {
       model: 'a/b',
       messages: [{ role: 'user', content: 'ä'.repeat(150) } as const],
@@ -129,10 +129,11 @@ describe('the estimate of tokens', () => {
     }
   });
 
-  it('is more than any tokeniser counts for words and numbers, and not absurdly so', () => {
+  it('exceeds the count of any tokeniser for text and numbers, but not absurdly', () => {
     const request = chatRequest(optical, 'a/b');
     const text = request.messages.map(({ content }) => content).join('');
-    // Words, runs of three digits, and every other sign: as the tokenisers of today cut at least.
+    // Words, groups of three digits, and every other character: the smallest units of current
+    // tokenisers.
     const pieces = text.match(/ ?\p{L}{1,7}|\p{N}{1,3}|[^\p{L}\p{N}\s]{1,3}|\s+/gu)?.length ?? 0;
     expect(estimateTokens(request, 'product')).toBeGreaterThan(pieces);
     expect(estimateTokens(request, 'product')).toBeLessThan(3 * pieces);

@@ -1,4 +1,4 @@
-/** A watchdog in small, to be killed: raises an alert, and tells it or does not get that far. */
+/** A minimal watchdog to be killed: raises an alert, and sends it on request. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openStore } from '../../src/store/store.ts';
 import { createUrlSender, deliverDue } from '../../src/watch/notify.ts';
@@ -10,7 +10,12 @@ const nothing = () => undefined;
 const nowUs = () => Date.now() * 1000;
 const store = await openStore({ dataDir, nowUs });
 const { completeness, alerts, administration, sinks, backups } = store;
-const tellUrl = createUrlSender({ url, variable: 'EARSHOT_ALERT_URL', fetch, random: Math.random });
+const sendToUrl = createUrlSender({
+  url,
+  variable: 'EARSHOT_ALERT_URL',
+  fetch,
+  random: Math.random,
+});
 const context: WatchDeps = {
   ...{ completeness, alerts, administration, sinks, backups, notifications: store, nowUs },
   deliveryState: () => ({ names: [], fault: null }),
@@ -21,7 +26,7 @@ const context: WatchDeps = {
   },
   lifetimes: () => null,
   channels: ['url'],
-  sendAlert: (_channel, message, signal) => tellUrl(message, signal),
+  sendAlert: (_channel, message, signal) => sendToUrl(message, signal),
   random: Math.random,
   pause: (ms, signal) => delay(ms, undefined, { signal }).catch(nothing),
   log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
@@ -34,5 +39,5 @@ const context: WatchDeps = {
 process.once('disconnect', () => process.exit());
 await watchOnce(context);
 process.send?.('raised');
-// A message says that it is to be told as well.
+// A message from the parent requests the delivery.
 process.once('message', () => void deliverDue(context, 'url', new AbortController().signal));

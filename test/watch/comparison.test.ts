@@ -1,4 +1,6 @@
-/** Alerts that rest on the comparison with the catalogue: lost pushes, missing events, unknown hours. */
+/**
+ * Alerts based on the comparison with the catalogue: lost pushes, missing events, unknown hours.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { areTooMany, lostPushOdds, oddsOf, usualShareOf } from '../../src/watch/check-silence.ts';
@@ -7,8 +9,8 @@ import { beginUs, covered, dayUs, hourUs, minuteUs, openContext } from './watch-
 const hour = (at: number) => beginUs + at * hourUs;
 const hours = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
-describe('the odds of so many lost pushes', () => {
-  it('are never below the exact ones, and fall with every loss', () => {
+describe('the odds of lost pushes', () => {
+  it('are never below the exact ones, and decrease with every loss', () => {
     /** The upper tail of the binomial distribution, term by term. */
     const exact = (n: number, k: number, p: number) => {
       let term = (1 - p) ** n;
@@ -41,7 +43,7 @@ describe('the odds of so many lost pushes', () => {
     expect(oddsOf({ expected: 10, lost: 1 }, 0.09999999960524988)).toBe(1);
   });
 
-  it('are against a share that is never thought too low, nor lets all be usual', () => {
+  it('use a usual share with a lower and an upper limit', () => {
     expect(usualShareOf({ expected: 0, lost: 0 })).toBe(0.001);
     expect(usualShareOf({ expected: 100_000, lost: 0 })).toBe(0.001);
     expect(usualShareOf({ expected: 100_000, lost: 5_000 })).toBeCloseTo(0.05, 2);
@@ -49,7 +51,7 @@ describe('the odds of so many lost pushes', () => {
   });
 });
 
-describe('how unevenly pushes are lost', () => {
+describe('the dispersion of lost pushes', () => {
   const odds = (lostOf: (at: number) => number) => {
     const past = hours(0, 700).map((at) => ({
       startUs: hour(at),
@@ -61,7 +63,7 @@ describe('how unevenly pushes are lost', () => {
     return lostPushOdds([...past, ...latest, burst], hour(726));
   };
 
-  it('makes another burst likely where they come in bursts, and not where they come one by one', () => {
+  it('makes another burst likely after earlier bursts, but not after single losses', () => {
     const single = odds((at) => (at % 5 === 0 ? 1 : 0));
     const bursts = odds((at) => (at % 100 === 0 ? 20 : 0));
     expect(single?.usual).toBeCloseTo(bursts?.usual ?? 0, 5);
@@ -71,7 +73,7 @@ describe('how unevenly pushes are lost', () => {
     expect(bursts && areTooMany(bursts, false)).toBe(false);
   });
 
-  it('never makes it usual that all are lost', () => {
+  it('never makes a total loss usual', () => {
     const always = odds((at) => (at % 100 === 0 ? 100 : 0));
     expect(always?.dispersion).toBe(30);
   });
@@ -81,53 +83,53 @@ describe('lost pushes', () => {
   const ordinary = hours(0, 48).map((at) => covered(at));
   const lossy = { pushed: 7, recovered: 3 };
 
-  it('are an alert when there are more than usual, which ends a day after they do', async () => {
-    const { live, look, store } = await openContext();
+  it('are an alert when there are more than usual, resolved a day after they stop', async () => {
+    const { live, check, store } = await openContext();
     await live(hour(50));
     await store.completeness.saveCoverage(ordinary);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
     await live(hour(56));
     await store.completeness.saveCoverage(hours(48, 54).map((at) => covered(at, lossy)));
-    const [alert] = await look();
+    const [alert] = await check();
     expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', severity: 'warning' });
     expect(alert?.cause).toContain('18 of 240 events were not pushed');
     expect(alert?.evidence[0]).toContain('0.1 % is usual');
-    // Three lossy hours are left in the day: too few to raise it, too many to end it.
+    // Three lossy hours are left in the day: too few to raise the alert, too many to resolve it.
     await live(hour(77));
     await store.completeness.saveCoverage(hours(54, 75).map((at) => covered(at)));
-    expect(await look()).toHaveLength(1);
+    expect(await check()).toHaveLength(1);
     await live(hour(80));
     await store.completeness.saveCoverage(hours(75, 78).map((at) => covered(at)));
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 
-  it('of a time in which we were down ourselves are none', async () => {
-    const { live, look, store, setNow } = await openContext();
+  it('during our own downtime are no alert', async () => {
+    const { live, check, store, setNow } = await openContext();
     await live(hour(40));
     await store.completeness.recordUptime({ fromUs: hour(46), toUs: hour(56) });
     setNow(hour(56));
     const recovered = hours(40, 46).map((at) => covered(at, { pushed: 0, recovered: 10 }));
     const later = hours(46, 54).map((at) => covered(at));
     await store.completeness.saveCoverage([...ordinary, ...recovered, ...later]);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 
-  it('are none when the catalogue pushes an hour late, and an alert when it does not push', async () => {
-    const { live, look, store } = await openContext();
+  it('are no alert when the catalogue pushes an hour late, but are one when it does not push', async () => {
+    const { live, check, store } = await openContext();
     await live(hour(50));
     const late = hours(0, 48).map((at) => covered(at, { pushed: 5, late: 5 }));
-    // Compared half an hour after its end: what comes later was fetched by then.
+    // Compared half an hour after its end: later pushes were recovered by then.
     const newest = covered(48, { pushed: 5, recovered: 5, comparedAtUs: hour(49.5) });
     await store.completeness.saveCoverage([...late, newest]);
-    await look();
+    await check();
     await live(hour(50) + 9 * minuteUs);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
     await live(hour(50) + 10 * minuteUs);
-    expect(await look()).toMatchObject([{ kind: 'lost-pushes' }]);
+    expect(await check()).toMatchObject([{ kind: 'lost-pushes' }]);
   });
 
-  it('are noticed where there are few events, by looking further back', async () => {
-    const { live, look, store } = await openContext();
+  it('are noticed with few events, over a longer period', async () => {
+    const { live, check, store } = await openContext();
     await live(hour(20 * 24));
     const none = { expected: 0, pushed: 0 };
     const one = (at: number) =>
@@ -136,94 +138,94 @@ describe('lost pushes', () => {
         : { expected: 1, pushed: 1, recovered: 0 };
     const known = hours(0, 20 * 24 - 2).map((at) => covered(at, at % 72 === 0 ? one(at) : none));
     await store.completeness.saveCoverage(known);
-    const [alert] = await look();
+    const [alert] = await check();
     expect(alert?.cause).toContain('2 of 5 events were not pushed');
   });
 });
 
 describe('missing events', () => {
-  it('that a person finds, who fetches them within the hour, are none', async () => {
-    const { live, look, lasting, store } = await openContext();
+  it('that a person finds and recovers within an hour are no alert', async () => {
+    const { live, check, activeAlerts, store } = await openContext();
     const missing = (comparedAtUs: number, count = 1) =>
       store.completeness.saveCoverage([covered(7, { pushed: 9, missing: count, comparedAtUs })]);
     await live(hour(30));
     await missing(hour(30));
-    await look();
+    await check();
     await live(hour(30) + 59 * minuteUs);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
     await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
-    await look();
-    // Looked for again and again, and never fetched.
+    await check();
+    // Checked repeatedly and never recovered.
     for (const minute of [60, 90, 119]) {
       await live(hour(30) + minute * minuteUs);
       await missing(hour(30) + minute * minuteUs);
-      expect(await look()).toEqual([]);
+      expect(await check()).toEqual([]);
     }
     await live(hour(32));
     await missing(hour(32), 1_234);
-    await look();
+    await check();
     const cause = expect.stringContaining('1,234 events of the subscription alps are missing from');
-    expect(await lasting()).toMatchObject([{ kind: 'missing', cause }]);
+    expect(await activeAlerts()).toMatchObject([{ kind: 'missing', cause }]);
   });
 
-  it('are an alert with the command that fetches them, until they are there', async () => {
-    const { live, look, store } = await openContext();
+  it('are an alert with the command that recovers them, until they are recovered', async () => {
+    const { live, check, store } = await openContext();
     await live(hour(30));
     const lost = covered(7, { pushed: 9, missing: 1 });
     await store.completeness.saveCoverage([...hours(0, 28).map((at) => covered(at)), lost]);
-    const [alert] = await look();
+    const [alert] = await check();
     expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
     expect(alert?.nextStep).toMatch(
       /`earshot reconcile --since \S+T07:00Z --until \S+T08:00Z --subscription alps`/,
     );
     await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 
-  it('of longer ago are noticed, and found to be there, within the hour', async () => {
-    const { live, look, store } = await openContext();
+  it('from long ago are noticed, and resolved, within an hour', async () => {
+    const { live, check, store } = await openContext();
     await live(hour(20 * 24));
-    const lookFor = async (rounds: number) => {
-      for (let round = 0; round < rounds; round += 1) await look();
+    const checkRounds = async (rounds: number) => {
+      for (let round = 0; round < rounds; round += 1) await check();
     };
-    await lookFor(1);
+    await checkRounds(1);
     await store.completeness.saveCoverage([covered(7, { pushed: 9, missing: 1 })]);
-    await lookFor(59);
-    expect(await look()).toMatchObject([{ kind: 'missing' }]);
+    await checkRounds(59);
+    expect(await check()).toMatchObject([{ kind: 'missing' }]);
     await store.completeness.saveCoverage([covered(7)]);
-    await lookFor(59);
-    expect(await look()).toEqual([]);
+    await checkRounds(59);
+    expect(await check()).toEqual([]);
   });
 });
 
 describe('unknown hours', () => {
-  it('are an alert when they stay so for long, which ends when nearly all are known', async () => {
-    const { live, look, store } = await openContext({ reconcile: true });
+  it('are an alert when they stay unknown for long, resolved when nearly all are known', async () => {
+    const { live, check, store } = await openContext({ reconcile: true });
     const compare = (from: number, to: number) =>
       store.completeness.saveCoverage(hours(from, to).map((at) => covered(at)));
     await compare(0, 10);
     await live(hour(17) + 29 * minuteUs);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
     await live(hour(17) + 30 * minuteUs);
-    const [alert] = await look();
+    const [alert] = await check();
     expect(alert).toMatchObject({ kind: 'unknown', subject: 'alps', severity: 'warning' });
     expect(alert?.cause).toContain('1 hours have not been compared');
     await compare(10, 13);
-    expect(await look()).toHaveLength(1);
+    expect(await check()).toHaveLength(1);
     await compare(13, 16);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 
-  it('are none while earshot has just begun to catch up, or does not compare', async () => {
+  it('are no alert shortly after a start, or without comparisons', async () => {
     const off = await openContext();
     await off.live(hour(100));
-    expect(await off.look()).toEqual([]);
-    const behind = await openContext({ reconcile: true });
-    await behind.live(hour(1));
+    expect(await off.check()).toEqual([]);
+    const lagging = await openContext({ reconcile: true });
+    await lagging.live(hour(1));
     const upUs = beginUs + 10 * dayUs;
-    await behind.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + hourUs });
-    expect(await behind.lookAt(upUs + hourUs)).toEqual([]);
-    await behind.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + 7 * hourUs });
-    expect(await behind.lookAt(upUs + 7 * hourUs)).toMatchObject([{ kind: 'unknown' }]);
+    await lagging.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + hourUs });
+    expect(await lagging.checkAt(upUs + hourUs)).toEqual([]);
+    await lagging.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + 7 * hourUs });
+    expect(await lagging.checkAt(upUs + 7 * hourUs)).toMatchObject([{ kind: 'unknown' }]);
   });
 });

@@ -1,10 +1,13 @@
-/** Simulated months, in small: the rules of silence and lost pushes cry no wolf, and notice what is real. */
+/**
+ * Short simulations of months: the rules for silence and lost pushes raise no false alarms, and
+ * detect real problems.
+ */
 import { describe, expect, it } from 'vitest';
 import { playKind } from '../simulation/false-alarms.ts';
 import { playLosses, usualLosses } from '../simulation/lost-pushes.ts';
 import { subscriptionKinds } from '../simulation/subscription-kinds.ts';
 
-/** Days from the stop to the alarm, of the slowest of a few. */
+/** Maximum days from the stop to the alert, of the slowest of a few runs. */
 const noticedDaysMax: Record<string, number> = {
   everything: 0.25,
   country: 6,
@@ -15,7 +18,7 @@ const noticedDaysMax: Record<string, number> = {
   'with standstills': 7,
 };
 
-/** Days until it is noticed that no push comes any more, of the slowest of three. */
+/** Maximum days until a complete loss of pushes is noticed, of the slowest of three runs. */
 const cutDaysMax: Record<string, number> = {
   everything: 0.25,
   country: 3,
@@ -36,7 +39,7 @@ describe('a subscription of the kind', () => {
 });
 
 describe('lost pushes of a subscription of the kind', () => {
-  it.each(subscriptionKinds)('$name raise no false alarm, and a fall is noticed', (kind) => {
+  it.each(subscriptionKinds)('$name raise no false alarm, and a total loss is noticed', (kind) => {
     const [usual] = usualLosses;
     if (usual === undefined) throw new Error('There is none.');
     const { falseAlarms, falls } = playLosses(kind, usual, 3, 2);
@@ -48,7 +51,7 @@ describe('lost pushes of a subscription of the kind', () => {
     );
   });
 
-  it('bursts are no alarm each time', () => {
+  it('bursts do not raise an alert each time', () => {
     const everything = subscriptionKinds.find(({ name }) => name === 'everything');
     const bursts = usualLosses.find(({ share, burst }) => share === 0.001 && burst > 1);
     if (everything === undefined || bursts === undefined) throw new Error('There is none.');

@@ -1,4 +1,7 @@
-/** Telling alerts: what a URL and a command are given, and that nothing is lost when they fail or hang. */
+/**
+ * Alert notifications: the input of a URL and a command, and that nothing is lost when they fail or
+ * hang.
+ */
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +44,7 @@ const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
   kind: 'sink',
   subject: 'bus',
   severity: 'warning',
-  cause: 'The sink bus is behind.',
+  cause: 'The sink bus has a backlog.',
   evidence: ['It waits for 20 min.', 'The last failure: <!channel> @all https://x.example'],
   nextStep: 'See to it.',
   ...fields,
@@ -53,54 +56,54 @@ const message = alertMessage({
   change: 'raised',
 });
 
-function urlTeller(url: string, timeoutMs?: number) {
+function urlSender(url: string, timeoutMs?: number) {
   const variable = 'EARSHOT_ALERT_URL';
   const timing = timeoutMs === undefined ? {} : { timeoutMs };
   return createUrlSender({ url, variable, fetch, random: () => 0.5, ...timing });
 }
 
-/** Raises what is given, all of it checked. */
+/** Raises these findings; all findings count as checked. */
 function raise({ store }: TestContext, findings: readonly AlertFinding[], atUs: number) {
   const checked = [finding(), finding({ subject: 'lake' }), ...findings];
   return store.alerts.settleFindings({ checked, findings, channels: ['url', 'command'], atUs });
 }
 
 describe('a message', () => {
-  it('has a text that chat systems show, in which nobody is called and no markup is', () => {
+  it('has a text for chat systems, without mentions and markup', () => {
     expect(message).toMatchObject({ version: 1, id: 'alert_3_7', alert: 3, resolvedAt: null });
     expect(message.text.split('\n')).toEqual([
       'earshot: warning: sink (bus)',
-      'The sink bus is behind.',
+      'The sink bus has a backlog.',
       'It waits for 20 min.',
       'The last failure: ‹!channel› (at)all https://x.example',
       'Next: See to it.',
     ]);
   });
 
-  it('says of an end what it was that ended', () => {
+  it('of a resolved alert names its problem', () => {
     const alert = { ...finding(), id: 3, raisedAtUs: beginUs, resolvedAtUs: beginUs + dayUs };
     const { text, resolvedAt } = alertMessage({ id: 8, alert, change: 'resolved' });
-    expect(text).toBe('earshot: resolved: sink (bus)\nProblem: The sink bus is behind.');
+    expect(text).toBe('earshot: resolved: sink (bus)\nProblem: The sink bus has a backlog.');
     expect(resolvedAt).not.toBeNull();
   });
 });
 
 describe('a URL', () => {
-  it('gets the message as JSON, once', async () => {
+  it('receives the message as JSON, once', async () => {
     const server = await startServer([{ status: 204 }]);
-    await urlTeller(`${server.url}/hooks/T0/secret-token`)(message, signal);
+    await urlSender(`${server.url}/hooks/T0/secret-token`)(message, signal);
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]).toMatchObject({ method: 'POST', path: '/hooks/T0/secret-token' });
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(message);
   });
 
   it.each([302, 404, 500])(
-    'that answers %i has not taken it, and is not named in full',
+    'that answers %i has not acknowledged the message, and is not shown in full',
     async (status) => {
       const body = 'no team at /hooks/T0/secret-token (secret-token)';
       const server = await startServer([{ status, body }]);
-      const telling = urlTeller(`${server.url}/hooks/T0/secret-token`)(message, signal);
-      const error = await telling.catch((reason: unknown) => reason);
+      const sending = urlSender(`${server.url}/hooks/T0/secret-token`)(message, signal);
+      const error = await sending.catch((reason: unknown) => reason);
       if (!(error instanceof AppError)) throw error;
       expect(errorText(error)).toContain(`answered ${status}: no team at …`);
       expect(errorText(error)).toContain('EARSHOT_ALERT_URL');
@@ -119,28 +122,31 @@ describe('a URL', () => {
         setImmediate(() => response.destroy());
       },
     ],
-  ])('that answers 200 has taken it, though its answer is %s', async (_name, answer) => {
-    const server = await startServer([answer]);
-    await urlTeller(`${server.url}/x`, 5_000)(message, signal);
-    expect(server.requests).toHaveLength(1);
-  });
+  ])(
+    'that answers 200 has acknowledged the message, even if its answer is %s',
+    async (_name, answer) => {
+      const server = await startServer([answer]);
+      await urlSender(`${server.url}/x`, 5_000)(message, signal);
+      expect(server.requests).toHaveLength(1);
+    },
+  );
 
-  it('that refuses says so, though the rest of its answer never comes', async () => {
+  it('that refuses is reported, even if the rest of its answer never arrives', async () => {
     const server = await startServer([
       (response) => void response.writeHead(404).write('no such team'),
     ]);
-    const telling = urlTeller(`${server.url}/x`, 10_000)(message, signal);
-    await expect(telling).rejects.toMatchObject({
+    const sending = urlSender(`${server.url}/x`, 10_000)(message, signal);
+    await expect(sending).rejects.toMatchObject({
       text: expect.stringContaining('answered 404: no such team. Check'),
     });
   });
 
-  it('that hangs is left after the timeout, and when the program ends', async () => {
+  it('that hangs is aborted at the timeout, and when the program stops', async () => {
     const server = await startServer(['hang']);
-    const late = urlTeller(`${server.url}/secret-token`, 50)(message, signal);
+    const late = urlSender(`${server.url}/secret-token`, 50)(message, signal);
     await expect(late).rejects.toThrow('did not answer in time');
     const ending = new AbortController();
-    const ended = urlTeller(`${server.url}/secret-token`)(message, ending.signal);
+    const ended = urlSender(`${server.url}/secret-token`)(message, ending.signal);
     const outcome = expect(ended).rejects.toThrow();
     await vi.waitFor(() => expect(server.requests).toHaveLength(2));
     ending.abort();
@@ -155,18 +161,18 @@ describe('a command', () => {
       runs.push([command, stdin]);
       return { exitCode, signal: null, timedOut: exitCode === null, stdout: '', stderr };
     };
-    const command = ['tell-me', '--urgent'];
+    const command = ['notify-me', '--urgent'];
     const variable = 'EARSHOT_ALERT_COMMAND';
     return { runs, sendAlert: createCommandSender({ command, run, variable }) };
   };
 
-  it('gets the message as a line of JSON, and takes it by ending with 0', async () => {
+  it('receives the message as a line of JSON, and acknowledges it with exit code 0', async () => {
     const { runs, sendAlert } = ending(0);
     await sendAlert(message, signal);
-    expect(runs).toEqual([[['tell-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
+    expect(runs).toEqual([[['notify-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
   });
 
-  it('that ends otherwise has not taken it', async () => {
+  it('with another exit code has not acknowledged the message', async () => {
     await expect(ending(3, 'no \u001b[31mmail').sendAlert(message, signal)).rejects.toMatchObject({
       text: expect.stringContaining(
         'exited with 3: no \ufffd[31mmail. Check EARSHOT_ALERT_COMMAND.',
@@ -176,24 +182,24 @@ describe('a command', () => {
   });
 });
 
-describe('what is due', () => {
-  it('is told oldest first, an alert before its end, and not again', async () => {
+describe('a due delivery', () => {
+  it('is sent once, oldest first, an alert before its end', async () => {
     const opened = await openContext();
-    const { context, told } = opened;
+    const { context, sent } = opened;
     await raise(opened, [finding()], beginUs);
     await raise(opened, [finding(), finding({ subject: 'lake' })], beginUs);
     await raise(opened, [finding({ subject: 'lake' })], beginUs);
     for (let round = 0; round < 3; round += 1) await deliverDue(context, 'url', signal);
-    expect(told.map(({ change, subject }) => `${change} ${subject}`)).toEqual(
+    expect(sent.map(({ change, subject }) => `${change} ${subject}`)).toEqual(
       expect.arrayContaining(['raised bus', 'raised lake', 'resolved bus']),
     );
-    expect(told).toHaveLength(3);
-    expect(told.findIndex(({ change }) => change === 'resolved')).toBeGreaterThan(
-      told.findIndex(({ subject }) => subject === 'bus'),
+    expect(sent).toHaveLength(3);
+    expect(sent.findIndex(({ change }) => change === 'resolved')).toBeGreaterThan(
+      sent.findIndex(({ subject }) => subject === 'bus'),
     );
   });
 
-  it('and refused is tried again at growing intervals for about a day, then given up', async () => {
+  it('that is refused is retried at growing intervals for about a day, then abandoned', async () => {
     const opened = await openContext({
       sendAlert: () => Promise.reject(new AppError('unavailable', 'It answered 500.')),
     });
@@ -219,7 +225,7 @@ describe('what is due', () => {
     });
   });
 
-  it('waits no longer for a channel that never answers than its time', async () => {
+  it('waits for a hanging channel no longer than the timeout', async () => {
     const waits: number[] = [];
     const opened = await openContext({
       sendAlert: () => new Promise(() => undefined),
@@ -232,7 +238,7 @@ describe('what is due', () => {
     expect(first).toMatchObject({ attempts: 1, error: 'Timed out.' });
   });
 
-  it('stays as it was when the program ends meanwhile', async () => {
+  it('stays unchanged when the program stops meanwhile', async () => {
     const ending = new AbortController();
     const opened = await openContext({
       sendAlert: () => {
@@ -249,7 +255,7 @@ describe('what is due', () => {
     });
   });
 
-  it('through a channel is not held up by a thousand others that wait for another one', async () => {
+  it('is not delayed by a thousand deliveries that wait for another channel', async () => {
     const opened = await openContext({ channels: ['url', 'command'] });
     const { alerts } = opened.store;
     const many = Array.from({ length: 1_000 }, (_, i) => finding({ subject: `sink-${i}` }));
@@ -257,10 +263,10 @@ describe('what is due', () => {
     const findings = [finding()];
     await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: beginUs });
     expect(await deliverDue(opened.context, 'command', signal)).toBe(1);
-    expect(opened.told.map(({ subject }) => subject)).toEqual(['bus']);
+    expect(opened.sent.map(({ subject }) => subject)).toEqual(['bus']);
   });
 
-  it('for a channel that is set up no longer is given up by the watchdog, and refused', async () => {
+  it('for a channel that is no longer configured is abandoned by the watchdog, and refused', async () => {
     const opened = await openContext({ channels: ['command'] });
     await raise(opened, [finding()], beginUs);
     const watchdog = startWatchdog(opened.context, { firstMs: 60_000, deliveryIntervalMs: 5 });
@@ -274,7 +280,7 @@ describe('what is due', () => {
         },
       ]),
     );
-    expect(opened.told).toHaveLength(1);
+    expect(opened.sent).toHaveLength(1);
     const sendAlert = sendThrough({ command: async () => undefined });
     await sendAlert('command', message, signal);
     await expect(sendAlert('url', message, signal)).rejects.toMatchObject({
@@ -284,8 +290,8 @@ describe('what is due', () => {
 });
 
 describe('the watchdog', () => {
-  it('looks and tells through one channel while the other hangs, and stops in time', async () => {
-    const told: string[] = [];
+  it('checks and sends through one channel while the other hangs, and stops in time', async () => {
+    const sent: string[] = [];
     const opened = await openContext({
       channels: ['url', 'command'],
       probes: {
@@ -294,7 +300,7 @@ describe('the watchdog', () => {
       },
       sendAlert: (channel, { kind }) => {
         if (channel === 'url') return new Promise(() => undefined);
-        told.push(kind);
+        sent.push(kind);
         return Promise.resolve();
       },
     });
@@ -304,14 +310,14 @@ describe('the watchdog', () => {
       deliveryIntervalMs: 5,
     });
     onTestFinished(() => watchdog.stop());
-    await vi.waitFor(() => expect(told).toEqual(['disk']));
+    await vi.waitFor(() => expect(sent).toEqual(['disk']));
     opened.context.probes.disk = async () => ({
       freeBytes: 2 ** 40,
       totalBytes: 2 ** 40,
       reserveBytes: 0,
     });
-    await vi.waitFor(async () => expect(await opened.lasting()).toEqual([]));
-    await vi.waitFor(() => expect(told).toEqual(['disk', 'disk']));
+    await vi.waitFor(async () => expect(await opened.activeAlerts()).toEqual([]));
+    await vi.waitFor(() => expect(sent).toEqual(['disk', 'disk']));
     await watchdog.stop();
   });
 });
@@ -320,57 +326,57 @@ const gib = 2 ** 30;
 const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
 const full = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
 
-/** A disk that is full, and a store that takes no alert. */
+/** A full disk, and a store that refuses alerts. */
 async function openFull(parts: Parameters<typeof openContext>[0] = {}) {
   const opened = await openContext({ probes: { ...quiet, disk: low }, ...parts });
   opened.context.alerts = { ...opened.context.alerts, settleFindings: full };
   return opened;
 }
 
-describe('an alert that cannot be kept', () => {
-  it('is told once an hour, when it is critical', async () => {
-    const { context, look, told, logged, lookAt } = await openFull();
-    await look();
-    await look();
-    expect(told).toMatchObject([{ kind: 'disk', severity: 'critical', change: 'raised' }]);
-    await lookAt(beginUs + hourUs);
-    expect(told).toHaveLength(2);
-    expect(new Set(told.map(({ id }) => id)).size).toBe(2);
+describe('an alert that cannot be stored', () => {
+  it('is sent once an hour when it is critical', async () => {
+    const { context, check, sent, logged, checkAt } = await openFull();
+    await check();
+    await check();
+    expect(sent).toMatchObject([{ kind: 'disk', severity: 'critical', change: 'raised' }]);
+    await checkAt(beginUs + hourUs);
+    expect(sent).toHaveLength(2);
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
     expect(logged).toContainEqual(
       expect.objectContaining({ fields: { reason: 'The disk is full.' } }),
     );
-    // Nor can it be read.
+    // The store cannot be read, either.
     context.alerts = { ...context.alerts, alerts: full };
-    await lookAt(beginUs + 2 * hourUs);
-    await vi.waitFor(() => expect(told).toHaveLength(3));
+    await checkAt(beginUs + 2 * hourUs);
+    await vi.waitFor(() => expect(sent).toHaveLength(3));
   });
 
-  it('is told again in the next round through a channel that did not take it, and that one alone', async () => {
+  it('is sent again in the next round, only through channels that did not acknowledge it', async () => {
     let isDown = true;
     const tried: string[] = [];
-    const { look, setNow, lookAt } = await openFull({
+    const { check, setNow, checkAt } = await openFull({
       channels: ['url', 'command'],
       sendAlert: async (channel) => {
         tried.push(channel);
         if (channel === 'url' && isDown) throw new AppError('unavailable', 'It answered 500.');
       },
     });
-    await look();
+    await check();
     setNow(beginUs + minuteUs);
     isDown = false;
-    await look();
-    await lookAt(beginUs + 2 * minuteUs);
+    await check();
+    await checkAt(beginUs + 2 * minuteUs);
     expect(tried).toEqual(['url', 'command', 'url']);
   });
 
-  it('is told again when the clock was set back since', async () => {
-    const { told, lookAt } = await openFull();
-    await lookAt(beginUs + dayUs);
-    await lookAt(beginUs);
-    expect(told).toHaveLength(2);
+  it('is sent again when the clock was set back', async () => {
+    const { sent, checkAt } = await openFull();
+    await checkAt(beginUs + dayUs);
+    await checkAt(beginUs);
+    expect(sent).toHaveLength(2);
   });
 
-  it('is left when the program ends', async () => {
+  it('is aborted when the program stops', async () => {
     const begun: AbortSignal[] = [];
     const { context, logged } = await openFull({
       sendAlert: (_channel, _message, signal) => {
@@ -388,8 +394,8 @@ describe('an alert that cannot be kept', () => {
   });
 });
 
-describe('words that others wrote', () => {
-  it('have no marks of markup, and no address that a chat would link', () => {
+describe('foreign text', () => {
+  it('has no markup and no address that a chat would link', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'[](a)`*_~| :/é_-') }), (words) => {
         expect(quoted(words)).not.toMatch(/[[\]`*~|]|:\/\/|(^|[^a-zé])_|_($|[^a-zé])/);
@@ -397,7 +403,7 @@ describe('words that others wrote', () => {
     );
   });
 
-  it('stay readable', () => {
+  it('stays readable', () => {
     expect(quoted('500: [reset](https://evil.example/p) **now** `x` _y_')).toBe(
       "500: (reset)(https : //evil.example/p) ∗∗now∗∗ 'x' ‗y‗",
     );
@@ -409,37 +415,37 @@ describe('words that others wrote', () => {
 const options = {
   alertUrl: null,
   alertCommand: null,
-  findProgram: (program: string) => (program === 'tell' ? null : 'it is no file'),
+  findProgram: (program: string) => (program === 'notify' ? null : 'it is not a file'),
   signal: new AbortController().signal,
 };
 
 describe('the check of alerts', () => {
-  it('warns where nobody is told', async () => {
+  it('warns when no notification channel is configured', async () => {
     expect(await checkAlerts(options)).toMatchObject([
       { state: 'warn', advice: expect.stringMatching(/EARSHOT_ALERT_URL.*EARSHOT_ALERT_COMMAND/) },
     ]);
   });
 
-  it('looks at each channel, posts nothing, and keeps the address to itself', async () => {
+  it('checks each channel, posts nothing, and does not reveal the URL', async () => {
     const hook = await startHook();
     const alertUrl = `${hook.url}/secret-part`;
-    const both = await checkAlerts({ ...options, alertUrl, alertCommand: ['tell', '--urgent'] });
+    const both = await checkAlerts({ ...options, alertUrl, alertCommand: ['notify', '--urgent'] });
     expect(both).toMatchObject([{ state: 'pass' }, { state: 'pass' }]);
     expect(hook.received).toEqual([]);
     expect(JSON.stringify(both)).not.toContain('secret-part');
   });
 
-  it('says what cannot be reached, or run', async () => {
+  it('reports what cannot be reached or run', async () => {
     const alertUrl = `http://127.0.0.1:${await freePort()}/secret-part`;
     const both = await checkAlerts({ ...options, alertUrl, alertCommand: ['./gone'] });
     expect(both).toMatchObject([
       { state: 'fail', message: expect.stringContaining('ECONNREFUSED') },
-      { state: 'fail', message: './gone cannot be run: it is no file.' },
+      { state: 'fail', message: './gone cannot be run: it is not a file.' },
     ]);
     expect(JSON.stringify(both)).not.toContain('secret-part');
   });
 
-  it('ends at once when it is to end', async () => {
+  it('stops at once when aborted', async () => {
     const signal = AbortSignal.abort();
     const [finding] = await checkAlerts({ ...options, alertUrl: 'http://127.0.0.1:9/', signal });
     expect(finding).toMatchObject({
@@ -463,9 +469,9 @@ async function killed(child: ChildProcess): Promise<void> {
 }
 
 describe('an alert', () => {
-  it('is told by the next program, whether the first was killed before it told it or while', async () => {
+  it('is sent by the next program when the first was killed before or while it sent it', async () => {
     const dataDir = temporaryDirectory();
-    // The first telling arrives, and is not answered in time to be noted.
+    // The first message arrives, but is not acknowledged before the kill.
     const chat = await startServer(['hang', { status: 204 }]);
     const first = start(dataDir, chat.url);
     await once(first, 'message');
@@ -474,13 +480,13 @@ describe('an alert', () => {
 
     const second = start(dataDir, chat.url);
     await once(second, 'message');
-    second.send('tell');
+    second.send('send');
     await vi.waitFor(() => expect(chat.requests).toHaveLength(1), { timeout: 10_000 });
     await killed(second);
 
     const third = start(dataDir, chat.url);
     await once(third, 'message');
-    third.send('tell');
+    third.send('send');
     await vi.waitFor(() => expect(chat.requests).toHaveLength(2), { timeout: 10_000 });
     const store = await openStore({ dataDir, nowUs: () => 0 });
     onTestFinished(() => store.close());

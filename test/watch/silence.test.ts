@@ -1,4 +1,7 @@
-/** Silence: what is learned of a subscription, when it is an alarm, and when it is over. */
+/**
+ * Silence: the learned rates of a subscription, when silence is an alert, and when the alert is
+ * resolved.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { silenceOdds } from '../../src/watch/check-silence.ts';
@@ -18,7 +21,7 @@ import {
 
 const hour = (at: number) => beginUs + at * hourUs;
 
-/** One push at the beginning of each of the hours, watched from the beginning. */
+/** A push at the start of each of these hours, with an uptime from the beginning. */
 function history(hours: readonly number[], untilHour: number, rest: Partial<PushHistory> = {}) {
   return {
     arrivals: new Map(hours.map((at) => [hour(at), { pushes: 1, lastAtUs: hour(at) }])),
@@ -31,8 +34,8 @@ function history(hours: readonly number[], untilHour: number, rest: Partial<Push
 const everyHour = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => from + i);
 
-describe('what is learned', () => {
-  it('is the rate of each hour of the day, drawn towards the mean where little was seen', () => {
+describe('the learned rates', () => {
+  it('are per hour of the day, drawn towards the mean where few pushes were seen', () => {
     const noons = everyHour(0, 35).map((day) => day * 24 + 12);
     const learned = learnRates(history(noons, 35 * 24));
     expect(learned?.perHour[12]).toBeGreaterThan(0.65);
@@ -41,7 +44,7 @@ describe('what is learned', () => {
     expect(learned?.perHour[13]).toBeGreaterThan(0);
   });
 
-  it('leaves out hours in which nobody watched', () => {
+  it('omit hours of downtime', () => {
     const hours = everyHour(0, 200);
     const broken = history([...hours, ...everyHour(600, 800)], 800, {
       watched: [
@@ -55,20 +58,20 @@ describe('what is learned', () => {
     expect(learned?.longestSilence).toBeLessThan(2);
   });
 
-  it('takes no silence for natural in which an event was lost', () => {
+  it('ignore silences in which an event was lost', () => {
     const hours = [...everyHour(0, 200), ...everyHour(260, 400)];
     expect(learnRates(history(hours, 400))?.longestSilence).toBeGreaterThan(30);
     const withLoss = learnRates(history(hours, 400, { lostHours: [hour(230)] }));
     expect(withLoss?.longestSilence).toBeLessThan(2);
   });
 
-  it('is nothing without a push, and does not grow used to the silence that lasts', () => {
+  it('need a push, and ignore the current silence', () => {
     expect(learnRates(history([], 400))).toBeNull();
     const [short, long] = [history(everyHour(0, 300), 310), history(everyHour(0, 300), 900)];
     expect(learnRates(long)).toEqual(learnRates(short));
   });
 
-  it('is uneven where pushes come in bursts', () => {
+  it('have a high dispersion when pushes arrive in bursts', () => {
     const bursts = new Map(
       [3, 40, 77, 150, 161, 220, 300].map((at) => [hour(at), { pushes: 400, lastAtUs: hour(at) }]),
     );
@@ -79,7 +82,7 @@ describe('what is learned', () => {
 });
 
 describe('the odds of a silence', () => {
-  it('need a week of watching, and more than a few busy hours', () => {
+  it('need a week of uptime, and more than a few busy hours', () => {
     const odds = (hours: readonly number[], until: number) => {
       const known = history(hours, until);
       const learned = learnRates(known);
@@ -91,7 +94,7 @@ describe('the odds of a silence', () => {
     expect(odds(everyHour(0, 170), 171)).toMatchObject({ isAlarm: false });
   });
 
-  it('fall as it lasts, and never while nobody watches', () => {
+  it('decrease during the silence, but not during downtime', () => {
     const silence = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 2, maxLength: 9 });
     fc.assert(
       fc.property(silence, (lengths) => {
@@ -118,7 +121,7 @@ describe('the odds of a silence', () => {
 });
 
 describe('spans', () => {
-  it('lose what is cut out, whatever its order', () => {
+  it('exclude other spans, in any order', () => {
     const span = fc
       .tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 20 }))
       .map(([fromUs, length]) => ({ fromUs, toUs: fromUs + length }));
@@ -138,21 +141,21 @@ describe('an alert of silence', () => {
   const weeks = 14 * 24;
   const hourly = [hour(weeks), moments(0, weeks)] as const;
 
-  it('is raised once, told with figures and a next step, and ends with the next push', async () => {
-    const { live, look, store, lookAt } = await openContext();
+  it('is raised once, with figures and a next step, and resolved by the next push', async () => {
+    const { live, check, store, checkAt } = await openContext();
     await live(...hourly);
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
     await live(hour(weeks + 12));
-    await look();
-    const [alert, ...others] = await look();
+    await check();
+    const [alert, ...others] = await check();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: 'alps', severity: 'critical' });
     expect(alert?.cause).toContain('No push of the subscription alps has arrived for 13 h');
     expect(alert?.evidence.join(' ')).toMatch(/About 1[23] pushes were expected/);
     expect(alert?.nextStep).toContain('`earshot doctor`');
     await live(hour(weeks + 13), [hour(weeks + 12) + minuteUs]);
-    expect(await look()).toEqual([]);
-    await lookAt(hour(weeks + 13) + minuteUs);
+    expect(await check()).toEqual([]);
+    await checkAt(hour(weeks + 13) + minuteUs);
     const all = await store.alerts.alerts({ all: true, limit: 9 });
     expect(all).toHaveLength(1);
   });
@@ -161,42 +164,42 @@ describe('an alert of silence', () => {
     const context = await openContext();
     await context.live(...hourly);
     await context.live(hour(weeks + 12));
-    const before = await context.look();
+    const before = await context.check();
     await context.restart();
-    await context.look();
-    // So long after the last push that all of what was learned is forgotten.
+    await context.check();
+    // So long after the last push that all learned rates have expired.
     await context.live(hour(weeks) + 92 * dayUs);
     await context.restart();
-    await context.look();
+    await context.check();
     expect(before).toHaveLength(1);
-    expect(await context.lasting()).toMatchObject(before.map(({ id }) => ({ id })));
+    expect(await context.activeAlerts()).toMatchObject(before.map(({ id }) => ({ id })));
     expect(await context.store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
   });
 
-  it('is not raised for a time in which we were down, or in which nothing was sent', async () => {
-    const { live, store, lookAt } = await openContext();
+  it('is not raised for our downtime, or for a gap of the subscription', async () => {
+    const { live, store, checkAt } = await openContext();
     await live(...hourly);
     const downUntilUs = hour(weeks + 48);
     await store.completeness.recordUptime({ fromUs: downUntilUs, toUs: downUntilUs + hourUs });
-    expect(await lookAt(downUntilUs + hourUs)).toEqual([]);
+    expect(await checkAt(downUntilUs + hourUs)).toEqual([]);
     const openGap = { subscription: 'alps', events: ['created'], filter: '', reason: 'It paused.' };
     await store.administration.commit({ openGap: { ...openGap, fromUs: downUntilUs + hourUs } });
     await store.completeness.recordUptime({ fromUs: downUntilUs, toUs: downUntilUs + dayUs });
-    expect(await lookAt(downUntilUs + dayUs)).toEqual([]);
+    expect(await checkAt(downUntilUs + dayUs)).toEqual([]);
   });
 
-  it('is over when the subscription is no longer to run, or is given up', async () => {
-    const { live, look, store } = await openContext();
+  it('is resolved when the subscription is removed', async () => {
+    const { live, check, store } = await openContext();
     await live(...hourly);
     await live(hour(weeks + 12));
-    expect(await look()).toHaveLength(1);
+    expect(await check()).toHaveLength(1);
     await store.administration.commit({ removeRegistration: 'alps' });
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 
-  it('of most of several subscriptions is told once, with their names', async () => {
+  it('of most subscriptions is raised once, with their names', async () => {
     const names = ['alps', 'andes', 'atlas', 'altai'];
-    const { live, look, store } = await openContext(
+    const { live, check, store } = await openContext(
       {},
       names.map((name) => registration({ name })),
     );
@@ -210,56 +213,56 @@ describe('an alert of silence', () => {
     await live(...hourly);
     for (const name of names.slice(1)) await push(name, moments(0, weeks));
     await live(hour(weeks + 12));
-    const [alert, ...others] = await look();
+    const [alert, ...others] = await check();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: '', severity: 'critical' });
     expect(alert?.cause).toContain('4 of 4 subscriptions are silent');
     expect(alert?.evidence[0]).toContain('alps, altai, andes, atlas');
-    // Two of four are no longer most of them: each speaks for itself.
+    // Two of four are not most of them: each has its own alert.
     await push('alps', [hour(weeks + 12)]);
     await push('andes', [hour(weeks + 12)]);
     await live(hour(weeks + 12) + minuteUs);
-    expect((await look()).map(({ subject }) => subject).sort()).toEqual(['altai', 'atlas']);
+    expect((await check()).map(({ subject }) => subject).sort()).toEqual(['altai', 'atlas']);
   });
 
-  it('is not judged while the subscription does not run', async () => {
+  it('is not raised while the subscription is paused', async () => {
     const paused = registration({ pausedSeenAtUs: hour(weeks), heldBy: 'command' });
-    const { live, look } = await openContext({}, [paused]);
+    const { live, check } = await openContext({}, [paused]);
     await live(...hourly);
     await live(hour(weeks + 48));
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 });
 
 const weeks = 14 * 24;
 
-it('does not teach that silence is usual, nor is it taken for one', async () => {
+it('pruned pushes neither make silence usual nor count as silence', async () => {
   const context = await openContext();
   const { store, live } = context;
   await live(hour(weeks), moments(0, weeks));
-  // The four days that are left are not enough to learn from.
+  // The remaining four days are not enough to learn from.
   await pruneBefore(store, hour(weeks - 4 * 24));
   await context.restart();
   await live(hour(weeks + 12));
-  expect(await context.look()).toEqual([]);
+  expect(await context.check()).toEqual([]);
 });
 
-it('is learned from no more, while what is left still is', async () => {
+it('silence is still detected from the pushes that pruning left', async () => {
   const context = await openContext();
   await context.live(hour(weeks), moments(0, weeks));
   await pruneBefore(context.store, hour(weeks - 9 * 24));
   await context.restart();
   await context.live(hour(weeks + 12));
-  const [alert] = await context.look();
+  const [alert] = await context.check();
   expect(alert).toMatchObject({ kind: 'silence' });
   expect(alert?.evidence.join(' ')).toContain('based on 9 days of observation');
 });
 
-it('ends alerts of what is missing or unknown there', async () => {
-  const { live, look, store } = await openContext({ reconcile: true });
+it('pruning resolves alerts of missing events and unknown hours', async () => {
+  const { live, check, store } = await openContext({ reconcile: true });
   await live(hour(20), moments(0, 20));
   await store.completeness.saveCoverage([covered(2, { pushed: 8, missing: 2 }), covered(19)]);
-  expect((await look()).map(({ kind }) => kind).toSorted()).toEqual(['missing', 'unknown']);
+  expect((await check()).map(({ kind }) => kind).toSorted()).toEqual(['missing', 'unknown']);
   await pruneBefore(store, hour(18));
-  expect(await look()).toEqual([]);
+  expect(await check()).toEqual([]);
 });

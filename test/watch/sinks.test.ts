@@ -1,14 +1,14 @@
-/** Sinks: what is behind, what was refused, and what nothing is handed over to. */
+/** Alerts of sinks: backlogs, dead letters, and sinks without deliveries. */
 import { describe, expect, it } from 'vitest';
 import type { SinkItem } from '../../src/domain/sinks.ts';
 import type { DeliveryState } from '../../src/watch/situation.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
 
-/** Four notifications in the log, and a sink `bus` that wants the first two of them. */
+/** Four notifications in the log, and a sink `bus` that receives the first two of them. */
 async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault: null }) {
   const opened = await openContext({ deliveryState: () => deliveryState });
-  const { store, lookAt } = opened;
+  const { store, checkAt } = opened;
   for (const number of [1, 2, 3, 4]) {
     await store.accept(delivery(notification(number), { receivedAtUs: beginUs }));
   }
@@ -21,7 +21,7 @@ async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault:
   const settle = async (outcomeOf: (id: number) => Parameters<typeof store.sinks.settle>[0][0]) =>
     store.sinks.settle((await due()).map(({ id }: SinkItem) => outcomeOf(id)));
   const at = async (minutes: number) => {
-    const alerts = await lookAt(beginUs + minutes * minuteUs);
+    const alerts = await checkAt(beginUs + minutes * minuteUs);
     return alerts.map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
   };
   return { ...opened, deliveryState, queue, settle, at };
@@ -30,8 +30,8 @@ async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault:
 const refused = (id: number) =>
   ({ id, outcome: 'dead', error: 'It answered 400: [x](https://evil.example)' }) as const;
 
-describe('a sink that does not take what is new', () => {
-  it('is an alert after a quarter of an hour, critical after six hours, over when it is taken', async () => {
+describe('a sink that does not acknowledge new items', () => {
+  it('is an alert after 15 minutes, critical after six hours, resolved when they are acknowledged', async () => {
     const { queue, settle, at } = await openSinks();
     await queue(4, ['product-1', 'product-2']);
     expect(await at(15)).toEqual([]);
@@ -41,28 +41,28 @@ describe('a sink that does not take what is new', () => {
     expect(await at(362)).toEqual([]);
   });
 
-  it('is over only when what waits is younger than five minutes: it must not come and go', async () => {
+  it('is resolved only when waiting items are younger than five minutes, so that the alert does not flap', async () => {
     const { queue, settle, at, store } = await openSinks();
     const wait = async (position: number, minutes: number) => {
       const items = [{ position, productId: `product-${position}` }];
       const from = { sink: 'bus', replayId: null, after: position - 1, upTo: position };
       await store.sinks.enqueue({ ...from, items, atUs: beginUs + minutes * minuteUs });
     };
-    const taken = () => settle((id) => ({ id, outcome: 'acknowledged' }));
+    const acknowledge = () => settle((id) => ({ id, outcome: 'acknowledged' }));
     await queue(1, ['product-1']);
     expect(await at(14)).toEqual([]);
     expect(await at(16)).toEqual(['sink bus warning']);
-    await taken();
+    await acknowledge();
     await wait(2, 10);
     expect(await at(16)).toEqual(['sink bus warning']);
-    await taken();
+    await acknowledge();
     await wait(3, 12);
     expect(await at(17)).toEqual([]);
     expect(await at(27)).toEqual([]);
     expect(await at(28)).toEqual(['sink bus warning']);
   });
 
-  it('is none for what a replay has queued', async () => {
+  it('is no alert for replayed items', async () => {
     const { queue, at, store } = await openSinks();
     await queue(4, []);
     const range = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 4 };
@@ -81,61 +81,61 @@ describe('a sink that does not take what is new', () => {
 });
 
 describe('dead letters', () => {
-  it('are an alert of their own, told once, with their number and words that make no link', async () => {
-    const { queue, settle, at, lasting, store } = await openSinks();
+  it('are an alert of their own, raised once, with their number and a text without links', async () => {
+    const { queue, settle, at, activeAlerts, store } = await openSinks();
     await queue(3, ['product-1']);
     await settle(refused);
     expect(await at(1)).toEqual(['sink-refused bus warning']);
-    const [alert] = await lasting();
+    const [alert] = await activeAlerts();
     expect(alert?.cause).toBe('The sink bus has refused 1 notification permanently.');
     expect(alert?.evidence.join(' ')).toBe(
       'Dead letters: 1; 0 are waiting. Last failure: It answered 400: (x)(https : //evil.example)',
     );
     expect(alert?.nextStep).toContain('`earshot sinks retry bus --all`');
-    // It stands still besides: neither hides the other.
+    // The sink is also stuck: neither alert hides the other.
     const items = [{ position: 4, productId: 'product-4' }];
     const from = { sink: 'bus', replayId: null, after: 3, upTo: 4 };
     await store.sinks.enqueue({ ...from, items, atUs: beginUs });
     expect((await at(16)).sort()).toEqual(['sink bus warning', 'sink-refused bus warning']);
     await settle(refused);
     expect(await at(17)).toEqual(['sink-refused bus warning']);
-    expect((await lasting())[0]?.cause).toContain('has refused 2 notifications');
+    expect((await activeAlerts())[0]?.cause).toContain('has refused 2 notifications');
     await store.sinks.drop({ sink: 'bus', state: 'dead', ids: 'all', nowUs: beginUs });
     expect(await at(18)).toEqual([]);
     expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(2);
   });
 });
 
-describe('a sink that nothing is handed over to', () => {
-  it('is an alert when its place in the log has not moved for a quarter of an hour', async () => {
-    const { at, lasting, store } = await openSinks();
+describe('a sink without deliveries', () => {
+  it('is an alert when its position in the log has not moved for 15 minutes', async () => {
+    const { at, activeAlerts, store } = await openSinks();
     expect(await at(3 * 24 * 60)).toEqual([]);
     expect(await at(3 * 24 * 60 + 15)).toEqual([]);
     expect(await at(3 * 24 * 60 + 16)).toEqual(['sink bus critical']);
-    expect((await lasting())[0]?.cause).toBe(
+    expect((await activeAlerts())[0]?.cause).toBe(
       'Nothing is delivered to the sink bus: a notification received 3 days ago has not been read for it.',
     );
-    // It catches up: a step is enough.
+    // It catches up: one step is enough.
     const from = { sink: 'bus', replayId: null, after: 0, upTo: 1 };
     await store.sinks.enqueue({ ...from, items: [], atUs: beginUs });
     expect(await at(3 * 24 * 60 + 17)).toEqual([]);
   });
 
-  it('is none while nothing comes that it has not looked at', async () => {
+  it('is no alert while it has read the whole log', async () => {
     const { at, queue } = await openSinks();
     await queue(4, []);
     for (const hours of [0, 24, 48]) expect(await at(hours * 60)).toEqual([]);
   });
 
-  it('is told at once, and once for all, where sinks cannot be started', async () => {
+  it('is a single alert, raised at once, when sinks cannot be started', async () => {
     const deliveryState: { names: string[] | null; fault: string | null } = {
       names: null,
       fault: 'The file earshot.config.ts has a fault: sinks.bus names no target.',
     };
-    const { at, queue, lasting } = await openSinks(deliveryState);
+    const { at, queue, activeAlerts } = await openSinks(deliveryState);
     await queue(4, ['product-1']);
     expect(await at(1)).toEqual(['sink  warning']);
-    expect((await lasting())[0]?.evidence[0]).toBe(deliveryState.fault);
+    expect((await activeAlerts())[0]?.evidence[0]).toBe(deliveryState.fault);
     expect(await at(60)).toEqual(['sink  warning']);
     expect(await at(1 + 361)).toEqual(['sink  critical']);
     Object.assign(deliveryState, { names: ['bus'], fault: null });
@@ -143,15 +143,15 @@ describe('a sink that nothing is handed over to', () => {
   });
 });
 
-describe('a sink that is no longer set up', () => {
-  it('is an alert while something waits for it, with the command that gives it up', async () => {
-    const { at, queue, lasting, store, deliveryState } = await openSinks({
+describe('a sink that is no longer configured', () => {
+  it('is an alert while items wait for it, with the command that drops them', async () => {
+    const { at, queue, activeAlerts, store, deliveryState } = await openSinks({
       names: [],
       fault: null,
     });
     await queue(1, ['product-1']);
     expect(await at(0)).toEqual(['sink bus warning']);
-    expect((await lasting())[0]).toMatchObject({
+    expect((await activeAlerts())[0]).toMatchObject({
       cause: 'The sink bus is no longer configured, and 1 notification is waiting for it.',
       nextStep: expect.stringContaining('`earshot sinks drop bus --waiting`'),
     });
@@ -161,12 +161,12 @@ describe('a sink that is no longer set up', () => {
     expect(deliveryState.names).toEqual([]);
   });
 
-  it('says so of its dead letters', async () => {
-    const { at, queue, settle, lasting } = await openSinks({ names: [], fault: null });
+  it('is named in the alert of its dead letters', async () => {
+    const { at, queue, settle, activeAlerts } = await openSinks({ names: [], fault: null });
     await queue(1, ['product-1']);
     await settle(refused);
     expect(await at(hourUs / minuteUs)).toEqual(['sink-refused bus warning']);
-    const [alert] = await lasting();
+    const [alert] = await activeAlerts();
     expect(alert?.cause).toContain(
       'bus, which is no longer configured, has refused 1 notification',
     );
@@ -176,18 +176,18 @@ describe('a sink that is no longer set up', () => {
 
 const reason = 'sinks.bus.secretFile: /etc/earshot/gone cannot be read (ENOENT).';
 
-it('is told at once under its name, grows critical, hides its dead letters not, and is over when it is sound', async () => {
+it('a faulty sink is an alert at once, grows critical, does not hide its dead letters, and is resolved when fixed', async () => {
   const deliveryState: DeliveryState = {
     names: ['act', 'bus'],
     faults: new Map([['bus', reason]]),
     fault: null,
   };
-  const { queue, settle, at, lasting } = await openSinks(deliveryState);
+  const { queue, settle, at, activeAlerts } = await openSinks(deliveryState);
   await queue(4, [], 'act');
   await queue(4, ['product-1']);
   await settle(refused);
   expect((await at(1)).toSorted()).toEqual(['sink bus warning', 'sink-refused bus warning']);
-  const alert = (await lasting()).find(({ kind }) => kind === 'sink');
+  const alert = (await activeAlerts()).find(({ kind }) => kind === 'sink');
   expect(alert?.cause).toBe('Nothing is delivered to the sink bus.');
   expect(alert?.evidence[0]).toBe(reason);
   expect(await at(1 + 361)).toContain('sink bus critical');
@@ -197,8 +197,8 @@ it('is told at once under its name, grows critical, hides its dead letters not, 
 
 it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
   const deliveryState: DeliveryState = { names: ['act'], fault: null, rejected: reason };
-  const { look } = await openContext({ deliveryState: () => deliveryState });
-  expect(await look()).toMatchObject([
+  const { check } = await openContext({ deliveryState: () => deliveryState });
+  expect(await check()).toMatchObject([
     {
       kind: 'sink',
       subject: '',
@@ -207,5 +207,5 @@ it('a changed file that is rejected is an alert with its reason, until it is fix
     },
   ]);
   deliveryState.rejected = null;
-  expect(await look()).toEqual([]);
+  expect(await check()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** A watchdog's context for tests: a real store, a clock that is moved, probes and channels that do as told. */
+/** A watchdog with a real store, a settable clock, and simulated probes and channels. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
 import type { Alert } from '../../src/domain/alerts.ts';
@@ -56,20 +56,20 @@ export const quiet: Probes = {
 export interface TestContext {
   context: WatchDeps;
   store: Store;
-  /** What was told, in order. */
-  told: AlertMessage[];
+  /** Messages sent, in order. */
+  sent: AlertMessage[];
   logged: { level: string; message: string; fields: object }[];
   setNow(us: number): void;
-  /** Looks once, with a memory that stays until `restart`, and gives the active alerts. */
-  look(): Promise<Alert[]>;
-  lookAt(us: number): Promise<Alert[]>;
+  /** Checks once, with a memory that stays until `restart`, and returns the active alerts. */
+  check(): Promise<Alert[]>;
+  checkAt(us: number): Promise<Alert[]>;
   restart(): Promise<void>;
-  lasting(): Promise<Alert[]>;
-  /** Up without a break since the beginning, and one push at the start of each of the hours. */
+  activeAlerts(): Promise<Alert[]>;
+  /** Records an uptime since the beginning, and pushes at these times. */
   live(toUs: number, pushedAtUs?: readonly number[]): Promise<void>;
 }
 
-/** One subscription, registered at the beginning of time by default. */
+/** Opens a watchdog, by default with one subscription that is registered at `beginUs`. */
 export async function openContext(
   parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],
@@ -78,7 +78,7 @@ export async function openContext(
   const opened = await openSqliteStore({ nowUs: () => nowUs });
   let { store } = opened;
   for (const save of registrations) await store.administration.commit({ save });
-  const told: AlertMessage[] = [];
+  const sent: AlertMessage[] = [];
   const logged: TestContext['logged'] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
@@ -88,7 +88,7 @@ export async function openContext(
     lifetimes: () => null,
     deliveryState: () => ({ names: null, fault: null }),
     channels: ['url'],
-    sendAlert: async (_channel, message) => void told.push(message),
+    sendAlert: async (_channel, message) => void sent.push(message),
     nowUs: () => nowUs,
     random: () => 0.5,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined),
@@ -100,32 +100,32 @@ export async function openContext(
   };
   let memory = createWatchMemory();
   let number = 0;
-  const lasting = () => store.alerts.alerts({ all: false, limit: 99 });
-  const look = async () => {
+  const activeAlerts = () => store.alerts.alerts({ all: false, limit: 99 });
+  const check = async () => {
     await watchOnce(context, memory);
-    return lasting();
+    return activeAlerts();
   };
   return {
     context,
     get store() {
       return store;
     },
-    told,
+    sent,
     logged,
     setNow: (us) => {
       nowUs = us;
     },
-    look,
-    lookAt: (us) => {
+    check,
+    checkAt: (us) => {
       nowUs = us;
-      return look();
+      return check();
     },
     restart: async () => {
       store = await opened.reopen();
       Object.assign(context, portsOf(store));
       memory = createWatchMemory();
     },
-    lasting,
+    activeAlerts,
     live: async (toUs, pushedAtUs = []) => {
       await store.completeness.recordUptime({ fromUs: beginUs, toUs });
       await Promise.all(
@@ -146,7 +146,7 @@ function portsOf(store: Store) {
   return { completeness, alerts, administration, sinks, backups, notifications: store };
 }
 
-/** Moments from one hour to another (excluded), `everyHours` apart. */
+/** Times from one hour to another (excluded), `everyHours` apart. */
 export function moments(fromHour: number, toHour: number, everyHours = 1): number[] {
   const count = Math.ceil((toHour - fromHour) / everyHours);
   return Array.from({ length: count }, (_, i) => beginUs + (fromHour + i * everyHours) * hourUs);

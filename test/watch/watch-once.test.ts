@@ -1,4 +1,4 @@
-/** What else the watchdog looks at: each alert, how it ends, and that nothing stands in the way of a look. */
+/** Other checks of the watchdog: each alert, its end, and that no check blocks the others. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
@@ -17,10 +17,10 @@ import {
 
 const gib = 2 ** 30;
 
-/** What a probe says next. */
-function saying<Said>(first: Said) {
-  const probe = { said: first };
-  return { probe, ask: async () => probe.said };
+/** A probe whose next result can be changed. */
+function changeableProbe<Result>(first: Result) {
+  const probe = { result: first };
+  return { probe, run: async () => probe.result };
 }
 
 describe('a certificate', () => {
@@ -30,25 +30,25 @@ describe('a certificate', () => {
     lastFailure: 'The authority answered 500.',
   });
 
-  it('near its end is an alert, critical two days before, over when it is renewed', async () => {
-    const { probe, ask } = saying(certificate(15.1));
-    const { look, told, store } = await openContext({
-      probes: { ...quiet, certificate: ask },
+  it('near its end is an alert, critical two days before, resolved by the renewal', async () => {
+    const { probe, run } = changeableProbe(certificate(15.1));
+    const { check, sent, store } = await openContext({
+      probes: { ...quiet, certificate: run },
     });
-    expect(await look()).toEqual([]);
-    probe.said = certificate(14.9);
-    const [alert] = await look();
+    expect(await check()).toEqual([]);
+    probe.result = certificate(14.9);
+    const [alert] = await check();
     expect(alert).toMatchObject({ kind: 'certificate', subject: '', severity: 'warning' });
     expect(alert?.cause).toContain('expires in 14 days');
     expect(alert?.evidence[1]).toContain('The authority answered 500.');
-    probe.said = certificate(15.1);
-    expect(await look()).toHaveLength(1);
-    probe.said = certificate(1.9);
-    expect(await look()).toMatchObject([{ severity: 'critical' }]);
-    probe.said = certificate(90);
-    expect(await look()).toEqual([]);
+    probe.result = certificate(15.1);
+    expect(await check()).toHaveLength(1);
+    probe.result = certificate(1.9);
+    expect(await check()).toMatchObject([{ severity: 'critical' }]);
+    probe.result = certificate(90);
+    expect(await check()).toEqual([]);
     expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
-    expect(told).toEqual([]);
+    expect(sent).toEqual([]);
   });
 
   it.each([
@@ -58,26 +58,26 @@ describe('a certificate', () => {
     ['of a year, with 29 days left', 29, 365, 'warning'],
     ['of 40 days, with 6.9 days left', 6.9, 40, 'warning'],
     ['that has ended', -1, 90, 'critical'],
-  ])('%s is judged by its lifetime', async (_name, leftDays, lifetimeDays, severity) => {
-    const { ask } = saying(certificate(leftDays, lifetimeDays));
-    const { look } = await openContext({ probes: { ...quiet, certificate: ask } });
-    expect((await look()).map((alert) => alert.severity)).toEqual(
+  ])('%s is checked by its lifetime', async (_name, leftDays, lifetimeDays, severity) => {
+    const { run } = changeableProbe(certificate(leftDays, lifetimeDays));
+    const { check } = await openContext({ probes: { ...quiet, certificate: run } });
+    expect((await check()).map((alert) => alert.severity)).toEqual(
       severity === null ? [] : [severity],
     );
   });
 });
 
 describe('a disk', () => {
-  it('that fills is an alert, which ends when a fifth more is free than what began it', async () => {
-    const { probe, ask } = saying({
+  it('that fills up is an alert, resolved when the free space exceeds the threshold by a fifth', async () => {
+    const { probe, run } = changeableProbe({
       freeBytes: 5.1 * gib,
       totalBytes: 100 * gib,
       reserveBytes: 0.3 * gib,
     });
-    const { look } = await openContext({ probes: { ...quiet, disk: ask } });
+    const { check } = await openContext({ probes: { ...quiet, disk: run } });
     const severities = async (freeGib: number) => {
-      probe.said = { ...probe.said, freeBytes: freeGib * gib };
-      return (await look()).map(({ severity }) => severity);
+      probe.result = { ...probe.result, freeBytes: freeGib * gib };
+      return (await check()).map(({ severity }) => severity);
     };
     expect(await severities(5.1)).toEqual([]);
     expect(await severities(4.9)).toEqual(['warning']);
@@ -96,14 +96,14 @@ describe('a disk', () => {
     ['a warning', 'of which much is kept', 100, 59, 20, ['warning']],
     ['critical', 'of which much is kept, with less than twice that', 100, 39, 20, ['critical']],
     ['none', 'of which nothing is kept', 100, 6, 0, []],
-  ])('is judged by its size: %s %s', async (_state, _name, total, free, reserve, expected) => {
-    const said = { freeBytes: free * gib, totalBytes: total * gib, reserveBytes: reserve * gib };
-    const { ask } = saying(said);
-    const { look } = await openContext({ probes: { ...quiet, disk: ask } });
-    expect((await look()).map(({ severity }) => severity)).toEqual(expected);
+  ])('is checked by its size: %s %s', async (_state, _name, total, free, reserve, expected) => {
+    const result = { freeBytes: free * gib, totalBytes: total * gib, reserveBytes: reserve * gib };
+    const { run } = changeableProbe(result);
+    const { check } = await openContext({ probes: { ...quiet, disk: run } });
+    expect((await check()).map(({ severity }) => severity)).toEqual(expected);
   });
 
-  it('whose file system has no size cannot be judged', async () => {
+  it('is not checked when its file system reports no size', async () => {
     const context = { nowUs: () => beginUs };
     const ports = { checkWritable: async () => undefined };
     const tls = { kind: 'off' } as const;
@@ -115,12 +115,12 @@ describe('a disk', () => {
 });
 
 describe('intake that refuses', () => {
-  it('is an alert from the second look on, and over after five minutes without a refusal', async () => {
-    const { probe, ask } = saying<string | null>('The disk is full.');
-    const { lookAt } = await openContext({ probes: { ...quiet, intake: ask } });
-    const refusals = async (minutes: number, said: string | null) => {
-      probe.said = said;
-      return (await lookAt(beginUs + minutes * minuteUs)).map(({ kind, evidence }) => [
+  it('is an alert from the second check on, resolved after five minutes without a refusal', async () => {
+    const { probe, run } = changeableProbe<string | null>('The disk is full.');
+    const { checkAt } = await openContext({ probes: { ...quiet, intake: run } });
+    const refusals = async (minutes: number, result: string | null) => {
+      probe.result = result;
+      return (await checkAt(beginUs + minutes * minuteUs)).map(({ kind, evidence }) => [
         kind,
         ...evidence,
       ]);
@@ -137,31 +137,31 @@ describe('intake that refuses', () => {
 });
 
 describe('a subscription', () => {
-  it('that does not run, though it should, is an alert after ten minutes', async () => {
+  it('that is paused unintentionally is an alert after ten minutes', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { look, store, lookAt } = await openContext({}, [paused]);
-    expect(await look()).toEqual([]);
-    expect(await lookAt(beginUs + 10 * minuteUs)).toMatchObject([
+    const { check, store, checkAt } = await openContext({}, [paused]);
+    expect(await check()).toEqual([]);
+    expect(await checkAt(beginUs + 10 * minuteUs)).toMatchObject([
       { kind: 'not-running', severity: 'critical' },
     ]);
     await store.administration.commit({ save: registration() });
-    expect(await look()).toEqual([]);
+    expect(await check()).toEqual([]);
   });
 
-  it('that maintenance resumes by itself is given the time of its round', async () => {
+  it('that maintenance will resume is an alert only after the next round', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { lookAt } = await openContext({ maintenance: true }, [paused]);
-    expect(await lookAt(beginUs + 6 * hourUs)).toEqual([]);
-    expect(await lookAt(beginUs + 7 * hourUs)).toMatchObject([{ kind: 'not-running' }]);
+    const { checkAt } = await openContext({ maintenance: true }, [paused]);
+    expect(await checkAt(beginUs + 6 * hourUs)).toEqual([]);
+    expect(await checkAt(beginUs + 7 * hourUs)).toMatchObject([{ kind: 'not-running' }]);
   });
 
-  it('that was paused while we were down is given the time of the first rounds', async () => {
+  it('that was paused during our downtime is an alert only after the first rounds', async () => {
     const paused = registration({ pausedSeenAtUs: beginUs });
-    const { store, lookAt } = await openContext({ maintenance: true }, [paused]);
+    const { store, checkAt } = await openContext({ maintenance: true }, [paused]);
     const upUs = beginUs + 3 * dayUs;
     const at = async (minutes: number) => {
       await store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + minutes * minuteUs });
-      return (await lookAt(upUs + minutes * minuteUs)).map(({ kind }) => kind);
+      return (await checkAt(upUs + minutes * minuteUs)).map(({ kind }) => kind);
     };
     expect(await at(0.5)).toEqual([]);
     expect(await at(29)).toEqual([]);
@@ -174,15 +174,15 @@ describe('a subscription', () => {
       'that a command of the user paused',
       registration({ heldBy: 'command', pausedSeenAtUs: beginUs }),
     ],
-  ])('%s is none', async (_name, one) => {
-    const { lookAt } = await openContext({}, [one]);
-    expect(await lookAt(beginUs + dayUs)).toEqual([]);
+  ])('%s is no alert', async (_name, one) => {
+    const { checkAt } = await openContext({}, [one]);
+    expect(await checkAt(beginUs + dayUs)).toEqual([]);
   });
 
-  it('that the catalogue will pause or delete is an alert in time, from its last delivery on', async () => {
+  it('that the catalogue will pause or delete is an alert in time, counted from its last delivery', async () => {
     const asked: (number | null)[] = [];
     const ahead = { pausesAtUs: beginUs + 15 * dayUs, cancelsAtUs: beginUs + 31 * dayUs };
-    const { look, lasting, store, lookAt } = await openContext({
+    const { check, activeAlerts, store, checkAt } = await openContext({
       lifetimes: ({ lastDeliveryAtUs }) => {
         asked.push(lastDeliveryAtUs);
         return ahead;
@@ -192,20 +192,22 @@ describe('a subscription', () => {
       { subscription: 'alps', username: 'u', lastAtUs: beginUs - dayUs },
       { subscription: 'alps', username: 'v', lastAtUs: beginUs + 90 * dayUs },
     ]);
-    await look();
+    await check();
     expect(asked).toEqual([beginUs - dayUs]);
-    expect(await lasting()).toEqual([]);
+    expect(await activeAlerts()).toEqual([]);
     expect(
-      (await lookAt(beginUs + 2 * dayUs)).map(({ kind, severity }) => `${kind} ${severity}`).sort(),
+      (await checkAt(beginUs + 2 * dayUs))
+        .map(({ kind, severity }) => `${kind} ${severity}`)
+        .sort(),
     ).toEqual(['auto-pause warning', 'cancellation warning']);
-    expect(await lookAt(beginUs + 13 * dayUs)).toContainEqual(
+    expect(await checkAt(beginUs + 13 * dayUs)).toContainEqual(
       expect.objectContaining({ kind: 'auto-pause', severity: 'critical' }),
     );
-    // Over when a day more is left than where it began.
+    // Resolved with a day more than the threshold.
     const left = async (pauseDays: number, cancelDays: number) => {
       ahead.pausesAtUs = beginUs + (13 + pauseDays) * dayUs;
       ahead.cancelsAtUs = beginUs + (13 + cancelDays) * dayUs;
-      return (await look()).map(({ kind }) => kind).sort();
+      return (await check()).map(({ kind }) => kind).sort();
     };
     expect(await left(15, 31)).toEqual(['auto-pause', 'cancellation']);
     expect(await left(15.1, 31)).toEqual(['cancellation']);
@@ -214,18 +216,18 @@ describe('a subscription', () => {
   });
 });
 
-describe('a look', () => {
+describe('a check', () => {
   const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
 
-  it('leaves an alert as it is when its probe cannot look, and goes on with the others', async () => {
-    const { context, look, logged } = await openContext({ probes: { ...quiet, disk: low } });
-    await look();
+  it('leaves an alert unchanged when its probe fails, and continues with the others', async () => {
+    const { context, check, logged } = await openContext({ probes: { ...quiet, disk: low } });
+    await check();
     context.probes = {
       ...quiet,
       disk: () => Promise.reject(new AppError('unavailable', 'It cannot be asked.')),
       certificate: async () => ({ notAfterUs: beginUs, lifetimeUs: dayUs, lastFailure: null }),
     };
-    expect((await look()).map(({ kind }) => kind).sort()).toEqual(['certificate', 'disk']);
+    expect((await check()).map(({ kind }) => kind).sort()).toEqual(['certificate', 'disk']);
     expect(logged).toContainEqual(
       expect.objectContaining({
         level: 'warn',
@@ -233,20 +235,20 @@ describe('a look', () => {
       }),
     );
     context.probes = { ...quiet, disk: async () => null };
-    expect((await look()).map(({ kind }) => kind)).toEqual(['disk']);
+    expect((await check()).map(({ kind }) => kind)).toEqual(['disk']);
   });
 
   it('does not wait for a probe that hangs', async () => {
     const pauses: number[] = [];
-    const { look } = await openContext({
+    const { check } = await openContext({
       probes: { ...quiet, certificate: () => new Promise(() => undefined), disk: low },
       pause: async (ms, signal) => {
         pauses.push(ms);
-        // Time goes by at once, after whatever answers.
+        // Time passes at once, after any answer.
         for (let turn = 0; turn < 50 && !signal.aborted; turn += 1) await nextTurn();
       },
     });
-    expect(await look()).toMatchObject([{ kind: 'disk', severity: 'critical' }]);
+    expect(await check()).toMatchObject([{ kind: 'disk', severity: 'critical' }]);
     expect(pauses).toContain(20_000);
   });
 });
@@ -267,18 +269,18 @@ const failed = (hour: number): BackupRun => ({
   error: 'The disk of /mnt/backups is full (ENOSPC).',
 });
 
-/** Up since the beginning, until this hour. */
-async function lastingAt(context: Awaited<ReturnType<typeof openContext>>, hour: number) {
+/** Active alerts at this hour, after an uptime since the beginning. */
+async function alertsAt(context: Awaited<ReturnType<typeof openContext>>, hour: number) {
   await context.live(beginUs + hour * hourUs);
-  return context.look();
+  return context.check();
 }
 
-it('is raised when the last backup is older than two intervals, and over with the next', async () => {
+it('a backup alert is raised when the last backup is older than two intervals, and resolved by the next', async () => {
   const context = await openContext({ backupEveryHours: 24 }, []);
   await context.store.backups.recordBackup(made(0));
-  expect(await lastingAt(context, 48)).toEqual([]);
+  expect(await alertsAt(context, 48)).toEqual([]);
   await context.store.backups.recordBackup(failed(40));
-  expect(await lastingAt(context, 49)).toEqual([
+  expect(await alertsAt(context, 49)).toEqual([
     expect.objectContaining({
       kind: 'backup',
       severity: 'warning',
@@ -290,22 +292,22 @@ it('is raised when the last backup is older than two intervals, and over with th
     }),
   ]);
   await context.store.backups.recordBackup(made(49));
-  expect(await lastingAt(context, 50)).toEqual([]);
+  expect(await alertsAt(context, 50)).toEqual([]);
 });
 
-it('is raised for none at all, once there was time for the first', async () => {
+it('a backup alert is raised when there is no backup, after enough time for the first', async () => {
   const context = await openContext({ backupEveryHours: 24 }, []);
-  expect(await lastingAt(context, 0.9)).toEqual([]);
-  const [alert] = await lastingAt(context, 1.1);
+  expect(await alertsAt(context, 0.9)).toEqual([]);
+  const [alert] = await alertsAt(context, 1.1);
   expect(alert).toMatchObject({ kind: 'backup', evidence: ['No backup was ever made.'] });
 });
 
-it('is none where nobody wants backups, or the wish is taken back', async () => {
+it('a backup alert is neither raised nor kept without configured backups', async () => {
   const context = await openContext({ backupEveryHours: null }, []);
   await context.store.backups.recordBackup(made(0));
-  expect(await lastingAt(context, 500)).toEqual([]);
+  expect(await alertsAt(context, 500)).toEqual([]);
   context.context.backupEveryHours = 24;
-  expect(await lastingAt(context, 501)).toHaveLength(1);
+  expect(await alertsAt(context, 501)).toHaveLength(1);
   context.context.backupEveryHours = null;
-  expect(await lastingAt(context, 502)).toEqual([]);
+  expect(await alertsAt(context, 502)).toEqual([]);
 });

@@ -17,7 +17,7 @@ export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts with cause and advice.',
   flags: (command) =>
     command
-      .option('--all', 'resolved alerts in addition')
+      .option('--all', 'all of them (also resolved alerts)')
       .addOption(limitOption().default(100))
       .addOption(jsonOption())
       .option('--test', 'a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND instead'),

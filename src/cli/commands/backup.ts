@@ -28,7 +28,7 @@ export const backupCommand = defineCommand('backup', {
         '--to <path>',
         'folder for earshot-<time>.db, or a file such as mine.db (default: EARSHOT_BACKUP_DIR)',
       )
-      .option('--force', 'replacement of an existing file')
+      .option('--force', 'override of a safety check (replaces an existing file)')
       .option('--without-secrets', 'no endpoint credentials, certificate and keys in the backup')
       .addOption(jsonOption())
       .addCommand(listCommand(io)),

@@ -43,7 +43,8 @@ Examples:
 
 const renewCommand = defineCommand('renew', {
   description: 'Renew the certificate now if it is due, without the delay after failures.',
-  flags: (command) => command.option('--force', 'renewal even if the certificate is not due'),
+  flags: (command) =>
+    command.option('--force', 'override of a safety check (renews before the due time)'),
   help: `Also works while the receiver runs: it answers the challenge, and loads the new certificate within
 ten seconds. Without a receiver, the command answers the challenge. Maximum five certificates in 24
 hours.

@@ -35,7 +35,7 @@ export const coverageCommand = defineCommand('coverage', {
   description: 'Show by hour which events of the catalogue are in the log, and which are missing.',
   flags: (command, io) =>
     addSpan(command, readTimeArgument(io), 'event', '7d')
-      .option('--subscription <name>', 'only this subscription')
+      .option('--subscription <name>', 'subscription name (default: all)')
       .addOption(jsonOption()),
   help: `The receiver compares each hour of events with the catalogue half an hour after its end and again
 a day later; \`earshot reconcile\` compares now. Columns:

@@ -89,7 +89,7 @@ const rotateCommand = defineCommand('rotate', {
         positiveNumber,
         waitSecondsDefault,
       )
-      .option('--skip-probe', 'no check of the endpoint before'),
+      .option('--skip-probe', 'no check of the endpoint first'),
   help: `The receiver must run; it accepts the old and the new credentials during the rotation. The old ones
 become invalid when every running subscription has pushed with the new ones, or after --wait, and
 the old ones were unused for 30 seconds (or half of a shorter --wait). If interrupted, run it again

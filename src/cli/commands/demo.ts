@@ -15,7 +15,7 @@ export const demoCommand = defineCommand('demo', {
         wholeNumber(1),
       )
       .option('--records <file>', 'JSONL file with product records instead of generated ones')
-      .option('--faults', 'injected faults: duplicates, lost answers, drift, lost notifications')
+      .option('--faults', 'injected faults (duplicates, lost answers, drift, lost notifications)')
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `Runs on this machine without an account, in a temporary folder that is deleted at the end. The
 subscription has a filter with a collection and an area. Use any command on the data of the demo:

@@ -124,7 +124,7 @@ function withFilter(command: Command): Command {
     .addOption(
       new Option('--entity <entity>', 'entity of the filter (default: Products)').choices(entities),
     )
-    .option('--subscription <name>', 'subscription of earshot.config.ts whose filter is used');
+    .option('--subscription <name>', 'subscription name (its filter in earshot.config.ts)');
 }
 
 /** Prints the findings. Rejects with `usage` for a filter with an error. */

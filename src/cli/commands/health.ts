@@ -2,7 +2,7 @@
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { defineCommand } from '../command.ts';
-import { askReceiver } from '../running-receiver.ts';
+import { probeReceiver } from '../running-receiver.ts';
 
 export const healthCommand = defineCommand('health', {
   description: 'Check if the receiver on this machine can store notifications now.',
@@ -18,8 +18,8 @@ Examples:
   $ docker exec earshot earshot health > /dev/null     exit code only, in a container`,
   run: async (io) => {
     const { health } = loadConfig(io, ['health']);
-    const { state, origin, reason } = await askReceiver(health, io.signal);
-    if (state !== 'takes') {
+    const { state, origin, reason } = await probeReceiver(health, io.signal);
+    if (state !== 'accepting') {
       throw new AppError(
         'unavailable',
         `The receiver does not accept notifications (${origin}): ${reason}.`,

@@ -21,7 +21,7 @@ interface MaintainFlags {
 export const maintainCommand = defineCommand('maintain', {
   description: 'Resume and recreate registered subscriptions that the catalogue stopped.',
   flags: (command) =>
-    command.option('--skip-probe', 'no check of the endpoint before').addOption(jsonOption()),
+    command.option('--skip-probe', 'no check of the endpoint first').addOption(jsonOption()),
   help: `The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
 its last notification. This command resumes the one and recreates the other. It reports
 subscriptions that were paused, deleted or changed by a user, but does not change them. The receiver

@@ -33,7 +33,7 @@ export const pruneCommand = defineCommand('prune', {
     command
       .option(
         '--older-than <age>',
-        'only older than this age, such as 365d or 52w',
+        'only older than this age (such as 365d or 52w)',
         argument(keptAge),
       )
       .option(

@@ -56,7 +56,7 @@ const showCommand = defineCommand('show', {
   flags: (command) =>
     command
       .argument('<id>', 'id from `earshot quarantine list`', wholeNumber(1))
-      .option('--body', 'only the original body, byte for byte')
+      .option('--body', 'original body, byte for byte (nothing else)')
       .addOption(jsonOption()),
   help: `Fields of --json: those of list, headers, bodyBase64.
 
@@ -81,7 +81,7 @@ const retryCommand = defineCommand('retry', {
   flags: (command) =>
     command
       .argument('[id]', 'id from `earshot quarantine list`', wholeNumber(1))
-      .option('--all', 'all quarantined bodies'),
+      .option('--all', 'all of them (every quarantined body)'),
   help: `Useful after an upgrade of earshot. A body that is still invalid stays in the quarantine.
 
 Exit codes: 0 done, 1 a body is still invalid, or failed, 2 wrong usage or configuration.
@@ -128,8 +128,8 @@ const dropCommand = defineCommand('drop', {
     const addId = (text: string, ids: number[] = []) => [...ids, wholeNumber(1)(text)];
     return command
       .argument('[ids...]', 'ids from `earshot quarantine list`', addId)
-      .option('--older-than <age>', 'only older than this age, such as 12h or 30d', age)
-      .option('--all', 'all quarantined bodies')
+      .option('--older-than <age>', 'only older than this age (such as 12h or 30d)', age)
+      .option('--all', 'all of them (every quarantined body)')
       .addOption(yesOption());
   },
   help: `Shows the bodies and asks before it deletes them. Released bodies are deleted by \`earshot prune\`.

@@ -58,7 +58,7 @@ export const queryProductsCommand = defineCommand('products', {
     );
     addSpan(command, readTime(io), 'first received')
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option('--after <key>', 'only rows after this key (printed after each page)');
+      .option('--after <key>', 'only rows after this one (a key, printed after each page)');
     return addTableFlags(addOutputForms(command, productForms))
       .option('--summaries', 'a summary of each product, in every output format')
       .addOption(

@@ -55,10 +55,10 @@ export const querySummariesCommand = defineCommand('summaries', {
       .addOption(new Option('--kind <kind>', 'kind of summary').choices(summaryKinds))
       .addOption(new Option('--state <state>', 'state of the summary').choices(summaryStates))
       .option('--product-id <id>', 'only this product')
-      .option('--subscription <name>', 'only this subscription')
+      .option('--subscription <name>', 'subscription name (default: all)')
       .option('--unverified', 'only summaries with a claim that is not in the fact sheet');
     addSpan(command, readTime(io), 'requested')
-      .option('--before <id>', 'only rows before this id', wholeNumber(1))
+      .option('--before <id>', 'only rows before this one (an id)', wholeNumber(1))
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);
   },

@@ -48,13 +48,13 @@ export const queryCommand = defineCommand('query', {
         new Option('--order <order>', 'sort order').choices(['newest', 'oldest']).default('newest'),
       )
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option('--after <position>', 'only rows after this position', wholeNumber())
-      .option('--before <position>', 'only rows before this position', wholeNumber());
+      .option('--after <position>', 'only rows after this one (a position)', wholeNumber())
+      .option('--before <position>', 'only rows before this one (a position)', wholeNumber());
     return addTableFlags(addOutputForms(command, outputForms))
       .addOption(
         new Option(
           '--body',
-          'the original request bodies, byte for byte (compressed if they were)',
+          'original body, byte for byte (of each row; compressed if it was)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
       .addCommand(queryProductsCommand(io))

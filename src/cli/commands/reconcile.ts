@@ -43,9 +43,9 @@ export const reconcileCommand = defineCommand('reconcile', {
   flags: (command, io) => {
     const time = readTimeArgument(io);
     addSpan(command, time, 'event', '24h')
-      .option('--subscription <name>', 'only this subscription (repeatable)', collect)
+      .option('--subscription <name>', 'subscription name (repeatable; default: all)', collect)
       .addOption(dryRunOption())
-      .option('--check', 'exit code 3 if events are missing; nothing is fetched')
+      .option('--check', 'exit code 3 on differences (events are missing); fetches nothing')
       .addOption(jsonOption());
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
     return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });

@@ -58,11 +58,11 @@ export const registerCommand = defineCommand('register', {
         earlierUrl,
       )
       .addOption(dryRunOption())
-      .option('--check', 'exit code 3 if the account differs; nothing is changed')
+      .option('--check', 'exit code 3 on differences (the account differs); changes nothing')
       .addOption(jsonOption())
       .addOption(yesOption())
-      .option('--skip-probe', 'no check of the endpoint before')
-      .option('--skip-filter-check', 'no check of the filters before'),
+      .option('--skip-probe', 'no check of the endpoint first')
+      .option('--skip-filter-check', 'no check of the filters first'),
   help: `Registers the subscriptions of ${subscriptionsFileName}. Without that file, the flags describe one
 subscription; a missing flag keeps its last value (initially: created, all products, running).
 Before the prompt, the command shows the plan, the filter and the number of matches in the last

@@ -27,7 +27,7 @@ export const replayCommand = defineCommand('replay', {
   flags: (command, io) => {
     command.requiredOption('--sink <name>', 'sink of earshot.config.ts');
     return addSpan(command, readTimeArgument(io), 'received', 'start of the log')
-      .option('--filter <expression>', '$filter expression, in addition to that of the sink')
+      .option('--filter <expression>', '$filter expression (in addition to that of the sink)')
       .addOption(dryRunOption())
       .addOption(yesOption())
       .addOption(jsonOption());

@@ -24,7 +24,7 @@ export const restoreCommand = defineCommand('restore', {
   flags: (command) => {
     command
       .argument('<file>', 'backup file')
-      .option('--check', 'exit code 3 if the backup is damaged; nothing is restored')
+      .option('--check', 'exit code 3 on differences (the backup is damaged); restores nothing')
       .addOption(yesOption())
       .addOption(jsonOption());
     return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });

@@ -26,7 +26,7 @@ export const sandboxCommand = defineCommand('sandbox', {
   flags: (command) =>
     addPublishingOptions(command)
       .addOption(
-        new Option('--faults <mix>', 'preset of injected faults')
+        new Option('--faults <mix>', 'injected faults (a preset)')
           .choices(Object.keys(faultMixes))
           .default('none'),
       )

@@ -12,8 +12,8 @@ export const setupCommand = defineCommand('setup', {
       .option('--sandbox', 'trial without an account, in a separate folder')
       .option('--dir <folder>', 'folder of --sandbox (default: sandbox-trial)')
       .addOption(dryRunOption())
-      .option('--force', 'with --yes: change of an existing .env')
-      .option('--yes', 'no confirmation prompts; questions only for missing settings')
+      .option('--force', 'override of a safety check (with --yes: changes an existing .env)')
+      .option('--yes', 'no confirmation prompt (questions only for missing settings)')
       .option('--no-stay', 'stop of the receiver after the registration'),
   help: `Asks for settings that are not set by a flag or a variable. Without a terminal it lists the missing
 flags and exits with 2. Secrets are read from files or variables, or asked without echo.

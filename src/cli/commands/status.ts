@@ -33,9 +33,9 @@ import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, wrapText, writeOut } from '../output.ts';
 import {
-  askReceiver,
   findRunning,
   isSameListener,
+  probeReceiver,
   type RunningNote,
   runningText,
 } from '../running-receiver.ts';
@@ -45,7 +45,9 @@ import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
 export const statusCommand = defineCommand('status', {
   description: 'Show the state of all parts on one screen, with advice for each problem.',
   flags: (command) =>
-    command.addOption(jsonOption()).option('--check', 'exit code 3 if a part has a problem'),
+    command
+      .addOption(jsonOption())
+      .option('--check', 'exit code 3 on differences (a part has a problem)'),
   help: `The first line has the overall state or the most severe problem. Then one line for each part:
 receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
 summaries, disk, backup, alerts. Parts with problems are marked, with the next step.
@@ -185,7 +187,7 @@ async function receiverOf(
   const [pair] = credentials.pairs.slice(-1);
   if (pair === undefined) throw new AppError('internal', 'There are no endpoint credentials.');
   const secure = tls.kind !== 'off';
-  const { state, reason } = await askReceiver({ listen, secure, credentials: pair }, signal);
+  const { state, reason } = await probeReceiver({ listen, secure, credentials: pair }, signal);
   const running = await findRunning(dataDir);
   if (state === 'absent') {
     if (running === null) return null;
@@ -194,7 +196,7 @@ async function receiverOf(
   if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
   const now = nowUs();
   const up = (await completeness.uptimes(now - heartbeatMaxAgeUs)).at(-1);
-  const refusing = state === 'takes' ? null : sentence(reason);
+  const refusing = state === 'accepting' ? null : sentence(reason);
   const own = isSameListener(running ?? 'unknown', listen) ? running : null;
   const { pid, startedAtUs } =
     own === null || own === 'unknown' ? { pid: null, startedAtUs: up?.fromUs ?? null } : own;
@@ -204,7 +206,7 @@ async function receiverOf(
 function servedElsewhere(running: RunningNote | 'unknown'): AppError {
   return new AppError(
     'unavailable',
-    `Nothing listens at EARSHOT_LISTEN, but a receiver serves this data directory: ${runningText(running)}.`,
+    `Nothing listens at EARSHOT_LISTEN, but a receiver uses this data directory: ${runningText(running)}.`,
     { advice: 'Run the command with the settings of that receiver.' },
   );
 }

@@ -53,9 +53,9 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
     )
     .addOption(sinceOption(time, 'received'))
     .addOption(untilOption(time, 'received'))
-    .option('--filter <expression>', '$filter expression that selects products')
-    .option('--subscription <name>', 'only this subscription')
-    .addOption(limitOption({ of: 'texts', note: 'unlimited, newest first' }))
+    .option('--filter <expression>', '$filter expression (selects products)')
+    .option('--subscription <name>', 'subscription name (default: all)')
+    .addOption(limitOption({ note: 'unlimited; newest first' }))
     .addOption(dryRunOption())
     .addOption(
       new Option('--retry <all|ids>', 'retry of failed and dropped summaries (comma-separated ids)')

@@ -41,7 +41,7 @@ export const tailCommand = defineCommand('tail', {
     addFilterOptions(command, io)
       .option(
         '-n, --limit <rows>',
-        'number of existing rows to print first (default: 0)',
+        'maximum rows (existing rows to print first; default: 0)',
         wholeNumber(),
       )
       .option('-f, --follow', 'wait for new notifications at the end of the log (default)')

@@ -32,7 +32,7 @@ const onceTimeoutMs = 32_000;
 
 const onceRatePerSecond = 150;
 
-/** One or two products per second match the filter: slow enough to read. */
+/** Slow enough to read: one or two products per second match the filter. */
 const livelyRatePerSecond = 8;
 
 const mismatchesListedMax = 50;

@@ -20,7 +20,7 @@ import { confirm } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { painter, writeOut } from '../output.ts';
 import { conditionFlagsOf, describedTwice, filterOfFlags } from '../register-filter.ts';
-import { alreadyServed, askReceiver, findRunning, isSameListener } from '../running-receiver.ts';
+import { alreadyServed, findRunning, isSameListener, probeReceiver } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
 import { askFilter, askSettings, isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
@@ -193,7 +193,7 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
     yes: true as const,
   };
   const isRunning =
-    (await askReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'takes';
+    (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
   if (isRunning) {
     report(io, 'a receiver with these credentials is already running; registering');
     await register(io, registration);
@@ -220,7 +220,7 @@ async function untilReady(io: Io): Promise<void> {
   const config = loadConfig(io, ['health']).health;
   for (let waitedMs = 0; waitedMs < certificateTimeoutMs; waitedMs += pollMs) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Stopped. Nothing was registered.');
-    if ((await askReceiver(config, io.signal)).state === 'takes') return;
+    if ((await probeReceiver(config, io.signal)).state === 'accepting') return;
     await pause(pollMs, io.signal);
   }
   throw new AppError(

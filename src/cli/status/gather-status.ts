@@ -146,7 +146,7 @@ type Store = StatusSources['store'];
 
 const weekUs = 7 * 86_400_000_000;
 
-/** All reject with `unavailable`. */
+/** Like the functions below, rejects with `unavailable` if a read fails. */
 async function logFacts(
   { store, dataDir }: Pick<StatusSources, 'store' | 'dataDir'>,
   nowUs: number,

@@ -57,7 +57,7 @@ describe('an endpoint as it should be', () => {
       ['GET', '/notifications', undefined],
     ]);
     expect(bare).toMatchObject({ status: 401, fault: { stage: 'answer' } });
-    expect(bare.fault?.message).toContain('asks for credentials');
+    expect(bare.fault?.message).toContain('requires credentials');
   });
 
   it('may be named by its address', async () => {
@@ -116,7 +116,9 @@ describe('a certificate', () => {
     const port = await startEndpoint({ certificatePem: leafPem, keyPem });
     const { fault } = await probe(port, [rootPem]);
     expect(fault).toMatchObject({ stage: 'certificate' });
-    expect(fault?.message).toMatch(/without the certificates between.*issuer: CN=an intermediate/);
+    expect(fault?.message).toMatch(
+      /intermediate certificates are missing.*issuer: CN=an intermediate/,
+    );
     expect(fault?.advice).toContain('fullchain.pem');
   });
 
@@ -128,7 +130,7 @@ describe('a certificate', () => {
     const day = new Date(notAfterMs).toISOString().slice(0, 10);
     const { fault, tls } = await probe(await startEndpoint(expired), [authority.certificatePem]);
     expect(fault).toMatchObject({ stage: 'certificate' });
-    expect(fault?.message).toContain(`has expired (its own end: ${day})`);
+    expect(fault?.message).toContain(`has expired (certificate valid until ${day})`);
     expect(tls?.notAfter.getTime()).toBeLessThan(Date.now());
     nowMs = Date.now() + 5 * dayMs;
     const future = await authority.issue({ hosts: ['localhost'] });
@@ -141,7 +143,7 @@ describe('a certificate', () => {
     const { ca, certificate } = await createTrust(['elsewhere.example']);
     const { fault } = await probe(await startEndpoint(certificate), [ca]);
     expect(fault).toMatchObject({ stage: 'certificate' });
-    expect(fault?.message).toContain('for another name than localhost');
+    expect(fault?.message).toContain('not valid for localhost');
   });
 
   it('is never overlooked because of NODE_TLS_REJECT_UNAUTHORIZED', async () => {
@@ -173,7 +175,7 @@ describe('the way to it', () => {
   it('ends at a port that says nothing', async () => {
     const { fault } = await probe(await startTcp(() => undefined), [], 200);
     expect(fault).toMatchObject({ stage: 'certificate' });
-    expect(fault?.message).toContain('gave no certificate within 0.2 s');
+    expect(fault?.message).toContain('sent no certificate within 0.2 s');
   });
 
   it('ends at a receiver that is stuck', async () => {
@@ -197,7 +199,7 @@ describe('the way to it', () => {
 
   it.each([
     ['before', 'certificate', 'during the TLS handshake'],
-    ['after', 'answer', 'before a complete answer'],
+    ['after', 'answer', 'before the answer was complete'],
   ])('ends where it is broken off %s the handshake', async (moment, stage, words) => {
     const { ca, certificate } = await createTrust();
     const port =
@@ -213,7 +215,7 @@ describe('the way to it', () => {
     const port = await listening(createHttpServer((_request, response) => response.end()));
     const { fault, tls } = await probe(port);
     expect(fault).toMatchObject({ stage: 'certificate' });
-    expect(fault?.message).toContain('does not speak HTTPS');
+    expect(fault?.message).toContain('does not use HTTPS');
     expect(tls).toBeNull();
   });
 
@@ -226,7 +228,7 @@ describe('the way to it', () => {
     });
     const { fault } = await probe(port, [ca]);
     expect(fault).toMatchObject({ stage: 'certificate' });
-    expect(fault?.message).toContain('no TLS version of today');
+    expect(fault?.message).toContain('TLS version of the endpoint is too old');
   });
 
   it('ends at a program that wants a certificate of its clients', async () => {
@@ -245,7 +247,7 @@ describe('the way to it', () => {
     });
     const { fault } = await probe(await listening(server), [ca]);
     expect(fault).toMatchObject({ stage: 'answer' });
-    expect(fault?.message).toContain('does not speak HTTP');
+    expect(fault?.message).toContain('does not use HTTP');
   });
 
   it.each(['http://localhost/notifications', 'localhost:8443', ''])(
@@ -265,12 +267,12 @@ describe('an answer', () => {
     [302, /redirects/],
     [308, /redirects/],
     [400, /not an answer of earshot/],
-    [401, /not those that the running receiver has/],
+    [401, /the running receiver has other credentials/],
     [403, /denies access/],
     [404, /another program/],
     [405, /another program/],
     [429, /too many logins/],
-    [500, /should not/],
+    [500, /internal error/],
     [502, /cannot reach the receiver/],
     [503, /cannot write/],
     [504, /cannot reach the receiver/],
@@ -280,7 +282,7 @@ describe('an answer', () => {
     const report = await probe(await startEndpoint(certificate, answering(status, location)), [ca]);
     expect(report).toMatchObject({ status, fault: { stage: 'answer' } });
     expect(report.fault?.message).toMatch(words);
-    expect(report.fault?.message).toContain(`answers ${status}`);
+    expect(report.fault?.message).toContain(`returns ${status}`);
     expect(report.fault?.advice).not.toBe('');
     expect(report.tls).not.toBeNull();
     expect(JSON.stringify(report)).not.toMatch(/secret|Y2F0YWxv/);
@@ -306,16 +308,16 @@ describe('a failure', () => {
   it.each([
     ['ENOTFOUND', 'connection', 'name', /does not resolve/],
     ['EAI_AGAIN', 'name', 'name', /does not resolve/],
-    ['EHOSTUNREACH', 'connection', 'connection', /No way leads/],
-    ['ENETUNREACH', 'connection', 'connection', /No way leads/],
+    ['EHOSTUNREACH', 'connection', 'connection', /no route/],
+    ['ENETUNREACH', 'connection', 'connection', /no route/],
     ['ETIMEDOUT', 'connection', 'connection', /did not answer on port 8443 in time/],
-    ['PROBE_TIMEOUT', 'connection', 'connection', /within 15 s, which is what a firewall does/],
+    ['PROBE_TIMEOUT', 'connection', 'connection', /within 15 s\. A firewall may block it/],
     ['PROBE_TIMEOUT', 'name', 'name', /DNS servers do not answer/],
-    ['ECONNRESET', 'connection', 'connection', /broken off at once/],
-    ['EPIPE', 'answer', 'answer', /broken off before a complete answer/],
+    ['ECONNRESET', 'connection', 'connection', /closed immediately/],
+    ['EPIPE', 'answer', 'answer', /closed before the answer was complete/],
     ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'certificate', 'certificate', /not publicly trusted/],
-    ['CERT_REVOKED', 'certificate', 'certificate', /cannot be trusted \(CERT_REVOKED\)/],
-    ['INVALID_PURPOSE', 'certificate', 'certificate', /cannot be trusted/],
+    ['CERT_REVOKED', 'certificate', 'certificate', /is not trusted \(CERT_REVOKED\)/],
+    ['INVALID_PURPOSE', 'certificate', 'certificate', /is not trusted/],
     ['EPROTO', 'certificate', 'certificate', /handshake on port 8443 failed/],
   ] as const)('%s while at %s is one of %s', (code, at, stage, words) => {
     const fault = faultWith(failure(code), at);
@@ -327,7 +329,7 @@ describe('a failure', () => {
   it.each([
     [['ETIMEDOUT', 'ECONNREFUSED'], /refuses connections/],
     [['ENETUNREACH', 'ETIMEDOUT'], /did not answer/],
-    [['ENETUNREACH', 'EHOSTUNREACH'], /No way leads/],
+    [['ENETUNREACH', 'EHOSTUNREACH'], /no route/],
   ])('of several addresses is the one that says most: %j', (codes, words) => {
     const fault = faultWith(new AggregateError(codes.map(failure), ''));
     expect(fault.message).toMatch(words);
@@ -335,7 +337,7 @@ describe('a failure', () => {
 
   it('without a code is told without its text', () => {
     for (const error of [new Error('c2VjcmV0'), 'c2VjcmV0', new AggregateError([])]) {
-      expect(faultWith(error).message).toContain('broken off at once (unknown)');
+      expect(faultWith(error).message).toContain('closed immediately (unknown)');
     }
   });
 });

@@ -1,4 +1,6 @@
-/** Made-up geometries on a coarse grid, where touching, sharing edges and degenerate rings are common. */
+/**
+ * Random geometries on a coarse grid, where touching, shared edges and degenerate rings are common.
+ */
 import fc from 'fast-check';
 import type { Geometry, Position, Ring, Rings } from '../../../src/domain/filter-tree.ts';
 import { box } from './places.ts';
@@ -12,7 +14,7 @@ const positions = (size: number, shift = 0): fc.Arbitrary<Position> =>
 
 const closed = (ring: Ring): Ring => [...ring, ...ring.slice(0, 1)];
 
-/** Any loop at all; seldom a simple one. */
+/** Any closed loop; rarely a simple one. */
 const loops = (size: number, shift?: number): fc.Arbitrary<Ring> =>
   fc.array(positions(size, shift), { minLength: 3, maxLength: 7 }).map(closed);
 
@@ -21,7 +23,7 @@ const rectangles = (size: number, shift?: number): fc.Arbitrary<Ring> =>
     .tuple(positions(size, shift), fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 4 }))
     .map(([[x, y], width, height]) => box(x, y, x + width, y + height));
 
-/** Corners in the order of their direction from the middle: often a simple loop, with bays. */
+/** Corners ordered by direction from the centre: often a simple loop with bays. */
 const stars = (size: number, shift?: number): fc.Arbitrary<Ring> =>
   fc.array(positions(size, shift), { minLength: 3, maxLength: 9 }).map((corners) => {
     const [x, y] = [0, 1].map(
@@ -38,7 +40,7 @@ const rings = (size: number, shift?: number): fc.Arbitrary<Ring> =>
     { weight: 2, arbitrary: stars(size, shift) },
   );
 
-/** An outline round the middle with holes in it, about which little is certain. */
+/** An outline around the centre with random holes. */
 const withHoles: fc.Arbitrary<Rings> = fc
   .tuple(
     fc.oneof(stars(12), fc.constant(box(0, 0, 12, 12))),
@@ -70,7 +72,7 @@ export const arbitraryGeometries: fc.Arbitrary<Geometry> = fc.oneof(
   { weight: 1, arbitrary: arbitraryPlaces },
 );
 
-/** The geometry with another position in place of each. */
+/** Returns the geometry with each position replaced. */
 export function mapped(geometry: Geometry, change: (position: Position) => Position): Geometry {
   switch (geometry.type) {
     case 'Point':
@@ -86,7 +88,7 @@ export function mapped(geometry: Geometry, change: (position: Position) => Posit
   }
 }
 
-/** Moved along the parallels, with longitudes from -180 up to 180 again. */
+/** Shifts a geometry along the parallels and normalizes longitudes to -180 to 180. */
 export function turnedBy(geometry: Geometry, degrees: number): Geometry {
   return mapped(geometry, ([x, y]) => {
     const moved = x + degrees;

@@ -32,7 +32,8 @@ function expectForm(geometry: Geometry): void {
         expect(Math.abs(x)).toBeLessThanOrEqual(180);
         expect(Math.abs(y)).toBeLessThanOrEqual(90);
       }
-      // No edge goes round the globe but along a pole or a parallel that the cut laid there.
+      // No edge crosses 180 degrees of longitude, except along a pole or a parallel that the cut
+      // added.
       for (const [j, [x, y]] of ring.entries()) {
         const [nextX, nextY] = ring[j + 1] ?? [x, y];
         if (Math.abs(nextX - x) > 180) expect([90, -90, y]).toContain(nextY);
@@ -42,10 +43,11 @@ function expectForm(geometry: Geometry): void {
 }
 
 describe('GeoJSON of a geometry', () => {
-  it('is in form and the same place, wherever it lies', () => {
+  it('is well-formed and describes the same place, wherever the geometry lies', () => {
     const places = fc.array(
       fc.tuple(fc.integer({ min: -4, max: 30 }), fc.integer({ min: -4, max: 30 })).map(
-        // On no line between whole numbers as small as the corners', so that a rounded cut decides nothing.
+        // Not on a line between whole numbers as small as the corners', so that a rounded cut
+        // decides nothing.
         ([x, y]): Position => [x / 2 + 0.25, y / 2 + 0.1237],
       ),
       { minLength: 5, maxLength: 10 },
@@ -64,7 +66,7 @@ describe('GeoJSON of a geometry', () => {
         if (polygonsOf(written).length > polygonsOf(geometry).length) cut += 1;
         for (const position of positions) {
           const place = turnedBy(point(...position), by);
-          // Each part for itself, in the plane, as a map would draw it.
+          // Each part separately, in the plane, as a map draws it.
           const parts = polygonsOf(written).map((part) => polygon(...part));
           expect(parts.some((part) => isIn(part, place))).toBe(isIn(geometry, place));
         }
@@ -74,7 +76,7 @@ describe('GeoJSON of a geometry', () => {
     expect(cut).toBeGreaterThan(100);
   });
 
-  it('keeps degrees as they are written', () => {
+  it('keeps degrees as written', () => {
     const written = '-75.313362 -54.588795, -70.425232 -55.353416, -71.691978 -53.708649';
     const triangle = polygon(ring(`${written}, -75.313362 -54.588795`));
     expect(toGeoJson(triangle)).toEqual(triangle);
@@ -88,7 +90,7 @@ describe('GeoJSON of a geometry', () => {
     expect(isIn(written, point(-178.75, 4))).toBe(false);
   });
 
-  it('is cut at the antimeridian, and each hole stays with the part that it lies in', () => {
+  it('is cut at the antimeridian, and each hole stays with its part', () => {
     const holeAt = (west: number) => box(west, 4, west + 1, 6).toReversed();
     const outline = ring('175 0, -175 0, -175 10, 175 10, 175 0');
     const written = toGeoJson(polygon(outline, holeAt(177), holeAt(-178)));
@@ -103,7 +105,7 @@ describe('GeoJSON of a geometry', () => {
     }
   });
 
-  it('has sides along the pole that it goes round, and holes round it as bays', () => {
+  it('has sides along the pole that it encloses, and holes around the pole as bays', () => {
     const cap = toGeoJson(polygon(parallel(70, 120)));
     expectForm(cap);
     expect(JSON.stringify(cap)).toContain('[180,90]');
@@ -113,7 +115,7 @@ describe('GeoJSON of a geometry', () => {
     expect(geometryFaults(band)).toEqual([]);
   });
 
-  it('of the whole world is the whole world', () => {
+  it('covers the whole globe when the geometry does', () => {
     const written = toGeoJson(polygon(box(-180, -90, 180, 90)));
     expectForm(written);
     for (const place of ring('0 0, 180 4, -180 -90, 3 90')) {
@@ -122,7 +124,7 @@ describe('GeoJSON of a geometry', () => {
     expect(polygonsOf(written).length).toBe(1);
   });
 
-  it('brings points home', () => {
+  it('survives a round trip for points', () => {
     expect(toGeoJson(point(190, 5))).toEqual(point(-170, 5));
     const points = { type: 'MultiPoint', coordinates: [[180, 5]] } as const;
     expect(toGeoJson(points)).toEqual(points);
@@ -137,7 +139,7 @@ describe('reading GeoJSON', () => {
   const features = (...all: unknown[]) => ({ type: 'FeatureCollection', features: all });
   const both = { type: 'GeometryCollection', geometries: [square, point(0, 0)] };
 
-  it('keeps points and polygons apart, as no geometry of a filter holds both', () => {
+  it('keeps points and polygons apart, because no geometry of a filter has both', () => {
     expect(readAreas(both)).toEqual([square, point(0, 0)]);
     expect(joined(both)).toBeNull();
   });
@@ -149,7 +151,7 @@ describe('reading GeoJSON', () => {
     [features(feature(square), feature(square)), multi(box(0, 0, 4, 4), box(0, 0, 4, 4))],
     [{ ...both, geometries: [{ type: 'Point', coordinates: [1, 2, 300] }] }, point(1, 2)],
     [{ ...point(1, 2), crs: crs('urn:ogc:def:crs:OGC:1.3:CRS84') }, point(1, 2)],
-  ])('takes geometries, features and collections of one kind: %j', (value, geometry) => {
+  ])('accepts geometries, features and collections of one kind: %j', (value, geometry) => {
     expect(joined(value)).toEqual(geometry);
   });
 
@@ -163,13 +165,13 @@ describe('reading GeoJSON', () => {
     [null, /Not GeoJSON/],
     ['POINT (1 2)', /Not GeoJSON/],
     [[], /Not GeoJSON/],
-  ])('refuses %j and says why', (value, message) => {
+  ])('refuses %j with the reason', (value, message) => {
     expect(() => readAreas(value)).toThrow(
       expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),
     );
   });
 
-  it('refuses collections that nest without end', () => {
+  it('refuses collections that are nested without end', () => {
     let nested: unknown = square;
     for (let i = 0; i < 1000; i += 1) nested = { type: 'GeometryCollection', geometries: [nested] };
     expect(() => readAreas(nested)).toThrow(/too deeply/);

@@ -1,4 +1,7 @@
-/** Whether two places meet: against JTS in the plane, at any longitude, and whatever the footprint. */
+/**
+ * Intersection of two places: compared with JTS in the plane, at any longitude, and for any
+ * footprint.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Box, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
@@ -8,8 +11,8 @@ import { arbitraryGeometries, mapped, turnedBy } from './arbitrary-areas.ts';
 import { box, meet, multi, parallel, point, polygon, ring } from './places.ts';
 import { referenceIntersects } from './reference.ts';
 
-describe('two geometries meet', () => {
-  it('exactly when JTS says so', () => {
+describe('two geometries intersect', () => {
+  it('exactly when JTS reports it', () => {
     fc.assert(
       fc.property(arbitraryGeometries, arbitraryGeometries, (a, b) => {
         fc.pre(geometryFaults(a).length === 0 && geometryFaults(b).length === 0);
@@ -29,7 +32,7 @@ describe('two geometries meet', () => {
     );
   });
 
-  it('in every corner, also where a ring has been laid out across the antimeridian', () => {
+  it('in every corner, also when a ring crosses the antimeridian', () => {
     const corner = fc.tuple(
       fc.double({ min: -180, max: 180, noNaN: true }),
       fc.double({ min: -80, max: 80, noNaN: true }),
@@ -46,7 +49,7 @@ describe('two geometries meet', () => {
     );
   });
 
-  it('when a polygon of thousands of corners and a footprint touch in one of them', () => {
+  it('when a polygon with thousands of corners and a footprint touch in one corner', () => {
     const count = 4000;
     const corners = Array.from({ length: count }, (_, i): Position => {
       const [angle, radius] = [(2 * Math.PI * i) / count, i % 2 === 0 ? 10 : 9];
@@ -54,8 +57,8 @@ describe('two geometries meet', () => {
     });
     const area = polygon([...corners, ...corners.slice(0, 1)]);
     const [x, y] = corners[1000] ?? [0, 0];
-    const beside = ring(`${x} ${y}, ${x - 1} ${y + 1}, ${x + 1} ${y + 1}, ${x} ${y}`);
-    expect(meet(area, polygon(beside))).toBe(true);
+    const reversed = ring(`${x} ${y}, ${x - 1} ${y + 1}, ${x + 1} ${y + 1}, ${x} ${y}`);
+    expect(meet(area, polygon(reversed))).toBe(true);
     expect(meet(area, polygon(box(11, -1, 12, 1)))).toBe(false);
     expect(meet(area, polygon(box(-1, -1, 1, 1)))).toBe(true);
     for (let i = 0; i < 200; i += 1)
@@ -63,8 +66,8 @@ describe('two geometries meet', () => {
   });
 });
 
-describe('footprints of any kind are borne', () => {
-  it('open rings are closed, and what is no number is left out', () => {
+describe('any footprint is accepted', () => {
+  it('open rings are closed, and values that are not numbers are ignored', () => {
     expect(meet(polygon(ring('0 0, 10 0, 10 10, 0 10')), point(0, 5))).toBe(true);
     const around = polygon(box(-20, -20, 20, 20));
     expect(meet(polygon(ring('0 0, NaN 0, 10 10')), around)).toBe(false);
@@ -73,7 +76,7 @@ describe('footprints of any kind are borne', () => {
     expect(meet(polygon(ring('5 5, 6 6, 5 5')), point(5.5, 5.5))).toBe(true);
   });
 
-  it('any positions at all give an answer', () => {
+  it('any positions give an answer', () => {
     const number = fc.oneof(fc.double(), fc.integer({ min: -400, max: 400 }));
     const wild = fc.array(fc.array(fc.tuple(number, number), { maxLength: 6 }), { maxLength: 3 });
     fc.assert(
@@ -84,7 +87,7 @@ describe('footprints of any kind are borne', () => {
   });
 });
 
-/** The area meets all places of the first list, and none of the second. */
+/** Expects the area to intersect all places of the first list, and none of the second. */
 function expectMet(area: Geometry, met: Ring, missed: Ring = []): void {
   for (const place of met) expect(meet(area, point(...place)), `${place}`).toBe(true);
   for (const place of missed) expect(meet(area, point(...place)), `${place}`).toBe(false);
@@ -93,7 +96,7 @@ function expectMet(area: Geometry, met: Ring, missed: Ring = []): void {
 describe('across the antimeridian', () => {
   const fiji = polygon(ring('177 -20, -178 -20, -178 -15, 177 -15, 177 -20'));
 
-  it('an edge goes the short way', () => {
+  it('an edge takes the short way', () => {
     const inside = ring('179 -17, -179 -17, 180 -17, -180 -17');
     expectMet(fiji, inside, ring('0 -17, 176.9 -17, -177.9 -17'));
   });
@@ -105,7 +108,7 @@ describe('across the antimeridian', () => {
     expect(meet(point(180, 3), point(-180, 3))).toBe(true);
   });
 
-  it('a hole over it is a hole', () => {
+  it('a hole across it is a hole', () => {
     const holed = polygon(
       box(170, -30, 190, 30).map(([x, y]) => [x > 180 ? x - 360 : x, y]),
       ring('178 -5, -178 -5, -178 5, 178 5, 178 -5'),
@@ -114,13 +117,13 @@ describe('across the antimeridian', () => {
   });
 });
 
-describe('right round the globe', () => {
-  it('the seam is a border where one end lies on it alone', () => {
+describe('around the globe', () => {
+  it('the seam is a border when only one end lies on it', () => {
     const step = polygon(ring('-180 0, 0 0, 180 0, 180 9, 0 9, 0 5, -180 5, -180 0'));
     expectMet(step, ring('180 7'), ring('-179 7, 180 9.1'));
   });
 
-  it('the whole-world rectangle is the whole world, and a hole in it a hole', () => {
+  it('the rectangle of all longitudes and latitudes covers the globe, and a hole in it is a hole', () => {
     const context = polygon(box(-180, -90, 180, 90));
     expectMet(context, ring('0 0, 180 0, -180 10, 77 90, 3 -90'));
     expect(meet(context, context)).toBe(true);
@@ -136,13 +139,13 @@ describe('right round the globe', () => {
     expectMet(holed, ring('180 5'), ring('180 0'));
   });
 
-  it('an edge of 200 degrees is taken the short way', () => {
+  it('an edge of 200 degrees takes the short way', () => {
     expectMet(polygon(box(-100, -10, 100, 10)), ring('180 0'), ring('0 0'));
   });
 });
 
-describe('round a pole', () => {
-  it('a ring encloses the nearer pole, however it is turned and wherever it begins', () => {
+describe('around a pole', () => {
+  it('a ring encloses the nearer pole, in either direction and from any first corner', () => {
     const turned = [parallel(80), parallel(80).toReversed(), parallel(80, 45), parallel(80, 1)];
     for (const one of turned) {
       expectMet(polygon(one), ring('17 85, 180 89.9, -45 90'), ring('17 79, 0 -90'));
@@ -157,7 +160,7 @@ describe('round a pole', () => {
     expectMet(polygon(parallel(80)), within);
   });
 
-  it('a hole round the pole leaves a ring of land, without a seam', () => {
+  it('a hole around the pole leaves a ring without a seam', () => {
     for (const hole of [parallel(85), box(-180, 85, 180, 90)]) {
       const area = polygon(parallel(70), hole);
       for (const longitude of [-180, -90, 0, 77, 180]) {
@@ -174,8 +177,8 @@ describe('round a pole', () => {
     expect(meet(point(0, -90), point(0, 90))).toBe(false);
   });
 
-  it('a swath of Sentinel-3 that passes the pole meets what lies under it, and nothing else', () => {
-    // Up at 100 degrees east, over the pole, down at 80 degrees west, some 1,400 km wide.
+  it('a swath of Sentinel-3 over the pole intersects only what lies under it', () => {
+    // Up at 100 degrees east, over the pole, down at 80 degrees west, about 1,400 km wide.
     const swath = polygon(
       ring(
         '90 70, 110 70, 115 78, 150 85, -150 86, -110 84, -93 78, -90 70, -70 70, -65 78, -30 85, 30 86, 70 84, 87 78, 90 70',
@@ -192,7 +195,7 @@ const ofRing = (...ring: Ring) => boxes({ type: 'Polygon', coordinates: [ring] }
 const overlap = (a: Box, b: Box) =>
   a.west <= b.east && b.west <= a.east && a.south <= b.north && b.south <= a.north;
 
-describe('the boxes of a shape', () => {
+describe('the bounding boxes of a shape', () => {
   it('are one, or two at the antimeridian', () => {
     expect(ofRing([1, 2], [3, 2], [3, 5], [1, 2])).toEqual([
       { west: 1, south: 2, east: 3, north: 5 },
@@ -203,7 +206,7 @@ describe('the boxes of a shape', () => {
     ]);
   });
 
-  it('leave out the largest gap between parts', () => {
+  it('exclude the largest gap between parts', () => {
     const points = (...longitudes: number[]) =>
       boxes({ type: 'MultiPoint', coordinates: longitudes.map((x): Position => [x, 1]) });
     expect(points(170, -160, -120)).toEqual([
@@ -213,7 +216,7 @@ describe('the boxes of a shape', () => {
     expect(points(-100, 20)).toEqual([{ west: -100, south: 1, east: 20, north: 1 }]);
   });
 
-  it('go all round at a pole and for the whole world', () => {
+  it('span all longitudes at a pole and for the whole globe', () => {
     const all = { west: -180, east: 180 };
     expect(boxes({ type: 'Point', coordinates: [40, 90] })).toEqual([
       { ...all, south: 90, north: 90 },
@@ -225,12 +228,12 @@ describe('the boxes of a shape', () => {
     expect(context).toEqual([{ ...all, south: -90, north: 90 }]);
   });
 
-  it('are none for a shape without a place', () => {
+  it('do not exist for a shape without a place', () => {
     expect(ofRing()).toEqual([]);
     expect(ofRing([Number.NaN, 3])).toEqual([]);
   });
 
-  it('overlap whenever the shapes meet', () => {
+  it('overlap whenever the shapes intersect', () => {
     const anywhere = fc
       .tuple(arbitraryGeometries, fc.integer({ min: 0, max: 359 }), fc.constantFrom(-90, -6, 78))
       .map(([geometry, by, up]) =>

@@ -1,4 +1,4 @@
-/** Places in few words, and whether they meet. */
+/** Shorthand for places, and a check whether they intersect. */
 import { expect } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
@@ -12,7 +12,7 @@ export const ring = (text: string): Ring =>
   });
 export const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates });
 export const point = (...coordinates: Position): Geometry => ({ type: 'Point', coordinates });
-/** Parts of one ring each. */
+/** Returns parts with one ring each. */
 export const multi = (...rings: Ring[]): Geometry => ({
   type: 'MultiPolygon',
   coordinates: rings.map((one) => [one]),
@@ -24,11 +24,11 @@ export const box = (west: number, south: number, east: number, north: number): R
   [west, north],
   [west, south],
 ];
-/** A ring right round the globe at a latitude. */
+/** Returns a ring around the globe at a latitude. */
 export const parallel = (latitude: number, step = 30): Ring =>
   Array.from({ length: 360 / step + 1 }, (_, i) => [((i * step + 180) % 360) - 180, latitude]);
 
-/** Asked both ways. */
+/** Checks both directions. */
 export function meet(a: Geometry, b: Geometry): boolean {
   const [one, other] = [toShape(a), toShape(b)];
   const answer = shapesIntersect(one, other);

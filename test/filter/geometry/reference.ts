@@ -1,4 +1,4 @@
-/** The same questions put to JTS, the library that Shapely's own was made after. */
+/** The same checks with JTS, the library that Shapely's engine (GEOS) is a port of. */
 import GeometryFactory from 'jsts/org/locationtech/jts/geom/GeometryFactory.js';
 import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
 import RelateOp from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';

@@ -1,4 +1,4 @@
-/** What makes a geometry unusable: as JTS sees it, and on the globe. */
+/** Faults of a geometry: compared with JTS, and on the globe. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
@@ -14,8 +14,8 @@ const hasEdgeOnAntimeridian = (geometry: Geometry) => {
 };
 const codesOf = (geometry: Geometry) => geometryFaults(geometry).map(({ code }) => code);
 
-describe('a geometry is without fault', () => {
-  it('exactly when JTS calls it valid', () => {
+describe('a geometry is valid', () => {
+  it('exactly when JTS reports it as valid', () => {
     fc.assert(
       fc.property(arbitraryAreas, (geometry) => {
         expect(codesOf(geometry).length === 0).toBe(isReferenceValid(geometry));
@@ -28,7 +28,7 @@ describe('a geometry is without fault', () => {
     fc.assert(
       fc.property(arbitraryAreas, fc.integer({ min: -180, max: 180 }), (geometry, degrees) => {
         const moved = turnedBy(geometry, degrees);
-        // There parts may share an edge, as RFC 7946 cuts them: see the next test.
+        // There, parts may share an edge, as RFC 7946 cuts them: see the next test.
         fc.pre(!hasEdgeOnAntimeridian(moved));
         expect(codesOf(moved).length === 0).toBe(codesOf(geometry).length === 0);
       }),
@@ -36,7 +36,7 @@ describe('a geometry is without fault', () => {
     );
   });
 
-  it('right round the globe and round a pole', () => {
+  it('around the globe and around a pole', () => {
     const band: Ring = ring('-180 0, 0 0, 180 0, 180 9, 0 9, -180 9, -180 0');
     const cap: Ring = ring('0 70, 90 75, 180 70, -90 75, 0 70');
     expect(codesOf(polygon(box(-180, -90, 180, 90)))).toEqual([]);
@@ -46,14 +46,14 @@ describe('a geometry is without fault', () => {
     const overSeam: Ring = ring('175 1, -175 1, -175 5, 175 5, 175 1');
     expect(codesOf(polygon(band, overSeam))).toEqual([]);
     expect(codesOf(multi(cap, box(170, 80, 175, 85)))).toEqual(['parts-overlapping']);
-    // How RFC 7946 cuts a polygon at the antimeridian.
+    // As RFC 7946 cuts a polygon at the antimeridian.
     expect(codesOf(multi(box(170, 0, 180, 5), box(-180, 1, -170, 3)))).toEqual([]);
     expect(codesOf(multi(box(170, 0, 180, 5), box(-180, 0, -170, 5)))).toEqual([]);
     expect(codesOf(multi(box(170, 0, 180, 5), box(172, 5, 180, 9)))).toEqual(['parts-overlapping']);
   });
 });
 
-describe('each fault has its name and place', () => {
+describe('each fault has a name and a place', () => {
   const square = box(0, 0, 10, 10);
   const inner = box(2, 2, 4, 4);
   const cases: readonly (readonly [string, Geometry, Position?])[] = [
@@ -88,12 +88,12 @@ describe('each fault has its name and place', () => {
     },
   );
 
-  it('the place is the very position, so that its text can be found', () => {
+  it('the place is the exact position, so that its text can be found', () => {
     const wrong: Position = [190, 50];
     expect(geometryFaults({ type: 'Point', coordinates: wrong })[0]?.at).toBe(wrong);
   });
 
-  it('no more than twenty are told', () => {
+  it('at most twenty are reported', () => {
     const positions = Array.from({ length: 500 }, (_, i): Position => [200 + i, 0]);
     expect(geometryFaults({ type: 'MultiPoint', coordinates: positions })).toHaveLength(20);
   });
@@ -117,26 +117,26 @@ describe('a large ring', () => {
     ['upright', upright],
     ['level', level],
     ['slanting', slanting],
-  ])('of %s stripes is checked in well under a second', (_name, ring) => {
+  ])('with %s stripes is checked in well under a second', (_name, ring) => {
     const start = performance.now();
     expect(codesOf(polygon(ring))).toEqual([]);
     expect(performance.now() - start).toBeLessThan(4_000);
   });
 
-  it('in a tangle is refused at once', () => {
+  it('that is a tangle is refused at once', () => {
     const tangle = zigzag((i) => [(i * 7919) % 90, (i * 104_729) % 80], []);
     const start = performance.now();
     expect(codesOf(polygon(tangle))).toEqual(['self-intersecting']);
     expect(performance.now() - start).toBeLessThan(4_000);
   });
 
-  it('that crosses itself once is found out', () => {
+  it('that crosses itself once is refused', () => {
     const crossing = upright.with(2500, [0.5, -5]);
     expect(codesOf(polygon(crossing))).toContain('self-intersecting');
   });
 });
 
-describe('a geometry of many parts', () => {
+describe('a geometry with many parts', () => {
   const triangles = (count: number) =>
     multi(
       ...Array.from({ length: count }, (_, i): Ring => {
@@ -176,16 +176,16 @@ describe('a geometry of many parts', () => {
   it.each<[string, Geometry, Geometry]>([
     ['triangles that touch in one point', triangles(100), triangles(3000)],
     ['frames within frames', frames(100), frames(2000)],
-    ['needles side by side', needles(100), needles(3000)],
+    ['adjacent needles', needles(100), needles(3000)],
     ['holes behind a comb', comb(300), comb(4000)],
-  ])('%s is checked, or refused soon as too intricate', (_name, few, many) => {
+  ])('with %s is checked, or refused quickly as too intricate', (_name, few, many) => {
     expect(codesOf(few)).toEqual([]);
     const start = performance.now();
     expect(codesOf(many)).toEqual(['too-intricate']);
     expect(performance.now() - start).toBeLessThan(6_000);
   });
 
-  it('in a grid, or with corners that touch, is checked', () => {
+  it('in a grid, or with touching corners, is checked', () => {
     const squares = (count: number, isThere: (x: number, y: number) => boolean, width: number) =>
       multi(
         ...Array.from({ length: count * count }, (_, i): readonly [number, number] => [
@@ -199,7 +199,7 @@ describe('a geometry of many parts', () => {
     expect(codesOf(squares(50, (x, y) => (x + y) % 2 === 0, 1))).toEqual([]);
   });
 
-  it('is told the faults that were found before it was too intricate', () => {
+  it('reports the faults found before the check stopped as too intricate', () => {
     const crossing: Ring = ring('-120 -80, -110 -70, -110 -80, -120 -70, -120 -80');
     const many = triangles(3000);
     if (many.type !== 'MultiPolygon') throw new Error('not of many parts');

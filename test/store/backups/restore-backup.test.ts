@@ -191,8 +191,8 @@ describe('a file that is not an intact backup', () => {
   });
 
   it.each([
-    ['there is none', () => undefined, /cannot be read: there is no such file/],
-    ['it is no database', (file: string) => writeFileSync(file, 'text'), /is not a backup/],
+    ['it does not exist', () => undefined, /cannot be read: there is no such file/],
+    ['it is not a database', (file: string) => writeFileSync(file, 'text'), /is not a backup/],
     ['it is empty', (file: string) => writeFileSync(file, ''), /is not a backup/],
     ['it is a directory', (file: string) => mkdirSync(file), /cannot be read: it is a directory/],
     [

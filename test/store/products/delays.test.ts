@@ -72,7 +72,7 @@ describe('the delays', () => {
     ],
     [
       // The record of the deletion is the newest and has no sensing time.
-      'count modifications and deletions for the receipt alone',
+      'of modifications and deletions count only for the receipt',
       [
         eventOf('created', product('a', 0, 100), [150, 151]),
         eventOf('modified', product('a', 0, 100), [160, 163]),
@@ -83,7 +83,7 @@ describe('the delays', () => {
       }),
     ],
     [
-      'of a notification without a record are those of its product',
+      'of a notification without a record use the record of its product',
       [
         { ...eventOf('created', null, [130, 131]), productId: 'a' },
         eventOf('modified', product('a', 0, 100), [160, 163]),
@@ -91,12 +91,12 @@ describe('the delays', () => {
       { sensingToPublication: one(100), publicationToNotification: one(30) },
     ],
     [
-      'count what was recovered from sensing to publication alone',
+      'of recovered events count only from sensing to publication',
       [{ ...eventOf('created', product('a', 0, 100), [900, 1_000]), source: 'reconcile' }],
       delays(one(100), null, null),
     ],
     [
-      'may be negative, and are not known where a date is absent',
+      'may be negative, and are unknown without a date',
       [
         eventOf('created', product('a', 120, 100), [90, 88.5]),
         eventOf('created', unpublished, [null, 100]),

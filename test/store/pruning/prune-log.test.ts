@@ -228,7 +228,7 @@ async function openQuarantined() {
   await accept('{"repaired": ', 4);
   for (const second of [5, 6, 7]) await accept(notification(second), second);
   const [repaired, unreadable] = await collect(store.quarantined({ released: false }));
-  if (repaired === undefined || unreadable === undefined) throw new Error('not unreadable');
+  if (repaired === undefined || unreadable === undefined) throw new Error('not quarantined');
   replaceBody(dataDir, 5, Buffer.from(JSON.stringify(notification(4))));
   expect(await store.retry(repaired.id, at(8))).toMatchObject({ outcome: 'stored' });
   await accept(notification(9), 9);

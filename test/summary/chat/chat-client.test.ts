@@ -1,4 +1,6 @@
-/** The chat client against real servers: what it sends, what it reads, where it does not go. */
+/**
+ * The chat client against real servers: what it sends and reads, and which URLs it never requests.
+ */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { createChatClient } from '../../../src/summary/chat/chat-client.ts';
@@ -10,9 +12,9 @@ import {
   faultOf,
   faultWith,
   key,
-  lasting,
   model,
   modelsPath,
+  neverAborted,
   request,
   startService,
 } from './set-up.ts';
@@ -24,17 +26,17 @@ afterEach(() => {
 
 const answered = async (body: unknown) => {
   const { client } = await startService({ body });
-  return client.complete(request, lasting());
+  return client.complete(request, neverAborted());
 };
 
 describe('the request', () => {
-  it('is the specified one, with the specified headers and none about this machine', async () => {
+  it('follows the specification, and its headers reveal nothing about this machine', async () => {
     const { client, requests, host } = await startService({ body: completionOf('Yes.') });
-    await client.complete(request, lasting());
+    await client.complete(request, neverAborted());
     const [seen] = requests;
     expect([seen?.method, seen?.path, requests.length]).toEqual(['POST', chatPath, 1]);
     expect(JSON.parse(seen?.body ?? '')).toEqual(request);
-    // What Node's own fetch adds besides tells nothing.
+    // Node's own fetch adds headers that reveal nothing.
     expect(seen?.headers).toEqual({
       accept: 'application/json',
       'accept-encoding': expect.any(String),
@@ -49,7 +51,7 @@ describe('the request', () => {
     });
   });
 
-  it('does not depend on the environment of the usual client library', async () => {
+  it('ignores the environment variables of the usual client library', async () => {
     const other = await startServer([{ body: completionOf('Wrong.') }]);
     for (const [name, value] of Object.entries({
       OPENAI_BASE_URL: `${other.url}/v1`,
@@ -70,8 +72,8 @@ describe('the request', () => {
       { body: completionOf('Right.') },
       { body: { data: [] } },
     );
-    expect((await client.complete(request, lasting())).text).toBe('Right.');
-    expect(await client.models(lasting())).toEqual([]);
+    expect((await client.complete(request, neverAborted())).text).toBe('Right.');
+    expect(await client.models(neverAborted())).toEqual([]);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       `Bearer ${key}`,
       `Bearer ${key}`,
@@ -82,7 +84,7 @@ describe('the request', () => {
   });
 
   it.each([503, 429, 408, 409])(
-    'is sent once, whatever is answered (%i), even if asked to repeat it',
+    'is sent once, whatever the answer (%i), even if the service asks for a retry',
     async (status) => {
       const headers = { 'x-should-retry': 'true', 'retry-after-ms': '1' };
       const { requests } = await faultWith({ status, headers });
@@ -95,21 +97,24 @@ describe('the request', () => {
     async (apiKey) => {
       const { url, requests } = await startService({ body: completionOf('Yes.') });
       const client = clientOf(url, { apiKey });
-      const { kind, message } = await faultOf(client.complete(request, lasting()));
+      const { kind, message } = await faultOf(client.complete(request, neverAborted()));
       expect([kind, requests.length]).toEqual(['wrong_key', 0]);
       if (apiKey !== '') expect(message).not.toContain(apiKey);
-      expect((await faultOf(client.models(lasting()))).kind).toBe('wrong_key');
+      expect((await faultOf(client.models(neverAborted()))).kind).toBe('wrong_key');
     },
   );
 });
 
 describe('the key', () => {
-  it.each([301, 302, 303, 307, 308])('does not travel to another origin (%i)', async (status) => {
+  it.each([301, 302, 303, 307, 308])('is not sent to another origin (%i)', async (status) => {
     const elsewhere = await startServer([{ body: completionOf('Stolen.') }]);
     const headers = { location: `${elsewhere.url}/steal?key=1` };
     const redirect = { status, headers };
     const { client } = await startService(redirect, redirect);
-    const calls = [() => client.complete(request, lasting()), () => client.models(lasting())];
+    const calls = [
+      () => client.complete(request, neverAborted()),
+      () => client.models(neverAborted()),
+    ];
     for (const call of calls) {
       const { kind, message } = await faultOf(call());
       expect(kind).toBe('redirected');
@@ -139,7 +144,7 @@ describe('the key', () => {
     ['Base64', { detail: `Basic ${btoa(key)} is no token` }],
     ['a header in Base64', { detail: `got ${btoa(`Bearer ${key}`)}` }],
     ['Base64 for addresses', `got ${Buffer.from(`:${key}`).toString('base64url')}`],
-  ])('is not shown when the service repeats it in %s', async (_form, body) => {
+  ])('is removed when the service repeats it in %s', async (_form, body) => {
     for (const status of [200, 400, 401, 404, 429, 500]) {
       const { message } = await faultWith({ status, body, headers: { 'x-echo': key } });
       expect(message).not.toMatch(/sk-secret|of\+mine|1234567890/);
@@ -152,7 +157,7 @@ describe('the key', () => {
     }
   });
 
-  it('is not let through in a text, nor in the name of a model', async () => {
+  it('is removed from texts and from the names of models', async () => {
     const body = completionOf(`Your key is ${key}.`);
     const { kind, message } = await faultWith({ body });
     expect([kind, message]).toEqual([
@@ -160,12 +165,12 @@ describe('the key', () => {
       'The inference service (HOST) returned a text that contains the API key. Replace the key, and contact the operator of the service.',
     ]);
     const { client } = await startService('cut', { body: { data: [{ id: `a/${key}` }] } });
-    expect(await client.models(lasting())).toEqual(['a/…']);
+    expect(await client.models(neverAborted())).toEqual(['a/…']);
   });
 });
 
 describe('an answer', () => {
-  it('is the text, and the tokens where they are reported', async () => {
+  it('has the text, and the tokens if they are reported', async () => {
     const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
     expect(await answered(completionOf(' Größe: 5 m.\n', { usage }))).toEqual({
       text: 'Größe: 5 m.',
@@ -182,11 +187,11 @@ describe('an answer', () => {
     { total_tokens: -1 },
     { total_tokens: 1.5 },
     { total_tokens: 1e15 },
-  ])('without sane tokens has none (%j)', async (usage) => {
+  ])('without valid token counts has none (%j)', async (usage) => {
     expect((await answered(completionOf('Yes.', { usage }))).totalTokens).toBeNull();
   });
 
-  it('may hold anything besides, and be named any type', async () => {
+  it('may have additional fields and any content type', async () => {
     const message = {
       role: 'assistant',
       content: 'Yes.',
@@ -203,7 +208,7 @@ describe('an answer', () => {
 });
 
 describe('a call', () => {
-  it('that is stopped is cancelled at once, before it is sent and while it waits', async () => {
+  it('is cancelled at once by an abort, before it is sent and while it waits', async () => {
     const { client, requests } = await startService('hang', 'hang');
     const stopped = AbortSignal.abort(new Error(key));
     expect((await faultOf(client.complete(request, stopped))).kind).toBe('cancelled');
@@ -218,13 +223,13 @@ describe('a call', () => {
     );
   });
 
-  it('that the program stops from below is cancelled too', async () => {
+  it('is also cancelled when the sender aborts it', async () => {
     const send = () => Promise.reject(new AppError('cancelled', 'Stopped.'));
     const client = createChatClient({ baseUrl: 'http://127.0.0.1:1', apiKey: key, fetch: send });
-    expect((await faultOf(client.complete(request, lasting()))).kind).toBe('cancelled');
+    expect((await faultOf(client.complete(request, neverAborted()))).kind).toBe('cancelled');
   });
 
-  it('leaves nothing on a signal that lives long', async () => {
+  it('leaves no listener on a long-lived signal', async () => {
     const { client } = await startService({ body: completionOf('Yes.') });
     const warnings: string[] = [];
     const note = ({ name }: Error) => warnings.push(name);
@@ -237,7 +242,7 @@ describe('a call', () => {
 });
 
 describe('the models', () => {
-  it('are listed by id, once each, without what is none', async () => {
+  it('are listed by id, once each, without invalid entries', async () => {
     const data = [
       { id: model, object: 'model' },
       { id: 'b/c' },
@@ -247,7 +252,7 @@ describe('the models', () => {
       null,
     ];
     const { client, requests } = await startService('cut', { body: { object: 'list', data } });
-    expect(await client.models(lasting())).toEqual([model, 'b/c']);
+    expect(await client.models(neverAborted())).toEqual([model, 'b/c']);
     expect(requests.map((seen) => [seen.method, seen.path, seen.body])).toEqual([
       ['GET', modelsPath, ''],
     ]);
@@ -255,10 +260,10 @@ describe('the models', () => {
     expect(requests[0]?.headers['content-type']).toBeUndefined();
   });
 
-  it('are cut and cleaned, as they come from outside', async () => {
+  it('are truncated and cleaned, because they are foreign text', async () => {
     const data = [{ id: '\u001b[31mred' }, { id: 'x'.repeat(5_000) }];
     const { client } = await startService('cut', { body: { data } });
-    expect(await client.models(lasting())).toEqual(['\ufffd[31mred', `${'x'.repeat(200)}…`]);
+    expect(await client.models(neverAborted())).toEqual(['\ufffd[31mred', `${'x'.repeat(200)}…`]);
   });
 
   it.each<[how: string, answer: object]>([
@@ -267,9 +272,9 @@ describe('the models', () => {
     ['501', { status: 501 }],
     ['a web page', { body: '<html></html>' }],
     ['another form', { body: { models: [] } }],
-  ])('are null where the service does not list them: %s', async (_how, answer) => {
+  ])('are null when the service does not list them: %s', async (_how, answer) => {
     const { client } = await startService('cut', answer);
-    expect(await client.models(lasting())).toBeNull();
+    expect(await client.models(neverAborted())).toBeNull();
   });
 
   it.each([
@@ -280,6 +285,6 @@ describe('the models', () => {
     [400, 'request_refused'],
   ])('are refused with %i as %s', async (status, kind) => {
     const { client } = await startService('cut', { status, body: { error: 'the model' } });
-    expect((await faultOf(client.models(lasting()))).kind).toBe(kind);
+    expect((await faultOf(client.models(neverAborted()))).kind).toBe(kind);
   });
 });

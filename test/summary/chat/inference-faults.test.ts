@@ -1,4 +1,4 @@
-/** Every way in which the service can refuse, fail or answer without a text, each reported in its own words. */
+/** Every way in which the service can refuse, fail or return no text has its own message. */
 import { describe, expect, it } from 'vitest';
 import { answerBytesMax } from '../../../src/http/bounded-fetch.ts';
 import { faultScope, inferenceFaultKinds } from '../../../src/summary/chat/inference-fault.ts';
@@ -10,8 +10,8 @@ import {
   completionOf,
   faultOf,
   faultWith,
-  lasting,
   model,
+  neverAborted,
   request,
   startService,
 } from './set-up.ts';
@@ -25,7 +25,7 @@ const urlAdvice = `Check that EARSHOT_INFERENCE_URL is the URL before /openai/v1
 const modelAdvice =
   'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
 
-/** Answers by what is wrong with them. */
+/** Answers by problem. */
 const answers: Readonly<Record<string, Answer>> = {
   'a wrong key': { status: 401, body: error('Incorrect API key provided.', 'invalid_api_key') },
   'a key of another project': { status: 403, body: { detail: 'Forbidden for this project' } },
@@ -52,7 +52,7 @@ const answers: Readonly<Record<string, Answer>> = {
   'an answer that was cut': { body: completionOf('It was', {}, 'length') },
 };
 
-/** What is wrong ¦ the kind ¦ the message. */
+/** Problem ¦ kind ¦ message. */
 const refusals = rowsOf(`
   a wrong key ¦ wrong_key ¦ The inference service (HOST) does not accept the key (401). It says: "Incorrect API key provided". Check EARSHOT_INFERENCE_API_KEY. A key is shown only once: if it is lost, create a new one in the control panel.
   a key of another project ¦ key_refused ¦ The inference service (HOST) refuses this key (403). It says: "Forbidden for this project". The key may belong to another project or lack a permission. The control panel shows the keys of each project.
@@ -70,7 +70,7 @@ const refusals = rowsOf(`
 `);
 
 describe('a refusal', () => {
-  it.each(refusals)('for %s has its own words', async (name = '', kind = '', message = '') => {
+  it.each(refusals)('for %s has its own message', async (name = '', kind = '', message = '') => {
     const answer = answers[name];
     if (answer === undefined) throw new Error(`no answer for ${name}`);
     expect(await faultWith(answer)).toMatchObject({ kind, message });
@@ -88,7 +88,7 @@ describe('a refusal', () => {
     [425, 'service_error'],
     [500, 'service_error'],
     [529, 'service_error'],
-  ])('with %i and no words is %s', async (status, kind) => {
+  ])('with %i and without text is %s', async (status, kind) => {
     for (const body of [undefined, {}, [], 'null', '{"error":']) {
       expect((await faultWith({ status, body })).kind).toBe(kind);
     }
@@ -105,14 +105,14 @@ describe('a refusal', () => {
       { detail: [{ type: 'enum', loc: ['body', 'model'], msg: 'Input should be …', input: 'x' }] },
     ],
     [404, { error: { message: 'No such model', type: 5, code: {} } }],
-  ])('with %i and these words is for the model: %j', async (status, body) => {
+  ])('with %i and this text concerns the model: %j', async (status, body) => {
     expect(await faultWith({ status, body })).toMatchObject({
       kind: 'model_unavailable',
       message: expect.stringContaining(`The model ${model} is not available`),
     });
   });
 
-  it('for the model names those that there are', async () => {
+  it('for the model lists the available models', async () => {
     const answer = { status: 404, body: error('no such model') };
     const { message, requests } = await faultWith(answer, listed('a/b', 'c/d'));
     expect(message).toMatch(/Set EARSHOT_INFERENCE_MODEL to one of these: a\/b, c\/d\.$/);
@@ -127,7 +127,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('with a bare 404 is for the model where the models are listed, as the address is right then', async () => {
+  it('with a bare 404 concerns the model when the models are listed, because the address is then right', async () => {
     const { message } = await faultWith({ status: 404 }, listed('a/b'));
     expect(message).toMatch(/^The model .* is not available .* one of these: a\/b\.$/);
   });
@@ -143,13 +143,13 @@ describe('a refusal', () => {
       },
       90_000,
     ],
-  ])('hands on the wait that is asked for (%j)', async (headers, ms) => {
+  ])('returns the requested wait (%j)', async (headers, ms) => {
     for (const status of [429, 503]) {
       expect((await faultWith({ status, headers })).retryAfterMs).toBe(ms);
     }
   });
 
-  it('shows no more of foreign words than a few lines, and none that moves the cursor', async () => {
+  it('quotes only a few lines of foreign text, without control characters', async () => {
     const long = await faultWith({
       status: 400,
       body: error(`\u001b[2J\u202e${'x'.repeat(9_000)}`),
@@ -161,8 +161,8 @@ describe('a refusal', () => {
   });
 });
 
-describe('the kinds', () => {
-  it('all concern somebody', () => {
+describe('the kinds of faults', () => {
+  it('all have a scope', () => {
     const scopes = Object.groupBy(inferenceFaultKinds, faultScope);
     expect(scopes).toEqual({
       settings: ['wrong_key', 'key_refused', 'model_unavailable', 'redirected'],
@@ -180,8 +180,8 @@ describe('the kinds', () => {
   });
 });
 
-describe('an answer of no use', () => {
-  it.each(['', '{"choices":[', 'data: {}\n\n', '\u0000'])('is no JSON: %j', async (body) => {
+describe('an unusable answer', () => {
+  it.each(['', '{"choices":[', 'data: {}\n\n', '\u0000'])('is not JSON: %j', async (body) => {
     expect((await faultWith({ body })).kind).toBe('not_json');
   });
 
@@ -196,7 +196,7 @@ describe('an answer of no use', () => {
     '"text"',
     '5',
     'null',
-  ])('is of another form: %j', async (body) => {
+  ])('has another form: %j', async (body) => {
     expect((await faultWith({ body })).kind).toBe('unexpected_form');
   });
 
@@ -207,7 +207,7 @@ describe('an answer of no use', () => {
     expect([kind, tokens]).toEqual(['empty', 9]);
   });
 
-  it('is empty without a choice, and cut when all was spent on thinking or a filter came between', async () => {
+  it('is empty without a choice, and cut by the length limit or a content filter', async () => {
     expect((await faultWith({ body: { choices: [] } })).kind).toBe('empty');
     const thought = completionOf(null, { usage: { total_tokens: 4_096 } }, 'length');
     expect(await faultWith({ body: thought })).toMatchObject({ kind: 'cut', tokens: 4_096 });
@@ -218,7 +218,7 @@ describe('an answer of no use', () => {
     ]);
   });
 
-  it('is one beyond all bounds', async () => {
+  it('exceeds the limits', async () => {
     for (const status of [200, 500]) {
       const huge = await faultWith({ status, body: 'x'.repeat(answerBytesMax + 1) });
       expect([huge.kind, huge.message]).toEqual([
@@ -257,7 +257,9 @@ describe('no answer', () => {
     '%s: that is a timeout',
     async (_how, answer) => {
       const { url, host } = await startService(answer);
-      const fault = await faultOf(clientOf(url, { timeoutMs: 200 }).complete(request, lasting()));
+      const fault = await faultOf(
+        clientOf(url, { timeoutMs: 200 }).complete(request, neverAborted()),
+      );
       expect([fault.kind, fault.message]).toEqual([
         'timeout',
         `The inference service (${host}) did not complete its answer within 0.2 s. Retry later; if this repeats, choose a faster model.`,
@@ -275,7 +277,7 @@ describe('no answer', () => {
         response.write('{"choices":', () => response.destroy());
       },
     ],
-  ])('for a connection that breaks %s it: that is unreachable', async (_how, answer) => {
+  ])('after a connection that breaks %s it is unreachable', async (_how, answer) => {
     const { kind, message } = await faultWith(answer);
     expect(kind).toBe('unreachable');
     expect(message).toMatch(
@@ -283,9 +285,9 @@ describe('no answer', () => {
     );
   });
 
-  it('where nobody listens: that is unreachable too', async () => {
+  it('from a closed port is unreachable, too', async () => {
     const host = `127.0.0.1:${await freePort()}`;
-    const fault = await faultOf(clientOf(`http://${host}`).complete(request, lasting()));
+    const fault = await faultOf(clientOf(`http://${host}`).complete(request, neverAborted()));
     expect([fault.kind, fault.message]).toEqual([
       'unreachable',
       `The inference service (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_INFERENCE_URL.`,

@@ -1,4 +1,7 @@
-/** What an answer states must be in the facts: true texts pass, and one invention is enough to fail. */
+/**
+ * Every statement of an answer must be in the facts: true texts pass, and one invention fails the
+ * check.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
@@ -30,7 +33,7 @@ describe('an answer', () => {
     ({ kind, sheet, text, words }) => expect(doubtsOf(text, sheet)).toEqual([`${kind}: ${words}`]),
   );
 
-  it('is tried with enough texts of both sorts, and with each kind of doubt', () => {
+  it('is tested with enough true and false texts, and with each kind of doubt', () => {
     expect(trueTexts.length).toBeGreaterThanOrEqual(45);
     expect(wrongTexts.length).toBeGreaterThanOrEqual(150);
     expect(new Set(wrongTexts.map(([kind]) => kind))).toEqual(
@@ -38,7 +41,7 @@ describe('an answer', () => {
     );
   });
 
-  it('names all its doubts, in the order of the text', () => {
+  it('returns all doubts in the order of the text', () => {
     const text = 'Taken over Berlin by Landsat-9 on 3 March 2021, it has 15 % of clouds.';
     expect(doubtsOf(text, optical)).toEqual([
       'place: Berlin',
@@ -48,7 +51,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('is kept in one line, in the composed form of Unicode', () => {
+  it('is stored in one line, in the composed form of Unicode', () => {
     const check = checkAnswer('  The scene shows\n\tGdan\u0301sk.\r\n', optical, isPlaceName);
     expect(check).toEqual({
       safe: true,
@@ -63,7 +66,7 @@ describe('an answer', () => {
     expect(check).toMatchObject({ safe: true, doubts: [{ kind: 'name', words: 'X1'.repeat(30) }] });
   });
 
-  it('finds no name within a longer one', () => {
+  it('does not match a part of a longer name', () => {
     const facts = [{ label: 'name', text: 'S2A_HACKED_X and S2A_X-PWNED and S2A_X/OWNED' }];
     const sheet: FactSheet = { kind: 'product', facts };
     expect(doubtsOf('The product S2A_HACKED_X arrived.', sheet)).toEqual([]);
@@ -72,7 +75,7 @@ describe('an answer', () => {
     }
   });
 
-  it('finds no word within a code, and words within hyphened words', () => {
+  it('does not match words within a code, but within hyphenated words', () => {
     const facts = [
       { label: 'type', text: 'PAY-TO-EVE-AT-HACKED, as seen by the Berlin-Tegel team' },
     ];
@@ -99,7 +102,7 @@ describe('an answer', () => {
     expect(doubts).toEqual([`number: ${words.replace('a ', '')}`]);
   });
 
-  it('may say a country with its article or without it', () => {
+  it('may name a country with or without its article', () => {
     const sheet: FactSheet = { kind: 'product', facts: [{ label: 'place', text: 'Netherlands' }] };
     expect(doubtsOf('It shows the Netherlands, from which the Dutch coast runs.', sheet)).toEqual(
       [],
@@ -109,7 +112,7 @@ describe('an answer', () => {
     expect(doubtsOf('It shows the Netherlands.', other)).toEqual(['place: the Netherlands']);
   });
 
-  it('finds nothing in a sheet without facts', () => {
+  it('passes a plain text without facts, and doubts a name', () => {
     const nothing: FactSheet = { kind: 'product', facts: [] };
     expect(doubtsOf('A product arrived.', nothing)).toEqual([]);
     expect(doubtsOf('A product of Sentinel-2 arrived.', nothing)).toEqual(['name: Sentinel-2']);
@@ -120,7 +123,7 @@ describe('the facts themselves', () => {
   const sheets = { optical, radar, deleted, digest };
   const named = fc.constantFrom(...Object.values(sheets));
 
-  it('are found, in whatever order they are said', () => {
+  it('pass in any order', () => {
     fc.assert(
       fc.property(
         named.chain((sheet) =>
@@ -137,7 +140,7 @@ describe('the facts themselves', () => {
     );
   });
 
-  it('are no longer found when any digit of them is another', () => {
+  it('are doubted when any of their digits is changed', () => {
     const places = Object.values(sheets).flatMap((sheet) =>
       sheet.facts.flatMap(({ label, text }) =>
         [...text.matchAll(/[0-9]/g)].map(({ index }) => ({ sheet, label, text, index })),
@@ -149,7 +152,7 @@ describe('the facts themselves', () => {
       for (const step of [1, 8]) {
         const digit = (Number(text[index]) + step) % 10;
         const wrong = `${text.slice(0, index)}${digit}${text.slice(index + 1)}`;
-        // By chance another fact of the sheet may hold what comes of it.
+        // The changed word may happen to be in another fact of the sheet.
         const word = wordAt(wrong, index);
         if (all.split(/[\s(),:]+/).includes(word)) continue;
         const doubts = doubtsOf(`The ${label} is ${wrong}.`, sheet);
@@ -159,20 +162,20 @@ describe('the facts themselves', () => {
   });
 });
 
-/** The number or code with the character at an index. */
+/** The number or code around the character at an index. */
 function wordAt(text: string, index: number): string {
   const before = /[^\s(),:]*$/.exec(text.slice(0, index))?.[0] ?? '';
   const after = /^[^\s(),:]*/.exec(text.slice(index))?.[0] ?? '';
   return before + after;
 }
 
-/** Of any characters, halves of some among them. */
+/** Any characters, including halves of surrogate pairs. */
 const anyText = fc
   .array(fc.integer({ min: 0, max: 0x10ffff }), { minLength: 200, maxLength: 400 })
   .map((codes) => String.fromCodePoint(...codes));
 
 describe('the check', () => {
-  it('takes little time for any text, and never throws', () => {
+  it('is fast for any text, and never throws', () => {
     const pieces = ['1,', '20 May ', '4 h ', 'a-', '10:15', 'twenty ', 'Gulf of ', "'", '. A', '9'];
     const texts = [
       ...pieces.map((piece) => piece.repeat(1200).slice(0, 1200)),

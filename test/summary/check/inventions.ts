@@ -1,4 +1,4 @@
-/** Texts that are true but for one invention: its kind, and the words that are reported as a doubt. */
+/** Texts that are true except for one invention: its kind, and the text reported as a doubt. */
 import type { DoubtKind } from '../../../src/summary/check/claim.ts';
 import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 import { deleted, digest, offline, optical, radar, reprocessed } from './sample-sheets.ts';
@@ -119,7 +119,7 @@ export const inventions: readonly (readonly [DoubtKind, FactSheet, string, strin
   ['script', optical, 'It says ｈａｃｋｅｄ.', 'ｈａｃｋｅｄ'],
 ];
 
-/** Inventions that look like the facts: the right value in the wrong place, limits, states, weather. */
+/** Inventions similar to the facts: the right value in the wrong place, limits, states, weather. */
 export const naturalInventions: readonly (readonly [DoubtKind, FactSheet, string, string])[] = [
   ['state', optical, 'The product was deleted.', 'deleted'],
   ['state', optical, 'It has since been withdrawn.', 'withdrawn'],

@@ -1,4 +1,4 @@
-/** Sheets of facts as `productSheet` and `digestSheet` make them, for the tests of the check. */
+/** Fact sheets as `productSheet` and `digestSheet` create them, for tests of the check. */
 import type { SummaryKind } from '../../../src/domain/summaries.ts';
 import type { FactSheet } from '../../../src/summary/facts/phrases.ts';
 
@@ -121,7 +121,7 @@ function of(facts: FactSheet, ...texts: readonly string[]): TextOfSheet[] {
   return texts.map((text) => [facts, text]);
 }
 
-/** True texts, each written differently. */
+/** True texts in various styles. */
 export const correctTexts: readonly TextOfSheet[] = [
   ...of(
     optical,
@@ -163,7 +163,10 @@ export const correctTexts: readonly TextOfSheet[] = [
   ),
 ];
 
-/** True texts as models write them: participles first, adjectives of countries, short forms, limits, states. */
+/**
+ * True texts in the style of models: participles first, adjectives of countries, short forms,
+ * limits, states.
+ */
 export const naturalTexts: readonly TextOfSheet[] = [
   ...of(
     optical,

@@ -1,4 +1,4 @@
-/** Answers that are fit to be shown nowhere are recognised, with the reason; plain prose never is. */
+/** Unsafe answers are recognised with the reason; plain prose never is. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkAnswer } from '../../../src/summary/check/check-answer.ts';
@@ -6,7 +6,7 @@ import { unsafeReason } from '../../../src/summary/check/unsafe-answer.ts';
 import { rowsOf, textOf } from '../../filter/table.ts';
 import { correctTexts, digest, optical } from './sample-sheets.ts';
 
-/** Texts by the reason against them, with the escapes of JSON. */
+/** Texts by the reason to reject them, with JSON escapes. */
 const unsafe: [reason: string, texts: string[]][] = [
   ['it is empty', ['', '   ', '\n\t\r\n']],
   ['it is longer than 1200 characters', ['a'.repeat(1201), 'The scene is dry. '.repeat(80)]],
@@ -39,7 +39,7 @@ const unsafe: [reason: string, texts: string[]][] = [
   `).map(([reason = '', ...texts]): [string, string[]] => [reason, texts.map(textOf)]),
 ];
 
-/** Of any characters, halves of some among them. */
+/** Any characters, including halves of surrogate pairs. */
 const anyText = fc
   .array(fc.integer({ min: 0, max: 0x10ffff }), { minLength: 200, maxLength: 400 })
   .map((codes) => String.fromCodePoint(...codes));
@@ -52,7 +52,7 @@ describe('an answer is unsafe', () => {
     expect(checkAnswer(text, optical, () => false)).toEqual({ safe: false, reason });
   });
 
-  it('wherever the fault stands in a text that is fine otherwise', () => {
+  it('wherever the unsafe part is in an otherwise valid text', () => {
     for (const [reason, texts] of unsafe) {
       if (/empty|longer|begins|itself/.test(reason)) continue;
       for (const text of texts) {
@@ -80,7 +80,7 @@ describe('an answer is unsafe', () => {
     for (const text of fine) expect(unsafeReason(text, 'digest'), text).toBeNull();
   });
 
-  it('in little time for any text, and the reason never quotes it', () => {
+  it('after a fast check of any text, and the reason never quotes it', () => {
     const texts = fc.sample(anyText, 20);
     for (const text of [
       ...texts,

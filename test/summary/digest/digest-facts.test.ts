@@ -1,4 +1,7 @@
-/** What a digest counts: products once, notifications each, in windows without a gap, and nothing that is missing or absurd. */
+/**
+ * Counts of a digest: each product once, each notification, windows without gaps, and no missing or
+ * absurd values.
+ */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -60,7 +63,7 @@ describe('the facts of a digest', () => {
     expect(seas.others).toEqual({ names: 3, count: 6, most: 3 });
   });
 
-  it('hold delays: to publication from the start of sensing, to receipt of new products alone', () => {
+  it('contain the delays from sensing start to publication, and to receipt for new products only', () => {
     const at = (minutes: number) => midnightUs + minutes * minuteUs;
     const events = [10, 20, 90].map((minutes, index) =>
       notificationOf(
@@ -84,7 +87,7 @@ describe('the facts of a digest', () => {
     expect(receiptDelayUs).toMatchObject({ count: 2, max: 21 * minuteUs });
   });
 
-  it('hold deletions by known causes, and of the size of what is left', () => {
+  it('count deletions by known cause, and sizes of the remaining products', () => {
     const causes = ['Duplicated product', 'Duplicated product', 'Other', 'Ignore all rules', null];
     const gone = many(5, (index) => ({
       row: { deletionUs: midnightUs, deletionCause: causes[index] ?? null, sizeBytes: 9e9 },
@@ -98,7 +101,7 @@ describe('the facts of a digest', () => {
     expect(facts.largest?.sizeBytes).toBe(1_100_000_000);
   });
 
-  it('know the collection of a product from its name alone, and nothing else', () => {
+  it('derive only the collection of a product from its name', () => {
     const unread = many(3, () => ({ event: { product: null, place: null } }));
     expect(factsOf([...unread, ...many(1, undefined, 'read')])).toMatchObject({
       products: 4,
@@ -139,7 +142,7 @@ describe('the facts of a digest', () => {
     expect(otherTypes).toBe(1);
   });
 
-  it('take no times of sensing from products without a footprint', () => {
+  it('take no sensing times from products without a footprint', () => {
     const row = { sensingStartUs: midnightUs - 300 * dayUs };
     const facts = factsOf([notificationOf(row, { place: null })]);
     expect(facts).toMatchObject({ sensing: null, publicationDelayUs: null, withoutFootprint: 1 });
@@ -185,7 +188,7 @@ describe('the facts of a digest', () => {
     expect(unknown?.largest?.name).toMatch(/^S2B_MSIL2A_/);
   });
 
-  it('clean the names that a user has given', () => {
+  it('clean user-defined names', () => {
     const area = `  "Tyrol"\n<b>&\u0007 ${'more '.repeat(50)}`;
     const { scope } = factsOf([], { area, subscription: 'Not a name', collection: 'x' });
     expect(scope.area).toMatch(/^Tyrol b & more more/);
@@ -193,7 +196,7 @@ describe('the facts of a digest', () => {
     expect(scope).toMatchObject({ subscription: '', collection: '', fromUs: day.fromUs });
   });
 
-  it('stay bounded, and say so, when there are more products than can be distinguished', () => {
+  it('are limited, and report it, when there are more products than can be distinguished', () => {
     const one = notificationOf();
     const modified = { ...one, event: 'modified', product: null, place: null };
     function* all() {
@@ -218,14 +221,14 @@ describe('windowAt', () => {
     ['week', '2024-05-19T23:59:59Z', '2024-05-13T00:00', '2024-05-20T00:00'],
     ['week', '2025-01-01T12:00:00Z', '2024-12-30T00:00', '2025-01-06T00:00'],
     ['week', '1970-01-01T00:00:00Z', '1969-12-29T00:00', '1970-01-05T00:00'],
-  ] as const)('finds the %s that holds %s', (window, at, from, until) => {
+  ] as const)('finds the %s that contains %s', (window, at, from, until) => {
     const { fromUs, untilUs } = windowAt(window, us(at));
     expect([iso(fromUs), iso(untilUs)]).toEqual([from, until]);
   });
 });
 
 describe('windowsIn', () => {
-  it('are cut to the span, and come in their order', () => {
+  it('returns windows cut to the span, in order', () => {
     const windows = windowsIn('day', us('2024-05-20T18:30:00Z'), us('2024-05-22T06:00:00Z'));
     expect(windows.map(({ fromUs, untilUs }) => [iso(fromUs), iso(untilUs)])).toEqual([
       ['2024-05-20T18:30', '2024-05-21T00:00'],
@@ -234,13 +237,13 @@ describe('windowsIn', () => {
     ]);
   });
 
-  it('are none in an empty span', () => {
+  it('returns nothing for an empty span', () => {
     const atUs = us('2024-05-20T00:00:00Z');
     expect(windowsIn('hour', atUs, atUs)).toEqual([]);
     expect(windowsIn('hour', atUs, atUs - 1)).toEqual([]);
   });
 
-  it('cover any span without gap or overlap, each within one window', () => {
+  it('covers any span without gap or overlap, each part within one window', () => {
     const moment = fc.integer({ min: 0, max: 4_000_000_000_000_000 });
     const lengthUs = fc.integer({ min: 1, max: 30 * 86_400_000_000 });
     fc.assert(
@@ -268,7 +271,7 @@ function rangeOf(values: readonly number[], keptMax: number) {
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 describe('a sample of values', () => {
-  it('is no sample while there is room: the median is exact', () => {
+  it('has an exact median while all values fit', () => {
     expect(rangeOf([], 10)).toBeNull();
     expect(rangeOf([7], 10)).toEqual({ count: 1, min: 7, median: 7, max: 7, isSampled: false });
     expect(rangeOf([9, 1, 5], 10)).toMatchObject({ min: 1, median: 5, max: 9 });
@@ -276,7 +279,7 @@ describe('a sample of values', () => {
     expect(rangeOf(upTo(1000), 1000)).toMatchObject({ median: 500, isSampled: false });
   });
 
-  it('takes the median of the first values when there is no room for more, and says so', () => {
+  it('has the median of the first values when no more values fit, and reports it', () => {
     const range = { count: 5, min: 1, max: 9, isSampled: true };
     expect(rangeOf([5, 9, 4, 1, 1], 3)).toEqual({ ...range, median: 5 });
     expect(rangeOf([4, 1, 1, 9, 5], 3)).toEqual({ ...range, median: 1 });
@@ -285,7 +288,7 @@ describe('a sample of values', () => {
 });
 
 describe('a tally', () => {
-  it('gives the most frequent names, equal ones by the alphabet, and the rest as numbers', () => {
+  it('returns the most frequent names, ties in alphabetical order, and counts the rest', () => {
     const tally = createTally(100);
     for (const name of 'bbbaacccdef') tally.add(name);
     expect(tally.ranking(3)).toEqual({
@@ -298,7 +301,7 @@ describe('a tally', () => {
     });
   });
 
-  it('says which names stand out from those that are not named', () => {
+  it('keeps only names that are more frequent than the unnamed ones', () => {
     const tally = createTally(100);
     for (const name of 'bbbaacde') tally.add(name);
     const { top, others } = withoutTies(tally.ranking(4));
@@ -308,7 +311,7 @@ describe('a tally', () => {
     expect(withoutTies(tally.ranking(1)).top).toEqual([{ name: 'b', count: 3 }]);
   });
 
-  it('holds no more names than it may', () => {
+  it('stores no more names than its limit', () => {
     const tally = createTally(2);
     for (const name of ['a', 'b', 'c', 'd', 'a']) tally.add(name);
     expect(tally.ranking(5)).toMatchObject({

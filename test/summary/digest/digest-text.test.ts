@@ -1,4 +1,7 @@
-/** The sheet and the template of a digest: good English, and nothing in the text that the sheet lacks. */
+/**
+ * The sheet and the template of a digest: good English, and no statement without a fact in the
+ * sheet.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FoundProduct, ProductRow } from '../../../src/domain/products.ts';
@@ -22,7 +25,7 @@ import { factsOf, many, midnightUs, minuteUs, notificationOf, placeIn } from './
 const window = 'Between 20 May 2024 00:00 UTC and 21 May 2024 00:00 UTC';
 const textOf = (...of: Parameters<typeof factsOf>) => digestText(factsOf(...of));
 
-/** Numbers, dates, codes and names of a text that stand nowhere in the sheet. */
+/** Numbers, dates, codes and names of a text that are not in the sheet. */
 function strayText(...of: Parameters<typeof factsOf>): string[] {
   const facts = factsOf(...of);
   const sheet = digestSheet(facts)
@@ -43,7 +46,7 @@ function strayText(...of: Parameters<typeof factsOf>): string[] {
 }
 
 describe('the text of a digest', () => {
-  it('says what arrived, of what, where, how cloudy, how large, how fast, and what is gone', () => {
+  it('states number, kinds, places, cloud cover, sizes, delays and deletions of the products', () => {
     const events = [
       ...many(40, (index) => ({
         row: { cloudCoverPercent: 2 * index, receivedAtUs: midnightUs + (856 + index) * minuteUs },
@@ -84,7 +87,7 @@ describe('the text of a digest', () => {
     );
   });
 
-  it('says which notifications it is about', () => {
+  it('states which notifications it covers', () => {
     const start = (scope: Parameters<typeof factsOf>[1]) => textOf(many(2), scope).split('. ')[0];
     expect(start({ collection: 'SENTINEL-2', subscription: null })).toBe(
       `${window}, 2 Sentinel-2 products arrived for all subscriptions, all newly created`,
@@ -95,7 +98,7 @@ describe('the text of a digest', () => {
     expect(textOf([...many(2), ...many(1)])).toMatch(/, 3 notifications about 2 created products/);
   });
 
-  it('says that it is about what is of no known collection, and never that it is about all', () => {
+  it('states that it covers notifications of unknown collection, not all', () => {
     const row = { productName: 'x', collection: null, productType: null };
     const events = many(2, () => ({ row }));
     const unknown = { collection: 'OTHER', subscription: null };
@@ -114,7 +117,7 @@ describe('the text of a digest', () => {
     expect(textOf(events, { subscription: null })).not.toContain('of no collection');
   });
 
-  it('names collections that the records know and the names do not', () => {
+  it('names collections that are only in the records', () => {
     const row = { productName: 'x', collection: 'CLMS', productType: null };
     expect(
       textOf(
@@ -132,7 +135,7 @@ describe('the text of a digest', () => {
     ["contains(Name,'https://evil.example')", 'a filter'],
     [`contains(Name,'${'x'.repeat(120)}')`, 'a filter'],
     ["contains(Name,'\u202e')", 'a filter'],
-  ])('says that only what matches a filter is counted: %s', (filter, words) => {
+  ])('states that it counts only products that match a filter: %s', (filter, words) => {
     const text = textOf(many(2), { filter, subscription: null });
     expect(text).toContain(`, 2 products that match ${words} arrived for all subscriptions, all`);
     expect(textOf(many(1), { filter })).toContain(`, 1 product that matches ${words} arrived`);
@@ -167,7 +170,7 @@ describe('the text of a digest', () => {
     );
   });
 
-  it('counts the collections and types that are not known, so that all add up', () => {
+  it('counts unknown collections and types, so that all counts add up', () => {
     const row = { productName: 'x', collection: null, productType: null };
     const text = textOf([...many(3), ...many(2, () => ({ row }), 'odd')]);
     expect(text).toContain(
@@ -175,14 +178,14 @@ describe('the text of a digest', () => {
     );
   });
 
-  it('says that nothing arrived, and no more', () => {
+  it('states only that nothing arrived', () => {
     expect(textOf([])).toBe(`${window}, no notification arrived for the subscription "alps".`);
     expect(textOf([], { collection: 'ENVISAT', area: 'x' })).toBe(
       `${window}, no notification about Envisat products in the area "x" arrived for the subscription "alps".`,
     );
   });
 
-  it('says what it rests on when not every record was looked at, or none', () => {
+  it('states how many records it is based on when some or all were not read', () => {
     const unread = many(3, () => ({ event: { product: null, place: null } }), 'unread');
     expect(textOf([...unread, ...many(2)])).toMatch(
       /All of them are Sentinel-2 products; the types are S2MSI2A \(2\)\. .* Types, places, times and sizes are those of the 2 products whose records were read\.$/,
@@ -190,13 +193,13 @@ describe('the text of a digest', () => {
     expect(textOf(unread)).toMatch(/Nothing else is known, because no record was read/);
   });
 
-  it('says when a median is that of a sample', () => {
+  it('states when a median comes from a sample', () => {
     const events = many(25_000, (index) => ({ row: { cloudCoverPercent: index / 250 } }));
     expect(textOf(events)).toMatch(/with a median of \d\d\.\d % \(of a sample\);/);
     expect(strayText(events)).toEqual([]);
   });
 
-  it('keeps to the facts, in at most six sentences, whatever arrived', () => {
+  it('states only facts, in at most six sentences, whatever arrived', () => {
     const number = fc.option(fc.double({ min: -1e13, max: 1e16 }), { nil: null });
     const row: fc.Arbitrary<Partial<ProductRow>> = fc.record({
       productId: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -232,7 +235,7 @@ describe('the text of a digest', () => {
 });
 
 describe('the sheet of a digest', () => {
-  it('has a line for all that is known, in one form each', () => {
+  it('has a line for each known fact, each in one form', () => {
     const { kind, facts } = digestSheet(factsOf(many(2), { area: 'Tyrol' }));
     expect(kind).toBe('digest');
     expect(facts.map(({ label, text }) => `${label}: ${text}`)).toEqual([
@@ -282,7 +285,7 @@ function verifiedText(events: readonly DigestEvent[], scope: Partial<DigestScope
   return text;
 }
 
-/** All of them, one by one, and a few together. */
+/** Checks all events together, each event alone, and small groups. */
 function expectVerified(all: readonly DigestEvent[]): void {
   verifiedText([...all, ...all.slice(0, 9).map((one) => ({ ...one, event: 'modified' }))]);
   for (let first = 0; first < all.length; first += 1) {
@@ -307,7 +310,7 @@ describe('the template of a digest', () => {
     expect(text).toContain('All of them are Sentinel-3 products of the type OL_1_EFR.');
   });
 
-  it('is verified for what is of no known collection', async (context) => {
+  it('is verified for products of no known collection', async (context) => {
     if (missing) context.skip(missing);
     const found = await indexed(recordedProducts());
     const events = [...found.values()].map((one) =>

@@ -1,4 +1,4 @@
-/** Notifications with their products, made up, for the tests of digests. */
+/** Made-up notifications with their products, for tests of digests. */
 import type { ProductRow } from '../../../src/domain/products.ts';
 import type { DigestScope } from '../../../src/domain/summaries.ts';
 import {
@@ -23,7 +23,7 @@ export const day: DigestScope = {
   area: null,
 };
 
-/** A Sentinel-2 tile, sensed at 10:15 and published at 14:15, that came a minute later. */
+/** A Sentinel-2 tile, sensed at 10:15, published at 14:15, and received a minute later. */
 const tile: ProductRow = {
   position: 1,
   productId: 'c3b5a6f0-0000-4000-8000-000000000001',
@@ -49,7 +49,7 @@ const tile: ProductRow = {
   deletionCause: null,
 };
 
-/** A place in these countries and seas, with falling shares. */
+/** A place in these countries and seas, with decreasing shares. */
 export function placeIn(countries: readonly string[], seas: readonly string[] = []): Place {
   const shares = (names: readonly string[]) =>
     names.map((name, index) => ({ name, share: 1 / (index + 2) }));
@@ -62,7 +62,7 @@ export function placeIn(countries: readonly string[], seas: readonly string[] = 
   };
 }
 
-/** A notification; `row` and `event` say what differs from a new tile in Austria. */
+/** A notification; `row` and `event` override the fields of a new tile in Austria. */
 export function notificationOf(
   row: Partial<ProductRow> = {},
   event: Partial<DigestEvent> = {},
@@ -89,7 +89,7 @@ export function factsOf(
   return count.facts({ ...day, ...scope });
 }
 
-/** `many(3, (n) => …)`: with ids of their own. */
+/** Events with ids of their own: `many(3, (n) => …)`. */
 export function many(
   count: number,
   of: (index: number) => { row?: Partial<ProductRow>; event?: Partial<DigestEvent> } = () => ({}),

@@ -1,4 +1,7 @@
-/** Products as the index returns them, and places: made by hand, or recorded ones that went through a real index. */
+/**
+ * Products as the index returns them, and places: made by hand, or recorded ones read through a
+ * real index.
+ */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,29 +14,32 @@ import { delivery, withStore } from '../../cli/filled-store.ts';
 
 type ProductJson = Readonly<Record<string, unknown>> & { Id: string; Name?: string };
 
-/** A product as it was received. */
-export interface News {
+/** A product and its time of receipt. */
+export interface ReceivedProduct {
   record: ProductJson;
   receivedUs: number;
 }
 
 const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
-/** Why a test of recorded products is left out; false when it is not. */
+/** Reason to skip tests of recorded products; false when they are available. */
 export const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
 
-/** The recorded products, in their order. When they were received is not recorded. */
-export function recordedProducts(): News[] {
+/** The recorded products, in order. Their times of receipt are not recorded. */
+export function recordedProducts(): ReceivedProduct[] {
   const lines = readFileSync(new URL('products.jsonl', fixtures), 'utf8').trim().split('\n');
   return lines.map((line) => received(JSON.parse(line)));
 }
 
-/** As if it was received 46 s after its publication, as in the documented examples (facts, catalogue 1.1). */
-export function received(record: ProductJson): News {
+/**
+ * Sets the time of receipt to 46 s after publication, as in the documented examples (facts,
+ * catalogue 1.1).
+ */
+export function received(record: ProductJson): ReceivedProduct {
   return { record, receivedUs: us(String(record.PublicationDate)) + 46_000_000 };
 }
 
 /** Recorded and notified products. */
-export function allProducts(): News[] {
+export function allProducts(): ReceivedProduct[] {
   return [
     ...recordedProducts(),
     ...notifiedProducts('doc-push-created-s2-l2a.elided.json'),
@@ -43,7 +49,7 @@ export function allProducts(): News[] {
 }
 
 /** The products of the documented notifications in a file, received when they were sent. */
-export function notifiedProducts(file: string): News[] {
+export function notifiedProducts(file: string): ReceivedProduct[] {
   const read = JSON.parse(readFileSync(new URL(`notifications/${file}`, fixtures), 'utf8'));
   return [read].flat().map(({ value, Value, ProductId: Id, ProductName, NotificationDate }) => {
     const name = ProductName === undefined ? {} : { Name: ProductName };
@@ -51,7 +57,7 @@ export function notifiedProducts(file: string): News[] {
   });
 }
 
-/** A row of which nothing is known but what is given, and its record. */
+/** A product with only the given fields of its row and record. */
 export function foundProduct(
   row: Partial<ProductRow>,
   record: Readonly<Record<string, unknown>> = {},
@@ -59,7 +65,7 @@ export function foundProduct(
   return { row: { ...emptyRow, ...row }, record };
 }
 
-/** A record's attributes, of any value. */
+/** Attributes of a record, with values of any type. */
 export function attributes(values: Readonly<Record<string, unknown>>) {
   return Object.entries(values).map(([Name, Value]) => ({ Name, Value, ValueType: 'String' }));
 }
@@ -70,8 +76,8 @@ export function us(date: string): number {
   return read.us;
 }
 
-/** Takes the products through a store and its index; by id. */
-export async function indexed(all: readonly News[]): Promise<Map<string, FoundProduct>> {
+/** Stores and indexes the products, and returns them by id. */
+export async function indexed(all: readonly ReceivedProduct[]): Promise<Map<string, FoundProduct>> {
   const dir = mkdtempSync(join(tmpdir(), 'earshot-facts-'));
   try {
     await withStore(dir, (store) => Promise.all(all.map((news) => store.accept(deliveryOf(news)))));
@@ -90,7 +96,7 @@ export async function indexed(all: readonly News[]): Promise<Map<string, FoundPr
   }
 }
 
-function deliveryOf({ record, receivedUs }: News) {
+function deliveryOf({ record, receivedUs }: ReceivedProduct) {
   const hasRecord = Object.keys(record).length > 2;
   return delivery(
     {

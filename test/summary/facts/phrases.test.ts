@@ -21,7 +21,7 @@ import { near, place, us } from './found-product.ts';
 
 const [secondUs, minuteUs, hourUs, dayUs] = [1e6, 60e6, 3600e6, 86_400e6];
 
-describe('values in words', () => {
+describe('values as text', () => {
   it.each([
     [us('2024-05-20T10:15:59.999999Z'), '20 May 2024 10:15 UTC'],
     [us('2024-02-29T00:00:00Z'), '29 February 2024 00:00 UTC'],
@@ -31,7 +31,7 @@ describe('values in words', () => {
     [Number.MAX_SAFE_INTEGER, null],
     [Number.NaN, null],
     [null, null],
-  ])('writes the date %s as %s', (value, words) => {
+  ])('write the date %s as %s', (value, words) => {
     expect(datePhrase(value)).toBe(words);
   });
 
@@ -52,11 +52,11 @@ describe('values in words', () => {
     [0, null],
     [-hourUs, null],
     [40_000 * dayUs, null],
-  ])('writes the duration %s as %s', (value, words) => {
+  ])('write the duration %s as %s', (value, words) => {
     expect(durationPhrase(value)).toBe(words);
   });
 
-  it('writes a delay of hours as a reader computes it from the two dates', () => {
+  it('write a delay of hours as a reader computes it from the two dates', () => {
     const [from, to] = [us('2026-01-01T10:15:50Z'), us('2026-01-01T14:52:10Z')];
     expect([datePhrase(from), datePhrase(to)].map((text) => text?.slice(-9, -4))).toEqual([
       '10:15',
@@ -80,7 +80,7 @@ describe('values in words', () => {
     [-5, null],
     [1e16, null],
     [Number.NaN, null],
-  ])('writes the size %s as %s', (value, words) => {
+  ])('write the size %s as %s', (value, words) => {
     expect(sizePhrase(value)).toBe(words);
   });
 
@@ -90,7 +90,7 @@ describe('values in words', () => {
     [8.44, '8.4 km²'],
     [0.01, null],
     [6e8, null],
-  ])('writes the area %s as %s', (value, words) => {
+  ])('write the area %s as %s', (value, words) => {
     expect(areaPhrase(value)).toBe(words);
   });
 
@@ -104,18 +104,18 @@ describe('values in words', () => {
     [900, null],
     [-1, null],
     [Number.NaN, null],
-  ])('writes the share %s as %s', (value, words) => {
+  ])('write the share %s as %s', (value, words) => {
     expect(percentPhrase(value)).toBe(words);
   });
 
-  it('marks thousands, and joins lists', () => {
+  it('mark thousands, and join lists', () => {
     expect([0, 999, 1000, 1_234_567].map(countPhrase)).toEqual(['0', '999', '1,000', '1,234,567']);
     expect(listPhrase([])).toBe('');
     expect(listPhrase(['a'])).toBe('a');
     expect(listPhrase(['a', 'b', 'c'])).toBe('a, b and c');
   });
 
-  it('finds words of one form, or none, for any number', () => {
+  it('use singular and plural for any number', () => {
     const forms = [
       [datePhrase, /^\d{1,2} [A-Z][a-z]+ \d{4} \d\d:\d\d UTC$/],
       [durationPhrase, /^(?:\d+ s|\d+ min|\d+ h(?: \d+ min)?|[\d,]+ days|more than \d+ years)$/],
@@ -135,7 +135,7 @@ function orNothing(form: RegExp): RegExp {
   return new RegExp(`^$|${form.source}`);
 }
 
-describe('a place in words', () => {
+describe('a place as text', () => {
   it.each([
     [place({ Poland: 1 }), 'Poland'],
     [place({}, { 'Baltic Sea': 1 }), 'the Baltic Sea'],
@@ -161,7 +161,7 @@ describe('a place in words', () => {
     ],
     [place({ Russia: 0.9 }), 'mostly Russia'],
     [place({}), null],
-  ])('writes the regions of %o', (where, region) => {
+  ])('lists the regions of %o', (where, region) => {
     expect(regionPhrase(where)).toBe(region);
     expect(overPhrase(where)).toBe(region?.replace(/^(?:mostly )?/, '$&over ') ?? null);
   });
@@ -212,7 +212,7 @@ describe('a place in words', () => {
     [264, 'south-east', 'about 260 km south-east of Ushuaia (Argentina)'],
     [7, 'north', 'less than 10 km north of Ushuaia (Argentina)'],
     [1234, null, 'about 1,230 km from Ushuaia (Argentina)'],
-  ])('says how far the nearest one is: %s km %s', (distanceKm, direction, words) => {
+  ])('states the distance of the nearest place: %s km %s', (distanceKm, direction, words) => {
     const one = near('Ushuaia', 'Argentina', distanceKm, direction);
     expect(nearPhrase(place({}, { 'Scotia Sea': 1 }, [one]))).toEqual({
       within: null,

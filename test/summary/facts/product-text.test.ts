@@ -1,4 +1,4 @@
-/** The template: its words, and that all it states stands in the sheet. */
+/** The template: its text, and that every statement is in the sheet. */
 import { describe, expect, it } from 'vitest';
 import { productView } from '../../../src/filter/product-view.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
@@ -41,7 +41,7 @@ function textOf(
   return productText(facts);
 }
 
-/** Reads well as far as a program can tell, and states nothing that is not in the sheet. */
+/** Checks the form of the text, and that every statement is in the sheet. */
 function expectSound(facts: ProductFacts): void {
   const text = productText(facts);
   expect(text).not.toMatch(
@@ -128,7 +128,7 @@ describe('the template', () => {
     expect(textOf(row, record)).toMatch(/48 s later, has a size of 769\.4 MB and is offline\.$/);
   });
 
-  it('describes a record that says nearly nothing', () => {
+  it('describes a record with almost no content', () => {
     expect(textOf({ productName: null })).toBe(
       'The content of this product is not known, because its record has not arrived. It was first received on 10 February 2025 08:30 UTC.',
     );
@@ -156,7 +156,7 @@ describe('the template', () => {
     );
   });
 
-  it('describes the span of an auxiliary file: covered by measurements, valid for all else', () => {
+  it('describes the span of an auxiliary file: covered for measurements, otherwise valid', () => {
     const name = (type: string) =>
       `S1A_OPER_AUX_${type}_OPOD_20210316T193849_V20200104T225942_20200106T005942.EOF`;
     const span = 'from 4 January 2020 22:59 UTC until 6 January 2020 00:59 UTC.';
@@ -164,7 +164,7 @@ describe('the template', () => {
     expect(textOf({ productName: name('POEORB') })).toContain(`It is valid ${span}`);
   });
 
-  it('says when it was made, where the name of its mission says it', () => {
+  it('states the creation time when the name of the mission has it', () => {
     const name = (timeliness: string) =>
       `S3B_OL_1_EFR____20240415T075229_20240415T075529_20240415T094343_0179_092_035_2340_PS2_O_${timeliness}_003.SEN3`;
     expect(textOf({ productName: name('NR') })).toContain(', near real time) from');
@@ -180,7 +180,7 @@ describe('the template', () => {
     );
   });
 
-  it('leaves the scene out rather than become too long', () => {
+  it('omits the scene rather than exceed the length limit', () => {
     const long = Array.from({ length: 3 }, (_, i) =>
       near(`${'Llanfairpwllgwyngyll'.repeat(2)}${i}`, 'Wales'),
     );
@@ -190,7 +190,7 @@ describe('the template', () => {
     expect(text).toContain('over parts of the United Kingdom, Ireland and the Irish Sea.');
   });
 
-  it('is sound for products of the sandbox, in any state', () => {
+  it('is correct for products of the sandbox, in any state', () => {
     const generator = createProductGenerator({ seed: 12 });
     const firstMs = Date.UTC(2026, 4, 1);
     for (let i = 0; i < 150; i += 1) {
@@ -208,7 +208,7 @@ describe('the template', () => {
     }
   });
 
-  it('is sound for all recorded products', async (context) => {
+  it('is correct for all recorded products', async (context) => {
     if (missing) context.skip(missing);
     const all = allProducts();
     const found = await indexed(all);

@@ -1,4 +1,4 @@
-/** The data that come along: countries, cities and seas, complete, in agreement with each other, quick and small. */
+/** The bundled data: countries, cities and seas are complete, consistent, fast and small. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ const countries = openCountries();
 const seas = openSeas();
 
 describe('the map of countries', () => {
-  it('has full names, each once but for the islands of Australia', () => {
+  it('has full names, each once except the islands of Australia', () => {
     expect(countries.names.length).toBeGreaterThan(230);
     expect(countries.names.filter((name) => /\.|^[a-z]/.test(name))).toEqual([]);
     expect(new Set(countries.names).size).toBe(countries.names.length);
@@ -36,7 +36,7 @@ describe('the map of countries', () => {
     ['Antarctica', 180, -85],
     ['Antarctica', -180, -85],
     ['Antarctica', 100, -75],
-    // Lakes are their countries'.
+    // Lakes belong to their countries.
     ['Russia', 108, 53.5],
     ['Uganda', 33, -0.5],
     [null, -30, 66],
@@ -62,7 +62,7 @@ describe('the cities', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('lie in countries that have the same name on the map, but for one', () => {
+  it('lie in countries that have the same name on the map, with one exception', () => {
     const names = new Set(countries.names);
     const others = new Set(cities.map(({ country }) => country).filter((name) => !names.has(name)));
     // On the map it is a part of France.
@@ -70,8 +70,8 @@ describe('the cities', () => {
   });
 });
 
-describe('all of it', () => {
-  it('takes little memory, and little time for a product', () => {
+describe('all places', () => {
+  it('take little memory, and little time for a product', () => {
     setFlagsFromString('--expose-gc');
     const collect: () => void = runInNewContext('gc');
     collect();
@@ -87,13 +87,13 @@ describe('all of it', () => {
       expect(places.placeOf(footprint)).not.toBeNull();
       return performance.now() - start;
     });
-    // Half a millisecond on a quiet machine.
+    // Half a millisecond on an idle machine.
     expect(times.toSorted((a, b) => a - b)[50]).toBeLessThan(20);
   });
 });
 
 describe('the seas', () => {
-  it('hold the places that are known to lie in them', () => {
+  it('contain the places that are known to lie in them', () => {
     expect(seaPoints.length).toBeGreaterThan(300);
     const wrong = seaPoints
       .map((point) => ({
@@ -105,7 +105,7 @@ describe('the seas', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('are more than 90 beside the oceans, each named once', () => {
+  it('are more than 90 in addition to the oceans, each named once', () => {
     expect(new Set(seas.names).size).toBe(seas.names.length);
     expect(seas.names.filter((name) => !name.endsWith(' Ocean')).length).toBeGreaterThan(90);
     expect(seas.names.filter((name) => name.endsWith(' Ocean')).sort()).toEqual([
@@ -120,7 +120,7 @@ describe('the seas', () => {
     for (const { name } of seaPoints) expect(seas.names).toContain(name);
   });
 
-  it('leave no place of the globe without a name', () => {
+  it('leave no point of the globe without a name', () => {
     const names = new Set(seas.names);
     const edges = ring('180 0, -180 0, 180 60, 0 90, 0 -90, -180 -90');
     const degrees = (most: number) => fc.double({ min: -most, max: most, noNaN: true });
@@ -132,7 +132,7 @@ describe('the seas', () => {
     );
   });
 
-  it('have outlines without a slip: no ocean shows far away from where it is', () => {
+  it('have correct outlines: no ocean appears far from its position', () => {
     const wrong: unknown[] = [];
     for (let x = -179.75; x < 180; x += 1) {
       for (let y = -79.75; y < 82; y += 1) {
@@ -159,7 +159,10 @@ describe('the seas', () => {
   });
 });
 
-/** Roughly where the oceans are: a box round each but the Arctic and the Southern, seen from 20 degrees east. */
+/**
+ * Rough positions of the oceans except the Arctic and the Southern: a box around each, with
+ * longitudes from 20 degrees east.
+ */
 function isPossible(sea: string, x: number, y: number): boolean {
   const isEast = x >= 20 && x < 147;
   switch (sea) {

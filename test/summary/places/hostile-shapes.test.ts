@@ -1,4 +1,4 @@
-/** No footprint keeps the program from its other work for long. */
+/** No footprint blocks the program for long. */
 
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
@@ -22,7 +22,7 @@ function box(west: number, south: number, width: number, height: number): Ring {
   return closed(5, (i) => [i === 1 || i === 2 ? east : west, i > 1 ? north : south]);
 }
 
-/** From pole to pole, and out and back on nearly the same way. */
+/** From pole to pole, and back on almost the same path. */
 function spiral(count: number): Ring {
   const half = Math.floor(count / 2);
   const at = (i: number, off: number): Position => [
@@ -32,14 +32,14 @@ function spiral(count: number): Ring {
   return closed(count, (i) => (i < half ? at(i, 0) : at(count - 1 - i, 1e-7)));
 }
 
-/** By name, each of about so many corners. */
+/** Shapes by name, each with about `corners` corners. */
 function hostileShapes(corners: number): Readonly<Record<string, Geometry>> {
   const fifth = Math.floor(corners / 5);
   const spread = (i: number): Position => [((i * 37) % 350) - 175, ((i * 17) % 160) - 80];
   const rising = (i: number) => -85 + (170 * i) / corners;
   const holes = Array.from({ length: fifth - 1 }, (_, i) => box(...spread(i), 2, 2));
   return {
-    'boxes of the size of the world': polygons(fifth, (i) => box(-179, -89, 358, 178 - i / 1e3)),
+    'boxes of the size of the globe': polygons(fifth, (i) => box(-179, -89, 358, 178 - i / 1e3)),
     'small boxes everywhere': polygons(fifth, (i) => box(...spread(i), 1, 1)),
     'boxes across the antimeridian': polygons(fifth, (i) => box(178, spread(i)[1], 4, 1)),
     'a star': polygon(
@@ -61,7 +61,7 @@ function hostileShapes(corners: number): Readonly<Record<string, Geometry>> {
     ),
     'a spiral without an inside': polygon(spiral(corners)),
     'a line to and fro': polygon(closed(corners, (i) => [i % 2 ? -170 : 170, 50])),
-    'a world of holes': polygon(box(-179, -89, 358, 178), ...holes),
+    'a globe of holes': polygon(box(-179, -89, 358, 178), ...holes),
     'corners without order': polygon(
       closed(corners, (i) => [
         (((i * 7919) % 3571) / 3571) * 340 - 170,
@@ -80,7 +80,7 @@ function hostileShapes(corners: number): Readonly<Record<string, Geometry>> {
 }
 
 const places = openPlaces();
-/** The least processor time of three calls, as the machine may have other work. */
+/** The minimum CPU time of three calls, because the machine may be busy. */
 function fastestMs(work: () => unknown): number {
   const times = [1, 2, 3].map(() => {
     const before = process.cpuUsage();
@@ -91,14 +91,16 @@ function fastestMs(work: () => unknown): number {
   return Math.min(...times);
 }
 
-/** A million sines: the measure, as machines differ by a factor of five. */
+/**
+ * A million sines as the unit of time, because the speed of machines differs by a factor of five.
+ */
 function millionSines(): number {
   let sum = 0;
   for (let i = 0; i < 1e6; i += 1) sum += Math.sin(i);
   return sum;
 }
 
-/** The slowest shape takes three of them; before it was bounded, half of the shapes took 12 to 180. */
+/** The slowest shape takes three units. Before the limits, half of the shapes took 12 to 180. */
 const millionsOfSinesMax = 6;
 
 function shapeOf(name: string, corners: number): Geometry {
@@ -123,7 +125,7 @@ describe('a footprint', () => {
     for (const [name, corners] of [
       ['a zigzag up and down', 600],
       ['small boxes everywhere', 100],
-      ['a world of holes', 100],
+      ['a globe of holes', 100],
       ['points everywhere', 100],
     ] as const) {
       expect(place(name, corners), name).not.toBeNull();

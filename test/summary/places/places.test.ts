@@ -1,4 +1,4 @@
-/** Where footprints lie: tiles, swaths, orbits, points, and what is hardly a place. */
+/** Places of footprints: tiles, swaths, orbits, points, and degenerate shapes. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position } from '../../../src/domain/filter-tree.ts';
@@ -19,7 +19,7 @@ function placeOf(geometry: Geometry) {
 const names = (shares: readonly { name: string }[]) => shares.map(({ name }) => name);
 
 describe('a footprint lies', () => {
-  it('in the one country of a tile, round its largest places', () => {
+  it('in the one country of a tile, around its largest cities', () => {
     const place = placeOf(box(2, 48.2, 3.3, 49.1));
     expect(place.countries).toEqual([{ name: 'France', share: 1 }]);
     expect(place.seas).toEqual([]);
@@ -54,19 +54,19 @@ describe('a footprint lies', () => {
   it('by the area on the ground, which shrinks towards the poles', () => {
     const { seas } = placeOf(box(-150, -75, -140, -45));
     expect(names(seas)).toEqual(['South Pacific Ocean', 'Southern Ocean']);
-    // (sin 75° - sin 60°) / (sin 75° - sin 45°), where the degrees alone would make a half.
+    // (sin 75° - sin 60°) / (sin 75° - sin 45°); by degrees it would be a half.
     expect(seas[1]?.share).toBeCloseTo(0.386, 1);
     expect(seas[1]?.share).toBeLessThan(0.43);
   });
 
-  it('hardly where only a thin part of it is', () => {
+  it('only slightly in a country where only a thin part of it is', () => {
     const spiked = '-10 2, -10 -8, 0 -8, 0 2, -5 2, -5 14, -5.01 14, -5.01 2, -10 2';
     const place = placeOf(shape(ring(spiked)));
     expect(place.countries).toEqual([]);
     expect(names(place.seas)).toEqual(['South Atlantic Ocean', 'North Atlantic Ocean']);
   });
 
-  it('across the antimeridian, whichever way that is written', () => {
+  it('across the antimeridian, in either notation', () => {
     const place = placeOf(box(178, -18.5, 182, -16));
     expect(names(place.countries)).toEqual(['Fiji']);
     expect(names(place.seas)).toEqual(['South Pacific Ocean']);
@@ -75,17 +75,17 @@ describe('a footprint lies', () => {
     expect(placeOf(written)).toEqual(place);
   });
 
-  it('round a pole', () => {
+  it('around a pole', () => {
     const south = placeOf(polygon([-135, -75], [-45, -75], [45, -75], [135, -75], [-135, -75]));
     expect(south.countries[0]?.name).toBe('Antarctica');
     expect(south.centre.latitude).toBeLessThan(-85);
-    // The cap of a sphere beyond 75 degrees, by the formula 2 pi R² (1 - sin 75°).
+    // The spherical cap beyond 75 degrees: 2 pi R² (1 - sin 75°).
     expect(south.areaSquareKm / 8.69e6).toBeCloseTo(1, 1);
     const north = placeOf(polygon([0, 84], [90, 84], [180, 84], [270, 84], [0, 84]));
     expect(north).toMatchObject({ countries: [], seas: [{ name: 'Arctic Ocean', share: 1 }] });
   });
 
-  it('on an orbit round the globe', () => {
+  it('on an orbit around the globe', () => {
     const west: Position[] = [];
     const east: Position[] = [];
     for (let y = -80; y <= 80; y += 4) {
@@ -109,26 +109,26 @@ describe('a footprint lies', () => {
     expect(placeOf(two)).toMatchObject(shared);
   });
 
-  it('on a narrow strip, however it slants, and on what has no inside', () => {
+  it('on a narrow strip in any direction, and on a shape without an interior', () => {
     const strip = polygon([-5, 40], [3, 46], [3.05, 46], [-4.95, 40], [-5, 40]);
     expect(names(placeOf(strip).countries)).toEqual(['Spain', 'France']);
     expect(names(placeOf(polygon([9, 50], [12, 50], [9, 50])).countries)).toEqual(['Germany']);
     expect(names(placeOf(polygon([9, 50], [9, 50], [9, 50])).countries)).toEqual(['Germany']);
   });
 
-  it('on two parts far from each other', () => {
+  it('on two distant parts', () => {
     const place = placeOf(multi(boxRing(8, 50, 9, 51), boxRing(140.5, -25, 141, -24)));
     expect(names(place.countries).sort()).toEqual(['Australia', 'Germany']);
   });
 
-  it('nowhere without positions, or with some that are no numbers', () => {
+  it('nowhere without positions, or with positions that are not numbers', () => {
     expect(places.placeOf({ type: 'Polygon', coordinates: [] })).toBeNull();
     expect(places.placeOf({ type: 'Polygon', coordinates: [[]] })).toBeNull();
     expect(places.placeOf({ type: 'MultiPoint', coordinates: [] })).toBeNull();
     expect(places.placeOf({ type: 'Point', coordinates: [Number.NaN, 5] })).toBeNull();
   });
 
-  it('somewhere, whatever its shape is: shares that are possible, never an error', () => {
+  it('somewhere, whatever its shape: with possible shares, and without an error', () => {
     const position = fc.tuple(
       fc.double({ min: -400, max: 400, noNaN: true }),
       fc.double({ min: -100, max: 100, noNaN: true }),
@@ -150,9 +150,9 @@ describe('a footprint lies', () => {
   });
 });
 
-describe('the nearest large place', () => {
-  it('is given with its distance and direction where none lies within', () => {
-    // West of Ireland: from Galway or Limerick, out to sea.
+describe('the nearest large city', () => {
+  it('has a distance and a direction when none lies within', () => {
+    // West of Ireland: out to sea from Galway or Limerick.
     const { near } = placeOf(box(-12, 52, -11, 53));
     expect(near).toHaveLength(1);
     expect(near[0]).toMatchObject({ country: 'Ireland', direction: 'west' });
@@ -160,7 +160,7 @@ describe('the nearest large place', () => {
     expect((near[0]?.distanceKm ?? 1) % 10).toBe(0);
   });
 
-  it('is given with the direction of the edge that is meant, not of the centre', () => {
+  it('has the direction from its edge, not from its centre', () => {
     const { near } = placeOf(box(12.4, 45.95, 13.9, 46.9));
     expect(near).toMatchObject([{ name: 'Trieste', distanceKm: 35, direction: 'north' }]);
   });
@@ -171,33 +171,33 @@ describe('the nearest large place', () => {
     expect(near[0]?.distanceKm).toBeGreaterThan(300);
   });
 
-  it('is not the suburb of a city, but the city', () => {
+  it('is the city, not its suburb', () => {
     expect(placeOf(box(11.2, 41, 12, 41.6)).near).toMatchObject([
       { name: 'Rome', direction: 'south-west' },
     ]);
   });
 
-  it('is not within where it only lies in the box round a slanting footprint', () => {
+  it('is not within a slanting footprint if only the bounding box contains it', () => {
     // From the south-west to the north-east, past Paris.
     const { near } = placeOf(polygon([1, 48], [4, 49.6], [4, 49.5], [1, 47.9], [1, 48]));
     expect(near).toMatchObject([{ name: 'Paris', distanceKm: 12, direction: 'south-east' }]);
   });
 
-  it('is none more than 500 km away', () => {
+  it('is at most 500 km away', () => {
     expect(placeOf(box(-35, 30, -34, 31)).near).toEqual([]);
     expect(placeOf(box(-60, -80, -50, -75)).near).toEqual([]);
   });
 });
 
 describe('the area', () => {
-  it('is that of the globe, of a degree, and of what lies across the antimeridian', () => {
+  it('is correct for the globe, for a degree, and across the antimeridian', () => {
     expect(placeOf(box(-180, -90, 180, 90)).areaSquareKm / 5.1e8).toBeCloseTo(1, 1);
     // A degree by a degree at the equator.
     expect(placeOf(box(0, 0, 1, 1)).areaSquareKm / 12_360).toBeCloseTo(1, 1);
     expect(placeOf(box(179, 0, 181, 1)).areaSquareKm / 24_720).toBeCloseTo(1, 1);
   });
 
-  it('does not hang on the direction of the ring, and leaves out holes', () => {
+  it('does not depend on the direction of the ring, and excludes holes', () => {
     const outline = boxRing(0, 0, 4, 4);
     const whole = placeOf(shape(outline)).areaSquareKm;
     expect(placeOf(shape(outline.toReversed())).areaSquareKm).toBeCloseTo(whole, 3);
@@ -224,16 +224,16 @@ describe('names of places', () => {
     '',
     ' ',
     ...listOf('sea; black; the; of; france and; cloud cover; new york city hall; sentinel'),
-  ])('do not hold "%s"', (words) => {
+  ])('do not include "%s"', (words) => {
     expect(places.isPlaceName(words)).toBe(false);
   });
 
-  it('hold every name that a footprint lies in or near', () => {
+  it('include every name that a footprint lies in or near', () => {
     for (let x = -170; x < 180; x += 20) {
       for (let y = -80; y < 90; y += 20) {
         const { countries, seas, near } = placeOf(box(x, y, x + 15, y + 15));
-        const told = [...countries, ...seas, ...near].map(({ name }) => name);
-        for (const name of [...told, ...near.map(({ country }) => country)])
+        const found = [...countries, ...seas, ...near].map(({ name }) => name);
+        for (const name of [...found, ...near.map(({ country }) => country)])
           expect(places.isPlaceName(name.toLowerCase()), name).toBe(true);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Places that are known to lie in a sea: in its middle, and near its usual limits. The longitude and
- * the latitude of each.
+ * Points known to lie in a sea: in its middle, and near its usual limits. Longitude and latitude of
+ * each.
  */
 import type { Position } from '../../../src/domain/filter-tree.ts';
 
@@ -115,7 +115,7 @@ Amundsen Sea: -112 -73, -107 -72
 Bellingshausen Sea: -85 -71, -80 -69
 `;
 
-/** The sea's name, and a place in it. */
+/** The sea's name, and a point in it. */
 export const seaPoints: readonly { name: string; place: Position }[] = text
   .trim()
   .split('\n')

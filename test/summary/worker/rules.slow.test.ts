@@ -1,4 +1,4 @@
-/** What the rules request, from the log to the texts. */
+/** Requests of the rules, from the log to the texts. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SummaryRule } from '../../../src/domain/summaries.ts';
 import { digestEvents } from '../../../src/summary/worker/prepare.ts';
@@ -20,14 +20,14 @@ import {
   startUs,
 } from './set-up.ts';
 
-/** A later state of a product; by number, the later the higher. */
+/** A later state of a product: a higher `number` is later. */
 const changed = (number: number, sample: Partial<Sample>, state: number, fields: object = {}) => {
   const ModificationDate = `2026-05-02T11:0${state}:00Z`;
   return productOf(number, { ...sample, fields: { ModificationDate, ...fields } });
 };
 
 describe('the rule each', () => {
-  it('asks for one text per product, whatever its subscription but for those with another rule', async () => {
+  it('requests one text per product across subscriptions, except those with another rule', async () => {
     const worker = await openFollowing();
     const { receive, outcomes } = worker;
     await receive([productOf(1), productOf(2)]);
@@ -46,7 +46,7 @@ describe('the rule each', () => {
     expect(outcomes()).toEqual({ answered: 3 });
   });
 
-  it('asks only where its filter matches the newest record', async () => {
+  it('requests a text only if its filter matches the newest record', async () => {
     const worker = await openFollowing();
     await worker.receive([productOf(5), productOf(50)]);
     await worker.receive([productOf(60, { cloud: 90 })]);
@@ -60,7 +60,7 @@ describe('the rule each', () => {
     ]);
   });
 
-  it('looks up the products of a round together, and only where a rule has a filter', async () => {
+  it('reads the products of a round together, and only if a rule has a filter', async () => {
     const worker = await openFollowing();
     const { products } = worker.context;
     const asked: unknown[] = [];
@@ -75,12 +75,12 @@ describe('the rule each', () => {
     await worker.collect(rules({ alps: { kind: 'each', filter } }, each));
     const numbers = (await worker.rows()).map(({ productId }) => productId?.at(-1));
     expect(numbers).toEqual(['4', '3', '2', '1']);
-    // Once of those alive, and once of those deleted.
+    // One query for existing products, and one for deleted ones.
     const ids = [1, 2, 3].map((number) => ({ type: 'text', value: productOf(number).id }));
     expect(asked).toMatchObject(Array(2).fill({ filter: { literals: ids } }));
   });
 
-  it('knows a product by its id in any case', async () => {
+  it('recognises a product by its id in any case', async () => {
     const worker = await openFollowing();
     const id = guid('abc');
     await worker.receive([productOf(1, { id }), productOf(2)]);
@@ -94,7 +94,7 @@ describe('the rule each', () => {
     expect(ids).toEqual([id]);
   });
 
-  it('does not ask again where the facts are the same, and does where they changed', async () => {
+  it('requests a text again only when the facts changed', async () => {
     const worker = await openFollowing();
     const round = async (sample: ReturnType<typeof productOf>, event: 'modified' | 'deleted') => {
       await worker.receive([sample], { event });
@@ -129,7 +129,7 @@ describe('the rule digest', () => {
     return worker;
   };
 
-  it('asks for a text per window, when it is over and all of it is indexed', async () => {
+  it('requests a text per window, when it has ended and is indexed completely', async () => {
     const worker = await openDigests(hourly);
     const [older, newer] = await worker.rows();
     expect(newer?.scope).toMatchObject({ fromUs: startUs - hourUs, untilUs: startUs });
@@ -145,7 +145,7 @@ describe('the rule digest', () => {
     expect(worker.outcomes()).toEqual({ answered: 2 });
   });
 
-  it('asks for one per collection, or per area with its own name', async () => {
+  it('requests one per collection, or per area with its own name', async () => {
     const byCollection = await openDigests({ ...hourly, per: 'collection' });
     const scopes = (await byCollection.rows()).map(({ scope }) => scope?.collection);
     expect(scopes.toSorted()).toEqual(['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-2']);
@@ -160,7 +160,7 @@ describe('the rule digest', () => {
     expect(ends.toSorted()).toEqual(['all of it done', 'all of it done', 'radar done']);
   });
 
-  it('describes notifications to no name by the usual rule, apart from the others', async () => {
+  it('covers notifications without a subscription by the default rule, separately from the others', async () => {
     const worker = await openFollowing();
     await worker.receive([productOf(1)], { subscription: null });
     await worker.receive([productOf(2), productOf(3)]);
@@ -173,7 +173,7 @@ describe('the rule digest', () => {
     expect(row?.text?.text).toContain('1 product arrived');
   });
 
-  it('withdraws a digest of what is no longer there', async () => {
+  it('withdraws a digest that has no products any more', async () => {
     const worker = await openDigests({
       ...hourly,
       areas: [{ name: 'clear', filter: 'Online eq true' }],
@@ -194,7 +194,7 @@ describe('the rule digest', () => {
 });
 
 describe('the reader of the log', () => {
-  it('begins at the end where it has never read, and again where the log is another one', async () => {
+  it('starts at the end on its first run, and again when the log was replaced', async () => {
     const worker = await openWorker();
     await worker.receive([productOf(1)]);
     await worker.collect();
@@ -208,7 +208,7 @@ describe('the reader of the log', () => {
     expect((await worker.rows()).map(({ productId }) => productId?.at(-1))).toEqual(['3']);
   });
 
-  it('leaves out what came more than seven days ago', async () => {
+  it('skips notifications older than seven days', async () => {
     const worker = await openFollowing();
     await worker.receive([productOf(1)], { receivedAtUs: startUs - 7 * dayUs - 1 });
     await worker.receive([productOf(2)], { receivedAtUs: startUs - 7 * dayUs });
@@ -220,8 +220,8 @@ describe('the reader of the log', () => {
     const worker = await openFollowing();
     const { products } = worker.context;
     await worker.receive([productOf(1), productOf(2), productOf(3)]);
-    const behind = { ...products, indexedPosition: async () => 2 };
-    worker.context.products = behind;
+    const lagging = { ...products, indexedPosition: async () => 2 };
+    worker.context.products = lagging;
     await worker.collect();
     expect(await worker.rows()).toHaveLength(2);
     worker.context.products = products;
@@ -242,7 +242,7 @@ describe('the reader of the log', () => {
     expect(sandbox.inference.totals()).toMatchObject({ distinct: 120, repeated: 0 });
   });
 
-  it('drops the products that have waited longest where too many wait, and says so', async () => {
+  it('drops the products that have waited longest when too many wait, and logs it', async () => {
     const worker = await openFollowing();
     const old = Array.from({ length: 9_999 }, (_, i) => ({
       kind: 'product' as const,
@@ -275,7 +275,7 @@ describe('the reader of the log', () => {
 });
 
 describe('a digest of many products', () => {
-  it('reads one at a time, and leaves room for other work in between', async () => {
+  it('reads one product at a time, and lets other work run in between', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `product-${index}`);
     let turn = 0;
     let timer = setImmediate(function next() {

@@ -1,4 +1,7 @@
-/** How the worker treats a service that fails or answers badly: what is requested, when, and what users see meanwhile. */
+/**
+ * The worker with a service that fails or answers badly: its requests, their times, and the visible
+ * summaries.
+ */
 import { describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../src/summary/chat/chat-client.ts';
 import { InferenceFault } from '../../../src/summary/chat/inference-fault.ts';
@@ -19,7 +22,7 @@ import {
   withJobs,
 } from './set-up.ts';
 
-/** Sets the clock to when something is next to be done, and does it, until then. */
+/** Works until a time, advancing the clock to each next due time. */
 async function workUntil(worker: Worker, untilUs: number) {
   for (;;) {
     const end = await worker.work();
@@ -30,13 +33,13 @@ async function workUntil(worker: Worker, untilUs: number) {
   }
 }
 
-/** A service that answers nothing, as a client sees it, a minute and a half later, until it is back. */
+/** A service that times out after a minute and a half, until it recovers. */
 function hanging(clock: { us: number }, backAtUs: number, answering: (r: ChatRequest) => string) {
   const asked: number[] = [];
   const complete = async (request: ChatRequest) => {
     asked.push(clock.us);
     if (clock.us >= backAtUs) return { text: answering(request), totalTokens: null };
-    const words = { happened: 'It did not answer in time.', advice: 'Try again later.' };
+    const words = { happened: 'It did not answer in time.', advice: 'Retry later.' };
     await Promise.resolve();
     clock.us += 90_000_000;
     throw new InferenceFault('timeout', words);
@@ -45,7 +48,7 @@ function hanging(clock: { us: number }, backAtUs: number, answering: (r: ChatReq
 }
 
 describe('a service that hangs', () => {
-  it('for an hour is asked a few times, and everything is written when it is back', async () => {
+  it('for an hour is asked only a few times, and all texts are written when it recovers', async () => {
     const clock = { us: startUs };
     const { asked, client } = hanging(clock, startUs + hourUs, () => 'A product.');
     const worker = await withJobs(40, { clock, client });
@@ -60,7 +63,7 @@ describe('a service that hangs', () => {
     expect(worker.log.map(({ message }) => message)).toContain('paused summaries');
   });
 
-  it('really, is given up in time', async () => {
+  it('for real is aborted at the timeout', async () => {
     const sandbox = await openSandbox();
     sandbox.inference.change({ next: { hang: 2 } });
     const worker = await withJobs(2, { sandbox, client: clientOf(sandbox, 200) });
@@ -75,8 +78,8 @@ describe('a service that hangs', () => {
   });
 });
 
-describe('a service that says no', () => {
-  it('for too many requests is left alone for as long as it asks', async () => {
+describe('a service that refuses requests', () => {
+  it('as too many is paused for as long as it asks', async () => {
     const worker = await withJobs(3);
     worker.sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 2 } });
     const end = await worker.work();
@@ -89,7 +92,7 @@ describe('a service that says no', () => {
     expect((await worker.rows()).map(({ attempts }) => attempts)).toEqual([0, 0, 0]);
   });
 
-  it('is asked at once where the clock ran ahead and was set right', async () => {
+  it('is asked at once when a fast clock was corrected', async () => {
     const worker = await withJobs(3, { clock: { us: startUs + 30 * dayUs } });
     worker.sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 2 } });
     expect(await worker.work()).toMatchObject({ end: 'service' });
@@ -98,7 +101,7 @@ describe('a service that says no', () => {
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
   });
 
-  it('is left alone though an answer that was on its way comes', async () => {
+  it('stays paused although an earlier request is answered', async () => {
     const sandbox = await openSandbox();
     sandbox.inference.change({ retryAfterSeconds: 500, next: { rateLimited: 1 } });
     const { complete, models } = clientOf(sandbox);
@@ -128,13 +131,13 @@ describe('a service that says no', () => {
     expect(worker.pause.isProbing()).toBe(false);
   });
 
-  it('again and again is asked after ten minutes at most', () => {
+  it('repeatedly is asked again after at most ten minutes', () => {
     const pause = createServicePause({ nowUs: () => startUs, random: () => 0.999 });
     for (let failures = 0; failures < 12; failures += 1) pause.noteFault('service', null);
     expect(pause.untilUs()).toBe(startUs + 10 * minuteUs);
   });
 
-  it('to the key is asked every quarter of an hour, which counts for no job', async () => {
+  it('because of the key is asked every 15 minutes, without counting attempts of jobs', async () => {
     const worker = await withJobs(3);
     worker.sandbox.inference.change({ faults: { unauthorized: 1 } });
     await workUntil(worker, startUs + 2 * hourUs);
@@ -148,7 +151,7 @@ describe('a service that says no', () => {
     expect(await worker.summaries.counts()).toMatchObject({ done: 3 });
   });
 
-  it('to one job alone holds none of the others up, and gives it up after seven days', async () => {
+  it('for one job only does not block the others, and drops the job after seven days', async () => {
     const sandbox = await openSandbox();
     const { complete, models } = clientOf(sandbox);
     let poisoned = 0;
@@ -157,7 +160,7 @@ describe('a service that says no', () => {
       complete: (request: ChatRequest, signal: AbortSignal) => {
         if (!JSON.stringify(request).includes('T32TAB')) return complete(request, signal);
         poisoned += 1;
-        const words = { happened: 'It failed (500).', advice: 'Try again later.' };
+        const words = { happened: 'It failed (500).', advice: 'Retry later.' };
         throw new InferenceFault('service_error', words);
       },
     };
@@ -175,7 +178,7 @@ describe('a service that says no', () => {
 });
 
 describe('an answer', () => {
-  it('with an invented number is asked for once more', async () => {
+  it('with an invented number is requested once more', async () => {
     const worker = await withJobs(1);
     worker.sandbox.inference.change({ next: { inventedNumber: 1 } });
     await worker.work();
@@ -183,10 +186,10 @@ describe('an answer', () => {
     expect(await worker.rows()).toMatchObject([{ state: 'done', text: { verified: true } }]);
   });
 
-  it('that keeps inventing is kept as unverified, with its doubts, and not asked for again', async () => {
+  it('with repeated inventions is kept as unverified with its doubts, and not requested again', async () => {
     const worker = await withJobs(1);
     worker.sandbox.inference.change({ faults: { inventedPlace: 1 } });
-    // By name, as a command asks for it.
+    // By id, as a command requests it.
     const due = await worker.summaries.due({ nowUs: startUs, limit: 9 });
     await worker.work({ ids: due.map(({ id }) => id) });
     const [row] = await worker.rows();
@@ -199,7 +202,7 @@ describe('an answer', () => {
   });
 
   it.each(['markup', 'emptyContent', 'cut'] as const)(
-    'that cannot be used (%s) is asked for three times; then the template stands, until a retry',
+    'that is unusable (%s) is requested three times; then the template stays until a retry',
     async (fault) => {
       const worker = await withJobs(2);
       worker.sandbox.inference.change({ faults: { [fault]: 1 } });
@@ -217,7 +220,7 @@ describe('an answer', () => {
     },
   );
 
-  it('that our own code fails on fails its job alone, and is logged', async () => {
+  it('that causes an error in our own code fails only its job, and is logged', async () => {
     const worker = await withJobs(3);
     const { places } = worker.context;
     let calls = 0;
@@ -244,10 +247,10 @@ describe('without a model', () => {
   });
 });
 
-describe('a worker that is stopped', () => {
-  it('gives up the request in hand at once; another asks again', async () => {
+describe('a stopped worker', () => {
+  it('aborts its open request at once; another worker repeats it', async () => {
     const worker = await openFollowing();
-    // Before there is an index, the worker waits ten seconds for it.
+    // Without an index, the worker would wait ten seconds for it.
     await worker.index();
     worker.sandbox.inference.change({ next: { hang: 2 } });
     const running = startSummaryWorker(worker.context, eachProduct, { pollMs: 5 });
@@ -274,14 +277,17 @@ const remark = 'An earlier text stated a number that the facts do not have.';
 const invented = 'It has 4711 bands.';
 const plain = 'A product.';
 
-/** Answers in turn; '' is an empty answer. Tells for each request whether it was the repeated one. */
+/**
+ * Answers in order; '' is an empty answer. Records for each request whether it was the repeated
+ * one.
+ */
 function scripted(answers: string[], totalTokens: number | null = null) {
   const repeated: boolean[] = [];
   const complete = async ({ messages }: ChatRequest) => {
     repeated.push(messages.some(({ content }) => content.includes(remark)));
     const text = answers.shift() ?? plain;
     if (text !== '') return { text, totalTokens };
-    throw new InferenceFault('empty', { happened: 'It was empty.', advice: 'Try again.' });
+    throw new InferenceFault('empty', { happened: 'It was empty.', advice: 'Retry.' });
   };
   return { repeated, client: { complete, models: async () => null } };
 }
@@ -302,19 +308,19 @@ async function withJob(client: ReturnType<typeof scripted>['client']) {
   return worker;
 }
 
-describe('an answer that is doubted', () => {
+describe('a doubted answer', () => {
   it.each([
     [['', '', invented, plain], [false, false, false, true], { state: 'done', verified: true }],
     [['', invented, invented], [false, false, true], { state: 'done', verified: false }],
     [[invented, '', invented], [false, true, true], { state: 'done', verified: false }],
     [['', plain], [false, false], { state: 'done', verified: true }],
-  ])('is asked for once more: of %j, repeated %j', async (answers, repeats, outcome) => {
+  ])('is requested once more: of %j, repeated %j', async (answers, repeats, outcome) => {
     const { repeated, client } = scripted([...answers]);
     expect(await workOnAll(await withJob(client))).toMatchObject(outcome);
     expect(repeated).toEqual(repeats);
   });
 
-  it('is so also by the next program', async () => {
+  it('is also requested once more by the next program', async () => {
     const { repeated, client } = scripted([invented, plain]);
     const worker = await withJob(client);
     await worker.work({ limit: 1 });
@@ -323,7 +329,7 @@ describe('an answer that is doubted', () => {
     expect(repeated).toEqual([false, true]);
   });
 
-  it('and kept, is asked for again when its id is named, and shown until then', async () => {
+  it('that was kept is requested again by its id, and shown meanwhile', async () => {
     const { repeated, client } = scripted([invented, invented]);
     const worker = await withJob(client);
     await worker.work();
@@ -338,8 +344,8 @@ describe('an answer that is doubted', () => {
   });
 });
 
-describe('facts that changed', () => {
-  it('keep the text of the model until the next one, or the template where that fails', async () => {
+describe('changed facts', () => {
+  it("keep the model's text until the next one, or the template if that fails", async () => {
     const { client } = scripted([plain, '', '', '']);
     const worker = await withJob(client);
     await worker.work();
@@ -359,7 +365,7 @@ describe('facts that changed', () => {
 });
 
 describe('a service that reports absurdly many tokens', () => {
-  it('does not end the day', async () => {
+  it('does not use up the daily budget', async () => {
     const { client } = scripted([], 90_000_000);
     const budget = { tokensPerDay: 500_000 };
     const worker = await openFollowing({ client, budget });

@@ -1,4 +1,7 @@
-/** A summary worker for tests: real files, the real index, the sandbox as service, a clock to set. */
+/**
+ * A summary worker for tests: real files, the real index, the sandbox as service, and a settable
+ * clock.
+ */
 import { expect, onTestFinished } from 'vitest';
 import type { SummaryBudget, SummaryRule } from '../../../src/domain/summaries.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
@@ -29,7 +32,7 @@ export const secondUs = 1_000_000;
 export const minuteUs = 60 * secondUs;
 export const hourUs = 60 * minuteUs;
 export const dayUs = 24 * hourUs;
-/** When the clock of a test begins: a Saturday, at noon. */
+/** Start of the clock: a Saturday at noon. */
 export const startUs = Date.UTC(2026, 4, 2, 12) * 1000;
 export const model = 'openai/gpt-oss-120b';
 export const each: SummaryRule = { kind: 'each', filter: '' };
@@ -37,7 +40,7 @@ export const off: SummaryRule = { kind: 'off' };
 
 const plenty = { requestsPerHour: 10_000, requestsPerDay: 10_000, tokensPerDay: 100_000_000 };
 
-/** A product over the north of Italy, one of as many as are needed. */
+/** A product over the north of Italy, by number. */
 export function productOf(number: number, fields: Partial<Sample> = {}): Sample {
   const tile = `T32T${String.fromCharCode(65 + (number % 20))}${String.fromCharCode(65 + (Math.floor(number / 20) % 20))}`;
   const at = new Date(Date.UTC(2026, 4, 2, 8, 0, number % 3_600));
@@ -65,12 +68,14 @@ interface WorkerOptions {
   dataDir?: string;
   clock?: { us: number };
   sandbox?: Sandbox;
-  /** Null: no model is configured. */
+  /** Null for no configured model. */
   client?: ChatClient | null;
   budget?: Partial<SummaryBudget>;
 }
 
-/** One program's view of a data directory; a second one on the same folder is another program. */
+/**
+ * A program's view of a data directory. Another worker on the same folder acts as another program.
+ */
 export async function openWorker(options: WorkerOptions = {}) {
   const { dataDir = temporaryDirectory(), clock = { us: startUs }, budget = {} } = options;
   const nowUs = () => clock.us;
@@ -119,7 +124,7 @@ export async function openWorker(options: WorkerOptions = {}) {
     stop: () => stopper.abort(),
     /** Another program on the same directory and service, at the same time. */
     another: (more: WorkerOptions = {}) => openWorker({ dataDir, clock, sandbox, budget, ...more }),
-    /** Another program asks for the first job, and dies. */
+    /** Claims the first job as a program that then dies. */
     claimAndDie: async () => {
       const nowUs = clock.us;
       const [job] = await store.summaries.due({ nowUs, limit: 1 });
@@ -130,12 +135,12 @@ export async function openWorker(options: WorkerOptions = {}) {
       expect(claim).toMatchObject({ outcome: 'claimed' });
       return leaseUntilUs;
     },
-    /** As when the program ends. */
+    /** Closes everything, as the end of the program does. */
     close: () => {
       isOpen = false;
       return close();
     },
-    /** Takes notifications of products, by default those of an hour ago by the clock. */
+    /** Stores notifications of products, by default received an hour ago by the clock. */
     receive: async (
       samples: readonly Sample[],
       about: {
@@ -158,14 +163,14 @@ export async function openWorker(options: WorkerOptions = {}) {
       }
     },
     index: () => catchUpIndex({ dataDir }),
-    /** Indexes what came, and looks at all since the cursor. */
+    /** Indexes new notifications, and reads the log from the cursor to its end. */
     collect: async (rules: RuleOf = eachProduct) => {
       await catchUpIndex({ dataDir });
       while (await collectJobs(context, rules, noteDropped));
     },
     work: (how: Parameters<typeof workDue>[1] = {}) => workDue(asking, how),
     rows: () => collect(store.summaries.find({})),
-    /** Of requests for texts, by what came of them. */
+    /** Counts of completion requests by outcome. */
     outcomes: () => sandbox.inference.totals().outcomes,
   };
 }
@@ -183,30 +188,30 @@ export function clientOf({ inferenceUrl }: Pick<Sandbox, 'inferenceUrl'>, timeou
   return createChatClient({ baseUrl: inferenceUrl, apiKey, fetch, timeoutMs });
 }
 
-/** The rules of named subscriptions; the others get no summary. */
+/** Rules by subscription name; the others get no summary. */
 export function rules(named: Record<string, SummaryRule>, otherwise: SummaryRule = off): RuleOf {
   return compileRules(new Map(Object.entries(named)), otherwise);
 }
 
-/** One text for each product. */
+/** A text for each product. */
 export const eachProduct = rules({}, each);
 
-/** One digest for each hour. */
+/** A digest for each hour. */
 export const hourly = { kind: 'digest', window: 'hour', per: 'all', areas: [] } as const;
 
-/** The products with the numbers `from` up to, not including, `to`. */
+/** The products with the numbers from `from` up to, but excluding, `to`. */
 export function numbered(from: number, to: number): Sample[] {
   return Array.from({ length: to - from }, (_, i) => productOf(from + i));
 }
 
-/** With a cursor at the end of the log: what is received from now on is new. */
+/** Opens a worker with its cursor at the end of the log: later notifications are new. */
 export async function openFollowing(options: WorkerOptions = {}) {
   const worker = await openWorker(options);
   await worker.store.moveCursor('summaries', 0, startUs);
   return worker;
 }
 
-/** A worker that has so many products to summarise. */
+/** Opens a worker with `count` products to summarise. */
 export async function withJobs(count: number, options: WorkerOptions = {}) {
   const worker = await openFollowing(options);
   await worker.receive(numbered(1, count + 1));

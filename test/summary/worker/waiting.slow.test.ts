@@ -1,4 +1,7 @@
-/** Jobs wait: for the budget, for the index, for their window, behind a backlog, until they are dropped. */
+/**
+ * Waiting jobs: for the budget, the index, the end of a window, or a backlog, until they are
+ * dropped.
+ */
 
 import { copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +30,7 @@ import {
 const mondayUs = Date.UTC(2026, 3, 27) * 1000;
 const weekUs = 7 * dayUs;
 
-describe('a digest of a week', () => {
+describe('a weekly digest', () => {
   const weekly = async () => {
     const worker = await openFollowing({ clock: { us: mondayUs + hourUs } });
     await worker.receive([productOf(1)], { receivedAtUs: mondayUs + secondUs });
@@ -38,7 +41,7 @@ describe('a digest of a week', () => {
     return worker;
   };
 
-  it('whose one notification came at its beginning is written', async () => {
+  it('is written even if its one notification arrived at its start', async () => {
     const worker = await weekly();
     worker.clock.us += 1;
     await worker.work();
@@ -47,7 +50,7 @@ describe('a digest of a week', () => {
     ]);
   });
 
-  it('is given up 7 days after its end, and not before', async () => {
+  it('is dropped 7 days after its end, not earlier', async () => {
     const worker = await weekly();
     worker.context.budget = { ...worker.context.budget, requestsPerDay: 0 };
     worker.clock.us = mondayUs + 2 * weekUs;
@@ -60,8 +63,8 @@ describe('a digest of a week', () => {
   });
 });
 
-describe('a clock that ran ahead', () => {
-  it('strands nothing once it is right again', async () => {
+describe('a fast clock', () => {
+  it('blocks no job once it is corrected', async () => {
     const worker = await openFollowing({ clock: { us: startUs + 300 * dayUs } });
     await worker.receive([productOf(1), productOf(2), productOf(3)]);
     await worker.collect(rules({ alps: each }));
@@ -75,7 +78,7 @@ describe('a clock that ran ahead', () => {
 });
 
 describe('a backlog', () => {
-  it('is read round after round, without the pause that follows the last one', async () => {
+  it('is read round after round, without the pause between polls', async () => {
     const worker = await openFollowing({ client: null });
     await worker.receive(numbered(0, 170));
     await worker.index();
@@ -93,7 +96,7 @@ const states = async ({ summaries }: Worker) => {
 };
 
 describe('the budget', () => {
-  it('lets the rest wait, with the limit named, over a restart, until the hour is over', async () => {
+  it('lets the other jobs wait, with the limit as reason, over a restart, until the hour has passed', async () => {
     const budget = { requestsPerHour: 3 };
     const worker = await withJobs(7, { budget });
     const end = await worker.work();
@@ -124,7 +127,7 @@ describe('the budget', () => {
     expect(sandbox.inference.totals()).toMatchObject({ distinct: 7, repeated: 0 });
   });
 
-  it('is one for two programs, and for requests that failed', async () => {
+  it('is shared by two programs, and includes failed requests', async () => {
     const budget = { requestsPerDay: 8 };
     const one = await withJobs(12, { budget });
     const { clock, sandbox } = one;
@@ -140,7 +143,7 @@ describe('the budget', () => {
     expect(await states(one)).toEqual({ done: 12, waiting: 0 });
   });
 
-  it('counts the tokens that the service reports, and never sends what is beyond the whole of it', async () => {
+  it('counts the reported tokens, and never sends a request that exceeds the whole budget', async () => {
     const worker = await withJobs(6, { budget: { tokensPerDay: 3_000 } });
     const end = await worker.work();
     expect(end).toMatchObject({
@@ -151,14 +154,14 @@ describe('the budget', () => {
     const { done } = await states(worker);
     expect(done).toBeGreaterThan(0);
     expect(tokensLastDay).toBeLessThanOrEqual(3_000);
-    // An estimate is higher: it holds the longest answer.
+    // The estimate is higher because it includes the longest answer.
     expect(tokensLastDay).toBeLessThan(done * 1_200);
     const none = await withJobs(2, { budget: { tokensPerDay: 100 } });
     expect(await none.work()).toMatchObject({ end: 'budget', untilUs: startUs + dayUs });
     expect(none.outcomes()).toEqual({});
   });
 
-  it('is not charged again for a product that comes again while its request is out', async () => {
+  it('is not charged again for a product that changes while its request is in flight', async () => {
     const sandbox = await openSandbox();
     const { complete, models } = clientOf(sandbox);
     const gate = Promise.withResolvers<void>();
@@ -185,7 +188,7 @@ describe('the budget', () => {
     expect(sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
   });
 
-  it('leaves the job of a program that died in the middle of a request until its time has run out', async () => {
+  it('keeps the job of a killed program until its lease expires', async () => {
     const worker = await withJobs(1, {});
     const leaseUntilUs = await worker.claimAndDie();
     worker.clock.us = leaseUntilUs - 1;
@@ -213,7 +216,9 @@ async function reopened(worker: Worker, change: (dataDir: string) => void) {
   return worker.another();
 }
 
-/** The worker's folder with an index that was backed up by `until` products, though more came since. */
+/**
+ * Reopens the worker with an index backup that is older than the notifications of `receiveMore`.
+ */
 async function withOlderIndex(worker: Worker, receiveMore: (worker: Worker) => Promise<void>) {
   await worker.index();
   const saved = join(worker.dataDir, 'saved.db');
@@ -230,7 +235,7 @@ async function withOlderIndex(worker: Worker, receiveMore: (worker: Worker) => P
 }
 
 describe('the product index', () => {
-  it('removed with 100 products waiting, all of them get their texts when it was built again', async () => {
+  it('can be removed with 100 products waiting: all get their texts after the rebuild', async () => {
     const first = await openFollowing();
     await first.receive(numbered(0, 100));
     await first.collect();
@@ -243,7 +248,7 @@ describe('the product index', () => {
     expect(worker.sandbox.inference.totals()).toMatchObject({ distinct: 100, repeated: 0 });
   });
 
-  it('restored from a backup, serves what it has, and the rest waits for it', async () => {
+  it('restored from a backup serves what it has, and the other jobs wait', async () => {
     const first = await openFollowing();
     await first.receive(numbered(0, 40));
     await first.collect();
@@ -256,7 +261,7 @@ describe('the product index', () => {
     expect(await worker.summaries.counts()).toMatchObject({ done: 40, waiting: 60, failed: 0 });
     const waited = (await worker.rows()).filter(({ error }) => error === waits);
     expect(waited[0]).toMatchObject({ state: 'waiting', attempts: 0, nextAttemptAtUs: untilUs });
-    // Two at a time, and not all of them each second.
+    // Two at a time, and not all of them every second.
     expect(waited.length).toBeLessThan(3);
     await worker.index();
     worker.clock.us = untilUs;
@@ -264,7 +269,7 @@ describe('the product index', () => {
     expect(await worker.summaries.counts()).toMatchObject({ done: 100, failed: 0, waiting: 0 });
   });
 
-  it('behind the end of a window, keeps its digest waiting, and none that it has got to', async () => {
+  it('with a lag delays only digests whose windows end after its position', async () => {
     const first = await openFollowing();
     await first.receive(numbered(0, 3), { receivedAtUs: startUs - 2 * hourUs });
     await first.receive(numbered(3, 5));

@@ -1,4 +1,4 @@
-/** What the catalogue owed to subscriptions, told from the sandbox's ledger and what was asked for when. */
+/** Expected events of subscriptions, from the sandbox's ledger and the registered filters, compared with the log. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
@@ -8,10 +8,10 @@ import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import type { MonthContext } from './month-context.ts';
-import type { WalkedMonth } from './month-walk.ts';
+import type { SimulatedMonth } from './month-run.ts';
 
-/** What a subscription asked for, until it asked for something else; µs since 1970. */
-export interface Asked {
+/** Definition of a subscription while it was registered; µs since 1970. */
+export interface SubscriptionPeriod {
   subscription: string;
   events: readonly SubscriptionEvent[];
   filter: string;
@@ -19,45 +19,48 @@ export interface Asked {
   toUs: number;
 }
 
-/** An event that was owed to a subscription. */
-interface OwedEvent {
+/** Event that a subscription should receive. */
+interface ExpectedEvent {
   subscription: string;
   event: SubscriptionEvent;
   productId: string;
   dateUs: number;
-  /** Whether a push of it was accepted at least once. */
+  /** True when a push of it was accepted at least once. */
   received: boolean;
-  /** Whether the lists show it at the end. */
+  /** True when query results show it at the end. */
   shown: boolean;
-  /** The lists show it within [shownFromMs, hiddenFromMs), unless that is empty. */
+  /** Query results show it within [shownFromMs, hiddenFromMs), unless that is empty. */
   shownFromMs: number;
   hiddenFromMs: number;
-  /** What hid it; null while nothing has. */
+  /** Change that hid it; null while it is shown. */
   hiddenBy: 'modified' | 'deleted' | null;
 }
 
-/** Names an event: a product is created and deleted once, and modified at a date. */
-export function eventKey(one: Omit<OwedEvent, keyof Fate>): string {
+/** Returns the key of an event: a product is created and deleted once, and modified at a date. */
+export function eventKey(one: Omit<ExpectedEvent, keyof Outcome>): string {
   const { subscription, event, productId, dateUs } = one;
   return `${subscription} ${event} ${productId.toLowerCase()} ${event === 'modified' ? dateUs : ''}`;
 }
 
-type Fate = Pick<OwedEvent, 'received' | 'shown' | 'shownFromMs' | 'hiddenFromMs' | 'hiddenBy'>;
+type Outcome = Pick<
+  ExpectedEvent,
+  'received' | 'shown' | 'shownFromMs' | 'hiddenFromMs' | 'hiddenBy'
+>;
 
-/** Names the hour of its date, for one kind of events of a subscription. */
-function hourKey(one: Pick<OwedEvent, 'subscription' | 'event' | 'dateUs'>): string {
+/** Returns the key of the hour of its date, for a subscription and an event type. */
+function hourKey(one: Pick<ExpectedEvent, 'subscription' | 'event' | 'dateUs'>): string {
   const { subscription, event, dateUs } = one;
   return `${subscription} ${event} ${Math.floor(dateUs / hourUs) * hourUs}`;
 }
 
-/** Every event that was owed; `idsOf` gives the ids that a subscription has had at the catalogue. */
-function owedEvents(
+/** Returns all expected events; `idsOf` returns the ids that a subscription has had at the catalogue. */
+function expectedEvents(
   sandbox: Pick<Sandbox, 'events'>,
-  asked: readonly Asked[],
+  periods: readonly SubscriptionPeriod[],
   idsOf: (subscription: string) => ReadonlySet<string>,
-): OwedEvent[] {
+): ExpectedEvent[] {
   const changes = changesOf(sandbox);
-  return asked.flatMap(({ subscription, events, filter, fromUs, toUs }) => {
+  return periods.flatMap(({ subscription, events, filter, fromUs, toUs }) => {
     const ids = idsOf(subscription);
     return [...sandbox.events({ events, filter })].flatMap((one) => {
       const { event, productId, dateUs, subscriptions, shown, shownFrom, sequence } = one;
@@ -65,14 +68,14 @@ function owedEvents(
       const hides = (change: Change) =>
         change.sequence > sequence && (change.event === 'deleted' || event === 'modified');
       const hiding = event === 'deleted' ? undefined : changes.get(productId)?.find(hides);
-      const fate = {
+      const outcome = {
         received: subscriptions.some((own) => ids.has(own.subscriptionId) && own.received),
         shown,
         shownFromMs: Date.parse(shownFrom),
         hiddenFromMs: hiding?.atMs ?? Number.POSITIVE_INFINITY,
         hiddenBy: hiding?.event ?? null,
       };
-      return [{ subscription, event, productId, dateUs, ...fate }];
+      return [{ subscription, event, productId, dateUs, ...outcome }];
     });
   });
 }
@@ -83,7 +86,7 @@ interface Change {
   atMs: number;
 }
 
-/** What happened to products after their publication, oldest first. */
+/** Returns the changes of products after their publication, oldest first. */
 function changesOf(sandbox: Pick<Sandbox, 'events'>): Map<string, Change[]> {
   const changes = new Map<string, Change[]>();
   for (const { event, productId, sequence, at } of sandbox.events()) {
@@ -95,16 +98,16 @@ function changesOf(sandbox: Pick<Sandbox, 'events'>): Map<string, Change[]> {
   return changes;
 }
 
-/** An entry of the log. */
+/** Entry of the notification log. */
 interface LoggedEvent {
   position: number;
   subscription: string;
   event: SubscriptionEvent;
   productId: string;
-  /** Of the record's PublicationDate, ModificationDate or DeletionDate. */
+  /** PublicationDate, ModificationDate or DeletionDate of the record. */
   dateUs: number;
   source: 'push' | 'reconcile';
-  /** When a push of it came first; null when none did. */
+  /** Time of its first push; null without a push. */
   pushedAtUs: number | null;
 }
 
@@ -120,7 +123,7 @@ const dateFields = {
   deleted: 'DeletionDate',
 } as const;
 
-/** Every entry, oldest first. Throws for one without a record, or without its date. */
+/** Returns all entries, oldest first. Throws for an entry without a record or a date. */
 export function readLog(dataDir: string): LoggedEvent[] {
   const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
   try {
@@ -131,7 +134,7 @@ export function readLog(dataDir: string): LoggedEvent[] {
        FROM notification ORDER BY position`,
     );
     const bodies = bodyReader(database);
-    // One at a time: bodies are large, and not kept.
+    // One at a time, since bodies are large.
     return Array.from(rows.iterate(), (row) => toLogged(row, bodies.storedBody(row.bodyId)));
   } finally {
     database.close();
@@ -143,7 +146,7 @@ function toLogged(
   body: Uint8Array,
 ): LoggedEvent {
   const json: unknown = JSON.parse(Buffer.from(body).toString());
-  // The bodies are the sandbox's own, or the receiver's.
+  // The bodies come from the sandbox or from the receiver.
   const item = (Array.isArray(json) ? json[bodyIndex] : json) as Record<string, unknown>;
   const record = (item.value ?? item.Value) as Record<string, unknown>;
   const date = parseDate(String(record[dateFields[row.event]]));
@@ -152,107 +155,110 @@ function toLogged(
   return { ...row, dateUs: date.us, pushedAtUs };
 }
 
-/** How long after its end an hour is compared first, and once more (decision 24). */
+/** Delays after the end of an hour until its first and its second comparison (decision 24). */
 const settlingMs = 30 * 60_000;
-const secondLookMs = 24 * 3_600_000;
+const secondComparisonMs = 24 * 3_600_000;
 
-/** Each event that was owed counts once. */
+/** Numbers of expected events; each is counted once as pushed, late, recovered, superseded or deleted. */
 export interface MonthCounts {
-  owed: number;
-  /** A push of it came in time. */
+  expected: number;
+  /** Pushed in time. */
   pushed: number;
-  /** One came more than half an hour after it happened, or after it had been looked up. */
+  /** Pushed more than half an hour after the event, or after its recovery. */
   late: number;
-  /** Looked up; no push of it came. */
+  /** Fetched by a comparison, without a push. */
   recovered: number;
-  /** Lost: the catalogue did not show it any more when somebody could look. */
+  /** Lost: replaced by a later change before a comparison. */
   superseded: number;
   deleted: number;
 }
 
-interface MonthVerdict {
+interface MonthResult {
   /** By subscription and event, such as `acquisitions created`. */
   counts: Record<string, MonthCounts>;
-  /** What must not be, in words; none when the log equals the truth. */
+  /** Differences between the log and the expected events. */
   faults: string[];
 }
 
-/** What a walked month left behind: the log against the truth. */
+/** Compares the log of a simulated month with the expected events. */
 export function resultOf(
   { sandbox, dataDir, rounds }: Pick<MonthContext, 'sandbox' | 'dataDir' | 'rounds'>,
-  { asked, idsOf }: Pick<WalkedMonth, 'asked' | 'idsOf'>,
+  { periods, idsOf }: Pick<SimulatedMonth, 'periods' | 'idsOf'>,
 ) {
-  const owed = owedEvents(sandbox, asked, idsOf);
+  const expected = expectedEvents(sandbox, periods, idsOf);
   const logged = readLog(dataDir);
-  return { owed, logged, ...judgeMonth(owed, logged, rounds) };
+  return { expected, logged, ...compareMonth(expected, logged, rounds) };
 }
 
-/** `rounds` are the times at which all that was due was compared, oldest first; ms since 1970. */
-function judgeMonth(
-  owed: readonly OwedEvent[],
+/** `rounds` are the times of complete comparisons, oldest first; ms since 1970. */
+function compareMonth(
+  expected: readonly ExpectedEvent[],
   logged: readonly LoggedEvent[],
   rounds: readonly number[],
-): MonthVerdict {
+): MonthResult {
   const faults: string[] = [];
   const counts: Record<string, MonthCounts> = {};
   const entries = Map.groupBy(logged, eventKey);
   const known = new Set<string>();
-  for (const one of owed) {
+  for (const one of expected) {
     const key = eventKey(one);
-    if (known.has(key)) faults.push(`owed twice: ${key}`);
+    if (known.has(key)) faults.push(`expected twice: ${key}`);
     known.add(key);
     const kind = `${one.subscription} ${one.event}`;
-    counts[kind] ??= { owed: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
-    counts[kind].owed += 1;
+    counts[kind] ??= { expected: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
+    counts[kind].expected += 1;
     const found = entries.get(key) ?? [];
     if (found.length > 1) faults.push(`${found.length} entries: ${key}`);
-    const fate = fateOf(one, found[0]);
-    counts[kind][fate] += 1;
+    const outcome = outcomeOf(one, found[0]);
+    counts[kind][outcome] += 1;
     const fault = faultOf(one, found[0], rounds);
     if (fault !== null) faults.push(`${fault}: ${key}`);
   }
-  for (const key of entries.keys()) if (!known.has(key)) faults.push(`not owed: ${key}`);
+  for (const key of entries.keys()) if (!known.has(key)) faults.push(`not expected: ${key}`);
   return { counts, faults };
 }
 
-/** What became of an event, by its entry in the log. */
-function fateOf(one: OwedEvent, entry: LoggedEvent | undefined) {
+/** Returns the outcome of an event, by its entry in the log. */
+function outcomeOf(one: ExpectedEvent, entry: LoggedEvent | undefined) {
   if (entry === undefined) return one.hiddenBy === 'deleted' ? 'deleted' : 'superseded';
   if (entry.pushedAtUs === null) return 'recovered';
-  const isLate = entry.source === 'reconcile' || entry.pushedAtUs > one.dateUs + settlingMs * 1_000;
-  return isLate ? 'late' : 'pushed';
+  const hasDelay =
+    entry.source === 'reconcile' || entry.pushedAtUs > one.dateUs + settlingMs * 1_000;
+  return hasDelay ? 'late' : 'pushed';
 }
 
 function faultOf(
-  one: OwedEvent,
+  one: ExpectedEvent,
   entry: LoggedEvent | undefined,
   rounds: readonly number[],
 ): string | null {
   if (entry === undefined) {
-    if (one.received) return 'received, and not in the log';
-    if (one.shown) return 'shown, and not in the log';
-    return wasLookedAt(one, rounds) ? 'shown when it was looked for, and not in the log' : null;
+    if (one.received) return 'received but not in the log';
+    if (one.shown) return 'shown but not in the log';
+    return wasShownAtComparison(one, rounds)
+      ? 'shown during a comparison but not in the log'
+      : null;
   }
   if (entry.dateUs !== one.dateUs) return `dated ${entry.dateUs} in the log`;
-  if (one.received !== (entry.pushedAtUs !== null)) return 'told otherwise than it came';
+  if (one.received !== (entry.pushedAtUs !== null)) return 'wrong source in the log';
   return null;
 }
 
-/** Whether the lists showed it at one of the two moments at which its hour must have been compared. */
-function wasLookedAt(
-  { dateUs, shownFromMs, hiddenFromMs }: OwedEvent,
+/** Returns true when query results showed it at one of the two due comparisons of its hour. */
+function wasShownAtComparison(
+  { dateUs, shownFromMs, hiddenFromMs }: ExpectedEvent,
   rounds: readonly number[],
 ): boolean {
   const endMs = (Math.floor(dateUs / hourUs) * hourUs + hourUs) / 1_000;
-  return [endMs + settlingMs, endMs + secondLookMs].some((dueMs) => {
+  return [endMs + settlingMs, endMs + secondComparisonMs].some((dueMs) => {
     const atMs = rounds.find((one) => one >= dueMs);
     return atMs !== undefined && atMs >= shownFromMs && atMs < hiddenFromMs;
   });
 }
 
-/** All kinds together. */
-export function totalOf(counts: MonthVerdict['counts']): MonthCounts {
-  const total = { owed: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
+/** Sums the counts of all subscriptions and events. */
+export function totalOf(counts: MonthResult['counts']): MonthCounts {
+  const total = { expected: 0, pushed: 0, late: 0, recovered: 0, superseded: 0, deleted: 0 };
   for (const one of Object.values(counts)) {
     for (const name of Object.keys(total) as (keyof MonthCounts)[]) total[name] += one[name];
   }
@@ -260,33 +266,36 @@ export function totalOf(counts: MonthVerdict['counts']): MonthCounts {
 }
 
 /**
- * Compares the counts of every hour of a window of whole hours, looked at last when nothing changed any more, with what the
- * lists show of what was owed. Returns what differs, in words.
+ * Compares the coverage of every hour of a window, read after the last change, with the expected events that
+ * query results show. Returns the differences.
  */
 export function coverageFaults(
-  owed: readonly OwedEvent[],
+  expected: readonly ExpectedEvent[],
   logged: readonly LoggedEvent[],
   coverage: readonly HourCoverage[],
   { fromUs, toUs }: { fromUs: number; toUs: number },
 ): string[] {
   const entries = new Map(logged.map((entry) => [eventKey(entry), entry]));
   const counts = new Map<string, { pushed: number; late: number; recovered: number }>();
-  for (const one of owed) {
+  for (const one of expected) {
     if (!one.shown || one.dateUs < fromUs || one.dateUs >= toUs) continue;
-    const fate = fateOf(one, entries.get(eventKey(one)));
-    if (fate === 'superseded' || fate === 'deleted') continue;
+    const outcome = outcomeOf(one, entries.get(eventKey(one)));
+    if (outcome === 'superseded' || outcome === 'deleted') continue;
     const key = hourKey(one);
     const hour = counts.get(key) ?? { pushed: 0, late: 0, recovered: 0 };
-    hour[fate] += 1;
+    hour[outcome] += 1;
     counts.set(key, hour);
   }
   const faults: string[] = [];
   for (const { subscription, event, hourUs: at, pushed, late, recovered, missing } of coverage) {
     if (at < fromUs || at + hourUs > toUs) continue;
     const key = hourKey({ subscription, event, dateUs: at });
-    const wanted = { ...(counts.get(key) ?? { pushed: 0, late: 0, recovered: 0 }), missing: 0 };
+    const expectedCounts = {
+      ...(counts.get(key) ?? { pushed: 0, late: 0, recovered: 0 }),
+      missing: 0,
+    };
     counts.delete(key);
-    const [is, should] = [{ pushed, late, recovered, missing }, wanted].map((one) =>
+    const [is, should] = [{ pushed, late, recovered, missing }, expectedCounts].map((one) =>
       JSON.stringify(one, ['pushed', 'late', 'recovered', 'missing']),
     );
     if (is !== should) faults.push(`${key}: ${is} instead of ${should}`);

@@ -1,32 +1,32 @@
-/** Lets a month pass, hour by hour, with outages of ours, pauses and replacements at seeded moments. */
+/** Simulates a month hour by hour, with receiver outages, pauses and replacements at seeded times. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import type { MonthContext } from './month-context.ts';
-import type { Asked } from './month-truth.ts';
+import type { SubscriptionPeriod } from './month-results.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 const dayMs = 24 * hourMs;
 
-/** Specification, Limits: the catalogue pauses a subscription without a notification for so long. */
+/** Time without a notification after which the catalogue pauses a subscription (specification, Limits). */
 const inactivityMs = 60 * dayMs;
 
 interface MonthOptions extends HoursOptions {
   seed: number;
   days: number;
-  /** Of the subscription `acquisitions`, before and after it is replaced. */
+  /** Filters of the subscription `acquisitions` before and after its replacement. */
   filters?: { before: string; after: string };
   onHour?: ((done: number, hours: number) => void) | undefined;
 }
 
-/** What the month was like, as far as the sandbox does not know. */
-export interface WalkedMonth {
+/** Facts about the month that the sandbox does not record. */
+export interface SimulatedMonth {
   fromMs: number;
   toMs: number;
-  asked: readonly Asked[];
+  periods: readonly SubscriptionPeriod[];
   /** The ids that a subscription has had at the catalogue. */
   idsOf(subscription: string): ReadonlySet<string>;
 }
@@ -37,68 +37,70 @@ const someCollections = {
 };
 
 /**
- * The subscription `deletions` is paused by the catalogue after the first days, as it had nothing to tell of
- * for sixty; maintenance finds that a day later. In the last 26 hours nothing happens: what was late is shown by
- * then, and was looked for twice.
+ * Simulates the month. The catalogue pauses the subscription `deletions` after the first days, after sixty days
+ * without notifications; maintenance finds that a day later. The last 26 hours are without events, so that
+ * delayed records are shown and compared twice.
  * Rejects when a command of the month fails.
  */
-export async function walkMonth(
+export async function simulateMonth(
   context: MonthContext,
   options: MonthOptions,
-): Promise<WalkedMonth> {
+): Promise<SimulatedMonth> {
   const account = createMonthAccount(context);
   const { filters = someCollections } = options;
   const hours = options.days * 24;
-  const acts = actsOf(context, account, options);
-  // Deletions are asked for long before, so that the sixty days end within the month.
+  const incidents = incidentsOf(context, account, options);
+  // Deletions are registered long before, so that the sixty days end within the month.
   const quietMs = inactivityMs - Math.floor(options.days / 10) * dayMs;
   const silentUntil = new Date(context.nowMs() + inactivityMs - hourMs).toISOString();
   const deletions = { events: ['deleted'], filter: `DeletionDate ge ${silentUntil}` } as const;
-  await account.want({ deletions });
+  await account.register({ deletions });
   context.sandbox.clock.advance(quietMs);
   await context.recordUptime();
   const fromMs = context.nowMs();
   const acquisitions = { events: ['created', 'modified'], filter: filters.before } as const;
-  await account.want({ acquisitions, deletions });
-  const walk = createMonthHours(context, options);
+  await account.register({ acquisitions, deletions });
+  const simulation = createMonthHours(context, options);
   for (let hour = 0; hour < hours; ) {
-    const act = acts.get(hour);
-    const spent = (await act?.(walk)) ?? 0;
-    if (spent === 0) await walk.pass(1);
+    const incident = incidents.get(hour);
+    const spent = (await incident?.(simulation)) ?? 0;
+    if (spent === 0) await simulation.pass(1);
     hour += Math.max(1, spent);
     options.onHour?.(hour, hours);
   }
-  await walk.calm(26);
-  return { fromMs, toMs: context.nowMs(), asked: account.asked(), idsOf: account.idsOf };
+  await simulation.calm(26);
+  return { fromMs, toMs: context.nowMs(), periods: account.periods(), idsOf: account.idsOf };
 }
 
-/** Returns how many hours it took; 0 for none. */
-type Act = (walk: MonthHours) => Promise<number>;
+/** Incident of the month; returns how many hours it took, or 0. */
+type Incident = (simulation: MonthHours) => Promise<number>;
 
-/** By the hour at which they begin. */
-function actsOf(context: MonthContext, account: MonthAccount, options: MonthOptions) {
+/** Returns the incidents by the hour at which they begin. */
+function incidentsOf(context: MonthContext, account: MonthAccount, options: MonthOptions) {
   const { seed, days, filters = someCollections } = options;
   const random = createRandom(seed);
   const day = (share: number) => Math.floor(share * days) * 24 + random.integer(3, 9);
-  const away = async (during: () => Promise<unknown>) => {
+  const whileStopped = async (during: () => Promise<unknown>) => {
     await context.shut();
     await during();
     await context.open();
-    await compared(context);
+    await runComparison(context);
   };
   const outage =
-    (hours: number): Act =>
-    async (walk) => {
-      await away(() => walk.pass(hours));
+    (hours: number): Incident =>
+    async (simulation) => {
+      await whileStopped(() => simulation.pass(hours));
       return hours;
     };
-  const minutes: Act = async (walk) => {
-    await away(() => walk.publish(7 * minuteMs, Math.ceil((walk.perHour * 7) / 60)));
+  const minutes: Incident = async (simulation) => {
+    await whileStopped(() =>
+      simulation.publish(7 * minuteMs, Math.ceil((simulation.perHour * 7) / 60)),
+    );
     return 0;
   };
-  return new Map<number, Act>([
+  return new Map<number, Incident>([
     [day(0.06), minutes],
-    // The day after that on which the catalogue pauses it.
+    // The day after the pause by the catalogue.
     [(Math.floor(days / 10) + 1) * 24, () => context.maintain().then(() => 0)],
     [day(0.24), outage(3)],
     [day(0.34), pauseOf(context, 20)],
@@ -108,57 +110,57 @@ function actsOf(context: MonthContext, account: MonthAccount, options: MonthOpti
   ]);
 }
 
-/** A person pauses it with our command, and resumes it. */
-function pauseOf({ command }: MonthContext, hours: number): Act {
-  return async (walk) => {
+/** Pauses the subscription with the earshot command, and resumes it. */
+function pauseOf({ command }: MonthContext, hours: number): Incident {
+  return async (simulation) => {
     const order = async (verb: string) => {
       const { code, err } = await command(['subscriptions', verb, 'acquisitions']);
       if (code !== 0) throw new Error(`${verb} failed: ${err}`);
     };
     await order('pause');
-    await walk.pass(hours);
+    await simulation.pass(hours);
     await order('resume');
     return hours;
   };
 }
 
-/** The filter changes where only two may run: for eight minutes, neither the old nor the new one does. */
-function replacementOf(context: MonthContext, account: MonthAccount, changed: string): Act {
+/** Changes the filter although only two subscriptions may run: for eight minutes, neither the old nor the new one runs. */
+function replacementOf(context: MonthContext, account: MonthAccount, changed: string): Incident {
   const isRunning = () =>
     context.sandbox
       .subscriptions()
       .some(({ status, endpoint }) => status === 'running' && endpoint?.endsWith('/acquisitions'));
-  return async (walk) => {
-    const asked = (name: string) =>
-      account.asked().findLast(({ subscription }) => subscription === name);
-    const [acquisitions, deletions] = [asked('acquisitions'), asked('deletions')];
+  return async (simulation) => {
+    const periodOf = (name: string) =>
+      account.periods().findLast(({ subscription }) => subscription === name);
+    const [acquisitions, deletions] = [periodOf('acquisitions'), periodOf('deletions')];
     if (acquisitions === undefined || deletions === undefined)
-      throw new Error('Nothing was asked.');
+      throw new Error('Nothing was registered.');
     let isPast = false;
     const send: typeof fetch = async (...request) => {
       if (!isPast && !isRunning()) {
         isPast = true;
-        await walk.publish(8 * minuteMs, 8);
+        await simulation.publish(8 * minuteMs, 8);
       }
       return fetch(...request);
     };
     const { events } = acquisitions;
     const { events: deleted, filter } = deletions;
-    const wanted = { acquisitions: { events, filter: changed } };
-    await account.want({ ...wanted, deletions: { events: deleted, filter } }, send);
+    const changedOnly = { acquisitions: { events, filter: changed } };
+    await account.register({ ...changedOnly, deletions: { events: deleted, filter } }, send);
     if (!isPast) throw new Error('The replacement left no gap.');
     return 0;
   };
 }
 
-/** Subscriptions by name, as `earshot.config.ts` has them. */
-type Wanted = Record<string, Pick<Asked, 'events' | 'filter'>>;
+/** Subscriptions by name, as in `earshot.config.ts`. */
+type RequestedSubscriptions = Record<string, Pick<SubscriptionPeriod, 'events' | 'filter'>>;
 
 interface MonthAccount {
-  /** Registers; `send` stands between the command and the network. Rejects when the command fails. */
-  want(subscriptions: Wanted, send?: typeof fetch): Promise<void>;
+  /** Registers the subscriptions; `send` replaces `fetch`. Rejects when the command fails. */
+  register(subscriptions: RequestedSubscriptions, send?: typeof fetch): Promise<void>;
   /** Oldest first. */
-  asked(): readonly Asked[];
+  periods(): readonly SubscriptionPeriod[];
   /** The ids that a subscription has had at the catalogue. */
   idsOf(subscription: string): ReadonlySet<string>;
 }
@@ -170,57 +172,57 @@ export function createMonthAccount({
   nowMs,
 }: MonthContext): MonthAccount {
   const ids = new Map<string, Set<string>>();
-  let asked: Asked[] = [];
-  const noteIds = () => {
+  let periods: SubscriptionPeriod[] = [];
+  const recordIds = () => {
     for (const { endpoint, id } of sandbox.subscriptions()) {
       const name = endpoint?.split('/').at(-1) ?? '';
       ids.set(name, (ids.get(name) ?? new Set()).add(id));
     }
   };
   return {
-    want: async (subscriptions, send) => {
+    register: async (subscriptions, send) => {
       const text = `export default ${JSON.stringify({ subscriptions })};\n`;
       writeFileSync(join(folder, 'earshot.config.ts'), text);
       const { code, err } = await command(['register', '--yes'], send);
       if (code !== 0) throw new Error(`register failed: ${err}`);
-      noteIds();
+      recordIds();
       const atUs = Math.trunc(nowMs()) * 1_000;
       for (const [subscription, { events, filter }] of Object.entries(subscriptions)) {
-        const last = asked.findLast((one) => one.subscription === subscription);
+        const last = periods.findLast((one) => one.subscription === subscription);
         if (last?.filter === filter) continue;
         if (last !== undefined) last.toUs = atUs;
         // What was published shortly before the registration is pushed after it.
         const fromUs = last === undefined ? atUs - notificationDelayUs : atUs;
         const next = { subscription, events, filter, fromUs, toUs: Number.POSITIVE_INFINITY };
-        asked = [...asked, next];
+        periods = [...periods, next];
       }
     },
-    asked: () => asked,
+    periods: () => periods,
     idsOf: (subscription) => ids.get(subscription) ?? new Set<string>(),
   };
 }
 
-/** Without products, the sandbox takes a step for each change that is planned, and plans so many ahead at most. */
+/** Maximum number of changes that the sandbox plans ahead; without new products, each is one step. */
 const plannedStepsMax = 60;
 
 interface HoursOptions {
   productsPerDay: number;
-  /** Hours between two rounds of comparing. */
+  /** Hours between two comparisons. */
   roundHours: number;
 }
 
 interface MonthHours {
-  /** Products of an hour that is not at night. */
+  /** Products per hour during the day. */
   perHour: number;
-  /** Products, spread over a time that passes. */
+  /** Publishes products, spread over the given time. */
   publish(durationMs: number, products: number): Promise<unknown>;
-  /** Whole hours with their products. */
+  /** Simulates whole hours with their products. */
   pass(hours: number): Promise<void>;
-  /** An hour with what was planned to become of products, then whole hours without any event; compares at the end. */
+  /** Simulates an hour with the planned changes, then hours without events; compares at the end. */
   calm(hours: number): Promise<void>;
 }
 
-/** At night nothing is published, so that some hours are quiet. */
+/** Creates the simulation of hours. At night nothing is published, so that some hours are quiet. */
 export function createMonthHours(
   context: MonthContext,
   { productsPerDay, roundHours }: HoursOptions,
@@ -233,9 +235,9 @@ export function createMonthHours(
     sinceRound += 1;
     if (sinceRound < roundHours) return;
     sinceRound = 0;
-    await compared(context);
+    await runComparison(context);
   };
-  // Each product at a moment of its own: without an AckId, two changes of one moment could not be told apart.
+  // Each product has its own time: without AckIds, two changes of the same time could not be distinguished.
   const publish: MonthHours['publish'] = (durationMs, products) =>
     context.sandbox.pass({ durationMs, products });
   return {
@@ -259,13 +261,13 @@ export function createMonthHours(
         await publish(hourMs, 0);
         await afterHour();
       }
-      await compared(context);
+      await runComparison(context);
     },
   };
 }
 
-/** Rejects when the round failed. */
-async function compared({ compare, troubles }: MonthContext): Promise<void> {
+/** Runs a comparison. Rejects when it failed. */
+async function runComparison({ compare, problems }: MonthContext): Promise<void> {
   if (await compare()) return;
-  throw new Error(`A round of comparing failed: ${troubles.slice(-3).join('; ')}`);
+  throw new Error(`A comparison failed: ${problems.slice(-3).join('; ')}`);
 }

@@ -70,11 +70,11 @@ describe('store.products', () => {
 
   it('refuses a faulty filter, with the place', async () => {
     const store = await openTestStore();
-    for (const asked of [
+    for (const search of [
       store.products.count({ filter: "foo eq 'bar'" }),
       collect(store.products.find({ filter: "foo eq 'bar'" })),
     ]) {
-      await expect(asked).rejects.toMatchObject({
+      await expect(search).rejects.toMatchObject({
         code: 'invalid',
         details: [expect.stringContaining("foo eq 'bar'\n  ^^^")],
       });

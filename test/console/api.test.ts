@@ -167,16 +167,16 @@ describe('/api/products', () => {
     const ring = '-60 -40,100 -40,100 70,-60 70,-60 -40';
     const area = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
     const name = "contains(Name,'S2')";
-    const asked = (filter: string) =>
+    const search = (filter: string) =>
       context.get(`/api/products?filter=${encodeURIComponent(filter)}`);
     const byBox = await context.get('/api/products?bbox=-60,-40,100,70');
-    expect(within(byBox)).toEqual(within(await asked(area)));
+    expect(within(byBox)).toEqual(within(await search(area)));
     expect(within(byBox).length).toBeGreaterThan(0);
     expect(within(byBox).length).toBeLessThan(30);
     const both = await context.get(
       `/api/products?bbox=-60,-40,100,70&filter=${encodeURIComponent(name)}`,
     );
-    expect(within(both)).toEqual(within(await asked(`${area} and ${name}`)));
+    expect(within(both)).toEqual(within(await search(`${area} and ${name}`)));
   });
 
   it('warns about a box with latitude first, and refuses an invalid one', async () => {

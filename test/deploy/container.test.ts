@@ -48,8 +48,8 @@ describe('the Dockerfile', () => {
 
   it('copies nothing from the folder that could be a secret or data', () => {
     const { names, not } = contextOf(readFileSync(join(root, '.dockerignore'), 'utf8'));
-    const lockAndMore = ['package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json'];
-    const expected = ['package.json', ...lockAndMore, 'runtime', 'scripts', 'src'];
+    const otherFiles = ['package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json'];
+    const expected = ['package.json', ...otherFiles, 'runtime', 'scripts', 'src'];
     expect(names).toEqual(expected);
     expect(not).toEqual(['runtime/node_modules']);
   });

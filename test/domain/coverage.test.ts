@@ -171,11 +171,12 @@ describe('a coverage report', () => {
       fc.property(arbitraryHistory(), ({ definitions, hours, count }) => {
         const reported = report(definitions, hours, count);
         for (const one of reported) {
-          const asked = new Set(
+          const subscribedHours = new Set(
             one.hours.filter(({ state }) => state !== 'outside').map(({ hourUs: us }) => us),
           );
           const own = hours.filter(
-            ({ subscription, hourUs: us }) => subscription === one.subscription && asked.has(us),
+            ({ subscription, hourUs: us }) =>
+              subscription === one.subscription && subscribedHours.has(us),
           );
           expect(sumCounts([one])).toEqual(sumCounts(own));
           expect(sumCounts(one.hours)).toEqual(sumCounts(own));

@@ -89,8 +89,8 @@ export function openOrders(
      * Resolves after `count` more checks of the loop. Each check begins with the listener state.
      */
     looked: async (count: number) => {
-      const enough = checks + count;
-      await vi.waitFor(() => expect(checks).toBeGreaterThanOrEqual(enough), { timeout: 10_000 });
+      const target = checks + count;
+      await vi.waitFor(() => expect(checks).toBeGreaterThanOrEqual(target), { timeout: 10_000 });
     },
     /** Checks in a loop, as in a receiver; stopped when the test has finished. */
     startLoop: (current: OwnCertificate | null = null) => {

@@ -19,8 +19,8 @@ function bodyOf(pieces: Iterable<string>, end: (to: ReadableStreamDefaultControl
   return { state, body };
 }
 
-const textOf = async (...asked: Parameters<typeof readBeginning>) =>
-  Buffer.concat(await readBeginning(...asked)).toString();
+const textOf = async (...args: Parameters<typeof readBeginning>) =>
+  Buffer.concat(await readBeginning(...args)).toString();
 
 describe('the beginning of a body', () => {
   it('is all of a short body, and empty for a missing one', async () => {

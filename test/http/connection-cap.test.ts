@@ -60,7 +60,7 @@ const expectClosed = (clients: Client[], closed: boolean[]) =>
   expect.poll(() => clients.map((client) => client.closed())).toEqual(closed);
 
 const request = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
-const answersIn = (client: Client) => client.received().split('HTTP/1.1 200').length - 1;
+const responsesIn = (client: Client) => client.received().split('HTTP/1.1 200').length - 1;
 
 it('closes only the connection that has been idle longest', async () => {
   const server = await startCapped(2);
@@ -87,7 +87,7 @@ it('never closes a connection whose request is in flight; a newcomer is closed i
   const third = await server.open();
   await expect.poll(() => third.closed()).toBe(true);
   for (const response of server.pending) response.end();
-  await expect.poll(() => [answersIn(first), answersIn(second)]).toEqual([1, 1]);
+  await expect.poll(() => [responsesIn(first), responsesIn(second)]).toEqual([1, 1]);
 });
 
 it('never closes a connection whose second request is in flight, sent before the first response', async () => {
@@ -96,12 +96,12 @@ it('never closes a connection whose second request is in flight, sent before the
   first.socket.write(request + request);
   await expect.poll(() => server.pending.length).toBe(2);
   server.pending[0]?.end();
-  await expect.poll(() => answersIn(first)).toBe(1);
+  await expect.poll(() => responsesIn(first)).toBe(1);
   const second = await server.open();
   await server.open();
   await expect.poll(() => first.closed() || second.closed()).toBe(true);
   server.pending[1]?.end();
-  await expect.poll(() => answersIn(first)).toBe(2);
+  await expect.poll(() => responsesIn(first)).toBe(2);
 });
 
 it('gives the place of a closed connection to the next one', async () => {
@@ -179,8 +179,8 @@ async function answered(server: CappedServer, client: Client, status: number): P
 
 it('closes the connection with the slowest body before it refuses a newcomer', async () => {
   const server = await startCapped(3, 60_000);
-  const drips = [await server.open(), await server.open(), await server.open()];
-  for (const { socket } of drips)
+  const slowClients = [await server.open(), await server.open(), await server.open()];
+  for (const { socket } of slowClients)
     socket.write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx');
   await expect.poll(() => server.pending.length).toBe(3);
   const newcomerIsServed = async () => {
@@ -192,5 +192,5 @@ it('closes the connection with the slowest body before it refuses a newcomer', a
   // Newcomers are refused while the bodies may still arrive normally.
   expect(await newcomerIsServed()).toBe(false);
   await expect.poll(newcomerIsServed, { timeout: 10_000 }).toBe(true);
-  expect(drips.map((client) => client.closed())).toEqual([true, false, false]);
+  expect(slowClients.map((client) => client.closed())).toEqual([true, false, false]);
 }, 20_000);

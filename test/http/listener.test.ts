@@ -14,10 +14,10 @@ const acme = 'acme-tls/1';
 
 async function start(options: Partial<ListenerOptions> = {}) {
   /** Paths that the app received. */
-  const asked: string[] = [];
+  const requested: string[] = [];
   const listener = await startListener({
     fetch: (request) => {
-      asked.push(new URL(request.url).pathname);
+      requested.push(new URL(request.url).pathname);
       return new Response('here');
     },
     listen: { host: '127.0.0.1', port: 0 },
@@ -25,7 +25,7 @@ async function start(options: Partial<ListenerOptions> = {}) {
     ...options,
   });
   onTestFinished(() => listener.close(0));
-  return { listener, port: listener.address.port, asked };
+  return { listener, port: listener.address.port, requested };
 }
 
 /** Opens a connection; destroyed when the test has finished. */
@@ -46,7 +46,7 @@ function begin(port: number, options: ConnectionOptions = {}): TLSSocket {
 }
 
 /** Completes the handshake; rejects when it fails. */
-async function shake(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
+async function handshake(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   const socket = begin(port, options);
   await once(socket, 'secureConnect');
   return socket;
@@ -78,22 +78,22 @@ const statusesIn = (answer: string) =>
 /** An app that responds when it is released. */
 function blockingApp() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const asked: string[] = [];
+  const requested: string[] = [];
   const answer = async (request: Request) => {
-    asked.push(request.url);
+    requested.push(request.url);
     await released;
     return new Response('late');
   };
-  return { fetch: answer, asked, release };
+  return { fetch: answer, requested, release };
 }
 
 describe('requests in one packet', () => {
   it('are parsed up to the maximum queue, and the connection is closed', async () => {
-    const { fetch, asked, release } = blockingApp();
+    const { fetch, requested, release } = blockingApp();
     const { port } = await start({ fetch });
     await answerTo(await open(port), get.repeat(2_000));
     release();
-    expect(asked).toHaveLength(20);
+    expect(requested).toHaveLength(20);
   });
 
   it('are answered one after the other when they are few', async () => {
@@ -132,11 +132,11 @@ describe('a response that the client does not read', () => {
 
 describe('an unreadable request', () => {
   it('is answered once, without information about the server', async () => {
-    const { port, asked } = await start();
+    const { port, requested } = await start();
     expect(await answerTo(await open(port), 'GET / HTTP/9.9\r\nHost: h\r\n\r\n')).toBe(
       'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
     );
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it('gets no second response when the request has been answered early', async () => {
@@ -207,7 +207,7 @@ describe.each([
     'ECDHE-ECDSA-AES256-GCM-SHA384',
     'ECDHE-ECDSA-CHACHA20-POLY1305',
   ])('1.2 accepts %s', async (ciphers) => {
-    const socket = await shake(await startTls(), { ...tls12, ciphers });
+    const socket = await handshake(await startTls(), { ...tls12, ciphers });
     expect(socket.getCipher().name).toBe(ciphers);
   });
 
@@ -220,25 +220,25 @@ describe.each([
     'DHE-RSA-AES128-GCM-SHA256',
   ])('1.2 refuses %s', async (cipher) => {
     const ciphers = `${cipher}@SECLEVEL=0`;
-    await expect(shake(await startTls(), { ...tls12, ciphers })).rejects.toThrow();
+    await expect(handshake(await startTls(), { ...tls12, ciphers })).rejects.toThrow();
   });
 
   it("uses our order of ciphers, not the client's", async () => {
     const ciphers = 'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256';
-    const socket = await shake(await startTls(), { ...tls12, ciphers });
+    const socket = await handshake(await startTls(), { ...tls12, ciphers });
     expect(socket.getCipher().name).toBe('ECDHE-ECDSA-AES128-GCM-SHA256');
   });
 
   it.each(['X25519', 'prime256v1', 'secp384r1'])('agrees on keys by %s', async (ecdhCurve) => {
-    expect((await shake(await startTls(), { ecdhCurve })).getProtocol()).toBe('TLSv1.3');
+    expect((await handshake(await startTls(), { ecdhCurve })).getProtocol()).toBe('TLSv1.3');
   });
 
   it.each(['secp521r1', 'X448', 'ffdhe3072'])('refuses keys by %s', async (ecdhCurve) => {
-    await expect(shake(await startTls(), { ecdhCurve })).rejects.toThrow();
+    await expect(handshake(await startTls(), { ecdhCurve })).rejects.toThrow();
   });
 
   it('refuses renegotiation by the client', async () => {
-    const socket = await shake(await startTls(), tls12);
+    const socket = await handshake(await startTls(), tls12);
     const error = await new Promise<Error | null>((resolve) => {
       socket.once('error', resolve);
       socket.renegotiate({ rejectUnauthorized: false }, resolve);
@@ -249,10 +249,10 @@ describe.each([
   it.each(['TLSv1.2', 'TLSv1.3'] as const)('resumes no session of %s', async (version) => {
     const port = await startTls();
     const options = { minVersion: version, maxVersion: version };
-    const first = await shake(port, options);
+    const first = await handshake(port, options);
     const [session] = version === 'TLSv1.3' ? await once(first, 'session') : [first.getSession()];
     first.destroy();
-    const second = await shake(port, { ...options, session });
+    const second = await handshake(port, { ...options, session });
     expect(second.isSessionReused()).toBe(false);
   });
 
@@ -261,7 +261,7 @@ describe.each([
     [['http/1.0', 'http/1.1'], 'http/1.1'],
     [['h2', 'http/1.0'], 'http/1.0'],
   ])('gives a client that offers %j by ALPN %s, and a response', async (offered, chosen) => {
-    const socket = await shake(await startTls(), { ALPNProtocols: offered });
+    const socket = await handshake(await startTls(), { ALPNProtocols: offered });
     expect(socket.alpnProtocol).toBe(chosen);
     socket.write('GET / HTTP/1.0\r\n\r\n');
     expect(await text(socket)).toContain('here');
@@ -271,8 +271,8 @@ describe.each([
 const fingerprintOf = ({ cert }: KeyPair) => new X509Certificate(cert).fingerprint256;
 
 /** Returns the certificate of a handshake, and its protocol. */
-async function shownTo(port: number, options?: ConnectionOptions) {
-  const socket = await shake(port, options);
+async function certificateFor(port: number, options?: ConnectionOptions) {
+  const socket = await handshake(port, options);
   return { by: socket.alpnProtocol, shown: socket.getPeerX509Certificate()?.fingerprint256 };
 }
 
@@ -285,22 +285,22 @@ describe('a replaced certificate', () => {
 
   it('is used for new connections, while open ones continue with theirs', async () => {
     const { port, renew } = await renewed();
-    const earlier = await shake(port, trusting(caPem));
+    const earlier = await handshake(port, trusting(caPem));
     renew();
-    expect(await shownTo(port, trusting(otherCaPem))).toMatchObject({
+    expect(await certificateFor(port, trusting(otherCaPem))).toMatchObject({
       shown: fingerprintOf(other),
     });
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
-    await expect(shake(port, trusting(caPem))).rejects.toThrow(/certificate/);
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
+    await expect(handshake(port, trusting(caPem))).rejects.toThrow(/certificate/);
     expect(await answerTo(earlier, lastGet)).toContain('here');
   });
 
   it('is used for a client that tries to resume its earlier session', async () => {
     const { port, renew } = await renewed();
-    const before = await shake(port);
+    const before = await handshake(port);
     const [session] = await once(before, 'session');
     renew();
-    const after = await shake(port, { session });
+    const after = await handshake(port, { session });
     expect(after.isSessionReused()).toBe(false);
     expect(after.getPeerX509Certificate()?.fingerprint256).toBe(fingerprintOf(other));
   });
@@ -314,15 +314,15 @@ describe('a replaced certificate', () => {
       ciphers: 'ALL@SECLEVEL=0',
     } as const;
     const code = 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION';
-    await expect(shake(port, old)).rejects.toMatchObject({ code });
+    await expect(handshake(port, old)).rejects.toMatchObject({ code });
     const offered = { ALPNProtocols: ['h2', 'http/1.1'] };
-    expect(await shownTo(port, offered)).toMatchObject({ by: 'http/1.1' });
+    expect(await certificateFor(port, offered)).toMatchObject({ by: 'http/1.1' });
   });
 
   it('that is invalid changes nothing', async () => {
     const { port, listener } = await renewed();
     expect(() => listener.setKeyPair({ cert: main.cert, key: other.key })).toThrow();
-    expect(await answerTo(await shake(port, trusting(caPem)), lastGet)).toContain('here');
+    expect(await answerTo(await handshake(port, trusting(caPem)), lastGet)).toContain('here');
   });
 });
 
@@ -346,28 +346,30 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('over %s', (version) => {
       [['h2', 'http/1.1'], by('http/1.1')],
       [['http/1.0'], by('http/1.0')],
     ] as const) {
-      expect(await shownTo(port, { ...only, ALPNProtocols: [...offered] })).toEqual(expected);
+      expect(await certificateFor(port, { ...only, ALPNProtocols: [...offered] })).toEqual(
+        expected,
+      );
     }
-    expect(await shownTo(port, only)).toEqual(by(false));
+    expect(await certificateFor(port, only)).toEqual(by(false));
   });
 
   it('without a proof, the handshake is refused, and others continue', async () => {
     const { port } = await startProving({ pending: () => null });
-    await expect(shake(port, { ...only, ALPNProtocols: [acme] })).rejects.toMatchObject({
+    await expect(handshake(port, { ...only, ALPNProtocols: [acme] })).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL',
     });
-    expect(await shownTo(port, only)).toMatchObject({ shown: fingerprintOf(main) });
+    expect(await certificateFor(port, only)).toMatchObject({ shown: fingerprintOf(main) });
   });
 
   it('a connection for the proof is closed, and carries no request', async () => {
-    const { port, asked } = await startProving();
+    const { port, requested } = await startProving();
     const proving = { ...only, ALPNProtocols: [acme] };
-    expect(await answerTo(await shake(port, proving), lastGet)).toBe('');
+    expect(await answerTo(await handshake(port, proving), lastGet)).toBe('');
     // A client that does not wait for the end of the handshake.
     expect(await answerTo(begin(port, proving), lastGet)).toBe('');
     // A later request on another connection has been received by now.
-    expect(await answerTo(await shake(port, only), lastGet)).toContain('here');
-    expect(asked).toEqual(['/x']);
+    expect(await answerTo(await handshake(port, only), lastGet)).toContain('here');
+    expect(requested).toEqual(['/x']);
   });
 });
 
@@ -377,25 +379,25 @@ describe('a proof of a name', () => {
   it('is used before there is a certificate, and every other handshake fails', async () => {
     const { port, listener } = await startProving({ keyPair: null });
     const proof = { by: acme, shown: fingerprintOf(other) };
-    expect(await shownTo(port, proving)).toEqual(proof);
-    await expect(shake(port)).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) });
-    await expect(shake(port, { ALPNProtocols: ['http/1.1'] })).rejects.toThrow();
+    expect(await certificateFor(port, proving)).toEqual(proof);
+    await expect(handshake(port)).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) });
+    await expect(handshake(port, { ALPNProtocols: ['http/1.1'] })).rejects.toThrow();
     listener.setKeyPair(main);
-    expect(await shownTo(port)).toMatchObject({ shown: fingerprintOf(main) });
-    expect(await shownTo(port, proving)).toEqual(proof);
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
+    expect(await certificateFor(port)).toMatchObject({ shown: fingerprintOf(main) });
+    expect(await certificateFor(port, proving)).toEqual(proof);
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
 
   it('leaves no session that can be resumed to carry a request', async () => {
-    const { port, asked } = await startProving();
+    const { port, requested } = await startProving();
     const options = { maxVersion: 'TLSv1.2', ...proving } as const;
-    const session = (await shake(port, options)).getSession();
+    const session = (await handshake(port, options)).getSession();
     if (session === undefined) throw new Error('There is no session.');
     // Shorter than a first handshake: the request arrives together with its end.
     for (let times = 0; times < 20; times += 1) {
       expect(await answerTo(begin(port, { ...options, session }), lastGet)).toBe('');
     }
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it.each([
@@ -409,17 +411,17 @@ describe('a proof of a name', () => {
     ['does not match its key', () => ({ cert: main.cert, key: other.key })],
   ])('that %s fails only its own handshake', async (_title, pending) => {
     const { port } = await startProving({ pending });
-    await expect(shake(port, proving)).rejects.toThrow();
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
+    await expect(handshake(port, proving)).rejects.toThrow();
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
 
   it('leaves the listener unchanged, a thousand times', async () => {
-    const { port, asked } = await startProving();
+    const { port, requested } = await startProving();
     for (let batch = 0; batch < 20; batch += 1) {
-      const sockets = await Promise.all(Array.from({ length: 50 }, () => shake(port, proving)));
+      const sockets = await Promise.all(Array.from({ length: 50 }, () => handshake(port, proving)));
       for (const socket of sockets) socket.destroy();
     }
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
-    expect(asked).toEqual(['/x']);
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
+    expect(requested).toEqual(['/x']);
   }, 60_000);
 });

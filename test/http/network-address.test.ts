@@ -17,9 +17,9 @@ it.each([
   ['::1', '[::1]', '[::1]'],
   ['2001:db8::7', '[2001:db8::7]', '[2001:db8::7]'],
   ['localhost', 'localhost', 'localhost'],
-])('%s is %s in a URL, and requested at %s', (host, inUrl, asked) => {
+])('%s is %s in a URL, and requested at %s', (host, inUrl, requested) => {
   expect(hostInUrl(host)).toBe(inUrl);
-  expect(hostInUrl(loopbackOf(host))).toBe(asked);
+  expect(hostInUrl(loopbackOf(host))).toBe(requested);
 });
 
 it('a port that cannot be opened is reported with its address, IPv6 in brackets', async () => {

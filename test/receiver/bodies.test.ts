@@ -11,7 +11,7 @@ import {
   basic,
   type Connection,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   requestBytes,
@@ -71,7 +71,7 @@ describe('a body over the limit', () => {
     expect(answer.headers['content-type']).toBe('application/problem+json');
     expect(JSON.parse(answer.body)).toMatchObject({ status: 413, title: 'Content too large' });
     await expectOnlyTheLogKnows(receiver);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it.each([
@@ -87,7 +87,7 @@ describe('a body over the limit', () => {
       const answer = await sendThenRead(connection, head, chunked(bytes, chunkBytes));
       expect(answer.status).toBe(413);
       await expectOnlyTheLogKnows(receiver);
-      await expectStillTakesNotifications(receiver);
+      await expectStillAcceptsNotifications(receiver);
     },
   );
 
@@ -145,7 +145,7 @@ describe('a body over the limit', () => {
     expect((await connection.answer()).status).toBe(413);
     await connection.closed;
     expect(sentBytes).toBeLessThan(160 * 2 ** 20);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
@@ -185,7 +185,7 @@ describe('many concurrent bodies', () => {
     expect(stored).toBeGreaterThan(0);
     expect(statuses.filter((status) => status === 503)).toHaveLength(senders - stored);
     expect((await receiver.store.counts()).notifications).toBe(stored);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
@@ -309,5 +309,5 @@ it('that exceed the limit when decoded are answered 413, and the next is accepte
   }
   expect((await send(receiver, 'gzip', gzipSync(spaces(bodyBytesMax)))).status).toBe(400);
   expect(await receiver.store.quarantinedCount()).toBe(1);
-  await expectStillTakesNotifications(receiver);
+  await expectStillAcceptsNotifications(receiver);
 });

@@ -9,7 +9,7 @@ import {
   basic,
   type Connection,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   openTcp,
@@ -59,7 +59,7 @@ describe('pipelined requests on one connection', () => {
     const connection = await openConnection(receiver);
     connection.send(Buffer.concat(Array.from({ length: 500 }, () => requestBytes(good()))));
     await connection.closed;
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
     expect(await storedCount(receiver)).toBeLessThanOrEqual(21);
     expect(errorsOf(receiver)).toEqual([]);
   });
@@ -76,12 +76,12 @@ describe('pipelined requests on one connection', () => {
 });
 
 describe('a sender that disconnects', () => {
-  const goings: Record<string, (connection: Connection, tcp: Socket) => void> = {
-    'closes its half': ({ socket }) => socket.end(),
+  const disconnects: Record<string, (connection: Connection, tcp: Socket) => void> = {
+    'closes its side': ({ socket }) => socket.end(),
     closes: ({ socket }) => socket.destroy(),
-    'pulls the plug': (_connection, tcp) => tcp.resetAndDestroy(),
+    'resets the connection': (_connection, tcp) => tcp.resetAndDestroy(),
   };
-  it.each(Object.entries(goings))(
+  it.each(Object.entries(disconnects))(
     '(%s) in the middle of the body leaves no data',
     async (_name, go) => {
       const receiver = await startReceiver();
@@ -93,7 +93,7 @@ describe('a sender that disconnects', () => {
       await new Promise((resolve) => connection.socket.write(half, resolve));
       go(connection, tcp);
       await connection.closed;
-      await expectStillTakesNotifications(receiver);
+      await expectStillAcceptsNotifications(receiver);
       const counts = { notifications: 1, duplicates: 0, quarantined: 1 };
       expect(await receiver.store.counts()).toEqual(counts);
       expect(errorsOf(receiver)).toEqual([]);
@@ -104,13 +104,13 @@ describe('a sender that disconnects', () => {
     receiver,
   }) => {
     const notifications = Array.from({ length: 50 }, () => goodNotification());
-    const sendAndGo = async ({ body }: { body: string }) => {
+    const sendAndDisconnect = async ({ body }: { body: string }) => {
       const connection = await openConnection(receiver);
       await new Promise((resolve) => connection.socket.write(requestBytes({ body }), resolve));
       connection.socket.destroy();
       await connection.closed;
     };
-    await Promise.all(notifications.map(sendAndGo));
+    await Promise.all(notifications.map(sendAndDisconnect));
     for (const { body } of notifications) {
       expect((await exchange(receiver, { body })).status).toBe(200);
     }
@@ -135,11 +135,11 @@ describe('a sender that closes its side after its requests', () => {
   });
 
   it('gets the response over HTTP, however long it takes, and the connection is closed', async () => {
-    const asked = Promise.withResolvers<void>();
+    const requestReceived = Promise.withResolvers<void>();
     const ready = Promise.withResolvers<Response>();
     const listener = await startListener({
       fetch: () => {
-        asked.resolve();
+        requestReceived.resolve();
         return ready.promise;
       },
       listen: { host: '127.0.0.1', port: 0 },
@@ -150,7 +150,7 @@ describe('a sender that closes its side after its requests', () => {
     const socket = connect({ port: listener.address.port, allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
     socket.end('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
-    await asked.promise;
+    await requestReceived.promise;
     // A later connection has been served, so the FIN of the first one was read.
     await text(connect({ port: listener.address.port }).end());
     ready.resolve(new Response('here'));
@@ -174,7 +174,7 @@ describe('a sender that closes its side after its requests', () => {
 const helloStart = Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
 
 /** Writes to the raw port and waits until the receiver closes; returns what was received. */
-async function rawTalk(receiver: TestReceiver, bytes: Uint8Array): Promise<Buffer> {
+async function sendRawBytes(receiver: TestReceiver, bytes: Uint8Array): Promise<Buffer> {
   const socket = await openTcp(receiver);
   const received: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => received.push(chunk));
@@ -192,12 +192,12 @@ describe('the port', () => {
     ['an HTTP request without TLS', requestBytes(goodNotification())],
   ])('closes on %s without revealing anything', async (_name, bytes) => {
     const receiver = await startReceiver();
-    const said = await rawTalk(receiver, bytes);
+    const received = await sendRawBytes(receiver, bytes);
     // At most a TLS alert: one record of two bytes. Never an HTTP response.
-    expect(said.length).toBeLessThanOrEqual(7);
+    expect(received.length).toBeLessThanOrEqual(7);
     expect((await receiver.store.counts()).notifications).toBe(0);
     expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)('accepts %s', async (version) => {
@@ -215,24 +215,24 @@ describe('the port', () => {
     await expect(openConnection(receiver, only)).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it('refuses a client that offers only HTTP/2', async ({ receiver }) => {
     const onlyHttp2 = { ALPNProtocols: ['h2'] };
     await expect(openConnection(receiver, onlyHttp2)).rejects.toThrow(/no application protocol/i);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it('survives handshakes that are aborted at every stage', async ({ receiver }) => {
-    const going = Array.from({ length: 60 }, async (_, i) => {
+    const connections = Array.from({ length: 60 }, async (_, i) => {
       const socket = await openTcp(receiver);
       if (i % 3 > 0) socket.write(helloStart.subarray(0, 1 + (i % helloStart.length)));
       if (i % 2 === 0) socket.resetAndDestroy();
       else socket.end();
     });
-    await Promise.all(going);
-    await expectStillTakesNotifications(receiver);
+    await Promise.all(connections);
+    await expectStillAcceptsNotifications(receiver);
     expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });
@@ -258,7 +258,7 @@ describe('1,500 silent connections', () => {
       sockets.push(...more);
       busy.send(requestBytes(goodNotification()));
       expect((await busy.answer()).status).toBe(200);
-      await expectStillTakesNotifications(receiver);
+      await expectStillAcceptsNotifications(receiver);
     }
     const open = () => sockets.filter((socket) => !socket.closed).length;
     await expect.poll(open, { timeout: 10_000 }).toBeLessThanOrEqual(1_000);
@@ -270,15 +270,15 @@ describe('1,500 silent connections', () => {
 /** Well above the ten seconds allowed for heads, handshakes and refused bodies. */
 const boundMs = 15_000;
 
-async function neverShakesHands(receiver: TestReceiver): Promise<void> {
+async function neverHandshakes(receiver: TestReceiver): Promise<void> {
   await once(await openTcp(receiver), 'close');
 }
 
-async function saysNothing(receiver: TestReceiver): Promise<void> {
+async function sendsNothing(receiver: TestReceiver): Promise<void> {
   await (await openConnection(receiver)).closed;
 }
 
-async function dripsItsHead(receiver: TestReceiver): Promise<void> {
+async function sendsHeadSlowly(receiver: TestReceiver): Promise<void> {
   const connection = await openConnection(receiver);
   connection.send('GET /notifications HTTP/1.1\r\nHost: h\r\nX: ');
   const drip = setInterval(() => connection.send('x'), 200);
@@ -287,7 +287,7 @@ async function dripsItsHead(receiver: TestReceiver): Promise<void> {
   await connection.closed;
 }
 
-async function dripsARefusedBody(receiver: TestReceiver): Promise<void> {
+async function sendsRefusedBodySlowly(receiver: TestReceiver): Promise<void> {
   const connection = await openConnection(receiver);
   const headers = { 'Content-Length': '100000' };
   connection.send(requestBytes({ authorization: basic('x', 'y'), headers }));
@@ -300,17 +300,17 @@ async function dripsARefusedBody(receiver: TestReceiver): Promise<void> {
 it('are closed within fifteen seconds, while notifications are accepted normally', {
   timeout: boundMs + 5_000,
 }, async ({ receiver }) => {
-  const attacks = [neverShakesHands, saysNothing, dripsItsHead, dripsARefusedBody];
+  const attacks = [neverHandshakes, sendsNothing, sendsHeadSlowly, sendsRefusedBodySlowly];
   const startMs = performance.now();
   let cut = 0;
   const all = attacks.map(async (attack) => {
     await attack(receiver);
     cut += 1;
   });
-  await expectStillTakesNotifications(receiver);
+  await expectStillAcceptsNotifications(receiver);
   expect(cut).toBe(0);
   await Promise.all(all);
   expect(performance.now() - startMs).toBeLessThan(boundMs);
-  await expectStillTakesNotifications(receiver);
+  await expectStillAcceptsNotifications(receiver);
   expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import {
   answersTo,
   basic,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   type RequestParts,
@@ -35,7 +35,7 @@ describe('an invalid HTTP request', () => {
       ]);
     }
     expect((await receiver.store.counts()).notifications).toBe(0);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it('with more than 16 KiB of headers is answered 431, for one huge header or for many', async ({
@@ -49,7 +49,7 @@ describe('an invalid HTTP request', () => {
     for (const headers of floods) {
       expect(await statusesOf(receiver, { method: 'GET', headers })).toEqual([431]);
     }
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it('with hundreds of small headers is answered normally', async ({ receiver }) => {
@@ -71,7 +71,7 @@ describe('a request target of another form', () => {
     const tunnel = lines('CONNECT example.org:443 HTTP/1.1', 'Host: h', auth);
     const answers = await answersTo(receiver, tunnel);
     expect(answers.filter((answer) => answer.status < 400)).toEqual([]);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
@@ -91,7 +91,7 @@ describe('a Host', () => {
     }
     const stored = status === 200 ? hosts.length : 0;
     expect((await receiver.store.counts()).notifications).toBe(stored);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
@@ -124,6 +124,6 @@ describe('another version or negotiation', () => {
     ]) {
       expect(await statusesOf(receiver, { headers })).toEqual([200]);
     }
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });

@@ -11,7 +11,7 @@ import {
   basic,
   createAnswerReader,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   type RequestParts,
@@ -38,21 +38,21 @@ const wrongAuthorizations: Record<string, string | null> = {
   'bad base64': 'Basic !!!!',
   'base64 that ends early': `${good.slice(0, -3)}=`,
   'base64 with a blank inside': `Basic ${base64Of(`${username}:${password}`).replace(/(....)/, '$1 ')}`,
-  'base64 with more behind it': `${good}, ${good}`,
+  'base64 with trailing characters': `${good}, ${good}`,
   'no colon': `Basic ${base64Of(username + password)}`,
   'a wrong user': basic('somebody', password),
   'a wrong password': basic(username, 'open barley'),
-  'both halves wrong': basic('somebody', 'open barley'),
-  'halves that changed places': basic(password, username),
+  'both wrong': basic('somebody', 'open barley'),
+  'user and password swapped': basic(password, username),
   'a longer password': basic(username, `${password} `),
-  'a password that ends early': basic(username, password.slice(0, -1)),
-  'a zero byte behind the password': basic(username, `${password}\0`),
+  'a truncated password': basic(username, password.slice(0, -1)),
+  'a zero byte after the password': basic(username, `${password}\0`),
   'another case of the user': basic(username.toUpperCase(), password),
   'an empty user': basic('', password),
   'an empty password': basic(username, ''),
-  'two empty halves': basic('', ''),
+  'both empty': basic('', ''),
   'a header of 10 kB': basic(username, 'x'.repeat(7_500)),
-  'bytes that are no text': `Basic ${Buffer.from([0xff, 0xfe, 0x3a, 0x80]).toString('base64')}`,
+  'bytes that are not text': `Basic ${Buffer.from([0xff, 0xfe, 0x3a, 0x80]).toString('base64')}`,
   'Latin-1 letters in the header': `Basic \xe9\xff${base64Of('x:y')}`,
 };
 
@@ -85,7 +85,7 @@ describe('wrong or missing credentials', () => {
     expect([...shapes]).toHaveLength(1);
     const counts = { notifications: 0, duplicates: 0, quarantined: 0 };
     expect(await receiver.store.counts()).toEqual(counts);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it('are logged with address and request id, without anything that was sent', async ({
@@ -246,7 +246,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(refused.status).toBe(429);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(JSON.parse(refused.body)).toMatchObject({ status: 429, title: 'Too many requests' });
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
     receiver.clock.us += 60_000_000;
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);

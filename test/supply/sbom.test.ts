@@ -66,19 +66,19 @@ describe('the software bill of materials', () => {
     }
     const references = new Set(components.map((one) => one['bom-ref']));
     expect(references.size).toBe(components.length);
-    const reached = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
-    expect([...references].filter((one) => !reached.has(one))).toEqual([]);
-    expect([...reached].filter((one) => !references.has(one))).toEqual([]);
+    const referenced = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
+    expect([...references].filter((one) => !referenced.has(one))).toEqual([]);
+    expect([...referenced].filter((one) => !references.has(one))).toEqual([]);
   });
 
   it('names Node and SQLite as vulnerability databases do', () => {
     const { components } = JSON.parse(written()) as Sbom;
-    const brought = components.find(
+    const bundledNode = components.find(
       ({ name }) => name === `node-${process.platform}-${process.arch}`,
     );
     const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
-    const version = runtime.optionalDependencies[brought?.name ?? ''];
-    expect(brought?.cpe).toBe(`cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
+    const version = runtime.optionalDependencies[bundledNode?.name ?? ''];
+    expect(bundledNode?.cpe).toBe(`cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
     const database = new Sqlite(':memory:');
     const sqlite = database.prepare('SELECT sqlite_version()').pluck().get();
     database.close();

@@ -155,10 +155,10 @@ describe('with middleware that reads bodies', () => {
 
   const wrong: [string, (raw: Request) => unknown][] = [
     ['was read', (raw) => raw.text()],
-    ['is held by a reader', (raw) => raw.body?.getReader()],
-    ['is held by a reader that has read some of it', (raw) => raw.body?.getReader().read()],
+    ['is locked by a reader', (raw) => raw.body?.getReader()],
+    ['is locked by a reader that has read a part', (raw) => raw.body?.getReader().read()],
     [
-      'was given back when some of it was read',
+      'was released after a part was read',
       async (raw) => {
         const reader = raw.body?.getReader();
         await reader?.read();

@@ -49,7 +49,7 @@ export function environmentOf(stage: Stage | undefined): Record<string, string> 
 export function contextOf(ignoreText: string): { names: string[]; not: string[] } {
   const lines = ignoreText.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const [first, ...others] = lines;
-  if (first !== '*') throw new Error('.dockerignore must begin by leaving out everything.');
+  if (first !== '*') throw new Error('.dockerignore must begin by excluding everything.');
   const names = others.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
   return { names, not: others.filter((line) => !line.startsWith('!')) };
 }

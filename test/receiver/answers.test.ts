@@ -235,7 +235,7 @@ async function expectNothingWritten(receiver: TestReceiver): Promise<void> {
 
 const unknownPaths: Record<string, string> = {
   'the root': '/',
-  'a longer word': '/notificationsx',
+  'a longer path': '/notificationsx',
   'another case': '/Notifications',
   'an upper-case name': '/notifications/S2',
   'a name of 64 characters': `/notifications/${'a'.repeat(64)}`,
@@ -247,7 +247,7 @@ const unknownPaths: Record<string, string> = {
   'broken percent encoding': '/notifications/%zz',
   'two slashes': '/notifications//s2',
   'two slashes in front': '//notifications/s2',
-  'the private face': '/healthz',
+  'the private listener': '/healthz',
   'a path of 8 kB': `/${'a/'.repeat(4_096)}`,
 };
 

@@ -77,9 +77,9 @@ describe('pipelined requests on one connection', () => {
 
 describe('a sender that disconnects', () => {
   const disconnects: Record<string, (connection: Connection, tcp: Socket) => void> = {
-    'closes its half': ({ socket }) => socket.end(),
+    'closes its side': ({ socket }) => socket.end(),
     closes: ({ socket }) => socket.destroy(),
-    'pulls the plug': (_connection, tcp) => tcp.resetAndDestroy(),
+    'resets the connection': (_connection, tcp) => tcp.resetAndDestroy(),
   };
   it.each(Object.entries(disconnects))(
     '(%s) in the middle of the body leaves no data',

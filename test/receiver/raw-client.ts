@@ -63,7 +63,7 @@ function connectionOver(socket: TLSSocket): Connection {
       for (;;) {
         const answer = reader.take({ head, ended });
         if (answer !== null) return answer;
-        if (ended) throw new Error('The connection ended before the answer was whole.');
+        if (ended) throw new Error('The connection ended before the response was complete.');
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -257,17 +257,17 @@ const chunked = 'Transfer-Encoding: chunked';
 
 /** Each must end with one 4xx and a closed connection, with none of its content stored. */
 export const refusedShapes: Record<string, RequestShape> = {
-  'two lengths that differ': (body) => head(length(body), 'Content-Length: 5') + body,
+  'two different lengths': (body) => head(length(body), 'Content-Length: 5') + body,
   'length and chunked': (body) => head(length(body), chunked) + body,
   'chunked and length': (body) => `${head(chunked, 'Content-Length: 4')}0\r\n\r\n${body}`,
   'chunked that is not last': (body) => head('Transfer-Encoding: chunked, identity') + body,
   'a negative length': (body) => head('Content-Length: -1') + body,
   'a length with a sign': (body) => head(`Content-Length: +${body.length}`) + body,
   'a length in hex': (body) => head(`Content-Length: 0x${body.length.toString(16)}`) + body,
-  'a length beyond all numbers': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
-  'a chunk size that is no number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
-  'a chunk size beyond all numbers': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
-  'chunks that do not end where they say': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
+  'an overlong length': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
+  'a chunk size that is not a number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
+  'an overlong chunk size': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
+  'chunks that do not match their size': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
   'bare line feeds': (body) => head(length(body)).replaceAll('\r', '') + body,
   'a blank before a colon': (body) => head(`Content-Length : ${body.length}`) + body,
   'a header without colon': (body) => head('nonsense', length(body)) + body,
@@ -276,7 +276,7 @@ export const refusedShapes: Record<string, RequestShape> = {
   'a lower-case method': (body) => started('post /notifications HTTP/1.1', body),
   'an unknown version': (body) => started('POST /notifications HTTP/9.9', body),
   'a target without slash': (body) => started('POST notifications HTTP/1.1', body),
-  'no version at all': (body) => `POST /notifications\r\n\r\n${body}`,
-  'the greeting of HTTP/2': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'no version': (body) => `POST /notifications\r\n\r\n${body}`,
+  'the HTTP/2 preface': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   noise: () => `${'\x01\x80\xff'.repeat(500)}\r\n\r\n`,
 };

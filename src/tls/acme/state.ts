@@ -51,7 +51,7 @@ export type SavedCertificate = z.infer<typeof certificateSchema>;
 /** A saved certificate, checked. */
 export type OwnCertificate = LoadedCertificate & { directoryUrl: string };
 
-/** State that must survive restarts to respect the authority's limits: failures, issued certificates, renewal information. */
+/** State that must survive restarts, to respect the limits of the authority. */
 export const renewalStateSchema = z.object({
   directoryUrl: z.string(),
   host: z.string(),

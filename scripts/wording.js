@@ -80,8 +80,9 @@ const given = args.filter((argument) => !argument.startsWith('-'));
 const paths = given.length > 0 ? given : ['src', 'docs', 'README.md', 'scripts', 'deploy'];
 const skipped = /(^scripts\/wording\.js|\.(json|txt|svg)|licences\.md)$/;
 
-/** Names of the interface contract, and of packages, that contain a phrase. */
-const contractNames = /\bnextTry(At|AtUs)?\b|\bforget-?Reader\b|\bworld-atlas\b/gi;
+/** Names of the interface contract, of packages and of systemd that contain a phrase. */
+const contractNames =
+  /\bnextTry(At|AtUs)?\b|\bforget-?Reader\b|\bworld-atlas\b|\bWantedBy\b|\bWants\b/gi;
 
 /** @param {string} phrase @param {string} path */
 const isPermitted = (phrase, path) =>

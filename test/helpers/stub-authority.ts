@@ -61,7 +61,7 @@ export interface StubAuthority {
   count(step: Step): number;
   /** Lets the next `count` responses of a step fail (default: all); replaces an earlier fault. */
   break(step: Step, fault: Fault, times?: number): void;
-  mend(step: Step): void;
+  repair(step: Step): void;
 }
 
 interface Order {
@@ -102,7 +102,7 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
     break: (step, fault, times = Number.POSITIVE_INFINITY) => {
       faults.set(step, { fault, left: times });
     },
-    mend: (step) => void faults.delete(step),
+    repair: (step) => void faults.delete(step),
   };
 }
 

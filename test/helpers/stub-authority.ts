@@ -59,7 +59,7 @@ export interface StubAuthority {
   caPem: string;
   requests: StubRequest[];
   count(step: Step): number;
-  /** Lets the next `count` responses of a step fail (default: all); replaces an earlier fault. */
+  /** Lets the next `times` responses of a step fail (default: all); replaces an earlier fault. */
   break(step: Step, fault: Fault, times?: number): void;
   repair(step: Step): void;
 }

@@ -58,12 +58,12 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
     .addOption(limitOption({ note: 'unlimited; newest first' }))
     .addOption(dryRunOption())
     .addOption(
-      new Option('--retry <all|ids>', 'retry of failed and dropped summaries (comma-separated ids)')
+      new Option('--retry <all|ids>', 'retry failed and dropped summaries (comma-separated ids)')
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'drop']),
     )
     .addOption(
-      new Option('--drop <all|ids>', 'removal of waiting summaries (comma-separated ids)')
+      new Option('--drop <all|ids>', 'drop waiting summaries (comma-separated ids)')
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )

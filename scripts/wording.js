@@ -63,6 +63,8 @@ const permitted = [
   ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
   ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
+  ['docs/decisions/0050', 'tell, told', 'the JSON field told'],
+  ['docs/decisions/0050', 'wanted', 'the JSON field wanted'],
   ['src/domain/coverage.ts', 'tell, told', 'the JSON field told'],
   ['src/cli/commands/coverage.ts', 'tell, told', 'the JSON field told'],
   ['docs/reference/', 'tell, told', 'the JSON field told'],

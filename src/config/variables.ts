@@ -287,7 +287,7 @@ export const variables = {
     schema: values.commandLine,
     description:
       'Program that is run for each alert, with the same JSON on standard input. Arguments are separated by spaces; no shell is used.',
-    example: '/usr/local/bin/tell-me --urgent',
+    example: '/usr/local/bin/send-alert --urgent',
   },
 
   // Summaries

@@ -225,9 +225,9 @@ describe('a receiver that is told what to keep', () => {
 
 it('is started by `earshot start` where EARSHOT_KEEP is set, and nowhere else', async () => {
   const context = await createReceiverContext(temporaryDirectory());
-  const told = 'is removed once a day';
+  const phrase = 'automatic pruning enabled';
   const kept = await context.start({ EARSHOT_KEEP: '365d,50GB' });
-  await expect.poll(kept.log).toContain(told);
+  await expect.poll(kept.log).toContain(phrase);
   expect(kept.log()).toContain('"keep":"365d, 46 GiB"');
   kept.child.kill('SIGTERM');
   await new Promise((resolve) => kept.child.once('exit', resolve));
@@ -235,5 +235,5 @@ it('is started by `earshot start` where EARSHOT_KEEP is set, and nowhere else', 
   // What works beside is started before the end is.
   all.child.kill('SIGTERM');
   await new Promise((resolve) => all.child.once('exit', resolve));
-  expect(all.log()).not.toContain(told);
+  expect(all.log()).not.toContain(phrase);
 }, 60_000);

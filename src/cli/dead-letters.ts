@@ -33,8 +33,8 @@ export const deadCommand = defineCommand('dead', {
       .addOption(jsonOption()),
   help: `On a terminal, the reason is shortened. In a pipe and with --json, the reason is complete.
 
-Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. replay is an id
-or null.
+Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. If a replay has
+queued the notification, then replay is the id of the replay; otherwise null.
 
 ${exitCodes}
 
@@ -63,7 +63,7 @@ Examples:
 type Ids = number[] | undefined;
 
 export const retryCommand = defineCommand('retry', {
-  description: 'Queue dead letters again. The receiver then delivers the dead letters.',
+  description: 'Queue dead letters again for another delivery by the receiver.',
   flags: (command) =>
     command
       .argument('<sink>', 'name of the sink')

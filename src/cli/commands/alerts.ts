@@ -22,7 +22,8 @@ export const alertsCommand = defineCommand('alerts', {
       .addOption(jsonOption())
       .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
   help: `The receiver checks every minute for these problems:
-  - A subscription is silent for unusually long or paused, or the catalogue will soon delete it.
+  - A subscription is silent for unusually long, or is paused.
+  - The catalogue will soon pause or delete a subscription.
   - Pushes were lost, events are missing, or a comparison failed.
   - The certificate, the disk, the database, the backup or a sink has a problem.
 The receiver sends active and resolved alerts to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND. This

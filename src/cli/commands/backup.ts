@@ -37,11 +37,11 @@ is set, then the receiver also creates backups automatically.
 other path is a folder. A missing folder is created.
 
 The backup contains the endpoint credentials and the keys of the certificate. Protect the backup
-like this machine. The backup does not contain .env, earshot.config.ts and the product index. The
+like this machine. The backup does not contain .env, earshot.config.ts or the product index. The
 product index is rebuilt from the log. To restore a backup, run \`earshot restore\`.
 
 The command prints the path of the backup. Fields of --json: file, bytes, notifications,
-lastPosition, files, startedAt, endedAt. files are the files of the data directory in the backup.
+lastPosition, files, startedAt, endedAt. files are the files with secrets.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -58,12 +58,11 @@ const listCommand = defineCommand('list', {
     command
       .argument('[folder]', 'folder with backups (default: EARSHOT_BACKUP_DIR)')
       .addOption(jsonOption()),
-  help: `The command reads only the header of each file. To verify a whole file, run \`earshot restore --check
-FILE\`.
+  help: `The command reads only the header of each file. To verify a whole file, run
+\`earshot restore --check FILE\`.
 
-Fields of --json: file, madeAt, notifications, lastPosition, bytes, version, fault. fault is the
-reason why the file is not usable, or null. If the file is not usable, then only file and fault have
-values.
+Fields of --json: file, madeAt, notifications, lastPosition, bytes, version, fault. If the file is
+not usable, then fault is the reason, and all fields except file and fault are null.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -16,7 +16,7 @@ import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
 
 const showCommand = defineCommand('show', {
-  description: 'Show the certificate, its next renewal, and the result of the last attempts.',
+  description: 'Show the certificate, the next renewal, and the result of the last attempts.',
   flags: (command) =>
     command
       .addOption(jsonOption())
@@ -76,7 +76,7 @@ Examples:
 
 export const certificateCommand = defineGroup('certificate', {
   description: 'Show, renew or test the certificate of the endpoint.',
-  help: `With EARSHOT_TLS=acme the receiver orders and renews the certificate automatically.
+  help: `If EARSHOT_TLS is acme, then the receiver orders and renews the certificate automatically.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

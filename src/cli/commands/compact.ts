@@ -11,7 +11,7 @@ import { type Io, pause } from '../io.ts';
 import { counted, createProgressLine, printJson } from '../output.ts';
 
 export const compactCommand = defineCommand('compact', {
-  description: 'Compress the bodies of the log and free their disk space.',
+  description: 'Compress the bodies of the log and free disk space.',
   flags: (command) => command.addOption(jsonOption()),
   help: `The compression is lossless. On receipt, the receiver compresses each body with a fast method. Every
 hour, an idle receiver also packs the bodies (EARSHOT_COMPACT). This command packs the bodies now,
@@ -20,7 +20,8 @@ before the original bodies are deleted. The receiver can run meanwhile. You can 
 command, and run the command again to continue.
 
 Fields of --json: bodies, unreadable, bytesBefore, bytesAfter, givenBackBytes. bodies is the number
-of packed bodies. unreadable is the number of damaged rows. The sizes are sizes of earshot.db.
+of packed bodies. unreadable is the number of damaged rows. bytesBefore and bytesAfter are sizes of
+earshot.db.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -44,7 +44,7 @@ and a day later. \`earshot reconcile\` compares immediately. Columns:
   late       events that were pushed after more than half an hour, or after the recovery
   recovered  events that were not pushed, but fetched from the catalogue
   missing    events that are not in the log
-  compared   compared hours, and hours that are due for comparison
+  compared   number of compared hours, and number of hours that are due
   complete   share of the expected events that are in the log
 An hour is shown as pruned if \`earshot prune\` has deleted notifications of this hour. p50 is the
 median of the delays.

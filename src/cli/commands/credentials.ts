@@ -163,7 +163,7 @@ function setByVariables(): AppError {
 
 export const credentialsCommand = defineGroup('credentials', {
   description: 'Create or rotate the endpoint credentials.',
-  help: `The catalogue sends these credentials with every push, and the receiver checks them.
+  help: `The catalogue sends these credentials with every push, and the receiver checks the credentials.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -14,7 +14,7 @@ export const demoCommand = defineCommand('demo', {
         'number of products (default: 200 with --once, otherwise unlimited)',
         wholeNumber(1),
       )
-      .option('--records <file>', 'JSONL file with product records instead of generated ones')
+      .option('--records <file>', 'JSONL file with product records (default: generated records)')
       .option('--faults', 'inject faults (duplicates, lost answers, drift, lost notifications)')
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at

@@ -59,12 +59,12 @@ const explainCommand = defineCommand('explain', {
       .option('--plan', 'also print the query plan of the product index')
       .addOption(jsonOption()),
   help: `Fields of --json: entity, canonical, words, index.
-  canonical  filter in a normalized form
-  words      explanation, one sentence per element
-  index      query plan of --plan: narrowedBy, byColumns, byRecords, plan; null if not available
-  narrowedBy index that narrows the search; null if all products are read
-  byColumns  conditions that are checked with the columns of the product index
-  byRecords  conditions that are checked with the records of the products
+  canonical   filter in a normalized form
+  words       explanation, one sentence per element
+  index       query plan of --plan: narrowedBy, byColumns, byRecords, plan; null if not available
+  narrowedBy  index that narrows the search; null if all products are read
+  byColumns   conditions that are checked with the columns of the product index
+  byRecords   conditions that are checked with the records of the products
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 

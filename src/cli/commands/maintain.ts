@@ -25,8 +25,8 @@ export const maintainCommand = defineCommand('maintain', {
   help: `The catalogue pauses a subscription after 60 days without activity. The catalogue deletes a
 subscription 365 days after the last notification. The command resumes paused subscriptions and
 recreates deleted subscriptions. If a user has paused, deleted or changed a subscription, then the
-command only reports the change. The receiver runs the same maintenance every six hours. \`earshot
-subscriptions history\` lists the changes.
+command only reports the change. The receiver runs the same maintenance every six hours.
+\`earshot subscriptions history\` lists the changes.
 
 Fields of --json: name, status, did, notes, failure.
   status   status before the command; gone if the catalogue has deleted the subscription

@@ -28,7 +28,7 @@ import { type Io, pause } from '../io.ts';
 import { counted, createProgressLine, isoTime, printJson, whole } from '../output.ts';
 
 export const pruneCommand = defineCommand('prune', {
-  description: 'Delete old notifications permanently and free their disk space.',
+  description: 'Delete old notifications permanently and free disk space.',
   flags: (command) =>
     command
       .option('--older-than <age>', 'minimum age (such as 365d or 52w)', argument(keptAge))
@@ -48,9 +48,9 @@ export const pruneCommand = defineCommand('prune', {
       .addOption(yesOption())
       .addOption(jsonOption()),
   help: `The command shows what will be deleted, and asks for confirmation. Without --older-than and
---to-size, the limits are those of EARSHOT_KEEP. With both flags, notifications beyond at least one
-limit are deleted. The receiver can run meanwhile. You can interrupt the command, and run the
-command again to continue. Deleted notifications are not fetched again and not counted as missing.
+--to-size, the limits are those of EARSHOT_KEEP. With both flags, both limits apply. The receiver
+can run meanwhile. You can interrupt the command, and run the command again to continue. Deleted
+notifications are not fetched again and not counted as missing.
 
 A notification is kept until all readers have processed the notification. Readers are sinks (with
 queue and dead letters), replays, summaries, the product index and \`earshot tail --reader\`. The

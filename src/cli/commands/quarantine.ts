@@ -25,7 +25,7 @@ import {
 } from '../output.ts';
 
 const listCommand = defineCommand('list', {
-  description: 'List the quarantined bodies, newest first.',
+  description: 'List the quarantined bodies, the newest first.',
   flags: (command) =>
     command
       .option('--released', 'also list bodies that a retry released')

@@ -76,8 +76,8 @@ export const queryProductsCommand = defineCommand('products', {
         ]),
       );
   },
-  help: `A product must match all flags. A and B are dates, or times such as 2026-11-20T06:00Z. If B is a
-day, month or year, then the range includes all of B.
+  help: `A product must match all flags. In a range A..B, A and B are dates, or times such as
+2026-11-20T06:00Z. If B is a day, month or year, then the range includes all of B.
 
 Fields of --orderby: received, PublicationDate, ModificationDate, ContentDate/Start,
 ContentDate/End, DeletionDate. received is the time of the first receipt.
@@ -92,18 +92,18 @@ Output formats:
                 processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
-Fields of --summaries: json, ndjson and geojson have summary, with text, model, verified and
-createdAt. csv has summary, summaryModel and summaryVerified. ids has the text after a tab.
+--summaries adds the field summary to json, ndjson and geojson, with text, model, verified and
+createdAt. csv gets summary, summaryModel and summaryVerified. ids get the text after a tab.
 
 For the fields of --explain with --json, see \`earshot filter explain --help\`.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d
-  $ earshot query products --bbox 5.5,45,11,48 --published 2026-11 --output geojson > alps.geojson
+  $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
+  $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
   $ earshot query products --area area.geojson --type S2MSI2A --count     count matches
-  $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
+  $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"   offline`,
   run: queryProducts,
 });
 

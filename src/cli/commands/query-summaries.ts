@@ -78,7 +78,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 Examples:
   $ earshot query summaries                      the newest summaries
   $ earshot query summaries --state failed       failed summaries, for earshot summarize --retry
-  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text`,
+  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text    texts`,
   needs: ['reader'],
   run: querySummaries,
 });

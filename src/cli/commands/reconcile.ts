@@ -68,7 +68,7 @@ missing, unreadable, undecided.
   fetched         number of events that were added to the log
   unreadable      number of records without a valid id or date
   undecided       number of records without a property that the filter needs
-  earlier         fetched and counts of the earlier events, with events instead of expected
+  earlier         fetched and counts of the earlier events; the field expected is named events
 With --dry-run, --json prints one line for each missing event: subscription, event, productId,
 productName, date.
 

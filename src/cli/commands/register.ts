@@ -80,14 +80,14 @@ Fields of --json: changes, unchanged, unwanted, others, applied.
   wanted     desired state of the subscription
   replaces   ids of the old subscriptions
   differs    reason of the replacement: filter, events or both
-  way        order of the replacement: overlap, switch or delete-first
+  way        overlap: no gap; switch: short gap; delete-first: gap until the new subscription runs
   unwanted   names of managed subscriptions that are not configured
   others     number of unmanaged subscriptions
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account differs (--check).
 
 Examples:
-  $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20
+  $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20  by flags
   $ earshot register --dry-run          show the plan
   $ earshot register --check --json     check from a monitor
   $ earshot register --prune --yes      delete subscriptions that are not configured`,

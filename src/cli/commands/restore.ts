@@ -40,8 +40,8 @@ After the start, the receiver fetches newer notifications of up to 30 days from 
 longer time, run \`earshot reconcile --since\`. The sinks get these notifications again.
 
 Fields of --json: file, madeAt, version, notifications, lastPosition, bytes, files. Without --check,
-also dataDir and movedTo. files are the files of the data directory in the backup. movedTo is the
-folder with the old contents, or null for none.
+also dataDir and movedTo. files are the files with secrets. movedTo is the folder with the old
+contents, or null for none.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 damaged backup (--check).
 

@@ -73,7 +73,7 @@ function addPublishingOptions(command: Command): Command {
   return command
     .option('--endpoint <url>', 'endpoint for pushes without a registered subscription')
     .option('--trust <file>', 'PEM file of an additional certificate authority')
-    .option('--records <file>', 'JSONL file with product records instead of generated ones')
+    .option('--records <file>', 'JSONL file with product records (default: generated records)')
     .option('--products <number>', 'number of products (default: unlimited)', wholeNumber(1))
     .option('--rate <number>', 'number of products per second', positiveNumber, 1)
     .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1)

@@ -48,10 +48,9 @@ export const statusCommand = defineCommand('status', {
     command
       .addOption(jsonOption())
       .option('--check', 'exit with code 3 if there is a problem (in any part)'),
-  help: `The first line shows the overall state, or the most severe problem. Each further line shows one
-part:
-receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
-summaries, disk, backup or alerts. A part with a problem has a mark and a next step.
+  help: `The first line shows the overall state, or the most severe problem. The other lines show one part
+each: receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
+summaries, disk, backup, alerts. A part with a problem has a mark and a next step.
 
 The command works with and without a running receiver. The command reads the data directory and
 sends a request to the receiver on this machine. Nothing is changed, and no other machine is used.

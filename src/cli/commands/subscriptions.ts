@@ -34,7 +34,7 @@ Examples:
 });
 
 const resumeCommand = defineCommand('resume', {
-  description: 'Resume a managed subscription and its automatic maintenance.',
+  description: 'Resume a managed subscription. Automatic maintenance continues, too.',
   flags: (command) => command.argument('<name or id>'),
   help: `${exitCodes}
 
@@ -75,8 +75,8 @@ the subscription again.
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions ${how} default           after a prompt
-  $ earshot subscriptions ${how} default --yes     without a prompt`,
+  $ earshot subscriptions ${how} default           ${how} after a prompt
+  $ earshot subscriptions ${how} default --yes     ${how} without a prompt`,
     needs: ['account'],
     run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
       const { findManaged, removeStaleRegistration, removeByCommand } = await import(
@@ -156,7 +156,7 @@ Examples:
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show a subscription with its gaps and its automatic pause and deletion.',
+  description: 'Show a subscription with gaps, and with the dates of automatic pause and deletion.',
   flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
   help: `A gap is a time range without pushes, for example during a pause. --json prints an array with the
 fields of \`earshot subscriptions list\` and with gaps. Each gap has the fields from, to and reason.
@@ -296,7 +296,8 @@ const historyCommand = defineCommand('history', {
       .argument('[name]', 'name of the subscription (default: all)')
       .addOption(limitOption().default(100))
       .addOption(jsonOption()),
-  help: `Fields of --json: at, subscription, subscriptionId, action, actor, reason. The actor is the command.
+  help: `Fields of --json: at, subscription, subscriptionId, action, actor, reason. The actor is the command
+that made the change.
 
 ${exitCodes}
 

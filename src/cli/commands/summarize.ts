@@ -52,7 +52,7 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
     .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
     .option('--each', 'write one summary per product, independent of the rules')
     .addOption(
-      new Option('--digest <window>', 'time span of one digest, independent of the rules')
+      new Option('--digest <window>', 'time span of each digest, independent of the rules')
         .choices(digestWindows)
         .conflicts('each'),
     )

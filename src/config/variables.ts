@@ -295,7 +295,7 @@ export const variables = {
     schema: z.enum(summaryRuleKinds),
     default: 'off',
     description:
-      'Default `summary` of subscriptions in `earshot.config.ts`: a text for `each` product, a daily `digest`, or `off`. Without a language model, the texts are generated from the facts alone.',
+      'Default of the option `summary` of each subscription in `earshot.config.ts`: `each` (a text per product), `digest` (a text per day) or `off`. Without a language model, the texts are generated from the facts alone.',
     example: 'digest',
   },
   EARSHOT_INFERENCE_URL: {

@@ -104,6 +104,6 @@ ${lines.map(drawLine).join('\n')}
 `;
 }
 
-const lines = chosenLines(await runDemo());
+const lines = chosenLines((await runDemo()).trimEnd());
 if (lines.length < 10) throw new Error(`Too little output of the demo:\n${lines.join('\n')}`);
 writeFileSync(new URL('../docs/demo.svg', import.meta.url), draw(lines));

@@ -5,9 +5,12 @@ import { describe, expect, it } from 'vitest';
 const root = resolve(import.meta.dirname, '..');
 const source = join(root, 'src');
 
-/** Folders that any part may import. `host` is the machine: files, and programs that are run. */
+/** Folders that any part may import. `host` is the machine: files, and child processes. */
 const shared = ['domain', 'filter', 'http', 'host'];
-/** Parts of the program. None imports another one, except that `config` reads the settings of sinks. */
+/**
+ * Parts of the program. They do not import each other, except that `config` reads the settings of
+ * sinks.
+ */
 const parts = 'config store tls receiver admin reconcile summary watch sinks console'.split(' ');
 
 /** Design, section 2: the folders that a folder may import, in addition to itself. */
@@ -17,14 +20,14 @@ const allowed: Record<string, readonly string[]> = {
   host: ['domain'],
   http: ['domain', 'filter'],
   ...Object.fromEntries(parts.map((part) => [part, shared])),
-  // A kind of sink has its settings in its own file.
+  // Each kind of sink has its settings in its own file.
   config: [...shared, 'sinks'],
   sandbox: ['filter'],
   cli: [...shared, ...parts, 'sandbox'],
   'index.ts': [...shared, ...parts],
 };
 
-/** Packages that one folder alone may touch, and what `domain` may. */
+/** Packages that only one folder may import, and the packages that `domain` may import. */
 const packageOwners: Record<string, string> = {
   'better-sqlite3': 'store',
   'acme-client': 'tls',
@@ -33,15 +36,15 @@ const packageOwners: Record<string, string> = {
   'prom-client': 'console',
 };
 
-/** Files that read the words of a failure, and whose words they are; all others decide by data. */
-const wordReaders: Record<string, string> = {
+/** Files that parse the text of an error, and the origin of the text; all others use its data. */
+const errorTextReaders: Record<string, string> = {
   'cli/commands/sinks.ts': 'a problem of several lines, printed one below the other',
   'config/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
   'config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",
   'domain/notification.ts': "the JSON parser's reason, made printable",
 };
 
-/** Libraries that cost tens of milliseconds or megabytes, and may be loaded only when they are needed. */
+/** Libraries that cost tens of milliseconds or megabytes, and may only be loaded on demand. */
 const largeLibraries = {
   receiver: ['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon'],
   command: ['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono'],
@@ -66,12 +69,12 @@ const graph = new Map(files.map((one) => [one.file, importsOf(one)]));
 const edges = [...graph].flatMap(([file, names]) => names.map((name) => ({ file, name })));
 
 describe('the source tree', () => {
-  it('has only folders with a place in the design', () => {
+  it('has only folders that the design names', () => {
     const folders = new Set(files.map(({ file }) => folderOf(file)));
     expect([...folders].filter((folder) => !(folder in allowed))).toEqual([]);
   });
 
-  it('imports along the arrows of the design, and nowhere else', () => {
+  it('imports only along the arrows of the design', () => {
     const wrong = edges.filter(({ file, name }) => {
       if (!graph.has(name)) return false;
       const [from, to] = [folderOf(file), folderOf(name)];
@@ -81,7 +84,7 @@ describe('the source tree', () => {
     expect(edges.filter(({ name }) => graph.has(name)).length).toBeGreaterThan(100);
   });
 
-  it('has no cycle between files', () => {
+  it('has no cycles between files', () => {
     const finished = new Set<string>();
     const cycles: string[][] = [];
     const visit = (file: string, path: readonly string[]) => {
@@ -94,17 +97,17 @@ describe('the source tree', () => {
     expect(cycles).toEqual([]);
   });
 
-  it('touches a package with an owner only in its folder, and in domain none but zod', () => {
+  it('imports an owned package only in its folder, and in domain only zod', () => {
     const wrong = edges.filter(({ file, name }) => {
       if (graph.has(name)) return false;
-      // The domain does no I/O, so that it needs nothing of Node either.
+      // The domain does no I/O, so it needs no module of Node either.
       if (folderOf(file) === 'domain') return name !== 'zod';
       return (packageOwners[name] ?? folderOf(file)) !== folderOf(file);
     });
     expect(wrong).toEqual([]);
   });
 
-  it('loads large libraries where they are used, not with each command', () => {
+  it('loads large libraries on demand, not with each command', () => {
     const staticImports = new Map(
       files.map(({ file, text }) => {
         const code = withoutComments(text).replaceAll(/\bimport\('[^']+'\)/g, '');
@@ -134,32 +137,32 @@ describe('the source tree', () => {
     expect(loads('cli/start/serve.ts')).toContain('prom-client');
   });
 
-  it('reads clock, chance, network and process in one file of the command line; the library, clock and chance', () => {
+  it('reads clock, random numbers, network and process in one file of the command line; the library reads clock and random numbers', () => {
     const clockOrId = /\bDate\.now\(|\bnew Date\(\)|\brandom(UUID|Bytes|Int)\b/;
     const others = /\bMath\.random\(|(?<![\w.])fetch\(|\bprocess\.(?!versions)/;
     const offenders = files.filter(({ file, text }) => {
       if (file === 'cli/io.ts') return false;
       const code = withoutComments(text);
-      // The library has no command line above it that could hand them to it.
+      // The library has no command line above it that could pass them.
       return others.test(code) || (file !== 'index.ts' && clockOrId.test(code));
     });
     expect(offenders.map(({ file }) => file)).toEqual([]);
   });
 
-  it('decides by the code and the facts of an error, not by its words', () => {
+  it('uses the code and the data of an error, not its text', () => {
     const words = String.raw`\b(?:message|reason|failure|problem|errorText\([^()]*\))`;
     const read = new RegExp(
       String.raw`${words}\??\.(?:match|matchAll|(?:starts|ends)With|includes|replace|replaceAll|split|indexOf|search)\(|\.(?:exec|test)\((?:\w+\.)*${words}`,
     );
     const readers = files.filter(({ text }) => read.test(withoutComments(text)));
     const names = readers.map(({ file }) => file);
-    const known = Object.keys(wordReaders);
+    const known = Object.keys(errorTextReaders);
     expect(names.filter((name) => folderOf(name) !== 'sandbox').sort()).toEqual(known.sort());
     expect(read.test("if (error.message.startsWith('Could'))")).toBe(true);
     expect(read.test('const [, code] = /x/.exec(cause.message) ?? [];')).toBe(true);
   });
 
-  it('keeps files short, says what each is for, and names none of them vaguely', () => {
+  it('keeps files short, documents their purpose, and gives none a vague name', () => {
     const lines = ({ text }: { text: string }) => text.split('\n').length;
     expect(files.filter((one) => lines(one) > 400).map(({ file }) => file)).toEqual([]);
     expect(files.filter(({ text }) => !text.startsWith('/**')).map(({ file }) => file)).toEqual([]);
@@ -168,7 +171,7 @@ describe('the source tree', () => {
   });
 });
 
-/** The files of each journey in docs/architecture.md, and how many it may have. */
+/** The files of each journey in docs/architecture.md, and the maximum number. */
 const journeys = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   .split('## Journeys')[1]
   ?.split(/\n(?=\*\*)/)
@@ -186,11 +189,11 @@ const filesMax: Record<string, number> = {
 };
 
 describe('the journeys of docs/architecture.md', () => {
-  it('are those that newcomers ask for', () => {
+  it('answer the usual questions of newcomers', () => {
     expect(journeys?.map(({ title }) => title)).toEqual(Object.keys(filesMax));
   });
 
-  it.each(journeys ?? [])('$title: few files, each named by one before it', ({ title, path }) => {
+  it.each(journeys ?? [])('$title: few files, each named by an earlier one', ({ title, path }) => {
     expect(path.length).toBeLessThanOrEqual(filesMax[title] ?? 0);
     const named = (file: string, before: readonly string[]) =>
       before.some((one) => {

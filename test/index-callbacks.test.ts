@@ -1,4 +1,4 @@
-/** What a user gives the receiver to call may fail; what the receiver answers stays as it is. */
+/** Callbacks of a user may fail; the receiver's responses stay the same. */
 import { expect, it } from 'vitest';
 import type { Logger, Outcome } from '../src/index.ts';
 import { notification } from './helpers/deliveries.ts';
@@ -20,7 +20,7 @@ function recordingLog(): { log: Logger; errors: object[] } {
   return { log: { debug: none, info: none, warn: none, error }, errors };
 }
 
-/** A request for each answer that comes with a line in the log, or an outcome. */
+/** Requests for each response that causes a log line or an outcome. */
 async function answersOf({ send }: Awaited<ReturnType<typeof serveApp>>): Promise<number[]> {
   const body = JSON.stringify(notification(1));
   const statuses: number[] = [];
@@ -40,34 +40,31 @@ async function answersOf({ send }: Awaited<ReturnType<typeof serveApp>>): Promis
 const answers = [200, 200, 400, 401, 413, 200];
 const mount: Parameters<typeof serveApp>[0] = (app, receiver) => void app.route('/', receiver);
 
-it.each(failures)(
-  'an onOutcome that %s changes no answer, and is told in the log',
-  async (...row) => {
-    const [, fail] = row;
-    const { log, errors } = recordingLog();
-    const outcomes: Outcome[] = [];
-    const onOutcome = (outcome: Outcome) => {
-      outcomes.push(outcome);
-      return fail();
-    };
-    const context = await serveApp(mount, { onOutcome, log });
-    expect(await answersOf(context)).toEqual(answers);
-    expect(outcomes).toEqual(['stored', 'duplicate', 'rejected', 'unauthorized', 'too_large']);
-    expect(errors).toEqual(
-      outcomes.map(() => ({
-        message: 'onOutcome failed',
-        err: expect.objectContaining({ message: 'a failure of the user' }),
-      })),
-    );
-    expect(await context.store.counts()).toEqual({
-      notifications: 1,
-      duplicates: 1,
-      quarantined: 1,
-    });
-  },
-);
+it.each(failures)('an onOutcome that %s changes no response, and is logged', async (...row) => {
+  const [, fail] = row;
+  const { log, errors } = recordingLog();
+  const outcomes: Outcome[] = [];
+  const onOutcome = (outcome: Outcome) => {
+    outcomes.push(outcome);
+    return fail();
+  };
+  const context = await serveApp(mount, { onOutcome, log });
+  expect(await answersOf(context)).toEqual(answers);
+  expect(outcomes).toEqual(['stored', 'duplicate', 'rejected', 'unauthorized', 'too_large']);
+  expect(errors).toEqual(
+    outcomes.map(() => ({
+      message: 'onOutcome failed',
+      err: expect.objectContaining({ message: 'a failure of the user' }),
+    })),
+  );
+  expect(await context.store.counts()).toEqual({
+    notifications: 1,
+    duplicates: 1,
+    quarantined: 1,
+  });
+});
 
-it.each(failures)('a log that %s changes no answer', async (_name, fail) => {
+it.each(failures)('a log that %s changes no response', async (_name, fail) => {
   let lines = 0;
   const line = () => {
     lines += 1;

@@ -1,4 +1,4 @@
-/** The library's products: asked by text and by expressions, and always with what has just been stored. */
+/** The library's products: searched by text and by expressions, always with the latest writes. */
 import { describe, expect, it } from 'vitest';
 import {
   and,
@@ -13,14 +13,14 @@ import { recordOf, samples } from './cli/product-samples.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore } from './helpers/mounted-receiver.ts';
 
-/** A store that has been told of the samples. */
+/** Opens a store that has received the samples. */
 async function filledStore(): Promise<Store> {
   const store = await openTestStore();
-  for (const sample of samples) await store.accept(told(sample));
+  for (const sample of samples) await store.accept(deliveryOf(sample));
   return store;
 }
 
-function told(sample: (typeof samples)[number]) {
+function deliveryOf(sample: (typeof samples)[number]) {
   const { id: ProductId, name: ProductName, event: SubscriptionEvent = 'created' } = sample;
   const value = recordOf(sample);
   return delivery(
@@ -48,16 +48,16 @@ describe('store.products', () => {
     expect(found?.record).toEqual(samples[0] && recordOf(samples[0]));
   });
 
-  it('has what was stored a moment ago', async () => {
+  it('includes products stored a moment ago', async () => {
     const store = await openTestStore();
     expect(await store.products.count()).toBe(0);
     for (const [i, sample] of samples.slice(0, 3).entries()) {
-      await store.accept(told(sample));
+      await store.accept(deliveryOf(sample));
       expect(await store.products.count()).toBe(i + 1);
     }
   });
 
-  it('goes on after a key', async () => {
+  it('continues after a key', async () => {
     const store = await filledStore();
     const order = { by: 'ContentDate/Start', direction: 'asc' } as const;
     const filter = name.endsWith('.SAFE');
@@ -68,13 +68,13 @@ describe('store.products', () => {
     expect(first.row.productId.slice(-1) + rest).toBe(await digits(store, { filter, order }));
   });
 
-  it('refuses a filter with a fault, with the place', async () => {
+  it('refuses a faulty filter, with the place', async () => {
     const store = await openTestStore();
-    for (const asked of [
+    for (const search of [
       store.products.count({ filter: "foo eq 'bar'" }),
       collect(store.products.find({ filter: "foo eq 'bar'" })),
     ]) {
-      await expect(asked).rejects.toMatchObject({
+      await expect(search).rejects.toMatchObject({
         code: 'invalid',
         details: [expect.stringContaining("foo eq 'bar'\n  ^^^")],
       });

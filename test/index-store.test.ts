@@ -1,4 +1,4 @@
-/** The library's store and options: reading, following, cursors, and what is refused. */
+/** The library's store and options: reading, following, cursors, and refusals. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import { temporaryDirectory } from './helpers/temporary-directory.ts';
 import { key, modelText, productJob } from './store/summary-jobs.ts';
 
 describe('openStore', () => {
-  it('makes the folder, and finds there again what was stored', async () => {
+  it('creates the folder, and reads stored notifications after reopening', async () => {
     const dataDir = join(temporaryDirectory(), 'new', 'data');
     const store = await openStore({ dataDir });
     await store.accept(delivery(notification(1)));
@@ -28,7 +28,7 @@ describe('openStore', () => {
     await again.close();
   });
 
-  it('follows the log from a position on until it is told to stop', async () => {
+  it('follows the log from a position until it is stopped', async () => {
     const store = await openTestStore();
     for (const number of [1, 2]) await store.accept(delivery(notification(number)));
     const stop = new AbortController();
@@ -41,7 +41,7 @@ describe('openStore', () => {
     expect(seen).toEqual(['ack-2', 'ack-3']);
   });
 
-  it('reads the texts that a worker has written', async () => {
+  it('reads the summaries that a worker has written', async () => {
     const dataDir = temporaryDirectory();
     const own = await openStoreAt({ dataDir, nowUs: () => 1_000 });
     const { ids } = await own.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs: 1 });
@@ -68,7 +68,7 @@ describe('openStore', () => {
     },
   );
 
-  it('refuses a folder that cannot be one', async () => {
+  it('refuses an invalid folder', async () => {
     const path = join(temporaryDirectory(), 'file');
     writeFileSync(path, '');
     mkdirSync(`${path}-data`);
@@ -77,7 +77,7 @@ describe('openStore', () => {
 });
 
 describe('createReceiver', () => {
-  it('lists every problem of its options at once, and no password', async () => {
+  it('lists every problem of its options at once, without passwords', async () => {
     const store = await openTestStore();
     const wrong = {
       store,
@@ -98,13 +98,13 @@ describe('createReceiver', () => {
       'log: must have the methods debug, info, warn and error, as pino and console have',
       'onOutcome: must be a function',
       'options: Unrecognized key: "logger"',
-      'trustedProxies.1: must be IP addresses or ranges such as 10.0.0.0/8; "proxy.example.org" is none',
+      'trustedProxies.1: must be IP addresses or ranges such as 10.0.0.0/8; "proxy.example.org" is not one',
     ]);
     for (const detail of error.details) expect(error.message).toContain(detail);
     expect(error.message).not.toContain('hidden');
   });
 
-  it('refuses to run without credentials, and without a store', async () => {
+  it('refuses to run without credentials or a store', async () => {
     const store = await openTestStore();
     expect(refusalOf({ store, credentials: [] }).details).toEqual([
       'credentials: must have at least one pair; without one, every request is refused',
@@ -116,7 +116,7 @@ describe('createReceiver', () => {
     expect(refusalOf(undefined).details).toEqual([expect.stringMatching(/^options: /)]);
   });
 
-  it('takes console as its log, and options that are undefined', async () => {
+  it('accepts console as its log, and undefined options', async () => {
     const store = await openTestStore();
     const options = { store, credentials: [pair], trustedProxies: ['127.0.0.1', '::1/128'] };
     expect(() => createReceiver({ ...options, log: console })).not.toThrow();

@@ -1,4 +1,4 @@
-/** The library as a user has it: the receiver in an app of their own, and the store beside it. */
+/** The library as users have it: the receiver in their own app, with a separate store. */
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { describe, expect, it } from 'vitest';
@@ -41,7 +41,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     return { ...context, outcomes, errors };
   }
 
-  it('stores a notification once, however often it comes', async () => {
+  it('stores a notification once, however often it arrives', async () => {
     const { store, send, outcomes } = await mounted();
     const first = await send({ path, body: good() });
     expect(first).toMatchObject({ status: 200, body: '{"status":"stored"}' });
@@ -71,7 +71,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     expect(await store.counts()).toMatchObject({ notifications: 0, quarantined: 0 });
   });
 
-  it('lets the sender read that a body is too large, and takes the next one', async () => {
+  it('lets the sender read that a body is too large, and accepts the next one', async () => {
     const { send } = await mounted();
     const chunked = { 'Transfer-Encoding': 'chunked' };
     for (const headers of [{}, chunked]) {
@@ -81,7 +81,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     expect(await send({ path, body: good() })).toMatchObject({ body: '{"status":"stored"}' });
   });
 
-  it('outlives senders who go away half-way', async () => {
+  it('survives senders that disconnect in the middle', async () => {
     const { store, send, abandon, errors } = await mounted();
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\n`;
     const chunk = `100000\r\n${'x'.repeat(2 ** 20)}\r\n`;
@@ -93,7 +93,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     expect(errors).toEqual([]);
   });
 
-  it('keeps what is no notification in quarantine, byte by byte', async () => {
+  it('quarantines invalid notifications unchanged', async () => {
     const { store, send } = await mounted();
     const refused = await send({ path, body: '{"no":"notification"}' });
     expect(refused.status).toBe(400);
@@ -104,7 +104,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     await expect(store.retry(entry?.id ?? 0)).resolves.toMatchObject({ outcome: 'rejected' });
   });
 
-  it('takes a slash at the end, as the command does', async () => {
+  it('accepts a slash at the end, as the command does', async () => {
     const { store, send } = await mounted();
     for (const slashed of [`${path}/`, `${prefix}/notifications/`]) {
       expect(await send({ method: 'GET', path: slashed })).toMatchObject({ status: 200 });
@@ -116,7 +116,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
     expect(rows).toMatchObject([{ subscription: 'alps', timesSeen: 2 }]);
   });
 
-  it('leaves every other path to the app', async () => {
+  it('leaves all other paths to the app', async () => {
     const { send } = await mounted();
     expect(await send({ method: 'GET', path: '/own' })).toMatchObject({ body: 'own' });
     const page = { method: 'GET', path: '/notifications/own/page', auth: undefined };
@@ -126,7 +126,7 @@ describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
   });
 });
 
-describe('among middleware that reads bodies', () => {
+describe('with middleware that reads bodies', () => {
   const middleware: Record<string, (app: Hono) => unknown> = {
     'as JSON': (app) => app.use((c, next) => c.req.json().then(next)),
     'as bytes': (app) => app.use((c, next) => c.req.arrayBuffer().then(next)),
@@ -136,7 +136,7 @@ describe('among middleware that reads bodies', () => {
 
   for (const [name, use] of Object.entries(middleware)) {
     it.each(Object.entries(manners))(
-      `the receiver reads one that was read ${name} and came %s`,
+      `the receiver accepts a body that was read ${name} and came %s`,
       async (_, headers) => {
         const { store, send } = await serveApp((app, receiver) => {
           use(app);
@@ -155,10 +155,10 @@ describe('among middleware that reads bodies', () => {
 
   const wrong: [string, (raw: Request) => unknown][] = [
     ['was read', (raw) => raw.text()],
-    ['is held by a reader', (raw) => raw.body?.getReader()],
-    ['is held by a reader that has read some of it', (raw) => raw.body?.getReader().read()],
+    ['is locked by a reader', (raw) => raw.body?.getReader()],
+    ['is locked by a reader that has read a part', (raw) => raw.body?.getReader().read()],
     [
-      'was given back when some of it was read',
+      'was released after a part was read',
       async (raw) => {
         const reader = raw.body?.getReader();
         await reader?.read();
@@ -170,7 +170,7 @@ describe('among middleware that reads bodies', () => {
     Object.entries(manners).map(([manner, headers]) => ({ name, manner, headers, read })),
   );
 
-  it.each(each)('a body that $name and came $manner is told to be gone', async (how) => {
+  it.each(each)('a body that $name and came $manner is reported as unavailable', async (how) => {
     const outcomes: Outcome[] = [];
     const lines: unknown[] = [];
     const note = (fields: object, message: string) => void lines.push(fields, message);
@@ -199,7 +199,7 @@ describe('among middleware that reads bodies', () => {
         requestId: JSON.parse(body).requestId,
         status: 500,
         path: '/notifications/alps',
-        err: expect.objectContaining({ message: expect.stringContaining('through c.req') }),
+        err: expect.objectContaining({ message: expect.stringContaining('without c.req') }),
       },
       'request failed',
     ]);
@@ -212,7 +212,7 @@ describe('without a server', () => {
   const post = (body: string, headers: Record<string, string> = { authorization }) =>
     ({ method: 'POST', body, headers }) as const;
 
-  it('the receiver answers as with one, so that a user can test an app', async () => {
+  it('the receiver gives the same responses, so that a user can test an app', async () => {
     const store = await openTestStore();
     const app = new Hono().route('/', createReceiver({ store, credentials: [pair] }));
     const answer = async (init: RequestInit) => {
@@ -229,7 +229,7 @@ describe('without a server', () => {
     expect(await store.counts()).toEqual({ notifications: 1, duplicates: 1, quarantined: 2 });
   });
 
-  it('the receiver is not harmed by a body that breaks when it is not wanted any more', async () => {
+  it('the receiver is not affected by a body that breaks after its response', async () => {
     const store = await openTestStore();
     const app = createReceiver({ store, credentials: [pair] });
     let pulled = 0;

@@ -115,7 +115,7 @@ export async function resumeByCommand(
   });
 }
 
-/** Removes the registration of a subscription that no longer exists, as after an interrupted deletion. False without one. */
+/** Removes the registration of a deleted subscription. False without one. */
 export async function removeStaleRegistration(name: string, context: Context): Promise<boolean> {
   const { administration, nowUs } = context;
   const known = await administration.registrations();

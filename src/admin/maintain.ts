@@ -1,4 +1,4 @@
-/** One round of maintenance: resumes and recreates subscriptions that the catalogue stopped automatically, and reports. */
+/** Maintenance: resumes and recreates subscriptions that the catalogue stopped automatically, and reports. */
 import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';

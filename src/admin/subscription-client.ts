@@ -41,9 +41,9 @@ export interface SubscriptionEdit {
 }
 
 /**
- * All calls reject with `unauthorized` when the token is refused, `invalid` or `conflict` when the
- * service refuses the request (its message is quoted), `too_many` and `unavailable` when a retry may
- * succeed, and as `AccessTokens` does. Errors contain no credentials.
+ * Client of the subscription API. Calls reject with `unauthorized` when the token is refused, `invalid` or
+ * `conflict` when the service refuses the request (its message is quoted), `too_many` and `unavailable` when a
+ * retry may succeed, and as `AccessTokens` does. Errors contain no credentials.
  */
 export interface SubscriptionClient {
   /** Lists all subscriptions of the account, including pull subscriptions. */

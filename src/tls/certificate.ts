@@ -1,4 +1,4 @@
-/** Certificate chain and private key: loaded from files, checked, described, and watched for changes. */
+/** Certificate chain and private key: loads, checks and describes them, and watches their files. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -11,21 +11,20 @@ export interface CertificateFiles {
   key: string;
 }
 
-/** A pair that has been checked, PEM, and what its certificate says. */
+/** A checked pair (PEM), and details of its certificate. */
 export interface LoadedCertificate {
   cert: string;
   key: string;
   notBefore: Date;
   notAfter: Date;
   selfSigned: boolean;
-  /** True when it is valid for a host name. */
+  /** True if it is valid for the host name. */
   covers(host: string): boolean;
 }
 
 /**
- * Loads the pair. Rejects with `configuration` when a file cannot be read, is not PEM, or when the
- * key is not the certificate's. An expired certificate loads: serving it is better than nothing,
- * and the log warns of it.
+ * Loads the pair. Rejects with `configuration` when a file cannot be read, is not PEM, or when the key does
+ * not match. An expired certificate loads: it is better than none, and the log warns of it.
  */
 export async function loadCertificateFiles(files: CertificateFiles): Promise<LoadedCertificate> {
   const [cert, key] = await Promise.all([
@@ -35,7 +34,7 @@ export async function loadCertificateFiles(files: CertificateFiles): Promise<Loa
   return checkKeyPair({ cert, key }, files);
 }
 
-/** Checks a pair, PEM. `names` are where its halves come from, for the `configuration` it throws. */
+/** Checks a pair (PEM). Throws `configuration` with `names`, the sources of the two parts. */
 export function checkKeyPair(
   { cert, key }: { cert: string; key: string },
   names: CertificateFiles,
@@ -48,11 +47,11 @@ export function checkKeyPair(
     throw new AppError(
       'configuration',
       `The key in ${names.key} does not belong to the certificate in ${names.cert}.`,
-      { advice: 'Both must come from the same order.' },
+      { advice: 'Use the key and the certificate of the same order.' },
     );
   }
-  // What OpenSSL will not serve, such as a key that is too short, shows only here.
-  parsed(names.cert, 'a certificate that is strong enough to be served', () =>
+  // Finds certificates that OpenSSL does not serve, for example with a key that is too short.
+  parsed(names.cert, 'a certificate with a sufficient security level', () =>
     createSecureContext({ cert, key }),
   );
   return {
@@ -60,7 +59,7 @@ export function checkKeyPair(
     key,
     notBefore: certificate.validFromDate,
     notAfter: certificate.validToDate,
-    // Not checkIssued: it says no to one that may sign no certificates, its own neither.
+    // Not checkIssued, which is false for a certificate that is not a certificate authority.
     selfSigned:
       certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey),
     covers: (host) =>
@@ -73,25 +72,26 @@ async function readPem(file: string, variable: string): Promise<string> {
     return await readFile(file, 'utf8');
   } catch (cause) {
     const code = errorCodeOf(cause);
-    const reason = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
-    throw new AppError('configuration', `${variable} names ${file}, but ${reason}.`, { cause });
+    const reason =
+      code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`;
+    throw new AppError('configuration', `${variable} is ${file}, but ${reason}.`, { cause });
   }
 }
 
-function parsed<Value>(file: string, what: string, parse: () => Value): Value {
+function parsed<Value>(file: string, content: string, parse: () => Value): Value {
   try {
     return parse();
   } catch (cause) {
-    throw new AppError('configuration', `${file} does not hold ${what}.`, { cause });
+    throw new AppError('configuration', `${file} does not contain ${content}.`, { cause });
   }
 }
 
-/** Describes a chain, PEM, the server's certificate first. Throws for what is not PEM. */
+/** Describes a chain (PEM), the server's certificate first. Throws for other content. */
 export function certificateFacts(chainPem: string) {
   const certificate = new X509Certificate(chainPem);
   const names = certificate.subjectAltName?.split(', ') ?? [];
   return {
-    /** DNS names and addresses that it is valid for. */
+    /** DNS names and IP addresses. */
     names: names.map((name) => name.replace(/^(DNS|IP Address):/, '')),
     issuer: certificate.issuer.split('\n').join(', '),
     serialNumber: certificate.serialNumber,
@@ -100,12 +100,12 @@ export function certificateFacts(chainPem: string) {
     keyType: keyTypeOf(certificate),
     validFrom: certificate.validFromDate,
     validTo: certificate.validToDate,
-    /** Certificates that are sent: the server's, and those between it and a root. */
+    /** Number of certificates: the server's, and the intermediate ones. */
     chainLength: chainPem.split('-----BEGIN CERTIFICATE-----').length - 1,
   };
 }
 
-/** Such as `EC P-256` or `RSA 2048`. */
+/** Returns for example `EC P-256` or `RSA 2048`. */
 function keyTypeOf({ publicKey }: X509Certificate): string {
   const { namedCurve, modulusLength } = publicKey.asymmetricKeyDetails ?? {};
   const curves: Record<string, string> = { prime256v1: 'P-256', secp384r1: 'P-384' };
@@ -113,7 +113,7 @@ function keyTypeOf({ publicKey }: X509Certificate): string {
   return `${kind} ${namedCurve === undefined ? (modulusLength ?? '') : (curves[namedCurve] ?? namedCurve)}`.trim();
 }
 
-/** The doctor's check of the files. `host` is the name in the public URL; undefined where there is none. */
+/** Checks the files for `earshot doctor`. `host` is the name in the public URL; undefined without one. */
 export async function checkCertificateFiles(options: {
   files: CertificateFiles;
   host: string | undefined;
@@ -127,30 +127,32 @@ export async function checkCertificateFiles(options: {
   try {
     const { notAfter, selfSigned, covers } = await loadCertificateFiles(files);
     if (notAfter.getTime() * 1000 <= nowUs()) {
-      return fail('has expired', 'Renew it; the receiver takes the new files up by itself.');
+      return fail('has expired', 'Renew it. The receiver loads the new files automatically.');
     }
     if (selfSigned) {
-      const fault = 'is self-signed, and the catalogue refuses such';
-      return fail(fault, 'Get one of a public authority.');
+      const fault = 'is self-signed, which the catalogue does not accept';
+      return fail(fault, 'Get a certificate from a public authority.');
     }
     if (host !== undefined && !covers(host)) {
-      return fail(`is not for ${host}`, 'Order one for the name in EARSHOT_PUBLIC_URL.');
+      const advice = 'Get a certificate for the name in EARSHOT_PUBLIC_URL.';
+      return fail(`is not valid for ${host}`, advice);
     }
     const day = notAfter.toISOString().slice(0, 10);
-    const message = `They fit together; the certificate ends on ${day}.`;
+    const message = `Key and certificate match. Valid until ${day}.`;
     return [{ check, state: 'pass', message }];
   } catch (error) {
-    const advice = 'Name the files of the certificate in EARSHOT_TLS_CERT and EARSHOT_TLS_KEY.';
+    const advice =
+      'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of the certificate and its key.';
     return [failedFinding(check, error, advice)];
   }
 }
 
-/** Polling works everywhere: with links, mounts and containers. */
+/** Polling works with links, mounts and containers. */
 export const watchIntervalMs = 10_000;
 
 /**
- * Reads the files at intervals, and passes a changed pair on when it is whole. A pair that does not load or does not
- * fit is reported once and the one in use stays: files that are written one after the other are seen half-way.
+ * Reads the files at intervals, and calls `onChange` with a changed valid pair. Reports an invalid pair once and keeps
+ * the one in use: the two files may be read between their changes.
  */
 export function watchCertificateFiles(options: {
   files: CertificateFiles;

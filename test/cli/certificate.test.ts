@@ -86,7 +86,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const release = await createAcquireLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
     onTestFinished(release);
     const waiting = startCommand('certificate renew', { env, nowUs });
-    await expect.poll(waiting.err).toMatch(/another program is getting a certificate; waiting/);
+    await expect.poll(waiting.err).toMatch(/waiting for another process that is ordering/);
     waiting.stop();
     await expectEnd(waiting.ended, 1, /Interrupted\./);
     expect(await certificate('show')).toMatchObject({ code: 1 });
@@ -131,16 +131,16 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
 describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () => {
   it.each([
     ['files', { EARSHOT_TLS: '' }, /EARSHOT_TLS is files: .*EARSHOT_TLS=acme/],
-    ['an unknown root', { EARSHOT_ACME_CA: '' }, /cannot be asked.*EARSHOT_ACME_CA/],
+    ['an unknown root', { EARSHOT_ACME_CA: '' }, /cannot be reached.*EARSHOT_ACME_CA/],
     [
       'no directory',
       { EARSHOT_ACME_DIRECTORY: 'https://localhost:1/dir' },
-      /cannot be asked.*refused/,
+      /cannot be reached.*refused/,
     ],
     [
       'another port',
       { EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' },
-      /Port 80 of earshot\.example\.org/,
+      /port 80 of earshot\.example\.org/,
     ],
   ])('%s: says what to fix', { timeout: 30_000 }, async (_title, changed, words) => {
     const { certificate } = await openContext();
@@ -154,7 +154,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
     const { certificate, pebble } = await openContext();
     const page = `https://localhost:${pebble.ports.management}/roots/0`;
     const { err } = await expectEnd(certificate('renew', { EARSHOT_ACME_DIRECTORY: page }), 1);
-    expect(err).toMatch(/does not answer as a certificate authority does.*EARSHOT_ACME_DIRECTORY/);
+    expect(err).toMatch(/is not valid ACME.*EARSHOT_ACME_DIRECTORY/);
   });
 
   it('a port in use by another program: says so', { timeout: 30_000 }, async () => {

@@ -103,7 +103,7 @@ describe('earshot reconcile', () => {
     );
     expect(deleted.date).toMatch(/^2026-05-0\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     const { out: help } = await context.run('reconcile --help');
-    expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(' ')}`);
+    expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(', ')}`);
   });
 
   it('exits with 3 and writes no notification with --check, and with 0 once nothing is missing', async () => {

@@ -15,8 +15,8 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import {
   configWith,
   type Env,
-  enough,
   environment,
+  minimalEnv,
   problemsWith,
   refusalOf,
   wholeTextOf,
@@ -60,7 +60,7 @@ describe('the configuration of start', () => {
   });
 
   it('is frozen in all its parts', () => {
-    const env = { ...enough, ...both, ...model, EARSHOT_PUBLIC_URL };
+    const env = { ...minimalEnv, ...both, ...model, EARSHOT_PUBLIC_URL };
     const config = loadConfig(environment(env), startSections);
     const partsOf = (value: unknown): unknown[] =>
       typeof value === 'object' && value !== null
@@ -79,7 +79,7 @@ describe('the configuration of the receiver probe', () => {
   };
 
   it('uses the listener, its scheme and the pair that the catalogue receives', () => {
-    expect(readHealth({ ...enough, EARSHOT_TLS: 'off' })).toEqual({
+    expect(readHealth({ ...minimalEnv, EARSHOT_TLS: 'off' })).toEqual({
       listen: { host: '0.0.0.0', port: 8443 },
       secure: false,
       credentials: { username: 'catalogue', password: 'a long password' },
@@ -387,7 +387,7 @@ describe('the configuration of summaries', () => {
   it('reports its problems with all others, without secrets', () => {
     const secret = 'hunter2 with blanks';
     const env = {
-      ...enough,
+      ...minimalEnv,
       EARSHOT_LISTEN: 'x',
       EARSHOT_SUMMARY: 'x',
       EARSHOT_INFERENCE_API_KEY: secret,

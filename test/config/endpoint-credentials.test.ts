@@ -24,7 +24,7 @@ import {
   writeCredentialsFile,
 } from '../../src/config/endpoint-credentials.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { enough, refusalOf, wholeTextOf } from './environment.ts';
+import { minimalEnv, refusalOf, wholeTextOf } from './environment.ts';
 
 const secret = 'hunter2-not-to-be-shown';
 const pair = { username: 'catalogue', password: secret };
@@ -45,7 +45,7 @@ function modeOf(path: string): number {
 }
 
 function configOf(dataDir: string, env: Record<string, string> = {}) {
-  const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = enough;
+  const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = minimalEnv;
   const all = { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env };
   return loadConfig({ env: all, readFile: (path) => readFileSync(path, 'utf8') }, serveSections);
 }
@@ -93,7 +93,7 @@ describe('the credentials file', () => {
 
   it('is not read when the variables are set', () => {
     const { dataDir } = createDataDir('nonsense', 0o644);
-    const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = enough;
+    const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = minimalEnv;
     const env = { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD };
     expect(configOf(dataDir, env).credentials).toEqual({
       source: 'variables',

@@ -5,7 +5,7 @@ import type { Environment } from '../../src/config/load.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 
 /** The minimum that `start` needs. */
-export const enough = {
+export const minimalEnv = {
   EARSHOT_ENDPOINT_USERNAME: 'catalogue',
   EARSHOT_ENDPOINT_PASSWORD: 'a long password',
   EARSHOT_TLS_CERT: 'cert.pem',
@@ -26,7 +26,7 @@ export function environment(env: Env, files: Record<string, string> = {}): Envir
 
 /** The configuration for `start` with some variables changed; undefined removes one. */
 export function configWith(env: Env, files = {}) {
-  return loadConfig(environment({ ...enough, ...env }, files), serveSections);
+  return loadConfig(environment({ ...minimalEnv, ...env }, files), serveSections);
 }
 
 /** Returns the problems of an environment as an error. Fails when there are none. */

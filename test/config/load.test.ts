@@ -8,8 +8,8 @@ import { dataSections, loadConfig, serveSections } from '../../src/config/config
 import { loadSections, type Reader } from '../../src/config/load.ts';
 import {
   configWith,
-  enough,
   environment,
+  minimalEnv,
   problemsWith,
   refusalOf,
   wholeTextOf,
@@ -69,7 +69,7 @@ describe('the environment', () => {
 
   it('gets one problem reported once, even when several sections meet it', () => {
     const both = ['listen', 'health', 'index', 'summary'] as const;
-    const env = { ...enough, EARSHOT_LISTEN: 'x', EARSHOT_INDEX: 'x' };
+    const env = { ...minimalEnv, EARSHOT_LISTEN: 'x', EARSHOT_INDEX: 'x' };
     expect(refusalOf(() => loadConfig(environment(env), both)).details).toHaveLength(2);
   });
 

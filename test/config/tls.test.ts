@@ -6,8 +6,8 @@ import type { AcmeConfig } from '../../src/config/tls.ts';
 import {
   configWith,
   type Env,
-  enough,
   environment,
+  minimalEnv,
   problemsWith,
   refusalOf,
   wholeTextOf,
@@ -39,7 +39,7 @@ const acmeConfig: AcmeConfig = {
 /** The problems that `start` and `earshot certificate` report: they are the same. */
 function problemsOf(env: Env, files = {}): readonly string[] {
   const problems = problemsWith({ ...acme, ...env }, files);
-  const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = enough;
+  const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = minimalEnv;
   const own = environment({ ...rest, ...acme, ...env }, files);
   expect(refusalOf(() => loadConfig(own, ['acme'])).details).toEqual(problems);
   return problems;

@@ -163,7 +163,7 @@ export function createMemoryLog(
   rows: readonly NotificationRow[],
   noted: Parameters<NotificationLog['find']>[0][] = [],
 ): NotificationLog {
-  const unused = () => Promise.reject(new Error('nobody asks'));
+  const unused = () => Promise.reject(new Error('not called'));
   return {
     async *find(query) {
       noted.push(query);
@@ -266,7 +266,7 @@ export function createMemoryProducts(): MemoryProducts {
       return matching(found[entity], filter).length;
     },
     keyOf,
-    explain: () => Promise.reject(new Error('nobody asks')),
+    explain: () => Promise.reject(new Error('not called')),
     indexState: async () => {
       if (memory.failure) throw memory.failure;
       return { ...memory.state };
@@ -274,9 +274,9 @@ export function createMemoryProducts(): MemoryProducts {
     indexedPosition: async () => memory.state.indexedPosition,
     pushedEvents: async ({ subscription, productIds }) => {
       if (memory.failure) throw memory.failure;
-      const asked = new Map(productIds.map((id) => [id.toLowerCase(), id]));
+      const idsByKey = new Map(productIds.map((id) => [id.toLowerCase(), id]));
       return (memory.events.get(subscription) ?? []).flatMap((event) => {
-        const productId = asked.get(event.productId.toLowerCase());
+        const productId = idsByKey.get(event.productId.toLowerCase());
         return productId === undefined ? [] : [{ ...event, productId }];
       });
     },
@@ -381,7 +381,7 @@ export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): Summa
 }
 
 export function createMemorySummaries(): MemorySummaries {
-  const nobodyAsks = () => Promise.reject(new Error('nobody asks'));
+  const neverCalled = () => Promise.reject(new Error('not called'));
   const memory: MemorySummaries = {
     rows: [],
     async *find(query) {
@@ -406,12 +406,12 @@ export function createMemorySummaries(): MemorySummaries {
           productId !== null && text !== null && ids.includes(productId) ? [[productId, text]] : [],
         ),
       ),
-    due: nobodyAsks,
-    nextDueAtUs: nobodyAsks,
-    known: nobodyAsks,
-    spending: nobodyAsks,
-    counts: nobodyAsks,
-    backlog: nobodyAsks,
+    due: neverCalled,
+    nextDueAtUs: neverCalled,
+    known: neverCalled,
+    spending: neverCalled,
+    counts: neverCalled,
+    backlog: neverCalled,
   };
   return memory;
 }

@@ -174,25 +174,25 @@ describe('a slow query', () => {
   it('keeps its place, others wait in the queue, and those beyond the queue get 503 at once', async () => {
     const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 10_000 };
     const { promise, resolve } = Promise.withResolvers<void>();
-    let asked = 0;
+    let calls = 0;
     const slow = {
       ...hanging,
       async *find() {
-        asked += 1;
+        calls += 1;
         await promise;
         yield* [];
       },
     };
     const context = await openConsole({ notifications: slow, limits });
     const first = context.get('/api/notifications');
-    await expect.poll(() => asked).toBe(1);
+    await expect.poll(() => calls).toBe(1);
     const others = [context.get('/api/notifications'), context.get('/api/notifications')];
     expect(await Promise.race(others)).toMatchObject({ status: 503 });
-    expect(asked).toBe(1);
+    expect(calls).toBe(1);
     resolve();
     const statuses = (await Promise.all([first, ...others])).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([200, 200, 503]);
-    expect(asked).toBe(2);
+    expect(calls).toBe(2);
   });
 });
 

@@ -25,7 +25,7 @@ export function readScrape(text: string): Scrape {
     if (typed !== '') types.set(typed, type);
     if (line === '' || line.startsWith('#')) continue;
     const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? [];
-    if (name === '') throw new Error(`No line of a scrape: ${line}`);
+    if (name === '') throw new Error(`Not a line of a scrape: ${line}`);
     samples.push({ name, labels: labelsOf(labels), value: Number(value.replace(/^Nan$/, 'NaN')) });
   }
   const value: Scrape['value'] = (name, labels = {}) => {

@@ -213,17 +213,17 @@ describe("a scrape when the receiver's state is unavailable", () => {
   it('runs once for all concurrent requests', async () => {
     const metrics = createMetrics(log);
     const { promise, resolve } = Promise.withResolvers<Status>();
-    let asked = 0;
+    let calls = 0;
     const status = () => {
-      asked += 1;
+      calls += 1;
       return promise;
     };
     const scrapes = Array.from({ length: 20 }, () => metrics.scrape(status));
     resolve(sampleStatus());
     expect(new Set(await Promise.all(scrapes)).size).toBe(1);
-    expect(asked).toBe(1);
+    expect(calls).toBe(1);
     await metrics.scrape(status);
-    expect(asked).toBe(2);
+    expect(calls).toBe(2);
   });
 });
 

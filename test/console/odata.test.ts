@@ -26,14 +26,14 @@ const query = (entity: string, options: Record<string, string>) =>
 describe('a client of the catalogue gets', () => {
   it('every match once, in order, with count and attributes, by following the links', async () => {
     const context = await openFilled();
-    const asked = query('Products', {
+    const firstPage = query('Products', {
       $filter: 'PublicationDate ge 2026-05-01T00:00:05.000Z',
       $orderby: 'PublicationDate asc',
       $top: '7',
       $count: 'True',
       $expand: 'Attributes',
     });
-    const answers = await follow(context, asked);
+    const answers = await follow(context, firstPage);
     expect(idsOf(answers)).toEqual(context.published.slice(5).map(({ Id }) => Id));
     expect(answers.map(({ json }) => json['@odata.count'])).toEqual(answers.map(() => 40));
     expect(answers.map(({ json }) => json.value.length)).toEqual([7, 7, 7, 7, 7, 5]);
@@ -364,7 +364,7 @@ const listOf = (...names: unknown[]) => ({ FilterProducts: names.map((Name) => (
 const namesOf = (json: { value: { Name: string }[] }) => json.value.map(({ Name }) => Name);
 
 describe('a query by list', () => {
-  it('gives the named products in the form of a list, all of them at once', async () => {
+  it('returns the named products in the form of a list, all of them at once', async () => {
     const { post, names, get } = await openListed();
     const requested = names.slice(3, 33);
     const { status, headers, json } = await post(listOf(...requested, 'xxxxxxxx.06.tar'));

@@ -163,10 +163,10 @@ describe('the OpenAPI document', () => {
     const orders = Object(orderby?.schema.enum) as string[];
     expect(orders).toHaveLength(6);
     for (const order of orders) {
-      const asked = ['false', 'true'].map((deleted) =>
+      const requests = ['false', 'true'].map((deleted) =>
         context.get(`/api/products?orderby=${order}&deleted=${deleted}`),
       );
-      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      const statuses = (await Promise.all(requests)).map(({ status }) => status);
       expect(statuses).toContain(200);
       if (statuses.includes(400))
         expect(Reflect.get(orderby ?? {}, 'description')).toContain(order);

@@ -6,7 +6,7 @@ const dayUs = 24 * hourUs;
 
 export const sampleAtUs = Date.UTC(2026, 4, 2, 12) * 1_000;
 
-/** All fields are known, and each figure is unique; `moved` changes every one. */
+/** Every field is known, and each figure is unique; `moved` changes every one. */
 export function sampleStatus(moved = false): Status {
   const step = moved ? 1 : 0;
   const atUs = sampleAtUs + step * hourUs;

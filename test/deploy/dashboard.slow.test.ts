@@ -1,4 +1,4 @@
-/** The dashboard in front of a real Prometheus that collects from a real receiver: every panel shows something. */
+/** The dashboard in a real Prometheus that scrapes a real receiver: every panel shows data. */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,17 +9,17 @@ const project = join(import.meta.dirname, '../..');
 const script = join(project, 'scripts/bench.js');
 const hasPrometheus = process.env.CI !== undefined || existsSync('/usr/bin/prometheus');
 
-/** Row and title of each panel, in a table of Markdown. */
+/** Row and title of each panel, in a Markdown table. */
 const panelsIn = (text: string) =>
   [...text.matchAll(/^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$/gm)].map((cells) => cells.slice(1, 3));
 
 it.runIf(hasPrometheus)(
-  'has data in every panel, and the page about it lists them',
+  'has data in every panel, and its page lists them',
   {
     timeout: 300_000,
   },
   async () => {
-    // A panel without data, or a rule that fails or fires, ends it with 1.
+    // The script exits with 1 for a panel without data, or a rule that fails or fires.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, 'dashboard']);
     expect(stderr).toBe('');
     const panels = panelsIn(stdout);

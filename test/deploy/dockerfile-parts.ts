@@ -1,4 +1,4 @@
-/** The Dockerfile as its parts: stages with their instructions; and what `.dockerignore` lets through. */
+/** Parses the Dockerfile into stages and instructions, and applies `.dockerignore`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ export const dockerfileText = readFileSync(join(root, 'Dockerfile'), 'utf8');
 
 export interface Instruction {
   keyword: string;
-  /** What stands behind the keyword, in one line. */
+  /** The text after the keyword, on one line. */
   rest: string;
 }
 
@@ -16,7 +16,7 @@ export interface Stage {
   instructions: Instruction[];
 }
 
-/** As much of the syntax as our own file uses: comments, lines that go on, no heredocs. */
+/** Supports the syntax of our own file: comments, continued lines, no heredocs. */
 export function stagesOf(text: string): Stage[] {
   const lines = text
     .replaceAll(/^#.*\n/gm, '')
@@ -32,24 +32,24 @@ export function stagesOf(text: string): Stage[] {
   return stages;
 }
 
-/** The words of an instruction in its JSON form; of HEALTHCHECK, those of its CMD. */
+/** The arguments of an instruction in JSON form; of HEALTHCHECK, those of its CMD. */
 export function wordsOf(stage: Stage | undefined, keyword: string): string[] {
   const { rest = '' } = stage?.instructions.find((one) => one.keyword === keyword) ?? {};
   return JSON.parse(rest.replace(/^.*CMD (?=\[)/, ''));
 }
 
-/** The variables that a stage sets. */
+/** Variables that a stage sets. */
 export function environmentOf(stage: Stage | undefined): Record<string, string> {
   const lines = stage?.instructions.filter(({ keyword }) => keyword === 'ENV') ?? [];
   const pairs = lines.flatMap(({ rest }) => rest.trim().split(/\s+/));
   return Object.fromEntries(pairs.map((pair) => pair.split('=', 2)));
 }
 
-/** Names in the project's root that reach the build, and paths below them that do not. */
+/** Root entries that the build context includes, and paths below them that it excludes. */
 export function contextOf(ignoreText: string): { names: string[]; not: string[] } {
   const lines = ignoreText.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   const [first, ...others] = lines;
-  if (first !== '*') throw new Error('.dockerignore must begin by leaving out everything.');
+  if (first !== '*') throw new Error('.dockerignore must begin by excluding everything.');
   const names = others.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
   return { names, not: others.filter((line) => !line.startsWith('!')) };
 }

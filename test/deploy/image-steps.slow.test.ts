@@ -1,4 +1,4 @@
-/** The steps of the image without Docker: built from what reaches the build, run as the image runs. */
+/** The steps of the image without Docker: built from the build context, run as the image runs. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -27,7 +27,7 @@ import {
 const [buildStage, imageStage] = stagesOf(dockerfileText);
 const userId = 10001;
 
-/** What `docker build` sends along. */
+/** The context that `docker build` sends. */
 function copyContext(to: string): void {
   const { names, not } = contextOf(readFileSync(join(root, '.dockerignore'), 'utf8'));
   const filter = (path: string) => !not.includes(relative(root, path));
@@ -43,13 +43,13 @@ function copy(words: string[], from: string, to: string): void {
   }
 }
 
-/** Both stages; their WORKDIR becomes a folder below `folder`. */
+/** Runs both stages; their WORKDIR becomes a folder below `folder`. */
 function build(folder: string): { program: string } {
   const [context, work] = [join(folder, 'context'), join(folder, 'build')];
   const program = join(folder, 'root/opt/earshot');
   for (const path of [context, work, program]) mkdirSync(path, { recursive: true });
   copyContext(context);
-  // What this machine needs to reach the registry stands in its own environment.
+  // Settings for reaching the registry come from the machine's own environment.
   const env = {
     ...process.env,
     PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
@@ -63,12 +63,12 @@ function build(folder: string): { program: string } {
       env,
       encoding: 'utf8',
     });
-    expect({ rest, status, told: status === 0 ? '' : stdout + stderr }).toMatchObject({
+    expect({ rest, status, output: status === 0 ? '' : stdout + stderr }).toMatchObject({
       status: 0,
-      told: '',
+      output: '',
     });
   }
-  // RUN of the last stage makes user and folders of the image: not on this machine.
+  // RUN of the last stage creates the image's user and folders, so it does not run on this machine.
   for (const { keyword, rest } of imageStage?.instructions ?? []) {
     const from = /^--from=build (.*)$/.exec(rest)?.[1];
     if (keyword === 'COPY' && from !== undefined) {
@@ -78,7 +78,9 @@ function build(folder: string): { program: string } {
   return { program };
 }
 
-/** The whole file system read-only but one folder, no capability, another user: as compose.yaml has it. */
+/**
+ * The file system read-only except one folder, no capabilities, another user: as in compose.yaml.
+ */
 const readOnly =
   'mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,ro,bind / && cd / && exec "$@"';
 const powerless = `--reuid=${userId} --regid=${userId} --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs`;
@@ -101,12 +103,12 @@ async function outputOf(child: ChildProcess): Promise<{ code: number | null; tex
   return { code, text };
 }
 
-/** Only root may become another user, as the image does. In CI it must be tried. */
+/** Only root can become another user, as the image does. Required in CI. */
 const canChangeUser =
   process.env.CI !== undefined || (process.getuid?.() === 0 && process.platform === 'linux');
 
 it.runIf(canChangeUser)(
-  'the steps of the image make a program that runs, read-only, as nobody in particular',
+  'the steps of the image build a program that runs read-only, as an unprivileged user',
   async () => {
     const folder = temporaryDirectory();
     chmodSync(folder, 0o755);
@@ -123,7 +125,7 @@ it.runIf(canChangeUser)(
       expect(modules).not.toContain(left);
     }
 
-    // The test's own Node may lie where another user cannot reach it.
+    // The test's own Node may be unreachable for another user.
     const node = join(folder, 'node');
     copyFileSync(process.execPath, node);
     const dataDir = join(folder, 'data');

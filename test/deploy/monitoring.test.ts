@@ -1,4 +1,4 @@
-/** Dashboard and alert rules as shipped: they ask for what there is, and name what exists. */
+/** Dashboard and alert rules as shipped: they query existing metrics, and name existing things. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,10 +54,10 @@ const withoutVariables = (expr: string) =>
 
 const page = (await generatedFiles())['docs/reference/cli.md'] ?? '';
 const headings = [...page.matchAll(/^##+ (earshot [a-z ]+)$/gm)].map(([, command = '']) => command);
-/** Those that do something by themselves. */
+/** Commands without subcommands. */
 const commands = headings.filter((one) => !headings.some((other) => other.startsWith(`${one} `)));
 
-/** Texts in backquotes that begin as a command does, and are none. */
+/** Texts in backquotes that begin like a command, but are not commands. */
 function unknownCommands(text: string): string[] {
   const named = [...text.matchAll(/`(earshot [^`]+)`/g)].map(([, one = '']) => one);
   return named.filter((one) => !commands.some((command) => `${one} `.startsWith(`${command} `)));
@@ -75,11 +75,11 @@ describe('a query', () => {
       ['outcome of earshot_requests_total is never lost'],
     ],
     ['sum by (le) (rate(earshot_commit_duration_seconds_bucket[5m]))', []],
-  ])('is held against the table: %s', (text, faults) => {
+  ])('is checked against the table: %s', (text, faults) => {
     expect(faultsOf(readQuery(text))).toEqual(faults);
   });
 
-  it('that is no PromQL is found', () => {
+  it('that is not PromQL is reported', () => {
     expect(faultsOf(readQuery('rate(earshot_requests_total[5m]'))).not.toEqual([]);
   });
 });
@@ -89,7 +89,7 @@ describe('the dashboard', () => {
     targets.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
   );
 
-  it('has panels enough, each with a question, a unit and a meaning', () => {
+  it('has enough panels, each with a query, a unit and a description', () => {
     expect(panels.length).toBeGreaterThan(35);
     for (const { title, targets, description = '', fieldConfig } of panels) {
       expect(targets.length, title).toBeGreaterThan(0);
@@ -98,14 +98,14 @@ describe('the dashboard', () => {
     }
   });
 
-  it.each(targets)('asks in "$title" for what there is: $expr', ({ expr, legendFormat }) => {
+  it.each(targets)('"$title" queries existing metrics: $expr', ({ expr, legendFormat }) => {
     const query = readQuery(withoutVariables(expr));
     expect(faultsOf(query)).toEqual([]);
-    const told = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
-    expect(told.filter((label) => label !== undefined && !labelsIn(query).has(label))).toEqual([]);
+    const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
+    expect(named.filter((label) => label !== undefined && !labelsIn(query).has(label))).toEqual([]);
   });
 
-  it('has each panel at a place of its own, and every id once', () => {
+  it('has each panel in a separate place, and every id once', () => {
     const ids = dashboard.panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) => {
@@ -115,7 +115,7 @@ describe('the dashboard', () => {
     expect(new Set(cells).size).toBe(cells.length);
   });
 
-  it('names commands that there are', () => {
+  it('names existing commands', () => {
     expect(unknownCommands('`earshot nothing` `earshot sinks x`')).toHaveLength(2);
     expect(unknownCommands(dashboardText)).toEqual([]);
   });
@@ -131,15 +131,15 @@ describe('the alert rules', () => {
     );
   });
 
-  it.each(rules)('$alert asks for what there is', ({ expr, annotations }) => {
+  it.each(rules)('$alert queries existing metrics', ({ expr, annotations }) => {
     const query = readQuery(expr);
     expect(faultsOf(query)).toEqual([]);
     const texts = Object.values(annotations).join(' ');
-    const told = [...texts.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
-    expect(told.filter((label) => label !== undefined && !labelsIn(query).has(label))).toEqual([]);
+    const named = [...texts.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
+    expect(named.filter((label) => label !== undefined && !labelsIn(query).has(label))).toEqual([]);
   });
 
-  it.each(rules)('$alert says what to do, and where to read on', ({ annotations }) => {
+  it.each(rules)('$alert states what to do, and where to read more', ({ annotations }) => {
     expect(unknownCommands(annotations.description.replaceAll(/\s+/g, ' '))).toEqual([]);
     const [file = '', anchor] = annotations.docs.split('#');
     const titles = [...readFileSync(join(project, file), 'utf8').matchAll(/^#+ (.*)$/gm)];
@@ -147,7 +147,7 @@ describe('the alert rules', () => {
     expect(anchors.map((one) => one.replace(/-$/, ''))).toContain(anchor);
   });
 
-  it('are each made to speak in their tests', () => {
+  it('fire at least once in their tests', () => {
     const tests = readFileSync(join(import.meta.dirname, 'earshot-rules.yml'), 'utf8');
     const names = rules.map(({ alert }) => alert);
     expect(names.filter((name) => !tests.includes(`alertname="${name}"`))).toEqual([]);
@@ -156,33 +156,33 @@ describe('the alert rules', () => {
 
 const hasPromtool = process.env.CI !== undefined || existsSync('/usr/bin/promtool');
 
-describe.runIf(hasPromtool)('by the judgement of promtool', () => {
+describe.runIf(hasPromtool)('promtool accepts that', () => {
   const promtool = (words: string[], input = '') => {
     const { status, stdout, stderr } = spawnSync('promtool', words, { input, encoding: 'utf8' });
-    return { status, told: `${stdout}${stderr}` };
+    return { status, output: `${stdout}${stderr}` };
   };
 
-  it('rules and configuration are right', () => {
+  it('rules and configuration are valid', () => {
     expect(promtool(['check', 'rules', rulesFile])).toMatchObject({ status: 0 });
     const config = join(deploy, 'prometheus/prometheus.yml');
     expect(promtool(['check', 'config', config])).toMatchObject({ status: 0 });
   });
 
-  it('the rules speak when they should, and are quiet when they should', {
+  it('the rules fire when they should, and only then', {
     timeout: 120_000,
   }, () => {
     const ended = promtool(['test', 'rules', join(import.meta.dirname, 'earshot-rules.yml')]);
-    expect(ended.status, ended.told).toBe(0);
+    expect(ended.status, ended.output).toBe(0);
   });
 
-  it('metrics are named as is usual, but for two that count days and hours', async () => {
+  it('metric names follow the conventions, except two that count days and hours', async () => {
     const silent = () => undefined;
     const metrics = createMetrics({ debug: silent, info: silent, warn: silent, error: silent });
-    const { told } = promtool(
+    const { output } = promtool(
       ['check', 'metrics'],
       await metrics.scrape(async () => sampleStatus()),
     );
-    const names = told.split('\n').map((line) => line.split(' ')[0]);
+    const names = output.split('\n').map((line) => line.split(' ')[0]);
     expect(names.filter((name) => name !== '')).toEqual([
       'earshot_certificate_left_days',
       'earshot_coverage_unknown_hours',

@@ -1,4 +1,4 @@
-/** Takes PromQL apart with Prometheus' own grammar, and holds it against the table of metrics. */
+/** Parses PromQL with Prometheus' own grammar, and checks it against the table of metrics. */
 import { parser } from '@prometheus-io/lezer-promql';
 import { metricTable } from '../../src/console/metrics/metric-table.ts';
 
@@ -9,13 +9,13 @@ interface Selector {
 
 export interface Query {
   selectors: Selector[];
-  /** Labels of `by`, `on`, `without`, `group_left` and the like. */
+  /** Labels of `by`, `on`, `without`, `group_left` and similar keywords. */
   grouping: string[];
-  /** Texts that are no PromQL. */
+  /** Texts that are not PromQL. */
   errors: string[];
 }
 
-/** Grafana's variables must have been replaced. */
+/** Expects Grafana's variables to be replaced. */
 export function readQuery(text: string): Query {
   const query: Query = { selectors: [], grouping: [], errors: [] };
   parser.parse(text).iterate({
@@ -35,7 +35,7 @@ export function readQuery(text: string): Query {
   return query;
 }
 
-/** Labels that Prometheus gives to everything it collects. */
+/** Labels that Prometheus adds to everything it scrapes. */
 const targetLabels = ['instance', 'job'];
 
 const rows = new Map(
@@ -46,9 +46,12 @@ const rows = new Map(
   ),
 );
 
-/** The labels that a series of this name may have, with the values that the table names; null for any. */
+/**
+ * Possible labels of a series with this name, with the values that the table names; null for any
+ * value.
+ */
 function labelsOf(name: string): Map<string, string[] | null> | null {
-  // What Prometheus itself adds for each target.
+  // Added by Prometheus itself for each target.
   if (name === 'up') return new Map(targetLabels.map((label) => [label, null]));
   const row = rows.get(name);
   if (row === undefined) return null;
@@ -60,12 +63,12 @@ function labelsOf(name: string): Map<string, string[] | null> | null {
   return new Map([...own, ...others.map((label) => [label, null] as const)]);
 }
 
-/** Each label that any series of the query has. */
+/** Labels of all series in the query. */
 export function labelsIn({ selectors }: Query): Set<string> {
   return new Set(selectors.flatMap(({ name }) => [...(labelsOf(name)?.keys() ?? [])]));
 }
 
-/** What the query asks for that no scrape brings, one finding each. */
+/** Findings for queried names that no scrape provides. */
 export function faultsOf(query: Query): string[] {
   const known = labelsIn(query);
   const unknown = query.grouping.filter((label) => !known.has(label));

@@ -1,4 +1,6 @@
-/** The unit as shipped, by systemd's own judgement, and the command beside the service. */
+/**
+ * The unit as shipped, checked by systemd itself, and the command that runs next to the service.
+ */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +11,7 @@ const deploy = join(import.meta.dirname, '../../deploy/systemd');
 const shipped = readFileSync(join(deploy, 'earshot.service'), 'utf8');
 const node = '/opt/earshot/node_modules/.bin/node';
 
-/** As `deploy/README.md` states it; lower is better, 10 is no sandbox at all. */
+/** As stated in `deploy/README.md`; lower is better, 10 is no sandbox. */
 const exposureMax = 1.8;
 
 function analyze(unit: string, ...words: string[]) {
@@ -22,16 +24,16 @@ const hasSystemd = process.env.CI !== undefined || existsSync('/usr/bin/systemd-
 
 describe.runIf(hasSystemd)('the systemd unit', () => {
   it.each([
-    ['as it is shipped', shipped],
+    ['as shipped', shipped],
     ['with its secrets in files', shipped.replaceAll(/^#(LoadCredential|Environment)/gm, '$1')],
-  ])('is found right by systemd, %s', (_name, unit) => {
+  ])('is accepted by systemd, %s', (_name, unit) => {
     const { status, stderr } = analyze(unit, 'verify');
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     const broken = analyze(unit.replace('ProtectHome=yes', 'ProtectHouse=yes'), 'verify');
     expect(broken.stderr).toMatch(/Unknown key .*'ProtectHouse'/);
   });
 
-  it(`is exposed to no more than ${exposureMax} of 10`, () => {
+  it(`has an exposure of at most ${exposureMax} of 10`, () => {
     const { stdout } = analyze(shipped, 'security', '--offline=true');
     const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
     expect(exposure).toBeGreaterThan(0);
@@ -39,7 +41,7 @@ describe.runIf(hasSystemd)('the systemd unit', () => {
     expect(readFileSync(join(deploy, '../README.md'), 'utf8')).toContain(`${exposureMax} of 10`);
   });
 
-  it('gives the program time to finish what is in hand', () => {
+  it('gives the program time to finish requests in flight', () => {
     const serve = readFileSync(join(import.meta.dirname, '../../src/cli/start/serve.ts'), 'utf8');
     const graceMs = Number(/graceMs = ([\d_]+);/.exec(serve)?.[1]?.replace('_', ''));
     const stopSeconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(shipped)?.[1]);
@@ -47,8 +49,11 @@ describe.runIf(hasSystemd)('the systemd unit', () => {
   });
 });
 
-describe('the command beside the service', () => {
-  /** Runs the script where `systemctl` shows a unit and `systemd-run` shows what it was given. */
+describe('the command next to the service', () => {
+  /**
+   * Runs the script with a `systemctl` that prints a unit and a `systemd-run` that prints its
+   * arguments.
+   */
   function run(unit: string, ...words: string[]) {
     const folder = temporaryDirectory();
     const fake = (name: string, script: string) => {
@@ -88,7 +93,7 @@ describe('the command beside the service', () => {
     expect(properties.filter((property) => others.test(property))).toEqual([]);
   });
 
-  it("takes in the administrator's own lines, in their order, and secrets from its own copies", () => {
+  it("includes the administrator's own lines, in their order, and secrets from its own copies", () => {
     const own = `
 # /etc/systemd/system/earshot.service.d/override.conf
 [Service]
@@ -109,7 +114,7 @@ Environment=EARSHOT_DATA_DIR=/srv/data`;
     ]);
   });
 
-  it('says what is missing when the unit is another one', () => {
+  it('reports what is missing when the unit is another one', () => {
     const { status, stdout, stderr } = run('[Service]\nExecStart=/usr/bin/other run\n', 'doctor');
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toMatch(/^earshot: earshot\.service has no line/);

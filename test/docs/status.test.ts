@@ -24,7 +24,7 @@ async function printed(facts: StatusFacts): Promise<string> {
 }
 
 /** A certificate that could not be renewed for two weeks, and a sink that is down. */
-function troubled(): StatusFacts {
+function degraded(): StatusFacts {
   const facts = wellFacts();
   const { certificate, sinks, atUs } = facts;
   const notAfterUs = atUs + 9.5 * dayUs;
@@ -41,7 +41,7 @@ function troubled(): StatusFacts {
 
 describe('the page on monitoring', () => {
   it('shows the printed output, on one screen', async () => {
-    const screens = await Promise.all([wellFacts(), troubled()].map(printed));
+    const screens = await Promise.all([wellFacts(), degraded()].map(printed));
     let shown = 0;
     const page = readPage('monitoring.md').replaceAll(
       /^(```console\n\$ earshot status\n).*?^```$/gms,

@@ -120,7 +120,7 @@ async function fill(news: PageProducts['news']): Promise<void> {
 function treeOf(entity: Entity, text: string): FilterTree {
   const { tree, findings } = checkFilter(text, entity);
   expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
-  if (tree === null) throw new Error(`${text} asks for everything.`);
+  if (tree === null) throw new Error(`${text} matches everything.`);
   return tree;
 }
 

@@ -114,7 +114,7 @@ describe('docs/reference/summary-examples.md', () => {
     const real = await factsOfAll(realProducts());
     const shown = Object.entries(chapters).map(([title, beginnings]) => ({
       title,
-      facts: beginnings.map((beginning) => theOne(real, beginning)),
+      facts: beginnings.map((beginning) => withPrefix(real, beginning)),
     }));
     expect(shown.flatMap(({ facts }) => facts).length).toBeGreaterThanOrEqual(20);
     const sandbox = {
@@ -124,13 +124,15 @@ describe('docs/reference/summary-examples.md', () => {
     const sections = [...shown, sandbox].map(
       ({ title, facts }) => `## ${title}\n\n${facts.map(example).join('\n')}`,
     );
-    const page = [head, ...sections, sheetSection(theOne(real, 'S2A_MSIL1C_20240912'))].join('\n');
+    const page = [head, ...sections, sheetSection(withPrefix(real, 'S2A_MSIL1C_20240912'))].join(
+      '\n',
+    );
     await expect(page).toMatchFileSnapshot('../../docs/reference/summary-examples.md');
   });
 });
 
 /** Returns the product whose name has this prefix; for '' the first one without a name. */
-function theOne(all: readonly ProductFacts[], beginning: string): ProductFacts {
+function withPrefix(all: readonly ProductFacts[], beginning: string): ProductFacts {
   const found = all.find(({ name }) =>
     beginning === '' ? name === null : name?.startsWith(beginning),
   );

@@ -5,7 +5,7 @@ import { type Definition, type HourCoverage, hourUs } from '../../src/domain/com
 import { hourOf, type ReportedHour, reportCoverage, sumCounts } from '../../src/domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../src/domain/subscription.ts';
 
-/** Returns the start of an hour. */
+/** Start of the first hour. */
 const t0 = Date.UTC(2026, 4, 1) * 1000;
 const at = (hours: number) => t0 + hours * hourUs;
 
@@ -171,11 +171,12 @@ describe('a coverage report', () => {
       fc.property(arbitraryHistory(), ({ definitions, hours, count }) => {
         const reported = report(definitions, hours, count);
         for (const one of reported) {
-          const asked = new Set(
+          const subscribedHours = new Set(
             one.hours.filter(({ state }) => state !== 'outside').map(({ hourUs: us }) => us),
           );
           const own = hours.filter(
-            ({ subscription, hourUs: us }) => subscription === one.subscription && asked.has(us),
+            ({ subscription, hourUs: us }) =>
+              subscription === one.subscription && subscribedHours.has(us),
           );
           expect(sumCounts([one])).toEqual(sumCounts(own));
           expect(sumCounts(one.hours)).toEqual(sumCounts(own));

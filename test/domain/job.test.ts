@@ -5,7 +5,7 @@ import { AppError } from '../../src/domain/app-error.ts';
 import { type JobOptions, startJob } from '../../src/domain/job.ts';
 
 const unavailable = new AppError('unavailable', 'The catalogue is down.', {
-  details: ['It said so.'],
+  details: ['The service reported it.'],
 });
 const conflict = new AppError('conflict', 'Another earshot program is at work.');
 const every = { firstMs: 10, intervalMs: 100 };
@@ -74,7 +74,7 @@ describe('rounds', () => {
       'throw before they begin without further effect',
       [
         () => {
-          throw new TypeError('a fault of ours');
+          throw new TypeError('a programming error');
         },
         done,
       ],
@@ -126,8 +126,8 @@ describe('the lock', () => {
 });
 
 describe('the log', () => {
-  const internal = new AppError('internal', 'a fault of ours');
-  const bug = new TypeError('a fault of ours');
+  const internal = new AppError('internal', 'a programming error');
+  const bug = new TypeError('a programming error');
   it.each<[string, unknown, object]>([
     [
       'has the name of an expected error',

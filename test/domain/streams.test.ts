@@ -67,13 +67,13 @@ function row(position: number, event = 'created'): NotificationRow {
 
 /** A log in memory that records its queries. */
 function createLog(rows: NotificationRow[]) {
-  const asked: NotificationQuery[] = [];
+  const queries: NotificationQuery[] = [];
   return {
     rows,
-    asked,
+    queries,
     lastPosition: async () => rows.at(-1)?.position ?? 0,
     find: async function* (query: NotificationQuery) {
-      asked.push(query);
+      queries.push(query);
       const { afterPosition = 0, beforePosition = Number.POSITIVE_INFINITY, events } = query;
       for (const each of rows.slice()) {
         const within = each.position > afterPosition && each.position < beforePosition;
@@ -109,10 +109,10 @@ async function follow(
 }
 
 describe('following the log', () => {
-  it('gives the rows after the position, oldest first', async () => {
+  it('returns the rows after the position, oldest first', async () => {
     const log = createLog([row(1), row(2), row(5)]);
     expect(await follow(log, { afterPosition: 1 })).toEqual([2, 5]);
-    expect(log.asked.every(({ order }) => order === 'oldest')).toBe(true);
+    expect(log.queries.every(({ order }) => order === 'oldest')).toBe(true);
   });
 
   it('continues with rows that arrive during the wait', async () => {
@@ -125,7 +125,7 @@ describe('following the log', () => {
     expect(await follow(log, { waits })).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives rows that arrive during a round once, in the next round', async () => {
+  it('returns rows that arrive during a round once, in the next round', async () => {
     const log = createLog([row(1), row(2)]);
     const onRow = ({ position }: NotificationRow) => {
       if (position <= 2) log.rows.push(row(position + 2));
@@ -133,17 +133,17 @@ describe('following the log', () => {
     expect(await follow(log, { waits: [() => undefined], onRow })).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives matching rows, and reads the others only once', async () => {
+  it('returns matching rows, and reads the others only once', async () => {
     const log = createLog([row(1), row(2, 'deleted'), row(3)]);
     const waits = [() => undefined, () => log.rows.push(row(4, 'deleted'))];
     expect(await follow(log, { query: { events: ['deleted'] }, waits })).toEqual([2, 4]);
-    expect(log.asked.map(({ afterPosition }) => afterPosition)).toEqual([0, 3]);
+    expect(log.queries.map(({ afterPosition }) => afterPosition)).toEqual([0, 3]);
   });
 
   it('reads nothing from an empty log', async () => {
     const log = createLog([]);
     expect(await follow(log, { waits: [() => undefined] })).toEqual([]);
-    expect(log.asked).toEqual([]);
+    expect(log.queries).toEqual([]);
   });
 
   it('starts beyond the end without going back', async () => {
@@ -163,7 +163,7 @@ describe('following the log', () => {
     const wait = async () => undefined;
     const rows = followLog({ log, afterPosition: 0, wait, signal: AbortSignal.abort() });
     expect(await rows.next()).toEqual({ done: true, value: undefined });
-    expect(log.asked).toEqual([]);
+    expect(log.queries).toEqual([]);
   });
 
   it('passes a failure of the log to its consumer', async () => {

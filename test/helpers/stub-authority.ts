@@ -59,9 +59,9 @@ export interface StubAuthority {
   caPem: string;
   requests: StubRequest[];
   count(step: Step): number;
-  /** Lets the next `count` responses of a step fail (default: all); replaces an earlier fault. */
+  /** Lets the next `times` responses of a step fail (default: all); replaces an earlier fault. */
   break(step: Step, fault: Fault, times?: number): void;
-  mend(step: Step): void;
+  repair(step: Step): void;
 }
 
 interface Order {
@@ -80,13 +80,13 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
   const answerTo = await createAnswers(options);
   const server = createServer({ cert: own.certificatePem, key: own.keyPem });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    void read(request).then(async (asked) => {
-      requests.push(asked);
-      const right = await answerTo(asked, originOf(server.address()));
-      const wrong = faults.get(asked.step);
-      if (wrong === undefined || wrong.left <= 0) return send(response, right);
-      wrong.left -= 1;
-      return send(response, wrong.fault(right));
+    void read(request).then(async (received) => {
+      requests.push(received);
+      const correct = await answerTo(received, originOf(server.address()));
+      const planned = faults.get(received.step);
+      if (planned === undefined || planned.left <= 0) return send(response, correct);
+      planned.left -= 1;
+      return send(response, planned.fault(correct));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -102,7 +102,7 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
     break: (step, fault, times = Number.POSITIVE_INFINITY) => {
       faults.set(step, { fault, left: times });
     },
-    mend: (step) => void faults.delete(step),
+    repair: (step) => void faults.delete(step),
   };
 }
 

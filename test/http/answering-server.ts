@@ -1,4 +1,4 @@
-/** A service of the test's own on loopback: answers as told, remembers every request. */
+/** A test service on loopback: sends scripted responses and records every request. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -7,18 +7,18 @@ export interface SeenRequest {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** As it came. */
+  /** As received. */
   body: string;
 }
 
 export interface AnswerParts {
   status?: number;
   headers?: Record<string, string>;
-  /** A text as it is; anything else as JSON. */
+  /** A text is sent unchanged; anything else as JSON. */
   body?: unknown;
 }
 
-/** An answer; 'hang' never gives one, 'cut' breaks the connection, a function does as it likes. */
+/** A response; 'hang' never sends one, 'cut' breaks the connection, a function responds itself. */
 export type Answer = AnswerParts | 'hang' | 'cut' | ((response: ServerResponse) => void);
 
 export interface AnsweringServer {
@@ -27,8 +27,8 @@ export interface AnsweringServer {
 }
 
 /**
- * Starts a server that is closed when the test is over. A list is answered in turn, the last one
- * again and again.
+ * Starts a server that is closed when the test has finished. A list is used in order; its last
+ * element is repeated.
  */
 export async function startServer(
   answers: Answer[] | ((request: SeenRequest) => Answer),
@@ -56,7 +56,7 @@ export async function startServer(
         server.closeAllConnections();
       }),
   );
-  const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+  const { port } = server.address() as AddressInfo; // A listening TCP server has an address.
   return { url: `http://127.0.0.1:${port}`, requests };
 }
 

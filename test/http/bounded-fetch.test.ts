@@ -1,8 +1,8 @@
-/** Bodies of failed answers: read as far as they are of use, whatever they do. */
+/** Bodies of failed responses: read up to a limit, whatever they do. */
 import { describe, expect, it } from 'vitest';
 import { readBeginning } from '../../src/http/bounded-fetch.ts';
 
-/** A body that gives these pieces, and then does what `end` does; tells whether it was left. */
+/** A body that gives these pieces and then runs `end`; records whether it was cancelled. */
 function bodyOf(pieces: Iterable<string>, end: (to: ReadableStreamDefaultController) => void) {
   const state = { left: false };
   const source = pieces[Symbol.iterator]();
@@ -19,17 +19,17 @@ function bodyOf(pieces: Iterable<string>, end: (to: ReadableStreamDefaultControl
   return { state, body };
 }
 
-const textOf = async (...asked: Parameters<typeof readBeginning>) =>
-  Buffer.concat(await readBeginning(...asked)).toString();
+const textOf = async (...args: Parameters<typeof readBeginning>) =>
+  Buffer.concat(await readBeginning(...args)).toString();
 
 describe('the beginning of a body', () => {
-  it('is all of a short one, and nothing of none', async () => {
-    const { body } = bodyOf(['no ', 'room'], (to) => to.close());
-    expect(await textOf(body)).toBe('no room');
+  it('is all of a short body, and empty for a missing one', async () => {
+    const { body } = bodyOf(['no ', 'space'], (to) => to.close());
+    expect(await textOf(body)).toBe('no space');
     expect(await readBeginning(null)).toEqual([]);
   });
 
-  it('is 64 KiB of one without an end, which is left', async () => {
+  it('is 64 KiB of an endless body, which is cancelled', async () => {
     const endless = (function* () {
       for (;;) yield 'x'.repeat(1_000);
     })();
@@ -38,12 +38,12 @@ describe('the beginning of a body', () => {
     expect(state.left).toBe(true);
   });
 
-  it('is what came of one that breaks', async () => {
+  it('is the received part of a body that breaks', async () => {
     const { body } = bodyOf(['no ro'], (to) => to.error(new Error('It broke.')));
     expect(await textOf(body)).toBe('no ro');
   });
 
-  it('is what came in time of one that stands still, which is left', async () => {
+  it('is the received part of a body that stalls, which is cancelled', async () => {
     const { body, state } = bodyOf(['no ro'], () => undefined);
     expect(await textOf(body, { timeoutMs: 20 })).toBe('no ro');
     expect(state.left).toBe(true);

@@ -1,4 +1,4 @@
-/** Words of other services: unchanged, but without our secrets and without terminal tricks. */
+/** Texts of other services: unchanged, but without our secrets and terminal control characters. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { foreignText, hintOf } from '../../src/http/foreign-text.ts';
@@ -6,19 +6,19 @@ import { foreignText, hintOf } from '../../src/http/foreign-text.ts';
 const plain = (text: string, secrets: string[] = []) =>
   foreignText(text, { secrets, charactersMax: 1_000 });
 
-describe('words', () => {
-  it('stay as they are, in any script', () => {
+describe('foreign text', () => {
+  it('stays unchanged, in any script', () => {
     const words = 'Invalid filter: „Größe“ 衛星 🛰 <b>&amp;</b> \'x\' "y"';
     expect(plain(words)).toBe(words);
   });
 
-  it('lose control characters and marks that turn text around', () => {
+  it('loses control characters and marks that reverse the direction of text', () => {
     expect(plain('a\u001b[31mred\nb\u0000\u202ec\u2028d')).toBe(
       'a\ufffd[31mred\ufffdb\ufffd\ufffdc\ufffdd',
     );
   });
 
-  it('are cut when they are long, never within a character', () => {
+  it('is cut when it is long, never inside a character', () => {
     expect(foreignText('x'.repeat(11), { secrets: [], charactersMax: 10 })).toBe('xxxxxxxxxx…');
     expect(foreignText('x'.repeat(10), { secrets: [], charactersMax: 10 })).toBe('xxxxxxxxxx');
     expect(
@@ -35,17 +35,17 @@ describe('a secret', () => {
     ['in JSON', JSON.stringify({ p: secret })],
     ['in a URL', `https://x/?p=${encodeURIComponent(secret)}`],
     ['in a form', new URLSearchParams({ p: secret }).toString()],
-  ])('is taken out %s', (_title, text) => {
+  ])('is removed %s', (_title, text) => {
     const shown = plain(`before ${text} after`, [secret]);
     expect(shown).toContain('…');
     expect(shown).not.toContain('word');
   });
 
-  it('within another leaves nothing of the other', () => {
+  it('inside another leaves no part of the other', () => {
     expect(plain('it was outer-inner-outer', ['inner', 'outer-inner-outer'])).toBe('it was …');
   });
 
-  it('is taken out before the text is cut', () => {
+  it('is removed before the text is cut', () => {
     const shown = foreignText(`1234567 ${secret}`, { secrets: [secret], charactersMax: 12 });
     expect(shown).toBe('1234567 …');
   });
@@ -54,7 +54,7 @@ describe('a secret', () => {
     expect(plain('words', [''])).toBe('words');
   });
 
-  it('is found in any text, whatever stands around it', () => {
+  it('is found in any text, whatever surrounds it', () => {
     const any = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(any, any, fc.stringMatching(/^[!-~]{6,40}$/), (before, after, word) => {
@@ -64,17 +64,17 @@ describe('a secret', () => {
   });
 });
 
-describe('a body in no known form', () => {
+describe('a body of unknown form', () => {
   it.each([
     ['<!doctype html>\n<title>503\n Unavailable </title><body>…', '(a web page) 503 Unavailable'],
     ['  <html><body>no title</body>', '(a web page)'],
     ['upstream connect error', 'upstream connect error'],
     ['', ''],
-  ])('%j is told as %j', (body, hint) => {
+  ])('%j is reported as %j', (body, hint) => {
     expect(hintOf(body)).toBe(hint);
   });
 
-  it('that is made to be slow is not', () => {
+  it('made to be slow is read quickly', () => {
     expect(hintOf('<title'.repeat(150_000))).toBe('(a web page)');
   });
 });

@@ -1,4 +1,4 @@
-/** The listener: its bounds for hostile clients, its TLS, and its certificate while it runs. */
+/** The listener: limits for hostile clients, TLS, and replacement of its certificate. */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -13,11 +13,11 @@ const { keyPair: other, caPem: otherCaPem } = await createKeyPair();
 const acme = 'acme-tls/1';
 
 async function start(options: Partial<ListenerOptions> = {}) {
-  /** Paths that the app was asked for. */
-  const asked: string[] = [];
+  /** Paths that the app received. */
+  const requested: string[] = [];
   const listener = await startListener({
     fetch: (request) => {
-      asked.push(new URL(request.url).pathname);
+      requested.push(new URL(request.url).pathname);
       return new Response('here');
     },
     listen: { host: '127.0.0.1', port: 0 },
@@ -25,10 +25,10 @@ async function start(options: Partial<ListenerOptions> = {}) {
     ...options,
   });
   onTestFinished(() => listener.close(0));
-  return { listener, port: listener.address.port, asked };
+  return { listener, port: listener.address.port, requested };
 }
 
-/** A connection that is destroyed when the test is over. */
+/** Opens a connection; destroyed when the test has finished. */
 function kept<Any extends Socket>(socket: Any): Any {
   onTestFinished(() => void socket.destroy());
   return socket;
@@ -45,19 +45,19 @@ function begin(port: number, options: ConnectionOptions = {}): TLSSocket {
   return kept(tlsConnect({ ...address, ...options }));
 }
 
-/** Shakes hands; rejects when that fails. */
-async function shake(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
+/** Completes the handshake; rejects when it fails. */
+async function handshake(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   const socket = begin(port, options);
   await once(socket, 'secureConnect');
   return socket;
 }
 
-/** However it goes. */
+/** Resolves in either case. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.once('close', () => resolve()));
 }
 
-/** All that comes back for some bytes until the connection is closed, be it by a reset. */
+/** Sends bytes; returns everything received until the connection is closed or reset. */
 async function answerTo(socket: Socket, bytes = ''): Promise<string> {
   let answer = '';
   socket.setEncoding('utf8').on('data', (part: string) => {
@@ -75,25 +75,25 @@ const lastGet = get.replace('Host', 'Connection: close\r\nHost');
 const statusesIn = (answer: string) =>
   [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, one]) => one);
 
-/** An app that answers when it is released. */
-function holding() {
-  const { promise: held, resolve: release } = Promise.withResolvers<void>();
-  const asked: string[] = [];
+/** An app that responds when it is released. */
+function blockingApp() {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const requested: string[] = [];
   const answer = async (request: Request) => {
-    asked.push(request.url);
-    await held;
+    requested.push(request.url);
+    await released;
     return new Response('late');
   };
-  return { fetch: answer, asked, release };
+  return { fetch: answer, requested, release };
 }
 
-describe('requests sent in one packet', () => {
-  it('are parsed as far as they may wait, and the connection is closed', async () => {
-    const { fetch, asked, release } = holding();
+describe('requests in one packet', () => {
+  it('are parsed up to the maximum queue, and the connection is closed', async () => {
+    const { fetch, requested, release } = blockingApp();
     const { port } = await start({ fetch });
     await answerTo(await open(port), get.repeat(2_000));
     release();
-    expect(asked).toHaveLength(20);
+    expect(requested).toHaveLength(20);
   });
 
   it('are answered one after the other when they are few', async () => {
@@ -103,22 +103,23 @@ describe('requests sent in one packet', () => {
   });
 });
 
-describe('an answer that nobody takes', () => {
-  // More than the kernel keeps for a connection.
+describe('a response that the client does not read', () => {
+  // More than the kernel buffers for a connection.
   const large = 'x'.repeat(32 * 2 ** 20);
 
-  it('is dropped in time, and the connection with it', async () => {
+  it('is dropped after a timeout, with its connection', async () => {
     const limits = { answerTimeoutMs: 300 };
     const { port } = await start({ fetch: () => new Response(large), limits });
     const socket = await open(port);
     socket.pause().write(get);
-    // Whoever does not read sees no end, but a blank line between requests bounces off once we have left.
+    // A client that does not read sees no end, but a blank line between requests is rejected once
+    // we have closed.
     const timer = setInterval(() => socket.write('\r\n'), 50);
     onTestFinished(() => clearInterval(timer));
     await closed(socket);
   });
 
-  it('makes room for a newcomer when all places are taken', async () => {
+  it('frees its place for a newcomer when all places are taken', async () => {
     const { port } = await start({
       fetch: (request) => new Response(request.url.endsWith('/x') ? large : 'here'),
       limits: { connectionsMax: 3 },
@@ -129,16 +130,16 @@ describe('an answer that nobody takes', () => {
   });
 });
 
-describe('what cannot be read', () => {
-  it('is answered once, without a word about us', async () => {
-    const { port, asked } = await start();
+describe('an unreadable request', () => {
+  it('is answered once, without information about the server', async () => {
+    const { port, requested } = await start();
     expect(await answerTo(await open(port), 'GET / HTTP/9.9\r\nHost: h\r\n\r\n')).toBe(
       'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
     );
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
-  it('gets no second answer where the request has been answered early', async () => {
+  it('gets no second response when the request has been answered early', async () => {
     const { port } = await start();
     const socket = await open(port);
     socket.write('POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -146,8 +147,8 @@ describe('what cannot be read', () => {
     expect(statusesIn(await answerTo(socket, 'no chunk\r\n\r\n'))).toEqual(['200']);
   });
 
-  it('does not take away the answer to the request before it', async () => {
-    const { fetch, release } = holding();
+  it('does not remove the response to the request before it', async () => {
+    const { fetch, release } = blockingApp();
     const { port } = await start({ fetch });
     const answer = answerTo(await open(port), `${get}nonsense\r\n\r\n`);
     release();
@@ -157,13 +158,13 @@ describe('what cannot be read', () => {
   it.each([
     ['too slow', 'GET / HTTP/1.1\r\n', '408'],
     ['too long', `GET / HTTP/1.1\r\nHost: h\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, '431'],
-  ])('is told to have been %s', async (_title, bytes, status) => {
+  ])('is answered as %s', async (_title, bytes, status) => {
     const { port } = await start({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 300 } });
     expect(statusesIn(await answerTo(await open(port), bytes))).toEqual([status]);
   });
 });
 
-it('every answer says what browsers must not do with it, and of what it is made of nothing', async () => {
+it('every response restricts browsers, and reveals no software', async () => {
   const { port } = await start();
   const answer = await fetch(`http://127.0.0.1:${port}/x`);
   expect(Object.fromEntries(answer.headers)).toEqual({
@@ -179,7 +180,7 @@ it('every answer says what browsers must not do with it, and of what it is made 
 });
 
 it.each(['content-security-policy', 'Content-Security-Policy'])(
-  'an answer with a %s of its own has that one alone',
+  'a response with its own %s has only that one',
   async (name) => {
     const headers = { [name]: "default-src 'self'" };
     const { port } = await start({ fetch: () => new Response('here', { headers }) });
@@ -205,8 +206,8 @@ describe.each([
     'ECDHE-ECDSA-AES128-GCM-SHA256',
     'ECDHE-ECDSA-AES256-GCM-SHA384',
     'ECDHE-ECDSA-CHACHA20-POLY1305',
-  ])('1.2 goes with %s', async (ciphers) => {
-    const socket = await shake(await startTls(), { ...tls12, ciphers });
+  ])('1.2 accepts %s', async (ciphers) => {
+    const socket = await handshake(await startTls(), { ...tls12, ciphers });
     expect(socket.getCipher().name).toBe(ciphers);
   });
 
@@ -217,27 +218,27 @@ describe.each([
     'ECDHE-ECDSA-ARIA128-GCM-SHA256',
     'AES128-GCM-SHA256',
     'DHE-RSA-AES128-GCM-SHA256',
-  ])('1.2 does not go with %s', async (cipher) => {
+  ])('1.2 refuses %s', async (cipher) => {
     const ciphers = `${cipher}@SECLEVEL=0`;
-    await expect(shake(await startTls(), { ...tls12, ciphers })).rejects.toThrow();
+    await expect(handshake(await startTls(), { ...tls12, ciphers })).rejects.toThrow();
   });
 
-  it('goes in our order, not that of the client', async () => {
+  it("uses our order of ciphers, not the client's", async () => {
     const ciphers = 'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256';
-    const socket = await shake(await startTls(), { ...tls12, ciphers });
+    const socket = await handshake(await startTls(), { ...tls12, ciphers });
     expect(socket.getCipher().name).toBe('ECDHE-ECDSA-AES128-GCM-SHA256');
   });
 
   it.each(['X25519', 'prime256v1', 'secp384r1'])('agrees on keys by %s', async (ecdhCurve) => {
-    expect((await shake(await startTls(), { ecdhCurve })).getProtocol()).toBe('TLSv1.3');
+    expect((await handshake(await startTls(), { ecdhCurve })).getProtocol()).toBe('TLSv1.3');
   });
 
-  it.each(['secp521r1', 'X448', 'ffdhe3072'])('and not by %s', async (ecdhCurve) => {
-    await expect(shake(await startTls(), { ecdhCurve })).rejects.toThrow();
+  it.each(['secp521r1', 'X448', 'ffdhe3072'])('refuses keys by %s', async (ecdhCurve) => {
+    await expect(handshake(await startTls(), { ecdhCurve })).rejects.toThrow();
   });
 
-  it('lets no client begin a second handshake', async () => {
-    const socket = await shake(await startTls(), tls12);
+  it('refuses renegotiation by the client', async () => {
+    const socket = await handshake(await startTls(), tls12);
     const error = await new Promise<Error | null>((resolve) => {
       socket.once('error', resolve);
       socket.renegotiate({ rejectUnauthorized: false }, resolve);
@@ -248,10 +249,10 @@ describe.each([
   it.each(['TLSv1.2', 'TLSv1.3'] as const)('resumes no session of %s', async (version) => {
     const port = await startTls();
     const options = { minVersion: version, maxVersion: version };
-    const first = await shake(port, options);
+    const first = await handshake(port, options);
     const [session] = version === 'TLSv1.3' ? await once(first, 'session') : [first.getSession()];
     first.destroy();
-    const second = await shake(port, { ...options, session });
+    const second = await handshake(port, { ...options, session });
     expect(second.isSessionReused()).toBe(false);
   });
 
@@ -259,8 +260,8 @@ describe.each([
     [['http/1.0'], 'http/1.0'],
     [['http/1.0', 'http/1.1'], 'http/1.1'],
     [['h2', 'http/1.0'], 'http/1.0'],
-  ])('gives a client that offers %j by ALPN %s, and an answer', async (offered, chosen) => {
-    const socket = await shake(await startTls(), { ALPNProtocols: offered });
+  ])('gives a client that offers %j by ALPN %s, and a response', async (offered, chosen) => {
+    const socket = await handshake(await startTls(), { ALPNProtocols: offered });
     expect(socket.alpnProtocol).toBe(chosen);
     socket.write('GET / HTTP/1.0\r\n\r\n');
     expect(await text(socket)).toContain('here');
@@ -269,42 +270,42 @@ describe.each([
 
 const fingerprintOf = ({ cert }: KeyPair) => new X509Certificate(cert).fingerprint256;
 
-/** What a handshake is shown, and by which protocol. */
-async function shownTo(port: number, options?: ConnectionOptions) {
-  const socket = await shake(port, options);
+/** Returns the certificate of a handshake, and its protocol. */
+async function certificateFor(port: number, options?: ConnectionOptions) {
+  const socket = await handshake(port, options);
   return { by: socket.alpnProtocol, shown: socket.getPeerX509Certificate()?.fingerprint256 };
 }
 
-describe('another certificate', () => {
+describe('a replaced certificate', () => {
   const trusting = (ca: string) => ({ ca, rejectUnauthorized: true });
   const renewed = async () => {
     const { listener, port } = await start({ keyPair: main });
     return { port, renew: () => listener.setKeyPair(other), listener };
   };
 
-  it('is shown to new connections, while open ones keep theirs and go on working', async () => {
+  it('is used for new connections, while open ones continue with theirs', async () => {
     const { port, renew } = await renewed();
-    const earlier = await shake(port, trusting(caPem));
+    const earlier = await handshake(port, trusting(caPem));
     renew();
-    expect(await shownTo(port, trusting(otherCaPem))).toMatchObject({
+    expect(await certificateFor(port, trusting(otherCaPem))).toMatchObject({
       shown: fingerprintOf(other),
     });
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
-    await expect(shake(port, trusting(caPem))).rejects.toThrow(/certificate/);
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
+    await expect(handshake(port, trusting(caPem))).rejects.toThrow(/certificate/);
     expect(await answerTo(earlier, lastGet)).toContain('here');
   });
 
-  it('is shown to a client that would resume its earlier session', async () => {
+  it('is used for a client that tries to resume its earlier session', async () => {
     const { port, renew } = await renewed();
-    const before = await shake(port);
+    const before = await handshake(port);
     const [session] = await once(before, 'session');
     renew();
-    const after = await shake(port, { session });
+    const after = await handshake(port, { session });
     expect(after.isSessionReused()).toBe(false);
     expect(after.getPeerX509Certificate()?.fingerprint256).toBe(fingerprintOf(other));
   });
 
-  it('does not loosen what the listener asks of a handshake', async () => {
+  it("keeps the listener's requirements for a handshake", async () => {
     const { port, renew } = await renewed();
     renew();
     const old = {
@@ -313,19 +314,19 @@ describe('another certificate', () => {
       ciphers: 'ALL@SECLEVEL=0',
     } as const;
     const code = 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION';
-    await expect(shake(port, old)).rejects.toMatchObject({ code });
+    await expect(handshake(port, old)).rejects.toMatchObject({ code });
     const offered = { ALPNProtocols: ['h2', 'http/1.1'] };
-    expect(await shownTo(port, offered)).toMatchObject({ by: 'http/1.1' });
+    expect(await certificateFor(port, offered)).toMatchObject({ by: 'http/1.1' });
   });
 
-  it('that is broken changes nothing', async () => {
+  it('that is invalid changes nothing', async () => {
     const { port, listener } = await renewed();
     expect(() => listener.setKeyPair({ cert: main.cert, key: other.key })).toThrow();
-    expect(await answerTo(await shake(port, trusting(caPem)), lastGet)).toContain('here');
+    expect(await answerTo(await handshake(port, trusting(caPem)), lastGet)).toContain('here');
   });
 });
 
-/** A listener whose handshakes for the proof of a name (RFC 8737) are shown the other certificate. */
+/** A listener that uses the other certificate in handshakes for the proof of a name (RFC 8737). */
 function startProving(options: { keyPair?: KeyPair | null; pending?: () => KeyPair | null } = {}) {
   const { keyPair = main, pending = () => other } = options;
   return start({ keyPair, handshakeOnly: { protocol: acme, keyPair: pending } });
@@ -334,7 +335,7 @@ function startProving(options: { keyPair?: KeyPair | null; pending?: () => KeyPa
 describe.each(['TLSv1.2', 'TLSv1.3'] as const)('over %s', (version) => {
   const only = { minVersion: version, maxVersion: version };
 
-  it('a handshake for the proof is shown the proof, every other one the certificate', async () => {
+  it('a handshake for the proof gets the proof, every other one the certificate', async () => {
     const { port } = await startProving();
     const proof = { by: acme, shown: fingerprintOf(other) };
     const by = (protocol: string | false) => ({ by: protocol, shown: fingerprintOf(main) });
@@ -345,56 +346,58 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('over %s', (version) => {
       [['h2', 'http/1.1'], by('http/1.1')],
       [['http/1.0'], by('http/1.0')],
     ] as const) {
-      expect(await shownTo(port, { ...only, ALPNProtocols: [...offered] })).toEqual(expected);
+      expect(await certificateFor(port, { ...only, ALPNProtocols: [...offered] })).toEqual(
+        expected,
+      );
     }
-    expect(await shownTo(port, only)).toEqual(by(false));
+    expect(await certificateFor(port, only)).toEqual(by(false));
   });
 
-  it('without a proof to show, the handshake is refused, and others go on', async () => {
+  it('without a proof, the handshake is refused, and others continue', async () => {
     const { port } = await startProving({ pending: () => null });
-    await expect(shake(port, { ...only, ALPNProtocols: [acme] })).rejects.toMatchObject({
+    await expect(handshake(port, { ...only, ALPNProtocols: [acme] })).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL',
     });
-    expect(await shownTo(port, only)).toMatchObject({ shown: fingerprintOf(main) });
+    expect(await certificateFor(port, only)).toMatchObject({ shown: fingerprintOf(main) });
   });
 
   it('a connection for the proof is closed, and carries no request', async () => {
-    const { port, asked } = await startProving();
+    const { port, requested } = await startProving();
     const proving = { ...only, ALPNProtocols: [acme] };
-    expect(await answerTo(await shake(port, proving), lastGet)).toBe('');
-    // One that does not wait for the end of the handshake.
+    expect(await answerTo(await handshake(port, proving), lastGet)).toBe('');
+    // A client that does not wait for the end of the handshake.
     expect(await answerTo(begin(port, proving), lastGet)).toBe('');
-    // A request of another connection, which came later, has been heard by now.
-    expect(await answerTo(await shake(port, only), lastGet)).toContain('here');
-    expect(asked).toEqual(['/x']);
+    // A later request on another connection has been received by now.
+    expect(await answerTo(await handshake(port, only), lastGet)).toContain('here');
+    expect(requested).toEqual(['/x']);
   });
 });
 
 describe('a proof of a name', () => {
   const proving = { ALPNProtocols: [acme] };
 
-  it('is shown before there is a certificate, and every other handshake fails', async () => {
+  it('is used before there is a certificate, and every other handshake fails', async () => {
     const { port, listener } = await startProving({ keyPair: null });
     const proof = { by: acme, shown: fingerprintOf(other) };
-    expect(await shownTo(port, proving)).toEqual(proof);
-    await expect(shake(port)).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) });
-    await expect(shake(port, { ALPNProtocols: ['http/1.1'] })).rejects.toThrow();
+    expect(await certificateFor(port, proving)).toEqual(proof);
+    await expect(handshake(port)).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) });
+    await expect(handshake(port, { ALPNProtocols: ['http/1.1'] })).rejects.toThrow();
     listener.setKeyPair(main);
-    expect(await shownTo(port)).toMatchObject({ shown: fingerprintOf(main) });
-    expect(await shownTo(port, proving)).toEqual(proof);
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
+    expect(await certificateFor(port)).toMatchObject({ shown: fingerprintOf(main) });
+    expect(await certificateFor(port, proving)).toEqual(proof);
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
 
   it('leaves no session that can be resumed to carry a request', async () => {
-    const { port, asked } = await startProving();
+    const { port, requested } = await startProving();
     const options = { maxVersion: 'TLSv1.2', ...proving } as const;
-    const session = (await shake(port, options)).getSession();
+    const session = (await handshake(port, options)).getSession();
     if (session === undefined) throw new Error('There is no session.');
-    // Shorter than a first handshake: the request comes together with its end.
+    // Shorter than a first handshake: the request arrives together with its end.
     for (let times = 0; times < 20; times += 1) {
       expect(await answerTo(begin(port, { ...options, session }), lastGet)).toBe('');
     }
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it.each([
@@ -404,21 +407,21 @@ describe('a proof of a name', () => {
         throw new Error('The file is damaged.');
       },
     ],
-    ['is no certificate', () => ({ cert: 'damaged', key: 'damaged' })],
-    ['does not fit together', () => ({ cert: main.cert, key: other.key })],
-  ])('that %s costs its own handshake alone', async (_title, pending) => {
+    ['is not a certificate', () => ({ cert: 'damaged', key: 'damaged' })],
+    ['does not match its key', () => ({ cert: main.cert, key: other.key })],
+  ])('that %s fails only its own handshake', async (_title, pending) => {
     const { port } = await startProving({ pending });
-    await expect(shake(port, proving)).rejects.toThrow();
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
+    await expect(handshake(port, proving)).rejects.toThrow();
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
 
-  it('leaves the listener as it was, a thousand times', async () => {
-    const { port, asked } = await startProving();
+  it('leaves the listener unchanged, a thousand times', async () => {
+    const { port, requested } = await startProving();
     for (let batch = 0; batch < 20; batch += 1) {
-      const sockets = await Promise.all(Array.from({ length: 50 }, () => shake(port, proving)));
+      const sockets = await Promise.all(Array.from({ length: 50 }, () => handshake(port, proving)));
       for (const socket of sockets) socket.destroy();
     }
-    expect(await answerTo(await shake(port), lastGet)).toContain('here');
-    expect(asked).toEqual(['/x']);
+    expect(await answerTo(await handshake(port), lastGet)).toContain('here');
+    expect(requested).toEqual(['/x']);
   }, 60_000);
 });

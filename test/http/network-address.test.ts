@@ -1,4 +1,4 @@
-/** Addresses in texts: those of IPv6 are written so that their port can be told from them. */
+/** Addresses in texts: IPv6 addresses are written so that their port is unambiguous. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -17,13 +17,13 @@ it.each([
   ['::1', '[::1]', '[::1]'],
   ['2001:db8::7', '[2001:db8::7]', '[2001:db8::7]'],
   ['localhost', 'localhost', 'localhost'],
-])('%s is %s in a URL, and asked at %s', (host, inUrl, asked) => {
+])('%s is %s in a URL, and requested at %s', (host, inUrl, requested) => {
   expect(hostInUrl(host)).toBe(inUrl);
-  expect(hostInUrl(loopbackOf(host))).toBe(asked);
+  expect(hostInUrl(loopbackOf(host))).toBe(requested);
 });
 
-it('a port that cannot be opened is told with its address, IPv6 in brackets', async () => {
-  // Of the range for documentation (RFC 3849): no machine has it.
+it('a port that cannot be opened is reported with its address, IPv6 in brackets', async () => {
+  // From the range for documentation (RFC 3849): no machine has it.
   const listen = { host: '2001:db8::7', port: 8443 };
   const opening = startListener({
     fetch: () => new Response(),
@@ -60,21 +60,31 @@ function seen(peer: string | undefined, forwarded?: string): string {
   return clientOf({ headers, socket: { remoteAddress: peer } });
 }
 
-describe('the address of the client', () => {
+describe("the client's address", () => {
   it.each([
-    ['of a peer that is no proxy', '198.51.100.9', '203.0.113.5', '198.51.100.9'],
+    ['of a peer that is not a proxy', '198.51.100.9', '203.0.113.5', '198.51.100.9'],
     ['of a peer just outside a range', '11.0.0.1', '203.0.113.5', '11.0.0.1'],
-    ['of a proxy that says nothing', '10.1.1.1', undefined, '10.1.1.1'],
+    ['of a proxy that sends no address', '10.1.1.1', undefined, '10.1.1.1'],
     ['that a proxy names', '10.1.1.1', '203.0.113.5', '203.0.113.5'],
     ['that a single trusted address names', '192.0.2.7', '203.0.113.5', '203.0.113.5'],
     ['that an IPv6 proxy names', '2001:db8:aa:1::5', '203.0.113.5', '203.0.113.5'],
-    ['left of proxies', '10.1.1.1', '203.0.113.5, fd00::1,10.9.9.9', '203.0.113.5'],
+    [
+      'right of the address that the client claimed',
+      '10.1.1.1',
+      '203.0.113.5, fd00::1,10.9.9.9',
+      '203.0.113.5',
+    ],
     ['right of what it claimed', '10.1.1.1', '10.5.5.5, 1.1.1.1, 203.0.113.5', '203.0.113.5'],
-    ['of the outermost proxy when all are', '10.1.1.1', '10.3.3.3, 10.2.2.2', '10.3.3.3'],
+    [
+      'of the outermost proxy when all addresses are proxies',
+      '10.1.1.1',
+      '10.3.3.3, 10.2.2.2',
+      '10.3.3.3',
+    ],
     ['of a proxy behind an IPv6 socket', '::ffff:10.1.1.1', '203.0.113.5', '203.0.113.5'],
     ['behind an IPv6 socket, as IPv4', '::ffff:198.51.100.9', undefined, '198.51.100.9'],
-    ['with a zone, without it', 'fe80::1%eth0', undefined, 'fe80::1'],
-    ['of nobody, when the socket has gone', undefined, '203.0.113.5', 'unknown'],
+    ['without its zone', 'fe80::1%eth0', undefined, 'fe80::1'],
+    ['of an unknown client, when the socket is closed', undefined, '203.0.113.5', 'unknown'],
   ])('is that %s', (_name, peer, forwarded, client) => {
     expect(seen(peer, forwarded)).toBe(client);
   });
@@ -86,7 +96,7 @@ describe('the address of the client', () => {
     ['2001:DB8:0:0::9', '2001:db8::9'],
     ['::ffff:203.0.113.5', '203.0.113.5'],
     ['[::ffff:cb00:7105]:80', '203.0.113.5'],
-    ['\t 203.0.113.5 ', '203.0.113.5'],
+    ['	 203.0.113.5 ', '203.0.113.5'],
   ])('is read from the entry %j', (entry, client) => {
     expect(seen('10.1.1.1', entry)).toBe(client);
   });
@@ -109,13 +119,13 @@ describe('the address of the client', () => {
     '203.0.113.5 203.0.113.6',
     `${' '.repeat(200)}203.0.113.5`,
     'example.org',
-  ])('is not looked for beyond the entry %j', (entry) => {
+  ])('is not searched beyond the entry %j', (entry) => {
     expect(seen('10.1.1.1', entry)).toBe('10.1.1.1');
     expect(seen('10.1.1.1', `203.0.113.5,${entry}`)).toBe('10.1.1.1');
     expect(seen('10.1.1.1', `203.0.113.5,${entry},10.2.2.2`)).toBe('10.2.2.2');
   });
 
-  it('is not looked for beyond 32 proxies', () => {
+  it('is not searched beyond 32 proxies', () => {
     const chain = (hops: number) => ['203.0.113.5', ...Array(hops).fill('10.2.2.2')].join(',');
     expect(seen('10.1.1.1', chain(31))).toBe('203.0.113.5');
     expect(seen('10.1.1.1', chain(32))).toBe('10.2.2.2');
@@ -129,8 +139,8 @@ const header = fc.array(word, { maxLength: 40 }).map((words) => words.join(', ')
 
 const outside = fc.ipV4().filter((address) => seen(address, '192.0.2.1') === address);
 
-describe('whatever a client sends', () => {
-  it('is not believed when it comes from no trusted proxy', () => {
+describe("a client's header", () => {
+  it('is ignored when it does not come from a trusted proxy', () => {
     const nobody = createClientAddress([]);
     fc.assert(
       fc.property(outside, header, (peer, forwarded) => {
@@ -141,7 +151,7 @@ describe('whatever a client sends', () => {
     );
   });
 
-  it('does not choose its address behind a proxy that appends, nor behind three', () => {
+  it('does not choose the address behind a proxy that appends, nor behind three', () => {
     fc.assert(
       fc.property(outside, header, (client, forwarded) => {
         expect(seen('10.1.1.1', `${forwarded}, ${client}`)).toBe(client);
@@ -150,7 +160,7 @@ describe('whatever a client sends', () => {
     );
   });
 
-  it('never makes the reading fail', () => {
+  it('never breaks the parsing', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 400 }), (forwarded) => {
         expect(seen('10.1.1.1', forwarded)).not.toBe('');

@@ -1,4 +1,4 @@
-/** The client for services of others: its bounds in time, tries and size, over real sockets. */
+/** The client for external services: its limits of time, attempts and size, over real sockets. */
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -33,7 +33,7 @@ function requestTo(url: string, method: OutboundRequest['method'] = 'GET'): Outb
   return { method, url, headers, purpose: 'list subscriptions' };
 }
 
-/** What came of a request to a server that answers so, and how many requests it took. */
+/** Requests a server with these responses; returns the result and the number of requests. */
 async function outcomeOf(
   answers: Answer[],
   method: OutboundRequest['method'] = 'GET',
@@ -45,7 +45,7 @@ async function outcomeOf(
   return { outcome, tries: server.requests.length, requests: server.requests };
 }
 
-/** The failure of a request; fails when there was none, or when it shows the token. */
+/** Returns the error of a request; fails when there is none, or when it contains the token. */
 async function failureOf(url: string, timing: Partial<OutboundTiming> = {}): Promise<AppError> {
   const error = await clientWith(timing)(requestTo(url)).catch((error) => error);
   expect(error).toBeInstanceOf(AppError);
@@ -53,8 +53,8 @@ async function failureOf(url: string, timing: Partial<OutboundTiming> = {}): Pro
   return error;
 }
 
-describe('an answer', () => {
-  it('is handed out with status, headers, text and JSON, whatever its status', async () => {
+describe('a response', () => {
+  it('is returned with status, headers, text and JSON, for any status', async () => {
     const headers = { 'request-id': 'r-1' };
     for (const status of [200, 201, 204, 302, 400, 401, 404, 422]) {
       const body = status === 204 ? undefined : { detail: 'ä' };
@@ -68,15 +68,15 @@ describe('an answer', () => {
     }
   });
 
-  it('without a body is handed out, too, where only those of failures are read', async () => {
+  it('is returned without a body, too, when only the bodies of failures are read', async () => {
     for (const status of [204, 304, 404]) {
       const { url } = await startServer([{ status }]);
-      const { status: told, text } = await clientWith({}, 'of-failures')(requestTo(url));
-      expect([told, text]).toEqual([status, '']);
+      const { status: received, text } = await clientWith({}, 'of-failures')(requestTo(url));
+      expect([received, text]).toEqual([status, '']);
     }
   });
 
-  it('that is no JSON has none', async () => {
+  it('that is not JSON has no value', async () => {
     const headers = { 'Content-Type': 'application/json' };
     for (const status of [200, 400]) {
       const { outcome } = await outcomeOf([{ status, headers, body: '<html>' }]);
@@ -84,7 +84,7 @@ describe('an answer', () => {
     }
   });
 
-  it('may be as large as the bound, and no larger', async () => {
+  it('may be as large as the limit, and no larger', async () => {
     const largest = await outcomeOf([{ body: 'x'.repeat(answerBytesMax) }]);
     expect(largest.outcome.text).toHaveLength(answerBytesMax);
     for (const status of [200, 400]) {
@@ -94,7 +94,7 @@ describe('an answer', () => {
     }
   });
 
-  it('that points elsewhere is not followed', async () => {
+  it('with a redirect is not followed', async () => {
     const elsewhere = await startServer([{ body: [] }]);
     const { outcome } = await outcomeOf([{ status: 302, headers: { location: elsewhere.url } }]);
     expect(outcome.status).toBe(302);
@@ -103,7 +103,7 @@ describe('an answer', () => {
 });
 
 describe('a request', () => {
-  it('carries its body as JSON with its length, and names the program', async () => {
+  it('has its body as JSON with its length, and names the program', async () => {
     const server = await startServer([{}]);
     const headers = { 'Content-Type': 'application/json' };
     const request = { method: 'POST', url: server.url, headers, body: { a: 'ü' } } as const;
@@ -131,12 +131,12 @@ describe('a request', () => {
     },
   );
 
-  it('is given up after four tries, with the last answer', async () => {
+  it('ends after four attempts, with the last response', async () => {
     const { outcome, tries } = await outcomeOf([{ status: 503, body: { detail: 'closed' } }]);
     expect([outcome.status, outcome.json, tries]).toEqual([503, { detail: 'closed' }, 4]);
   });
 
-  it('that fails after an answer came hands that answer out', async () => {
+  it('that fails after an earlier response returns that response', async () => {
     const { outcome, tries } = await outcomeOf([{ status: 429, body: 'slow down' }, 'cut']);
     expect([outcome.status, outcome.text, tries]).toEqual([429, 'slow down', 4]);
   });
@@ -152,7 +152,7 @@ describe('a request', () => {
     expect((await outcomeOf([{ status }])).tries).toBe(1);
   });
 
-  it('is repeated when an answer does not come, or stops half-way', async () => {
+  it('is repeated when a response is missing or incomplete', async () => {
     const stopsHalfway: Answer = (response) => {
       response.writeHead(200, { 'Content-Length': '100' });
       response.write('half');
@@ -166,7 +166,7 @@ describe('a request', () => {
     expect([outcome.text, tries]).toEqual(['x', 3]);
   });
 
-  it('ends when all its time is over', async () => {
+  it('ends at its deadline', async () => {
     const timing = { attemptTimeoutMs: 100, totalTimeoutMs: 250 };
     const { outcome, tries } = await outcomeOf(['hang'], 'GET', timing);
     expect(errorText(outcome)).toContain('it did not answer in time');
@@ -174,8 +174,8 @@ describe('a request', () => {
   });
 });
 
-describe('the wait between tries', () => {
-  /** The times between the requests, ms. */
+describe('the delay between attempts', () => {
+  /** Delays between the requests, ms. */
   async function waitsWith(answers: Answer[], timing: Partial<OutboundTiming>, random = 0.5) {
     const atMs: number[] = [];
     const server = await startServer((_request) => {
@@ -193,7 +193,7 @@ describe('the wait between tries', () => {
     return atMs.slice(1).map((ms, index) => ms - (atMs[index] ?? 0));
   }
 
-  it('doubles, and is shortened by chance to no less than half', async () => {
+  it('doubles, and random jitter shortens it by at most half', async () => {
     const bad = { status: 503 };
     const [first = 0, second = 0] = await waitsWith([bad, bad], { retryDelayMs: 100 }, 1);
     expect(first).toBeGreaterThan(90);
@@ -203,13 +203,13 @@ describe('the wait between tries', () => {
     expect(short).toBeLessThan(990);
   });
 
-  it('is what Retry-After asks for', async () => {
+  it('follows Retry-After', async () => {
     const busy = { status: 429, headers: { 'Retry-After': '1' } };
     const [wait = 0] = await waitsWith([busy], { retryDelayMs: 1 });
     expect(wait).toBeGreaterThan(950);
   });
 
-  it('is not waited for when the service asks for more than a minute', async () => {
+  it('ends the request when the service asks for more than a minute', async () => {
     const headers = { 'Retry-After': '61' };
     const { outcome, tries } = await outcomeOf([{ status: 503, headers }]);
     expect([outcome.status, tries]).toEqual([503, 1]);
@@ -227,20 +227,20 @@ describe('the wait between tries', () => {
     expect(retryAfterMs(new Headers(headers))).toBe(ms);
   });
 
-  it('is none when the header is not there', () => {
+  it('is undefined without the header', () => {
     expect(retryAfterMs(new Headers())).toBeNull();
   });
 });
 
-describe('a service that cannot be asked', () => {
+describe('an unreachable service', () => {
   const listening = async () => {
     const server = createServer((socket) => socket.end('this is not HTTP\r\n\r\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
-    return (server.address() as AddressInfo).port; // A TCP server that listens has one.
+    return (server.address() as AddressInfo).port; // A listening TCP server has an address.
   };
 
-  it('because nobody listens is named with what was wanted', async () => {
+  it('is named with the purpose when nobody listens', async () => {
     const host = `127.0.0.1:${await freePort()}`;
     const error = await failureOf(`http://${host}/x`);
     expect(error.code).toBe('unavailable');
@@ -249,7 +249,7 @@ describe('a service that cannot be asked', () => {
     );
   });
 
-  it('because its name does not exist is told so', async () => {
+  it('is reported when its name does not exist', async () => {
     const unresolved = Object.assign(new TypeError('fetch failed'), {
       cause: Object.assign(new Error(`lookup ${secret}`), { code: 'ENOTFOUND' }),
     });
@@ -265,7 +265,7 @@ describe('a service that cannot be asked', () => {
     expect(wholeTextOf(error)).not.toContain(secret);
   });
 
-  it('because its certificate is not trusted is told so', async () => {
+  it('is reported when its certificate is not trusted', async () => {
     const { certificatePem, keyPem } = await createSelfSigned({
       hosts: ['localhost'],
       now: Date.now,
@@ -273,20 +273,20 @@ describe('a service that cannot be asked', () => {
     const server = createTlsServer({ cert: certificatePem, key: keyPem });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo; // A TCP server that listens has one.
+    const { port } = server.address() as AddressInfo; // A listening TCP server has an address.
     const error = await failureOf(`https://localhost:${port}/`);
     expect(errorText(error)).toContain('no trusted HTTPS connection could be made');
     expect(errorText(error)).toContain('(DEPTH_ZERO_SELF_SIGNED_CERT)');
   });
 
-  it('because something else listens there is told so', async () => {
+  it('is reported when another program listens there', async () => {
     const error = await failureOf(`http://127.0.0.1:${await listening()}/`);
     expect(errorText(error)).toContain('its response is not valid HTTP');
     const tls = await failureOf(`https://127.0.0.1:${await listening()}/`);
     expect(errorText(tls)).toContain('no trusted HTTPS connection could be made');
   });
 
-  it('because a header cannot be sent does not show that header', async () => {
+  it('is reported without the header when a header is invalid', async () => {
     const { url } = await startServer([{}]);
     const headers = { Authorization: `Bearer ${secret}\nX: 1` };
     const request = { method: 'GET', url, headers, purpose: 'try' } as const;

@@ -1,4 +1,7 @@
-/** What the receiver answers to a POST with the right credentials, and what is in the store then. */
+/**
+ * Responses of the receiver to a POST with the right credentials, and the resulting state of the
+ * store.
+ */
 import { describe, expect } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Intake } from '../../src/domain/ports.ts';
@@ -6,14 +9,14 @@ import { collect } from '../helpers/deliveries.ts';
 import {
   type Answer,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   type RequestParts,
 } from './raw-client.ts';
 import { it, startReceiver, startReceiverWith, type TestReceiver } from './running-receiver.ts';
 
 describe('a notification', () => {
-  it('is answered "stored" the first time and "duplicate" after, and is one row', async ({
+  it('is answered "stored" the first time and "duplicate" after that, and is one row', async ({
     receiver,
   }) => {
     const { ackId, productId, body } = goodNotification();
@@ -37,7 +40,7 @@ describe('a notification', () => {
     expect(Buffer.from(kept).toString()).toBe(body);
   });
 
-  it('with a known AckId and other content is a duplicate, held and logged once', async ({
+  it('with a known AckId and other content is a duplicate, quarantined and logged once', async ({
     receiver,
   }) => {
     const { ackId, body } = goodNotification();
@@ -84,7 +87,7 @@ describe('a notification', () => {
 });
 
 describe('an array', () => {
-  it('is a duplicate only when all of its items are', async ({ receiver }) => {
+  it('is a duplicate only when all of its items are duplicates', async ({ receiver }) => {
     const [a, b, c] = [goodNotification(), goodNotification(), goodNotification()];
     const send = async (...items: { body: string }[]) => {
       const answer = await exchange(receiver, {
@@ -99,7 +102,7 @@ describe('an array', () => {
     expect(await receiver.store.counts()).toEqual(counts);
   });
 
-  it('with an item that is no notification is answered 400; the others are stored, all is kept', async ({
+  it('with an invalid item is answered 400; the valid items and the whole body are stored', async ({
     receiver,
   }) => {
     const { ackId, body } = goodNotification();
@@ -113,18 +116,18 @@ describe('an array', () => {
     const counts = { notifications: 1, duplicates: 0, quarantined: 1 };
     expect(await receiver.store.counts()).toEqual(counts);
     expect(await collect(receiver.store.find({ ackId }))).toHaveLength(1);
-    const [held] = await collect(receiver.store.quarantined({ released: false }));
-    const entry = await receiver.store.quarantineEntry(held?.id ?? 0);
+    const [quarantined] = await collect(receiver.store.quarantined({ released: false }));
+    const entry = await receiver.store.quarantineEntry(quarantined?.id ?? 0);
     expect(Buffer.from(entry.body).toString()).toBe(whole);
   });
 });
 
-describe('a body that is no notification', () => {
+describe('a body that is not a notification', () => {
   const oddBytes = Buffer.from([0, 255, 123, 13, 10, 192, 175, 34]);
   it.each<[string, string | Buffer, string]>([
-    ['nothing at all', '', 'empty-body'],
+    ['an empty body', '', 'empty-body'],
     ['white space', ' \r\n\t ', 'empty-body'],
-    ['no JSON', '{"SubscriptionEvent":', 'not-json'],
+    ['invalid JSON', '{"SubscriptionEvent":', 'not-json'],
     ['arbitrary bytes', oddBytes, 'not-json'],
     ['a number', '42', 'not-an-object'],
     ['null', 'null', 'not-an-object'],
@@ -133,7 +136,7 @@ describe('a body that is no notification', () => {
     ['an object without product', '{"SubscriptionEvent":"created"}', 'product-id-missing'],
     ['a prototype trick', '{"__proto__":{"SubscriptionEvent":"created"}}', 'event-missing'],
     ['deep nesting', '['.repeat(200_000), 'not-json'],
-  ])('(%s) is answered 400 and kept as it came', async (_name, body, reason) => {
+  ])('(%s) is answered 400 and quarantined unchanged', async (_name, body, reason) => {
     const receiver = await startReceiver();
     const answer = await exchange(receiver, { path: '/notifications/s1', body });
     expect(answer.status).toBe(400);
@@ -144,13 +147,13 @@ describe('a body that is no notification', () => {
     expect(problem.errors).toHaveLength(1);
     const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
     expect(await receiver.store.counts()).toEqual(counts);
-    const [held] = await collect(receiver.store.quarantined({ released: false }));
-    expect(held).toMatchObject({ reason, subscription: 's1' });
-    const entry = await receiver.store.quarantineEntry(held?.id ?? 0);
+    const [quarantined] = await collect(receiver.store.quarantined({ released: false }));
+    expect(quarantined).toMatchObject({ reason, subscription: 's1' });
+    const entry = await receiver.store.quarantineEntry(quarantined?.id ?? 0);
     expect(Buffer.from(entry.body)).toEqual(Buffer.from(body));
   });
 
-  it('is kept with its headers but without any credentials', async ({ receiver }) => {
+  it('is quarantined with its headers but without credentials', async ({ receiver }) => {
     const headers = {
       'Content-Type': 'text/odd',
       'X-Copy': 'one',
@@ -160,8 +163,8 @@ describe('a body that is no notification', () => {
     };
     const answer = await exchange(receiver, { body: '{', headers });
     expect(answer.status).toBe(400);
-    const [held] = await collect(receiver.store.quarantined({ released: false }));
-    const entry = await receiver.store.quarantineEntry(held?.id ?? 0);
+    const [quarantined] = await collect(receiver.store.quarantined({ released: false }));
+    const entry = await receiver.store.quarantineEntry(quarantined?.id ?? 0);
     const kept = JSON.stringify(entry.headers);
     for (const part of ['text/odd', 'X-Copy', 'one', 'x-copy', 'two', 'localhost']) {
       expect(kept).toContain(part);
@@ -169,7 +172,7 @@ describe('a body that is no notification', () => {
     expect(kept).not.toMatch(/authorization|cookie|secret|c2VjcmV0|Basic/i);
   });
 
-  it('is named in the log by the request id that the sender was told', async ({ receiver }) => {
+  it('has the request id of the response in its log line', async ({ receiver }) => {
     const { requestId } = JSON.parse((await exchange(receiver, { body: '{' })).body);
     expect(receiver.log).toContainEqual({
       level: 'warn',
@@ -187,7 +190,7 @@ describe('a store that cannot commit', () => {
   });
 
   it.each(['GET', 'HEAD', 'POST'])(
-    'is answered 503 with Retry-After to %s, and its reason stays inside',
+    'is answered 503 with Retry-After to %s, without its reason',
     async (method) => {
       const stub = await startReceiverWith(failing(new AppError('unavailable', reason)));
       const body = method === 'POST' ? { body: goodNotification().body } : {};
@@ -201,7 +204,7 @@ describe('a store that cannot commit', () => {
     },
   );
 
-  it('with a fault of our own is answered 500 without a word of it', async () => {
+  it('with an internal error is answered 500 without its reason', async () => {
     const stub = await startReceiverWith(failing(new TypeError('secret internals')));
     const answer = await exchange(stub, { body: goodNotification().body });
     expect(answer.status).toBe(500);
@@ -218,7 +221,7 @@ describe('a store that cannot commit', () => {
 
 const nothing = { notifications: 0, duplicates: 0, quarantined: 0 };
 
-/** No product, version, stack or path of ours stands in an answer. */
+/** Expects no product, version, stack trace or path in a response. */
 function expectNoLeak(answer: Answer): void {
   const text = JSON.stringify(answer).toLowerCase();
   expect(answer.headers).not.toHaveProperty('server');
@@ -232,7 +235,7 @@ async function expectNothingWritten(receiver: TestReceiver): Promise<void> {
 
 const unknownPaths: Record<string, string> = {
   'the root': '/',
-  'a longer word': '/notificationsx',
+  'a longer path': '/notificationsx',
   'another case': '/Notifications',
   'an upper-case name': '/notifications/S2',
   'a name of 64 characters': `/notifications/${'a'.repeat(64)}`,
@@ -244,7 +247,7 @@ const unknownPaths: Record<string, string> = {
   'broken percent encoding': '/notifications/%zz',
   'two slashes': '/notifications//s2',
   'two slashes in front': '//notifications/s2',
-  'the private face': '/healthz',
+  'the private listener': '/healthz',
   'a path of 8 kB': `/${'a/'.repeat(4_096)}`,
 };
 
@@ -256,7 +259,7 @@ async function expectNotFound(receiver: TestReceiver, name: string, parts: Reque
     type: 'about:blank',
     title: 'Not found',
     status: 404,
-    // Only who knows the password is told where to go.
+    // Only an authenticated sender learns the right path.
     detail:
       parts.authorization === null
         ? 'Unknown path.'
@@ -267,7 +270,7 @@ async function expectNotFound(receiver: TestReceiver, name: string, parts: Reque
 }
 
 describe('the probe', () => {
-  it('answers GET and HEAD with an empty 200 on every spelling of the path, and writes nothing', async ({
+  it('answers GET and HEAD with an empty 200 for every spelling of the path, and writes nothing', async ({
     receiver,
   }) => {
     for (const path of [
@@ -297,12 +300,12 @@ describe('the probe', () => {
     const answer = await exchange(receiver, { method: 'GET', body: goodNotification().body });
     expect(answer.status).toBe(200);
     await expectNothingWritten(receiver);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
 describe('other methods', () => {
-  it('are answered 405 with those that are allowed, and write nothing', async ({ receiver }) => {
+  it('are answered 405 with the allowed methods, and write nothing', async ({ receiver }) => {
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND']) {
       for (const path of ['/notifications', '/notifications/s2-l2a']) {
         const answer = await exchange(receiver, { method, path, body: goodNotification().body });
@@ -326,7 +329,7 @@ describe('other paths', () => {
     await expectNothingWritten(receiver);
   });
 
-  it('keeps the name in the path, at its longest and shortest, and none where there is none', async ({
+  it('keeps the name in the path, at its longest and shortest, and none when it is absent', async ({
     receiver,
   }) => {
     const names = ['a', '0', `a${'-'.repeat(62)}`, null];
@@ -339,7 +342,7 @@ describe('other paths', () => {
     expect(rows.map((row) => row.subscription)).toEqual(names);
   });
 
-  it('takes no notice of a query string', async ({ receiver }) => {
+  it('ignores a query string', async ({ receiver }) => {
     const { body } = goodNotification();
     const answer = await exchange(receiver, { path: '/notifications/s2?x=1&subscription=y', body });
     expect(answer.status).toBe(200);

@@ -1,4 +1,7 @@
-/** Bodies over the limit: the sender reads the answer, the store stays as it was, the next is taken. */
+/**
+ * Bodies over the limit: the sender reads the response, the store is unchanged, the next body is
+ * accepted.
+ */
 
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
@@ -8,7 +11,7 @@ import {
   basic,
   type Connection,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   requestBytes,
@@ -18,7 +21,7 @@ import { startProgram } from './started-program.ts';
 
 const tenMegabytes = 10 * 2 ** 20;
 
-/** Writes like a sender that looks at the answer only after all of its body has gone. */
+/** Sends like a client that reads the response only after its complete body. */
 async function sendThenRead(connection: Connection, ...parts: Uint8Array[]) {
   const { socket } = connection;
   for (const part of parts) {
@@ -68,7 +71,7 @@ describe('a body over the limit', () => {
     expect(answer.headers['content-type']).toBe('application/problem+json');
     expect(JSON.parse(answer.body)).toMatchObject({ status: 413, title: 'Content too large' });
     await expectOnlyTheLogKnows(receiver);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
   it.each([
@@ -84,17 +87,17 @@ describe('a body over the limit', () => {
       const answer = await sendThenRead(connection, head, chunked(bytes, chunkBytes));
       expect(answer.status).toBe(413);
       await expectOnlyTheLogKnows(receiver);
-      await expectStillTakesNotifications(receiver);
+      await expectStillAcceptsNotifications(receiver);
     },
   );
 
-  it('is answered before it has been sent, when its length is announced', async ({ receiver }) => {
+  it('is answered before its end, when its length is announced', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     connection.send(requestBytes({ headers: { 'Content-Length': `${tenMegabytes}` } }));
     expect((await connection.answer()).status).toBe(413);
   });
 
-  it('leaves the connection fit for the next notification', async ({ receiver }) => {
+  it('leaves the connection usable for the next notification', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     for (const body of [paddedTo(tenMegabytes), paddedTo(bodyBytesMax + 1)]) {
       expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(413);
@@ -117,7 +120,7 @@ describe('a body over the limit', () => {
   it.each([
     ['404', { path: '/elsewhere' }],
     ['405', { method: 'PUT' }],
-  ])('is answered %s that the sender can read where nobody wants it', async (status, parts) => {
+  ])('is answered %s that the sender can read where no body is expected', async (status, parts) => {
     const receiver = await startReceiver();
     const connection = await openConnection(receiver);
     const request = requestBytes({ ...parts, body: 'x'.repeat(tenMegabytes) });
@@ -126,7 +129,7 @@ describe('a body over the limit', () => {
     expect((await sendThenRead(connection, requestBytes({ body }))).status).toBe(200);
   });
 
-  it('is thrown away up to 64 MiB, and then the connection goes', async ({ receiver }) => {
+  it('is discarded up to 64 MiB, and then the connection is closed', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     connection.send(requestBytes(transferEncoding));
     const megabyte = chunked(2 ** 20, 2 ** 20).subarray(0, -'0\r\n\r\n'.length);
@@ -142,7 +145,7 @@ describe('a body over the limit', () => {
     expect((await connection.answer()).status).toBe(413);
     await connection.closed;
     expect(sentBytes).toBeLessThan(160 * 2 ** 20);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
@@ -159,8 +162,8 @@ describe('a body at the limit', () => {
   });
 });
 
-describe('many bodies at one time', () => {
-  it('are bounded together: beyond 64 MiB senders get 503, and all are taken later', async ({
+describe('many concurrent bodies', () => {
+  it('have a total limit: beyond 64 MiB senders get 503, and all bodies are accepted later', async ({
     receiver,
   }) => {
     const senders = 70;
@@ -168,7 +171,7 @@ describe('many bodies at one time', () => {
       Array.from({ length: senders }, () => openConnection(receiver)),
     );
     const bodies = connections.map(() => paddedTo(bodyBytesMax));
-    // All but the last byte of each, so that all are being received at the same time.
+    // All but the last byte of each, so that all are received at the same time.
     const answers = connections.map((connection, i) => {
       connection.send(requestBytes({ body: bodies[i] ?? '' }).subarray(0, -1));
       return connection.answer();
@@ -182,19 +185,19 @@ describe('many bodies at one time', () => {
     expect(stored).toBeGreaterThan(0);
     expect(statuses.filter((status) => status === 503)).toHaveLength(senders - stored);
     expect((await receiver.store.counts()).notifications).toBe(stored);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
-it('a body of a million chunks costs no more than a body in one', async ({ skip }) => {
+it('a body of a million chunks costs no more than a body in one chunk', async ({ skip }) => {
   const program = await startProgram();
   const before = await program.residentBytes();
-  if (before === null) return skip('only Linux tells how much memory is resident');
+  if (before === null) return skip('only Linux reports resident memory');
   const connection = await openConnection(program);
   const chunks = Buffer.from('1\r\n \r\n'.repeat(1_000_000));
   connection.send(requestBytes(transferEncoding));
   const sent = new Promise((resolve) => connection.socket.write(chunks, resolve));
-  // Resident memory while the last chunk is still to come.
+  // Resident memory while the last chunk is missing.
   await sent;
   let largest = (await program.residentBytes()) ?? 0;
   connection.send('0\r\n\r\n');
@@ -203,7 +206,7 @@ it('a body of a million chunks costs no more than a body in one', async ({ skip 
   expect(largest - before).toBeLessThan(200 * 2 ** 20);
 }, 60_000);
 
-it('a body that takes long makes room for others', async ({ receiver }) => {
+it('a slow body frees its capacity for others', async ({ receiver }) => {
   const slow = await Promise.all(Array.from({ length: 64 }, () => openConnection(receiver)));
   for (const { send } of slow) send(requestBytes({ body: paddedTo(bodyBytesMax) }).subarray(0, -1));
   let refused = 0;
@@ -221,9 +224,7 @@ function send(receiver: TestReceiver, encoding: string, body: Uint8Array) {
   return exchange(receiver, { body, headers: { 'Content-Encoding': encoding } });
 }
 
-it('are stored in each known encoding, alone or one over the other, and found again', async ({
-  receiver,
-}) => {
+it('are stored in each known encoding, alone or combined, and read back', async ({ receiver }) => {
   const { store } = receiver;
   const encodings: [string, (bytes: Uint8Array) => Uint8Array, string | null][] = [
     ['gzip', gzipSync, 'gzip'],
@@ -294,7 +295,7 @@ it('that are damaged are answered 400, and quarantined with their bytes', async 
   expect(await receiver.store.retry(entries[3]?.id ?? 0, 1)).toMatchObject({ outcome: 'rejected' });
 });
 
-it('that become larger than the limit are answered 413, and the next is taken', async ({
+it('that exceed the limit when decoded are answered 413, and the next is accepted', async ({
   receiver,
 }) => {
   const spaces = (bytes: number) => Buffer.alloc(bytes, ' ');
@@ -308,5 +309,5 @@ it('that become larger than the limit are answered 413, and the next is taken', 
   }
   expect((await send(receiver, 'gzip', gzipSync(spaces(bodyBytesMax)))).status).toBe(400);
   expect(await receiver.store.quarantinedCount()).toBe(1);
-  await expectStillTakesNotifications(receiver);
+  await expectStillAcceptsNotifications(receiver);
 });

@@ -1,4 +1,4 @@
-/** Several requests on one connection, and connections that end in the middle of one. */
+/** Several requests on one connection, and connections that end inside a request. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -9,7 +9,7 @@ import {
   basic,
   type Connection,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   openTcp,
@@ -28,7 +28,7 @@ function errorsOf(receiver: TestReceiver) {
   return receiver.log.filter(({ level }) => level === 'error');
 }
 
-describe('requests in a row on one connection, sent without waiting', () => {
+describe('pipelined requests on one connection', () => {
   it.each<[string, RequestParts, number]>([
     ['an empty array', { body: '[]' }, 400],
     ['wrong credentials', { ...good(), authorization: basic('x', 'y') }, 401],
@@ -53,36 +53,36 @@ describe('requests in a row on one connection, sent without waiting', () => {
     expect(await storedCount(receiver)).toBe(100);
   });
 
-  it('end the connection when there are more, and what was begun is stored or not', async ({
+  it('close the connection when there are more, and each request is stored completely or not at all', async ({
     receiver,
   }) => {
     const connection = await openConnection(receiver);
     connection.send(Buffer.concat(Array.from({ length: 500 }, () => requestBytes(good()))));
     await connection.closed;
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
     expect(await storedCount(receiver)).toBeLessThanOrEqual(21);
     expect(errorsOf(receiver)).toEqual([]);
   });
 
-  it('end with the bytes that are too many for the announced length', async ({ receiver }) => {
+  it('end with the bytes beyond the announced length', async ({ receiver }) => {
     const { body } = goodNotification();
     const request = requestBytes({ body, headers: { 'Content-Length': `${body.length - 1}` } });
     const answers = await answersTo(receiver, request);
-    // The lone brace may be refused before the body in front of it, one byte short, has been kept.
+    // The single brace may be refused before the body in front of it, one byte short, is stored.
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([400]));
     const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
     await expect.poll(() => receiver.store.counts()).toEqual(counts);
   });
 });
 
-describe('a sender that goes away', () => {
-  const goings: Record<string, (connection: Connection, tcp: Socket) => void> = {
-    'closes its half': ({ socket }) => socket.end(),
+describe('a sender that disconnects', () => {
+  const disconnects: Record<string, (connection: Connection, tcp: Socket) => void> = {
+    'closes its side': ({ socket }) => socket.end(),
     closes: ({ socket }) => socket.destroy(),
-    'pulls the plug': (_connection, tcp) => tcp.resetAndDestroy(),
+    'resets the connection': (_connection, tcp) => tcp.resetAndDestroy(),
   };
-  it.each(Object.entries(goings))(
-    '(%s) half-way through the body leaves nothing behind',
+  it.each(Object.entries(disconnects))(
+    '(%s) in the middle of the body leaves no data',
     async (_name, go) => {
       const receiver = await startReceiver();
       const tcp = await openTcp(receiver);
@@ -93,24 +93,24 @@ describe('a sender that goes away', () => {
       await new Promise((resolve) => connection.socket.write(half, resolve));
       go(connection, tcp);
       await connection.closed;
-      await expectStillTakesNotifications(receiver);
+      await expectStillAcceptsNotifications(receiver);
       const counts = { notifications: 1, duplicates: 0, quarantined: 1 };
       expect(await receiver.store.counts()).toEqual(counts);
       expect(errorsOf(receiver)).toEqual([]);
     },
   );
 
-  it('right after the last byte is stored or not, once at most, and may ask again', async ({
+  it('right after the last byte is stored at most once, and may repeat the request', async ({
     receiver,
   }) => {
     const notifications = Array.from({ length: 50 }, () => goodNotification());
-    const sendAndGo = async ({ body }: { body: string }) => {
+    const sendAndDisconnect = async ({ body }: { body: string }) => {
       const connection = await openConnection(receiver);
       await new Promise((resolve) => connection.socket.write(requestBytes({ body }), resolve));
       connection.socket.destroy();
       await connection.closed;
     };
-    await Promise.all(notifications.map(sendAndGo));
+    await Promise.all(notifications.map(sendAndDisconnect));
     for (const { body } of notifications) {
       expect((await exchange(receiver, { body })).status).toBe(200);
     }
@@ -118,15 +118,15 @@ describe('a sender that goes away', () => {
     expect(errorsOf(receiver)).toEqual([]);
   });
 
-  it('without a body at all is answered 400 and no more', async ({ receiver }) => {
+  it('without a body is only answered 400', async ({ receiver }) => {
     expect((await exchange(receiver, {})).status).toBe(400);
     const counts = { notifications: 0, duplicates: 0, quarantined: 1 };
     expect(await receiver.store.counts()).toEqual(counts);
   });
 });
 
-describe('a sender that closes its half after its requests', () => {
-  it('gets the answer to each over TLS, and the connection is closed', async ({ receiver }) => {
+describe('a sender that closes its side after its requests', () => {
+  it('gets the response to each over TLS, and the connection is closed', async ({ receiver }) => {
     const { socket, answer, closed } = await openConnection(receiver);
     socket.end(Buffer.concat([requestBytes(good()), requestBytes(good())]));
     expect([(await answer()).status, (await answer()).status]).toEqual([200, 200]);
@@ -134,12 +134,12 @@ describe('a sender that closes its half after its requests', () => {
     expect(await storedCount(receiver)).toBe(2);
   });
 
-  it('gets the answer over HTTP, however long it takes, and the connection is closed', async () => {
-    const asked = Promise.withResolvers<void>();
+  it('gets the response over HTTP, however long it takes, and the connection is closed', async () => {
+    const requestReceived = Promise.withResolvers<void>();
     const ready = Promise.withResolvers<Response>();
     const listener = await startListener({
       fetch: () => {
-        asked.resolve();
+        requestReceived.resolve();
         return ready.promise;
       },
       listen: { host: '127.0.0.1', port: 0 },
@@ -150,14 +150,14 @@ describe('a sender that closes its half after its requests', () => {
     const socket = connect({ port: listener.address.port, allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
     socket.end('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
-    await asked.promise;
-    // A connection that was opened later has been served: the FIN of the first one was read.
+    await requestReceived.promise;
+    // A later connection has been served, so the FIN of the first one was read.
     await text(connect({ port: listener.address.port }).end());
     ready.resolve(new Response('here'));
     expect(await text(socket)).toContain('here');
   });
 
-  it('and sends nothing else is closed at once, in a handshake too', async ({ receiver }) => {
+  it('and sends nothing else is closed at once, also during a handshake', async ({ receiver }) => {
     const { socket, closed } = await openConnection(receiver);
     const beganMs = performance.now();
     socket.end();
@@ -170,11 +170,11 @@ describe('a sender that closes its half after its requests', () => {
   });
 });
 
-/** The first bytes of a greeting for TLS 1.2, as far as its length field. */
+/** The first bytes of a TLS 1.2 ClientHello, up to its length field. */
 const helloStart = Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
 
-/** Writes to the bare port and waits until the receiver closes; what it said before that. */
-async function rawTalk(receiver: TestReceiver, bytes: Uint8Array): Promise<Buffer> {
+/** Writes to the raw port and waits until the receiver closes; returns what was received. */
+async function sendRawBytes(receiver: TestReceiver, bytes: Uint8Array): Promise<Buffer> {
   const socket = await openTcp(receiver);
   const received: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => received.push(chunk));
@@ -188,19 +188,19 @@ describe('the port', () => {
     ['zeroes', Buffer.alloc(5_000)],
     ['bytes of every kind', Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 197) % 256))],
     ['a record of a wrong length', Buffer.concat([helloStart, Buffer.alloc(600, 0xff)])],
-    ['a greeting of SSH', Buffer.from('SSH-2.0-OpenSSH_9.7\r\n')],
+    ['an SSH banner', Buffer.from('SSH-2.0-OpenSSH_9.7\r\n')],
     ['an HTTP request without TLS', requestBytes(goodNotification())],
-  ])('hangs up on %s without giving anything away', async (_name, bytes) => {
+  ])('closes on %s without revealing anything', async (_name, bytes) => {
     const receiver = await startReceiver();
-    const said = await rawTalk(receiver, bytes);
-    // A TLS alert at most: one record of two bytes. Never an HTTP answer.
-    expect(said.length).toBeLessThanOrEqual(7);
+    const received = await sendRawBytes(receiver, bytes);
+    // At most a TLS alert: one record of two bytes. Never an HTTP response.
+    expect(received.length).toBeLessThanOrEqual(7);
     expect((await receiver.store.counts()).notifications).toBe(0);
     expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('speaks %s', async (version) => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('accepts %s', async (version) => {
     const receiver = await startReceiver();
     const only = { minVersion: version, maxVersion: version };
     const connection = await openConnection(receiver, only);
@@ -215,24 +215,24 @@ describe('the port', () => {
     await expect(openConnection(receiver, only)).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
-  it('refuses a client that wants HTTP/2 alone', async ({ receiver }) => {
+  it('refuses a client that offers only HTTP/2', async ({ receiver }) => {
     const onlyHttp2 = { ALPNProtocols: ['h2'] };
     await expect(openConnection(receiver, onlyHttp2)).rejects.toThrow(/no application protocol/i);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
-  it('survives handshakes that are broken off at every stage', async ({ receiver }) => {
-    const going = Array.from({ length: 60 }, async (_, i) => {
+  it('survives handshakes that are aborted at every stage', async ({ receiver }) => {
+    const connections = Array.from({ length: 60 }, async (_, i) => {
       const socket = await openTcp(receiver);
       if (i % 3 > 0) socket.write(helloStart.subarray(0, 1 + (i % helloStart.length)));
       if (i % 2 === 0) socket.resetAndDestroy();
       else socket.end();
     });
-    await Promise.all(going);
-    await expectStillTakesNotifications(receiver);
+    await Promise.all(connections);
+    await expectStillAcceptsNotifications(receiver);
     expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });
@@ -247,7 +247,7 @@ describe('1,500 silent connections', () => {
     return sockets;
   }
 
-  it('are cut to a thousand, and keep neither a new sender nor a busy one out', async ({
+  it('are reduced to a thousand, and block neither a new nor an active sender', async ({
     receiver,
   }) => {
     const busy = await openConnection(receiver);
@@ -258,7 +258,7 @@ describe('1,500 silent connections', () => {
       sockets.push(...more);
       busy.send(requestBytes(goodNotification()));
       expect((await busy.answer()).status).toBe(200);
-      await expectStillTakesNotifications(receiver);
+      await expectStillAcceptsNotifications(receiver);
     }
     const open = () => sockets.filter((socket) => !socket.closed).length;
     await expect.poll(open, { timeout: 10_000 }).toBeLessThanOrEqual(1_000);
@@ -267,18 +267,18 @@ describe('1,500 silent connections', () => {
   });
 });
 
-/** Well above the ten seconds that heads, handshakes and unwanted bodies may take. */
+/** Well above the ten seconds allowed for heads, handshakes and refused bodies. */
 const boundMs = 15_000;
 
-async function neverShakesHands(receiver: TestReceiver): Promise<void> {
+async function neverHandshakes(receiver: TestReceiver): Promise<void> {
   await once(await openTcp(receiver), 'close');
 }
 
-async function saysNothing(receiver: TestReceiver): Promise<void> {
+async function sendsNothing(receiver: TestReceiver): Promise<void> {
   await (await openConnection(receiver)).closed;
 }
 
-async function dripsItsHead(receiver: TestReceiver): Promise<void> {
+async function sendsHeadSlowly(receiver: TestReceiver): Promise<void> {
   const connection = await openConnection(receiver);
   connection.send('GET /notifications HTTP/1.1\r\nHost: h\r\nX: ');
   const drip = setInterval(() => connection.send('x'), 200);
@@ -287,7 +287,7 @@ async function dripsItsHead(receiver: TestReceiver): Promise<void> {
   await connection.closed;
 }
 
-async function dripsAnUnwantedBody(receiver: TestReceiver): Promise<void> {
+async function sendsRefusedBodySlowly(receiver: TestReceiver): Promise<void> {
   const connection = await openConnection(receiver);
   const headers = { 'Content-Length': '100000' };
   connection.send(requestBytes({ authorization: basic('x', 'y'), headers }));
@@ -297,20 +297,20 @@ async function dripsAnUnwantedBody(receiver: TestReceiver): Promise<void> {
   await connection.closed;
 }
 
-it('are cut off within fifteen seconds, while notifications are taken as before', {
+it('are closed within fifteen seconds, while notifications are accepted normally', {
   timeout: boundMs + 5_000,
 }, async ({ receiver }) => {
-  const attacks = [neverShakesHands, saysNothing, dripsItsHead, dripsAnUnwantedBody];
+  const attacks = [neverHandshakes, sendsNothing, sendsHeadSlowly, sendsRefusedBodySlowly];
   const startMs = performance.now();
   let cut = 0;
   const all = attacks.map(async (attack) => {
     await attack(receiver);
     cut += 1;
   });
-  await expectStillTakesNotifications(receiver);
+  await expectStillAcceptsNotifications(receiver);
   expect(cut).toBe(0);
   await Promise.all(all);
   expect(performance.now() - startMs).toBeLessThan(boundMs);
-  await expectStillTakesNotifications(receiver);
+  await expectStillAcceptsNotifications(receiver);
   expect(receiver.log.filter(({ level }) => level === 'error')).toEqual([]);
 });

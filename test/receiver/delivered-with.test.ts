@@ -1,4 +1,4 @@
-/** Which deliveries are noted, with the name and the user name they came with. */
+/** Recorded deliveries, with the subscription name and the user name of each. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
@@ -32,7 +32,7 @@ function clientOf(url: string) {
     ).status;
 }
 
-/** The receiver's app before any intake, with what it told of deliveries. */
+/** The receiver's app before any intake, with the deliveries it reported. */
 async function startApp(intake: Intake) {
   const delivered: [string | null, string][] = [];
   const app = createReceiverApp({
@@ -60,7 +60,7 @@ async function startWithStore() {
   return startApp(store);
 }
 
-/** All of the receiver over plain HTTP, its data directory kept when it is closed. */
+/** Starts the complete receiver over plain HTTP; its data directory is kept when it is closed. */
 async function startServing() {
   const dataDir = temporaryDirectory();
   const clock = { us: nowUs };
@@ -91,13 +91,13 @@ function sorted(marks: readonly DeliveryMark[]): DeliveryMark[] {
 }
 
 describe('a delivery', () => {
-  it('is told with the name in its path and the user name that it came with', async () => {
+  it('is reported with the name in its path and its user name', async () => {
     const { delivered, post } = await startWithStore();
     const { body } = goodNotification();
     expect(await post('/notifications/alps', body)).toBe(200);
     expect(await post('/notifications/sea', goodNotification().body, other)).toBe(200);
     expect(await post('/notifications', goodNotification().body, other)).toBe(200);
-    // A duplicate shows as well that the catalogue delivers, and with which pair.
+    // A duplicate also proves that the catalogue delivers, and with which pair.
     expect(await post('/notifications/alps/', body, other)).toBe(200);
     expect(delivered).toEqual([
       ['alps', goodPair.username],
@@ -107,7 +107,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  it('is not told when it was refused, for whatever reason', async () => {
+  it('is not reported when it was refused, for any reason', async () => {
     const { delivered, post } = await startWithStore();
     const { body } = goodNotification();
     expect(await post('/notifications/alps', '{')).toBe(400);
@@ -124,15 +124,15 @@ describe('a delivery', () => {
 
   it.each([
     ['cannot commit', new AppError('unavailable', 'The disk is full.'), 503],
-    ['has a fault of its own', new TypeError('x'), 500],
-  ])('is not told when the store %s', async (_title, error, status) => {
+    ['has an internal error', new TypeError('x'), 500],
+  ])('is not reported when the store %s', async (_title, error, status) => {
     const fail = () => Promise.reject(error);
     const { delivered, post } = await startApp({ accept: fail, checkWritable: fail });
     expect(await post('/notifications/alps', goodNotification().body)).toBe(status);
     expect(delivered).toEqual([]);
   });
 
-  it('is told after its commit, not before', async () => {
+  it('is reported after its commit, not before', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const { delivered, post } = await startApp({
@@ -152,8 +152,8 @@ describe('a delivery', () => {
   });
 });
 
-describe('the marks of deliveries', () => {
-  it('reach the store while the receiver serves, the latest time of each', async () => {
+describe('the times of deliveries', () => {
+  it('are stored while the receiver runs, the latest time of each', async () => {
     const { clock, post, administration } = await startServing();
     await post('/notifications/alps', goodNotification().body);
     await post('/notifications/alps', goodNotification().body, other);
@@ -171,7 +171,7 @@ describe('the marks of deliveries', () => {
     );
   });
 
-  it('are in the store when the receiver has closed', async () => {
+  it('are stored when the receiver has closed', async () => {
     const { dataDir, post, close } = await startServing();
     await post('/notifications', goodNotification().body);
     await close();

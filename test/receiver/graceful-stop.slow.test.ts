@@ -1,4 +1,4 @@
-/** What happens to requests in hand, and to the next ones, when the program is asked to stop. */
+/** Requests in flight, and later ones, when the program is stopped. */
 import { describe, expect, it } from 'vitest';
 import { collect } from '../helpers/deliveries.ts';
 import {
@@ -11,7 +11,7 @@ import {
 import type { Endpoint } from './running-receiver.ts';
 import { type StartedProgram, startProgram } from './started-program.ts';
 
-/** Sends a request but for its last byte; resolves when the receiver has its head in hand. */
+/** Sends a request except its last byte; resolves when the receiver has read its head. */
 async function beginRequest(endpoint: Endpoint, body: string): Promise<Connection> {
   const connection = await openConnection(endpoint);
   const request = requestBytes({ body, headers: { Expect: '100-continue' } });
@@ -35,7 +35,7 @@ async function storedAckIds(program: StartedProgram): Promise<(string | null)[]>
 }
 
 describe('SIGTERM', () => {
-  it('lets requests in hand finish, takes no new connections, and exits with 0', async () => {
+  it('lets requests in flight finish, accepts no new connections, and exits with 0', async () => {
     const program = await startProgram();
     const notifications = Array.from({ length: 8 }, () => goodNotification());
     const begun = await Promise.all(notifications.map(({ body }) => beginRequest(program, body)));
@@ -60,7 +60,7 @@ describe('SIGTERM', () => {
     expect(program.stderr()).not.toMatch(/"level":"error"|unhandled/i);
   });
 
-  it('under load loses nothing that was answered, and exits with 0', async () => {
+  it('under load loses no acknowledged notification, and exits with 0', async () => {
     const program = await startProgram();
     const answered: string[] = [];
     const sender = async () => {
@@ -85,7 +85,7 @@ describe('SIGTERM', () => {
     expect(program.stderr()).not.toMatch(/"level":"error"|unhandled/i);
   });
 
-  it('is not held up beyond its bound by connections that never finish anything', async () => {
+  it('is not delayed beyond its limit by connections that never finish', async () => {
     const program = await startProgram();
     const handshaking = await openTcp(program);
     const silent = await openConnection(program);

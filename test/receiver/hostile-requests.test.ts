@@ -1,9 +1,9 @@
-/** Requests that are no proper HTTP, or odd HTTP: none is stored by mistake, the next good one is taken. */
+/** Invalid or unusual HTTP requests: none is stored by mistake, the next valid one is accepted. */
 import { describe, expect } from 'vitest';
 import {
   answersTo,
   basic,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   type RequestParts,
@@ -14,7 +14,7 @@ import { it, type TestReceiver } from './running-receiver.ts';
 
 const auth = `Authorization: ${basic()}`;
 
-/** The statuses that come for a notification in such a request, until the connection is closed. */
+/** Returns the statuses for a notification in such a request, until the connection is closed. */
 async function statusesOf(receiver: TestReceiver, parts: RequestParts = {}): Promise<number[]> {
   const { body } = goodNotification();
   const headers = { Connection: 'close', ...parts.headers };
@@ -24,8 +24,8 @@ async function statusesOf(receiver: TestReceiver, parts: RequestParts = {}): Pro
 
 const lines = (...parts: string[]) => `${parts.join('\r\n')}\r\n\r\n`;
 
-describe('a request that is no proper HTTP', () => {
-  it('is refused with 4xx, closed, and nothing that it carries is stored', async ({ receiver }) => {
+describe('an invalid HTTP request', () => {
+  it('is refused with 4xx, closed, and none of its content is stored', async ({ receiver }) => {
     for (const [name, shape] of Object.entries(refusedShapes)) {
       const answers = await answersTo(receiver, shape(goodNotification().body));
       const statuses = answers.map((answer) => answer.status);
@@ -35,10 +35,10 @@ describe('a request that is no proper HTTP', () => {
       ]);
     }
     expect((await receiver.store.counts()).notifications).toBe(0);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
-  it('with more headers than 16 KiB is answered 431, whether one is huge or all are many', async ({
+  it('with more than 16 KiB of headers is answered 431, for one huge header or for many', async ({
     receiver,
   }) => {
     const floods = [
@@ -49,16 +49,16 @@ describe('a request that is no proper HTTP', () => {
     for (const headers of floods) {
       expect(await statusesOf(receiver, { method: 'GET', headers })).toEqual([431]);
     }
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
-  it('with hundreds of small headers is answered as any other', async ({ receiver }) => {
+  it('with hundreds of small headers is answered normally', async ({ receiver }) => {
     const headers = Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`X${i}`, 'y']));
     expect(await statusesOf(receiver, { headers })).toEqual([200]);
   });
 });
 
-describe('a target of another form', () => {
+describe('a request target of another form', () => {
   it('is served by its path', async ({ receiver }) => {
     for (const scheme of ['https://localhost', 'http://other.example']) {
       const path = `${scheme}/notifications/s1`;
@@ -67,19 +67,23 @@ describe('a target of another form', () => {
     }
   });
 
-  it('for a tunnel is hung up on', async ({ receiver }) => {
+  it('for a tunnel closes the connection', async ({ receiver }) => {
     const tunnel = lines('CONNECT example.org:443 HTTP/1.1', 'Host: h', auth);
     const answers = await answersTo(receiver, tunnel);
     expect(answers.filter((answer) => answer.status < 400)).toEqual([]);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
 describe('a Host', () => {
   it.for([
-    ['of another name is served alike', 200, ['localhost:1', 'EXAMPLE.org.', '[::1]:8443']],
-    ['of another address, or none, is served alike', 200, ['203.0.113.9', 'a_b.example:443', '']],
-    ['that is no name is refused', 400, ['a b', 'h@x', 'h:99999', '[::1', 'h/x', '\xe4']],
+    ['of another name is served normally', 200, ['localhost:1', 'EXAMPLE.org.', '[::1]:8443']],
+    [
+      'of another address, or none, is served normally',
+      200,
+      ['203.0.113.9', 'a_b.example:443', ''],
+    ],
+    ['that is not a name is refused', 400, ['a b', 'h@x', 'h:99999', '[::1', 'h/x', '\xe4']],
   ] as const)('%s', async ([_title, status, hosts], { receiver }) => {
     for (const Host of hosts) {
       const statuses = await statusesOf(receiver, { headers: { Host } });
@@ -87,7 +91,7 @@ describe('a Host', () => {
     }
     const stored = status === 200 ? hosts.length : 0;
     expect((await receiver.store.counts()).notifications).toBe(stored);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });
 
@@ -102,7 +106,7 @@ describe('another version or negotiation', () => {
     expect(answers).toMatchObject([{ status: 200, body: '{"status":"stored"}' }]);
   });
 
-  it('a sender that waits for 100 Continue is told to go on', async ({ receiver }) => {
+  it('a sender that waits for 100 Continue receives it', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     const { body } = goodNotification();
     const request = requestBytes({ body, headers: { Expect: '100-continue' } });
@@ -112,9 +116,7 @@ describe('another version or negotiation', () => {
     expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
   });
 
-  it('an expectation that nobody knows, or an offer to upgrade, is ignored', async ({
-    receiver,
-  }) => {
+  it('an unknown expectation, or an offer to upgrade, is ignored', async ({ receiver }) => {
     for (const headers of [
       { Expect: 'miracles' },
       { Upgrade: 'h2c', Connection: 'Upgrade, close' },
@@ -122,6 +124,6 @@ describe('another version or negotiation', () => {
     ]) {
       expect(await statusesOf(receiver, { headers })).toEqual([200]);
     }
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 });

@@ -1,4 +1,4 @@
-/** Who is let in, and what everybody else hears. */
+/** Authentication: accepted requests, and responses to all others. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ import {
   basic,
   createAnswerReader,
   exchange,
-  expectStillTakesNotifications,
+  expectStillAcceptsNotifications,
   goodNotification,
   openConnection,
   type RequestParts,
@@ -38,21 +38,21 @@ const wrongAuthorizations: Record<string, string | null> = {
   'bad base64': 'Basic !!!!',
   'base64 that ends early': `${good.slice(0, -3)}=`,
   'base64 with a blank inside': `Basic ${base64Of(`${username}:${password}`).replace(/(....)/, '$1 ')}`,
-  'base64 with more behind it': `${good}, ${good}`,
+  'base64 with trailing characters': `${good}, ${good}`,
   'no colon': `Basic ${base64Of(username + password)}`,
   'a wrong user': basic('somebody', password),
   'a wrong password': basic(username, 'open barley'),
-  'both halves wrong': basic('somebody', 'open barley'),
-  'halves that changed places': basic(password, username),
-  'a password that goes on': basic(username, `${password} `),
-  'a password that ends early': basic(username, password.slice(0, -1)),
-  'a zero byte behind the password': basic(username, `${password}\0`),
+  'both wrong': basic('somebody', 'open barley'),
+  'user and password swapped': basic(password, username),
+  'a longer password': basic(username, `${password} `),
+  'a truncated password': basic(username, password.slice(0, -1)),
+  'a zero byte after the password': basic(username, `${password}\0`),
   'another case of the user': basic(username.toUpperCase(), password),
   'an empty user': basic('', password),
   'an empty password': basic(username, ''),
-  'two empty halves': basic('', ''),
+  'both empty': basic('', ''),
   'a header of 10 kB': basic(username, 'x'.repeat(7_500)),
-  'bytes that are no text': `Basic ${Buffer.from([0xff, 0xfe, 0x3a, 0x80]).toString('base64')}`,
+  'bytes that are not text': `Basic ${Buffer.from([0xff, 0xfe, 0x3a, 0x80]).toString('base64')}`,
   'Latin-1 letters in the header': `Basic \xe9\xff${base64Of('x:y')}`,
 };
 
@@ -61,8 +61,8 @@ async function statusOf(endpoint: Endpoint, authorization: string): Promise<numb
 }
 
 describe('wrong or missing credentials', () => {
-  it('are all answered alike: 401, the challenge, and nothing written', async ({ receiver }) => {
-    // That a right header is remembered lets no other one in.
+  it('all get the same response: 401, the challenge, and nothing written', async ({ receiver }) => {
+    // A cached valid header must not admit another one.
     expect(await statusOf(receiver, good)).toBe(200);
     const shapes = new Set<string>();
     for (const [name, authorization] of Object.entries(wrongAuthorizations)) {
@@ -85,10 +85,10 @@ describe('wrong or missing credentials', () => {
     expect([...shapes]).toHaveLength(1);
     const counts = { notifications: 0, duplicates: 0, quarantined: 0 };
     expect(await receiver.store.counts()).toEqual(counts);
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
   });
 
-  it('stand in the log by address and request id, and nothing that was sent does', async ({
+  it('are logged with address and request id, without anything that was sent', async ({
     receiver,
   }) => {
     const authorization = basic('intruder', 'hunter2');
@@ -102,7 +102,7 @@ describe('wrong or missing credentials', () => {
     ]);
   });
 
-  it('are neither logged nor counted for a probe that proves to be our own, and the answer is the same', async ({
+  it('are neither logged nor counted for our own proven probe, and the response is the same', async ({
     receiver,
   }) => {
     const proof = probeProof(goodPair, receiver.clock.us, randomUUID());
@@ -142,7 +142,9 @@ describe('wrong or missing credentials', () => {
     expect(await send('x'.repeat(5_000))).toBe(8);
   });
 
-  it('with a proof of our own do not use up what one address may fail', async ({ receiver }) => {
+  it('with a proof of our own do not count towards the limit of the address', async ({
+    receiver,
+  }) => {
     for (let i = 0; i < 120; i += 1) {
       const headers = { [probeProofHeader]: probeProof(goodPair, receiver.clock.us, randomUUID()) };
       await exchange(receiver, { method: 'GET', authorization: null, headers });
@@ -150,7 +152,7 @@ describe('wrong or missing credentials', () => {
     expect((await exchange(receiver, { authorization: null })).status).toBe(401);
   });
 
-  it('do not shut out right ones on the same connection', async ({ receiver }) => {
+  it('do not block right ones on the same connection', async ({ receiver }) => {
     const connection = await openConnection(receiver);
     const { body } = goodNotification();
     connection.send(requestBytes({ authorization: basic('x', 'y'), body }));
@@ -159,7 +161,7 @@ describe('wrong or missing credentials', () => {
     expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
   });
 
-  it('are judged by the first Authorization header when there are two', async ({ receiver }) => {
+  it('are checked by the first Authorization header when there are two', async ({ receiver }) => {
     const twice = (first: string, second: string): RequestParts => ({
       method: 'GET',
       authorization: null,
@@ -191,7 +193,7 @@ describe('right credentials', () => {
     ['colons', ':a::b:'],
     ['a single blank', ' '],
     ['a hundred words', 'words '.repeat(100)],
-  ])('may have %s as password', async (_name, given) => {
+  ])('accept %s as password', async (_name, given) => {
     const receiver = await startReceiver([{ username, password: given }]);
     expect(await statusOf(receiver, basic(username, given))).toBe(200);
     expect(await statusOf(receiver, basic(username, given.slice(0, -1)))).toBe(401);
@@ -214,7 +216,7 @@ describe('right credentials', () => {
     expect(await statusOf(receiver, basic(username, '\x61\xac', 'latin1'))).toBe(401);
   });
 
-  it('may be one of two pairs, but not the halves of two', async () => {
+  it('may be one of two pairs, but not halves of two', async () => {
     const other = { username: 'catalogue-2', password: 'open barley' };
     const receiver = await startReceiver([goodPair, other]);
     expect(await statusOf(receiver, good)).toBe(200);
@@ -235,7 +237,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     return statuses;
   }
 
-  it('are answered 429 with Retry-After until the minute is over; right ones never are', async ({
+  it('are answered 429 with Retry-After until the minute has passed; right ones never are', async ({
     receiver,
   }) => {
     expect(new Set(await failures(receiver, 100, '127.0.0.1'))).toEqual(new Set([401]));
@@ -244,13 +246,13 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(refused.status).toBe(429);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(JSON.parse(refused.body)).toMatchObject({ status: 429, title: 'Too many requests' });
-    await expectStillTakesNotifications(receiver);
+    await expectStillAcceptsNotifications(receiver);
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
     receiver.clock.us += 60_000_000;
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);
   });
 
-  it('are forgotten when a clock that ran ahead is set right', async ({ receiver }) => {
+  it('no longer count when a fast clock is corrected', async ({ receiver }) => {
     receiver.clock.us += 86_400_000_000;
     await failures(receiver, 100, '127.0.0.1');
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([429]);
@@ -258,7 +260,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(await failures(receiver, 1, '127.0.0.1')).toEqual([401]);
   });
 
-  it('are logged again when a clock that ran ahead is set right', () => {
+  it('are logged again when a fast clock is corrected', () => {
     const clock = { us: 86_400_000_000 };
     const lines: string[] = [];
     const note = (_fields: object, message: string) => void lines.push(message);
@@ -270,9 +272,9 @@ describe('failed logins beyond a hundred a minute from one address', () => {
     expect(lines.at(-1)).toBe('failed later');
   });
 
-  // Only Linux answers on every address of 127.0.0.0/8 without being told.
+  // Only Linux accepts every address of 127.0.0.0/8 without configuration.
   it.runIf(process.platform === 'linux')(
-    'leave other addresses alone, and are eleven lines in the log: the last tells of 429',
+    'do not affect other addresses, and cause eleven log lines: the last one reports 429',
     async ({ receiver }) => {
       await failures(receiver, 120, '127.0.0.1');
       expect(await failures(receiver, 1, '127.0.0.2')).toEqual([401]);
@@ -286,7 +288,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
   );
 
   it.runIf(process.platform === 'linux')(
-    'fill no disk, however many addresses they come from: thirty lines a minute, and one more',
+    'do not fill the disk, from any number of addresses: thirty lines a minute, and one more',
     async ({ receiver }) => {
       const minute = async () => {
         for (let i = 1; i <= 50; i += 1) await failures(receiver, 1, `127.0.1.${i}`);
@@ -303,7 +305,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
 
 const proxyAddress = '127.0.0.9';
 
-/** A proxy as nginx is set up: it adds the address it was asked from to what the client sent. */
+/** A proxy configured like nginx: it appends the client's address to the received header. */
 async function startProxy({ port, caPem }: Endpoint): Promise<number> {
   const agent = new Agent({ keepAlive: true, ca: caPem, localAddress: proxyAddress });
   const server = createServer((incoming, outgoing) => {
@@ -331,7 +333,7 @@ async function startProxy({ port, caPem }: Endpoint): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The statuses of so many requests on one connection from one address. */
+/** Sends requests on one connection from one address; returns the statuses. */
 async function statuses(port: number, from: string, requests: RequestParts[]): Promise<number[]> {
   const socket = connect({ host: '127.0.0.1', port, localAddress: from });
   onTestFinished(() => void socket.destroy());
@@ -361,9 +363,9 @@ function guesses(count: number): RequestParts[] {
 
 const goodRequest = (): RequestParts => ({ body: goodNotification().body });
 
-// Only Linux answers on every address of 127.0.0.0/8 without being told.
+// Only Linux accepts every address of 127.0.0.0/8 without configuration.
 describe.runIf(process.platform === 'linux')('failed logins through a proxy', () => {
-  it('count for each client alone when the proxy is trusted, whatever the client claims', async () => {
+  it('count for each client separately when the proxy is trusted, whatever the client claims', async () => {
     const receiver = await startReceiver(undefined, { trustedProxies: [proxyAddress] });
     const port = await startProxy(receiver);
     const guessed = await statuses(port, '127.0.0.2', guesses(103));
@@ -377,7 +379,7 @@ describe.runIf(process.platform === 'linux')('failed logins through a proxy', ()
     expect(addresses).toEqual([...Array(10).fill('127.0.0.2'), '127.0.0.3']);
   });
 
-  it('count for the proxy when it is not trusted, and right ones pass all the same', async () => {
+  it('count for the proxy when it is not trusted, and right ones are accepted', async () => {
     const receiver = await startReceiver(undefined, { trustedProxies: ['127.0.0.8'] });
     const port = await startProxy(receiver);
     await statuses(port, '127.0.0.2', guesses(100));

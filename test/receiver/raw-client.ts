@@ -1,4 +1,4 @@
-/** A client that sends exactly the bytes it is told to, over TLS, and reads what comes back. */
+/** A client that sends exact bytes over TLS, and reads the response. */
 
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,22 +11,25 @@ import { type Endpoint, goodPair, type TestReceiver } from './running-receiver.t
 export interface Connection {
   socket: TLSSocket;
   send(bytes: string | Uint8Array): void;
-  /** The next answer; rejects when the connection ends before it is whole. */
+  /** Returns the next response; rejects when the connection ends before it is complete. */
   answer(options?: { head?: boolean }): Promise<Answer>;
-  /** Resolves when the connection is gone, however it went. */
+  /** Resolves when the connection is closed, for any reason. */
   closed: Promise<void>;
 }
 
 export interface RequestParts {
   method?: string;
   path?: string;
-  /** Text after the scheme and all: the whole Authorization value. Null sends none. */
+  /** The complete Authorization value, with its scheme. Null sends none. */
   authorization?: string | null;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
 }
 
-/** Opens a connection that is destroyed when the test is over. Rejects when the handshake fails. */
+/**
+ * Opens a connection that is destroyed when the test has finished. Rejects when the handshake
+ * fails.
+ */
 export async function openConnection(
   { port, caPem }: Endpoint,
   options: ConnectionOptions & { localAddress?: string } = {},
@@ -50,7 +53,7 @@ function connectionOver(socket: TLSSocket): Connection {
     reader.add(bytes);
     wake();
   });
-  // A reset is one of the ways in which a connection goes; the tests look at `closed`.
+  // A reset is one way to close a connection; the tests check `closed`.
   socket.on('end', end).on('close', end).on('error', end);
   return {
     socket,
@@ -60,7 +63,7 @@ function connectionOver(socket: TLSSocket): Connection {
       for (;;) {
         const answer = reader.take({ head, ended });
         if (answer !== null) return answer;
-        if (ended) throw new Error('The connection ended before the answer was whole.');
+        if (ended) throw new Error('The connection ended before the response was complete.');
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -69,7 +72,7 @@ function connectionOver(socket: TLSSocket): Connection {
   };
 }
 
-/** Opens a plain TCP connection that is destroyed when the test is over. */
+/** Opens a plain TCP connection that is destroyed when the test has finished. */
 export async function openTcp({ port }: Endpoint): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port });
   socket.on('error', () => {});
@@ -78,7 +81,7 @@ export async function openTcp({ port }: Endpoint): Promise<Socket> {
   return socket;
 }
 
-/** Sends one request on a connection of its own and reads the answer. */
+/** Sends one request on a new connection and reads the response. */
 export async function exchange(endpoint: Endpoint, parts: RequestParts = {}): Promise<Answer> {
   const connection = await openConnection(endpoint);
   connection.send(requestBytes(parts));
@@ -87,7 +90,7 @@ export async function exchange(endpoint: Endpoint, parts: RequestParts = {}): Pr
   return answer;
 }
 
-/** Sends bytes on a connection of their own; every answer that comes before the receiver closes it. */
+/** Sends bytes on a new connection; returns all responses until the receiver closes it. */
 export async function answersTo(endpoint: Endpoint, bytes: string | Uint8Array): Promise<Answer[]> {
   const connection = await openConnection(endpoint);
   connection.send(bytes);
@@ -101,7 +104,7 @@ export async function answersTo(endpoint: Endpoint, bytes: string | Uint8Array):
   }
 }
 
-/** A whole request: POST with the right credentials unless told otherwise. */
+/** Builds a complete request: by default a POST with the right credentials. */
 export function requestBytes(parts: RequestParts): Buffer {
   const { method = 'POST', path = '/notifications', authorization = basic(), headers } = parts;
   const body = Buffer.from(parts.body ?? '');
@@ -126,7 +129,7 @@ export function basic(
   return `Basic ${Buffer.from(`${username}:${password}`, encoding).toString('base64')}`;
 }
 
-/** One answer. Header names are in lower case; a repeated header keeps its last value. */
+/** A response. Header names are in lower case; a repeated header keeps its last value. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
@@ -135,7 +138,7 @@ export interface Answer {
 
 interface AnswerReader {
   add(bytes: Buffer): void;
-  /** The next whole answer, or null when more bytes are needed. */
+  /** Returns the next complete response, or null when more bytes are needed. */
   take(options: { head: boolean; ended: boolean }): Answer | null;
 }
 
@@ -203,7 +206,7 @@ interface GoodNotification {
   body: string;
 }
 
-/** Each call makes another one; `paddingBytes` makes it larger. */
+/** Returns a different notification on each call; `paddingBytes` makes it larger. */
 export function goodNotification({ paddingBytes = 0 } = {}): GoodNotification {
   const ackId = Buffer.from(`1726152772322-0:${randomUUID()}`).toString('base64');
   const productId = randomUUID();
@@ -221,8 +224,8 @@ export function goodNotification({ paddingBytes = 0 } = {}): GoodNotification {
   return { ackId, productId, body };
 }
 
-/** Sends a notification and expects the usual answer and exactly one row of it. */
-export async function expectStillTakesNotifications(receiver: TestReceiver): Promise<void> {
+/** Sends a notification; expects the usual response and exactly one row. */
+export async function expectStillAcceptsNotifications(receiver: TestReceiver): Promise<void> {
   const { ackId, body } = goodNotification();
   const answer = await exchange(receiver, { path: '/notifications/still', body });
   expect(answer).toMatchObject({ status: 200, body: '{"status":"stored"}' });
@@ -243,7 +246,7 @@ function head(...headers: string[]): string {
   ].join('\r\n');
 }
 
-/** A head with another first line, and a length that fits. */
+/** A head with another first line, and a matching length. */
 function started(startLine: string, body: string): string {
   return head(`Content-Length: ${body.length}`).replace(/^.*(?=\r\n)/, startLine) + body;
 }
@@ -252,19 +255,19 @@ const length = (body: string) => `Content-Length: ${body.length}`;
 
 const chunked = 'Transfer-Encoding: chunked';
 
-/** Each must end in one 4xx and a closed connection, with nothing stored of what it carries. */
+/** Each must end with one 4xx and a closed connection, with none of its content stored. */
 export const refusedShapes: Record<string, RequestShape> = {
-  'two lengths that differ': (body) => head(length(body), 'Content-Length: 5') + body,
+  'two different lengths': (body) => head(length(body), 'Content-Length: 5') + body,
   'length and chunked': (body) => head(length(body), chunked) + body,
   'chunked and length': (body) => `${head(chunked, 'Content-Length: 4')}0\r\n\r\n${body}`,
   'chunked that is not last': (body) => head('Transfer-Encoding: chunked, identity') + body,
   'a negative length': (body) => head('Content-Length: -1') + body,
   'a length with a sign': (body) => head(`Content-Length: +${body.length}`) + body,
   'a length in hex': (body) => head(`Content-Length: 0x${body.length.toString(16)}`) + body,
-  'a length beyond all numbers': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
-  'a chunk size that is no number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
-  'a chunk size beyond all numbers': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
-  'chunks that do not end where they say': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
+  'an overlong length': (body) => head(`Content-Length: ${'9'.repeat(24)}`) + body,
+  'a chunk size that is not a number': (body) => `${head(chunked)}zz\r\n${body}\r\n0\r\n\r\n`,
+  'an overlong chunk size': (body) => `${head(chunked)}${'f'.repeat(18)}\r\n${body}`,
+  'chunks that do not match their size': (body) => `${head(chunked)}5\r\n${body}\r\n0\r\n\r\n`,
   'bare line feeds': (body) => head(length(body)).replaceAll('\r', '') + body,
   'a blank before a colon': (body) => head(`Content-Length : ${body.length}`) + body,
   'a header without colon': (body) => head('nonsense', length(body)) + body,
@@ -273,7 +276,7 @@ export const refusedShapes: Record<string, RequestShape> = {
   'a lower-case method': (body) => started('post /notifications HTTP/1.1', body),
   'an unknown version': (body) => started('POST /notifications HTTP/9.9', body),
   'a target without slash': (body) => started('POST notifications HTTP/1.1', body),
-  'no version at all': (body) => `POST /notifications\r\n\r\n${body}`,
-  'the greeting of HTTP/2': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'no version': (body) => `POST /notifications\r\n\r\n${body}`,
+  'the HTTP/2 preface': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   noise: () => `${'\x01\x80\xff'.repeat(500)}\r\n\r\n`,
 };

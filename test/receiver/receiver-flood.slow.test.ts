@@ -1,4 +1,4 @@
-/** Ten thousand malformed requests against the program itself, with good ones among them. */
+/** Ten thousand malformed requests to the program itself, with valid ones in between. */
 
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
@@ -25,14 +25,14 @@ const sendersCount = 16;
 const malformedBetweenGood = 20;
 
 /**
- * Measured: 21 to 35 MB, slower and slower, and some 20 MB more on a machine so slow that half a minute passes:
- * then what works beside the receiver begins. A leak of 7 kB for each request would be beyond it.
+ * Measured: 21 to 35 MB, with slowing growth, and about 20 MB more on a machine so slow that half a
+ * minute passes and background jobs begin. A leak of 7 kB per request would exceed it.
  */
 const growthBytesMax = 70 * 2 ** 20;
 
 /**
- * With room to spare, Node collects closed connections so late that their memory looks like a leak.
- * Kept short of room it shows what is really still held, and ends itself when that is too much.
+ * With a large heap, Node collects closed connections so late that their memory looks like a leak.
+ * A small heap shows the memory in use, and ends the process when that is too much.
  */
 const eagerCollection = ['--max-semi-space-size=2', '--max-old-space-size=64'];
 
@@ -43,7 +43,7 @@ interface Flood {
   kinds: Set<string>;
 }
 
-/** Sends so many malformed requests from several senders; all good ones among them are answered 200. */
+/** Sends the given number of malformed requests from several senders; all valid ones in between get 200. */
 async function flood(program: StartedProgram, malformed: number, seed: number): Promise<Flood> {
   const sum: Flood = { malformed: 0, goodAckIds: [], quarantined: 0, kinds: new Set() };
   const sender = async (_: unknown, index: number) => {
@@ -54,7 +54,7 @@ async function flood(program: StartedProgram, malformed: number, seed: number): 
       await traffic.send();
       if (sum.malformed % malformedBetweenGood > 0) continue;
       const { ackId, body } = goodNotification();
-      // The receiver may have closed the one that was silent longest; a sender opens another.
+      // The receiver may have closed the connection idle longest; a sender opens another.
       if (connection.socket.destroyed) connection = await openConnection(program);
       connection.send(requestBytes({ body }));
       expect(await connection.answer()).toMatchObject({ status: 200, body: '{"status":"stored"}' });
@@ -67,7 +67,7 @@ async function flood(program: StartedProgram, malformed: number, seed: number): 
   return sum;
 }
 
-it('survives 12,000 malformed requests: good ones are stored once each, memory stays flat', {
+it('survives 12,000 malformed requests: valid ones are stored once each, memory stays flat', {
   timeout: 60_000,
 }, async () => {
   const program = await startProgram(eagerCollection);
@@ -98,9 +98,9 @@ it('survives 12,000 malformed requests: good ones are stored once each, memory s
 });
 
 interface MalformedTraffic {
-  /** Sends one malformed request; throws when its answer is not one that it may get. */
+  /** Sends one malformed request; throws when the response is not an allowed one. */
   send(): Promise<void>;
-  /** How many of each kind have been sent, and how many bodies must be in quarantine. */
+  /** The number sent of each kind, and the expected number of quarantined bodies. */
   sent: Record<string, number>;
   quarantined(): number;
 }
@@ -109,7 +109,7 @@ const shapes = Object.values(refusedShapes);
 
 const loginRefused = [401, 429];
 
-/** One sender's traffic; requests that leave the connection usable share one. */
+/** The traffic of one sender; requests that leave the connection usable share a connection. */
 function createMalformedTraffic(endpoint: Endpoint, seed: number): MalformedTraffic {
   const random = createRandom(seed);
   const sent: Record<string, number> = {};
@@ -192,17 +192,17 @@ function expectOneOf(allowed: readonly number[], status: number): void {
 
 function randomBytes(random: Random, bytesMax: number): Buffer {
   const length = random.integer(1, bytesMax);
-  // Never an opening brace first: what comes must not be a notification by chance.
+  // Never starts with an opening brace: the bytes must not form a notification by chance.
   return Buffer.from([0xff, ...Array.from({ length }, () => random.integer(0, 255))]);
 }
 
-/** A notification cut off, so that it can never be whole. */
+/** A truncated notification, which can never be complete. */
 function brokenJson(random: Random): string {
   const { body } = goodNotification();
   return body.slice(0, random.integer(0, body.length - 1));
 }
 
-/** Bytes that may stand in a header, with a scheme in front of half of them. */
+/** Bytes that are allowed in a header, half of them with a scheme in front. */
 function fuzzedHeader(random: Random): string {
   const length = random.integer(0, random.chance(0.1) ? 9_000 : 80);
   const letters = Array.from({ length }, () => random.integer(0x21, 0xff));

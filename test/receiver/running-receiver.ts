@@ -1,4 +1,7 @@
-/** A real receiver for one test: TLS on loopback, store in a temporary directory, cleaned up by itself. */
+/**
+ * A real receiver for one test: TLS on loopback, store in a temporary directory, removed
+ * automatically.
+ */
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,14 +18,14 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 export const goodPair: CredentialPair = { username: 'catalogue', password: 'open sesame!' };
 
-/** One line of the log, as it was handed over. */
+/** A log line, as passed to the logger. */
 export interface LogLine {
   level: 'debug' | 'info' | 'warn' | 'error';
   fields: object;
   message: string;
 }
 
-/** Where a receiver listens and whom to trust about it. */
+/** Address and trusted root of a receiver. */
 export interface Endpoint {
   port: number;
   caPem: string;
@@ -33,7 +36,7 @@ export interface TestReceiver extends Endpoint {
   log: LogLine[];
   /** The receiver's own clock, microseconds; a test may move it. */
   clock: { us: number };
-  /** Stops it before the test is over. */
+  /** Stops it before the test has finished. */
   close(): Promise<void>;
 }
 
@@ -70,7 +73,7 @@ export async function startReceiver(
   return { port, caPem, store: running.store, log: lines, clock, close: running.close };
 }
 
-/** A test with a receiver of its own, started when the test asks for it. */
+/** A test with its own receiver, started on first use. */
 export const it = test.extend('receiver', () => startReceiver());
 
 export interface StubReceiver extends Endpoint {
@@ -79,7 +82,7 @@ export interface StubReceiver extends Endpoint {
   outcomes: Outcome[];
 }
 
-/** Starts the receiver's app and listener before an intake of the test's own making. */
+/** Starts the receiver's app and listener with the test's own intake. */
 export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
   const { caPem, keyPair } = await createKeyPair();
   const { logger, lines } = recordingLogger();
@@ -103,7 +106,7 @@ export async function startReceiverWith(intake: Intake): Promise<StubReceiver> {
   return { port: listener.address.port, caPem, listener, log: lines, outcomes };
 }
 
-/** A certificate for loopback, and the root to trust. */
+/** A certificate for loopback, and its root. */
 export async function createKeyPair(): Promise<{ caPem: string; keyPair: KeyPair }> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const issued = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });

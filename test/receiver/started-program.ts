@@ -1,4 +1,4 @@
-/** `earshot start` as a process of its own, for tests that need to stop it or to measure it. */
+/** `earshot start` as a separate process, for tests that stop it or measure it. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
@@ -12,13 +12,16 @@ export interface StartedProgram extends Endpoint {
   /** Resolves with the exit code; null when a signal ended it. */
   exited: Promise<number | null>;
   stderr(): string;
-  /** Memory that is resident now, as the kernel counts it; null where it does not say. */
+  /** Resident memory according to the kernel; null where it is unknown. */
   residentBytes(): Promise<number | null>;
-  /** Looks into its store from outside; closed when the test has finished. */
+  /** Opens its store from outside; closed when the test has finished. */
   openStore(): StoreReader;
 }
 
-/** Resolves when it takes notifications. Killed when the test has finished. `nodeOptions` go before the script. */
+/**
+ * Resolves when it accepts notifications. Killed when the test has finished. `nodeOptions` precede
+ * the script.
+ */
 export async function startProgram(nodeOptions: string[] = []): Promise<StartedProgram> {
   const { ca, dataDir, start } = await createReceiverContext(temporaryDirectory());
   const { username, password } = goodPair;

@@ -1,4 +1,4 @@
-/** `npm run audit`, before a registry that answers this and that. */
+/** `npm run audit` with a scripted registry. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const script = join(import.meta.dirname, '../../scripts/audit.js');
 
-/** What the script prints and how it ends, when the registry has these advisories, or this status. */
+/** Output and exit code of the script, when the registry has these advisories, or this status. */
 async function audit({ advisories = {}, status = 200 }: { advisories?: object; status?: number }) {
   const server = createServer((request, response) => {
     const asksForAdvisories = request.url?.endsWith('/advisories/bulk') ?? false;
@@ -24,7 +24,7 @@ async function audit({ advisories = {}, status = 200 }: { advisories?: object; s
 
 async function auditAt(port: number) {
   const registry = `http://127.0.0.1:${port}/`;
-  // npm remembers advisories by their number.
+  // npm caches advisories by their number.
   const cache = temporaryDirectory();
   const own = { npm_config_registry: registry, npm_config_cache: cache };
   const env = { ...process.env, ...own, npm_config_fetch_retries: '0' };
@@ -43,14 +43,14 @@ function advisory(severity: string) {
 }
 
 describe('npm run audit', () => {
-  it('passes when nothing is known against any package that runs', async () => {
+  it('passes when no advisory affects a package that runs', async () => {
     expect(await audit({})).toEqual({
       code: 0,
       out: '0 packages with known vulnerabilities, 0 high or critical.\n',
     });
   });
 
-  it.each(['high', 'critical'])('fails for a %s weakness, and names it', async (severity) => {
+  it.each(['high', 'critical'])('fails for a %s vulnerability, and names it', async (severity) => {
     const { code, out } = await audit({ advisories: { zod: [advisory(severity)] } });
     expect(code).toBe(1);
     expect(out).toContain(
@@ -59,20 +59,20 @@ describe('npm run audit', () => {
     expect(out).toMatch(/[1-9]\d* high or critical/);
   });
 
-  it('tells of a lesser one, and passes', async () => {
+  it('reports a lesser one, and passes', async () => {
     const { code, out } = await audit({ advisories: { zod: [advisory('moderate')] } });
     expect(code).toBe(0);
     expect(out).toContain('moderate: zod: A moderate fault');
   });
 
-  it('passes over what is used for tests alone', async () => {
+  it('ignores packages used only for tests', async () => {
     const { code, out } = await audit({ advisories: { vitest: [advisory('critical')] } });
     expect(code).toBe(0);
     expect(out).not.toContain('vitest');
   });
 
   it.each([405, 503])(
-    'says that nothing was looked up when the registry answers %i',
+    'reports that nothing was checked when the registry answers %i',
     async (status) => {
       const { code, out } = await audit({ status });
       expect(code).toBe(0);
@@ -80,7 +80,7 @@ describe('npm run audit', () => {
     },
   );
 
-  it('says the same when there is no registry', async () => {
+  it('reports the same without a registry', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-/** What keeps others' code from changing unseen, or running before it was asked for. */
+/** Prevents unseen changes of dependencies, and code that runs before it is called. */
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ const runtime = JSON.parse(textOf('runtime/package.json'));
 const lock = JSON.parse(textOf('package-lock.json'));
 
 describe('dependencies', () => {
-  it('have exact versions, but for the two that an app of the user’s shares (decision 16)', () => {
+  it('have exact versions, except the two that a user’s app shares (decision 16)', () => {
     const all = {
       ...manifest.dependencies,
       ...manifest.devDependencies,
@@ -21,7 +21,7 @@ describe('dependencies', () => {
     expect(loose).toEqual(['@hono/node-server', 'hono']);
   });
 
-  it('are locked, each with a digest, and with no address that it would have to come from', () => {
+  it('are locked, each with a digest, and without fixed download addresses', () => {
     const packages = lockedPackages(lock);
     expect(packages.length).toBeGreaterThan(150);
     const loose = packages.filter(
@@ -31,7 +31,7 @@ describe('dependencies', () => {
     expect(textOf('package-lock.json').match(/"resolved": "(?!runtime")/g)).toBeNull();
   });
 
-  it('run none of their install scripts', () => {
+  it('run no install scripts', () => {
     expect(textOf('.npmrc')).toMatch(/^ignore-scripts=true$/m);
     expect(textOf('Dockerfile')).toMatch(/^COPY .*\.npmrc .*\n(.*\n)*RUN npm ci$/m);
   });
@@ -44,13 +44,13 @@ describe('dependencies', () => {
     expect(bytes).toBeLessThan(65e6);
   });
 
-  it('that only the sandbox needs are not loaded by a receiver', () => {
+  it('of the sandbox alone are not loaded by a receiver', () => {
     const loaded = packagesLoadedBy('cli/start/serve.ts', 'cli/start/background.ts', 'index.ts');
     expect([...loaded]).toEqual(expect.arrayContaining(['hono', 'better-sqlite3', 'zod']));
     expect([...loaded].filter((name) => ['mgrs', 'pure-rand'].includes(name))).toEqual([]);
   });
 
-  it('are used, each of them', () => {
+  it('are all used', () => {
     const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
     const source = files
       .filter((file) => file.endsWith('.ts'))
@@ -61,7 +61,7 @@ describe('dependencies', () => {
   });
 });
 
-/** Sizes of the files of one package, without those of packages within. */
+/** Sizes of the files of one package, without nested packages. */
 function bytesIn(folder: string): number {
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => name !== 'node_modules')
@@ -72,7 +72,10 @@ function bytesIn(folder: string): number {
     }, 0);
 }
 
-/** Follows all imports of source files, those at run time too, but for the commands beside the receiver. */
+/**
+ * Follows all imports of source files, including dynamic ones, except commands that run next to the
+ * receiver.
+ */
 function packagesLoadedBy(...entries: string[]): Set<string> {
   const [seen, packages] = [new Set<string>(), new Set<string>()];
   const visit = (file: string) => {

@@ -1,4 +1,4 @@
-/** Which licences pass, and that packages have those that the page tells. */
+/** Accepted licences, and the licences listed on the page. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ describe('the page of licences', () => {
     expect(isPermissive(expression)).toBe(expected);
   });
 
-  it('is not written while a package that runs asks for more; one that tests may', () => {
+  it('is not written while a package that runs requires more; one for tests may', () => {
     const withOne = (entry: object) => ({
       packages: { ...lock.packages, 'node_modules/other': { version: '1.0.0', ...entry } },
     });
@@ -34,16 +34,17 @@ describe('the page of licences', () => {
     expect(page).toMatch(/, 1 GPL-3\.0-only[,.]/);
   });
 
-  it('tells of each package that is installed what the package itself tells', () => {
+  it('lists the name, version and licence that each installed package declares', () => {
     const there = lockedPackages(lock).flatMap(({ path, name, version, licence, isDev }) => {
       const file = join(root, path, 'package.json');
       if (isDev || !existsSync(file)) return [];
       const own = JSON.parse(readFileSync(file, 'utf8'));
-      return [{ told: { name, version, licence }, own: [own.name, own.version, own.license] }];
+      return [{ listed: { name, version, licence }, own: [own.name, own.version, own.license] }];
     });
     expect(there.length).toBeGreaterThan(80);
-    for (const { told, own } of there) expect(Object.values(told)).toEqual(own);
+    for (const { listed, own } of there) expect(Object.values(listed)).toEqual(own);
     const page = readFileSync(join(root, 'docs/reference/licences.md'), 'utf8');
-    for (const { told } of there) expect(page).toContain(`| ${Object.values(told).join(' | ')} |`);
+    for (const { listed } of there)
+      expect(page).toContain(`| ${Object.values(listed).join(' | ')} |`);
   });
 });

@@ -1,4 +1,4 @@
-/** `npm run sbom`, held against what is installed. */
+/** `npm run sbom`, compared with the installed packages. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ function written(): string {
   return readFileSync(file, 'utf8');
 }
 
-/** `name@version` of all packages that npm finds installed, without those that build and test. */
+/** `name@version` of all packages that npm finds installed, without development packages. */
 function installed(): Set<string> {
   const options = ['ls', '--all', '--omit=dev', '--long', '--parseable'];
   const lines = execFileSync('npm', options, { cwd: root, encoding: 'utf8' }).trim().split('\n');
@@ -42,8 +42,8 @@ function installed(): Set<string> {
   return new Set(packages.map((line) => line.split(':')[1] ?? ''));
 }
 
-describe('the list of what earshot is installed with', () => {
-  it('names every package that is installed to run, and beyond these only the Node of other machines', () => {
+describe('the software bill of materials', () => {
+  it('names every package installed to run, and in addition only the Node of other platforms', () => {
     const { components } = JSON.parse(written()) as Sbom;
     const there = installed();
     expect(there.size).toBeGreaterThan(80);
@@ -55,7 +55,7 @@ describe('the list of what earshot is installed with', () => {
     ).toEqual([]);
   });
 
-  it('has digest, licence and address of each, and of all that they need', () => {
+  it('has digest, licence and address of each, and its dependencies', () => {
     const { components, dependencies } = JSON.parse(written()) as Sbom;
     for (const { name, version, hashes, licenses, purl } of components) {
       expect(hashes).toEqual([
@@ -66,19 +66,19 @@ describe('the list of what earshot is installed with', () => {
     }
     const references = new Set(components.map((one) => one['bom-ref']));
     expect(references.size).toBe(components.length);
-    const reached = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
-    expect([...references].filter((one) => !reached.has(one))).toEqual([]);
-    expect([...reached].filter((one) => !references.has(one))).toEqual([]);
+    const referenced = new Set(dependencies.flatMap(({ dependsOn }) => dependsOn));
+    expect([...references].filter((one) => !referenced.has(one))).toEqual([]);
+    expect([...referenced].filter((one) => !references.has(one))).toEqual([]);
   });
 
-  it('knows Node and SQLite by the names under which their weaknesses are told', () => {
+  it('names Node and SQLite as vulnerability databases do', () => {
     const { components } = JSON.parse(written()) as Sbom;
-    const brought = components.find(
+    const bundledNode = components.find(
       ({ name }) => name === `node-${process.platform}-${process.arch}`,
     );
     const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
-    const version = runtime.optionalDependencies[brought?.name ?? ''];
-    expect(brought?.cpe).toBe(`cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
+    const version = runtime.optionalDependencies[bundledNode?.name ?? ''];
+    expect(bundledNode?.cpe).toBe(`cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
     const database = new Sqlite(':memory:');
     const sqlite = database.prepare('SELECT sqlite_version()').pluck().get();
     database.close();
@@ -86,13 +86,13 @@ describe('the list of what earshot is installed with', () => {
     expect(inside).toMatchObject([{ cpe: `cpe:2.3:a:sqlite:sqlite:${sqlite}:*:*:*:*:*:*:*` }]);
   });
 
-  it('is the same each time, and tells nothing of the machine that made it', () => {
+  it('is reproducible, and reveals nothing of the machine that made it', () => {
     const text = written();
     expect(written()).toBe(text);
     const { specVersion, metadata } = JSON.parse(text) as Sbom;
     expect(specVersion).toBe('1.5');
     expect(metadata).toEqual({ component: expect.objectContaining({ name: 'earshot' }) });
-    // A package of this name in the public registry is another.
+    // A package of this name in the public registry is a different one.
     expect(metadata.component.purl).toBeUndefined();
     const addresses = text.match(/https?:\/\/[^"]*/g);
     expect(addresses).toEqual(['http://cyclonedx.org/schema/bom-1.5.schema.json']);

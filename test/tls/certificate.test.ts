@@ -71,7 +71,7 @@ describe('a pair of certificate files', () => {
     rmSync(files[name]);
     await expect(loadCertificateFiles(files)).rejects.toMatchObject({
       code: 'configuration',
-      message: `${variable} names ${files[name]}, but there is no such file.`,
+      message: `${variable} is ${files[name]}, but the file does not exist.`,
     });
   });
 
@@ -80,18 +80,18 @@ describe('a pair of certificate files', () => {
     const unreadable = { ...files, key: `${files.key}/..` };
     await expect(loadCertificateFiles(unreadable)).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringMatching(/^EARSHOT_TLS_KEY names .* cannot be read \(E[A-Z]+\)\.$/),
+      message: expect.stringMatching(/^EARSHOT_TLS_KEY is .* cannot be read \(E[A-Z]+\)\.$/),
     });
   });
 
-  const noCertificate = /fullchain\.pem does not hold a PEM certificate\.$/;
-  const noKey = /^\S+privkey\.pem does not hold a PEM private key without passphrase\.$/;
+  const noCertificate = /fullchain\.pem does not contain a PEM certificate\.$/;
+  const noKey = /^\S+privkey\.pem does not contain a PEM private key without passphrase\.$/;
 
   it.each([
     ['text for a certificate', { certificatePem: 'nonsense' }, noCertificate],
     ['nothing for a certificate', { certificatePem: '' }, noCertificate],
     ['half a block', { certificatePem: '-----BEGIN CERTIFICATE-----\nMIIB' }, noCertificate],
-    ['the two mixed up', { certificatePem: pair.keyPem, keyPem: pair.certificatePem }, /hold/],
+    ['the two mixed up', { certificatePem: pair.keyPem, keyPem: pair.certificatePem }, /contain/],
     ['text for a key', { keyPem: 'nonsense' }, noKey],
     ['nothing for a key', { keyPem: '' }, noKey],
     ['half a key', { keyPem: pair.keyPem.slice(0, pair.keyPem.length / 2) }, noKey],
@@ -121,7 +121,7 @@ describe('the check of certificate files', () => {
         {
           check: 'certificate files',
           state: 'pass',
-          message: 'They fit together; the certificate ends on 2026-05-31.',
+          message: 'Key and certificate match. Valid until 2026-05-31.',
         },
       ]);
     }
@@ -136,7 +136,7 @@ describe('the check of certificate files', () => {
     const failed = (text: string) => ({ state: 'fail', message: expect.stringContaining(text) });
     const inAMonth = () => (nowMs + 31 * 86_400_000) * 1000;
     expect(await find('earshot.example.org')).toMatchObject(
-      failed('is not for earshot.example.org'),
+      failed('is not valid for earshot.example.org'),
     );
     expect(await find('localhost', inAMonth)).toMatchObject(failed('has expired'));
     writeKey(other.keyPem);
@@ -145,7 +145,7 @@ describe('the check of certificate files', () => {
     expect(await find()).toMatchObject(failed('self-signed'));
     rmSync(files.cert);
     expect(await find()).toMatchObject({
-      ...failed('there is no such file'),
+      ...failed('the file does not exist'),
       advice: expect.stringContaining('EARSHOT_TLS_CERT'),
     });
   });

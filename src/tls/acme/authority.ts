@@ -1,4 +1,4 @@
-/** One certificate authority, called by ACME (RFC 8555) through acme-client, and our account there. */
+/** Client of one certificate authority over ACME (RFC 8555) with acme-client, and our account there. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent } from 'node:https';
 import { axios as acmeAxios, Client, crypto, directory as knownDirectories } from 'acme-client';
@@ -14,27 +14,27 @@ import type { AcmeFolder } from './state.ts';
 /** Configuration of one certificate and its authority. */
 export interface AcmeSettings {
   directoryUrl: string;
-  /** The one name in the certificate. */
+  /** The only name in the certificate. */
   host: string;
   challenge: 'http-01' | 'tls-alpn-01';
   email: string | undefined;
-  /** PEM of roots that are trusted for the authority's own HTTPS, in addition to the usual ones. */
+  /** PEM of roots that are also trusted for the HTTPS of the authority. */
   extraCaPem: string | undefined;
   eab: { keyId: string; hmacKey: string } | undefined;
 }
 
 interface AuthoritySettings extends Pick<AcmeSettings, 'directoryUrl' | 'extraCaPem' | 'eab'> {
-  /** PEM; the account is the one of this key. */
+  /** PEM; identifies the account. */
   accountKey: string;
-  /** Null before the account was created, or found. */
+  /** Null before the account was created or found. */
   accountUrl: string | null;
-  /** Ends the calls in progress. */
+  /** Aborts the calls in progress. */
   signal: AbortSignal;
-  /** For a complete answer. */
+  /** Timeout for a complete answer. */
   requestTimeoutMs?: number;
 }
 
-/** The parts of a directory that are used (RFC 8555, 7.1.1; RFC 9773, 3). */
+/** Used fields of a directory (RFC 8555, 7.1.1; RFC 9773, 3). */
 const directorySchema = z.looseObject({
   newNonce: z.string(),
   newAccount: z.string(),
@@ -55,7 +55,7 @@ const problemSchema = z.looseObject({
   subproblems: z.array(z.looseObject({ detail: z.string().optional() })).optional(),
 });
 
-/** An order as far as it is read (7.1.3). */
+/** Used fields of an order (7.1.3). */
 const orderSchema = z.looseObject({
   url: z.string(),
   status: z.enum(['pending', 'ready', 'processing', 'valid', 'invalid']),
@@ -66,7 +66,7 @@ const orderSchema = z.looseObject({
 });
 export type AcmeOrder = z.infer<typeof orderSchema>;
 
-/** One way to prove that the name is ours (7.1.5). */
+/** A challenge, which validates the name (7.1.5). */
 const challengeSchema = z.looseObject({
   type: z.string(),
   url: z.string(),
@@ -82,7 +82,7 @@ const authorizationSchema = z.looseObject({
 });
 export type AcmeAuthorization = z.infer<typeof authorizationSchema>;
 
-/** RFC 3339, to microseconds; a year too far off to be counted in them is an error. */
+/** Time of RFC 3339 in microseconds; one that does not fit is an error. */
 const timeUs = z.iso
   .datetime({ offset: true })
   .transform((text) => Date.parse(text) * 1000)
@@ -92,12 +92,12 @@ const renewalInfoSchema = z.looseObject({
   suggestedWindow: z.looseObject({ start: timeUs, end: timeUs }),
 });
 
-/** Where nonces are refused often, acme-client's own limit of five would end one order in ten. */
+/** With frequent nonce refusals, acme-client's limit of five would fail one order in ten. */
 const nonceRetriesMax = 20;
 
 export type Authority = ReturnType<typeof createAuthority>;
 
-/** Each call rejects with AcmeProblem. None is repeated here, but for nonces that are refused. */
+/** Each call rejects with AcmeProblem. Only refused nonces are retried. */
 export function createAuthority(settings: AuthoritySettings) {
   const { directoryUrl, accountKey, accountUrl, eab } = settings;
   const exchange = createExchange(settings);
@@ -118,7 +118,7 @@ export function createAuthority(settings: AuthoritySettings) {
       answered(directorySchema, async () => (await get(directoryUrl)).data).catch(
         aboutTheDirectory,
       ),
-    /** Creates the account of the key, or finds it; its URL. The contact is brought up to date. */
+    /** Creates or finds the account of the key, updates its contact, and returns its URL. */
     openAccount: (email: string | undefined) =>
       answered(z.string(), async () => {
         const contact = email === undefined ? {} : { contact: [`mailto:${email}`] };
@@ -127,31 +127,31 @@ export function createAuthority(settings: AuthoritySettings) {
         else await createAccount(client, contact);
         return client.getAccountUrl();
       }),
-    /** `replaces` is the id of the certificate that this one follows (RFC 9773, 5). */
+    /** `replaces` is the id of the certificate that this one replaces (RFC 9773, 5). */
     createOrder: (host: string, replaces: string | null) =>
       answered(orderSchema, () => {
         const order = { identifiers: [{ type: 'dns', value: host }] };
         return client.createOrder(replaces === null ? order : Object.assign(order, { replaces }));
       }),
-    readOrder: (url: string) => answered(orderSchema, () => client.getOrder(stub({ url }))),
+    readOrder: (url: string) => answered(orderSchema, () => client.getOrder(asComplete({ url }))),
     readAuthorizations: (order: AcmeOrder) =>
-      answered(z.array(authorizationSchema), () => client.getAuthorizations(stub(order))),
+      answered(z.array(authorizationSchema), () => client.getAuthorizations(asComplete(order))),
     /** Asks the authority to check the challenge. */
     answerChallenge: async (challenge: AcmeChallenge): Promise<void> => {
-      await answered(z.unknown(), () => client.completeChallenge(stub(challenge)));
+      await answered(z.unknown(), () => client.completeChallenge(asComplete(challenge)));
     },
     keyAuthorization: (challenge: AcmeChallenge) =>
-      answered(z.string(), () => client.getChallengeKeyAuthorization(stub(challenge))),
-    /** `key` is the one that the certificate is for, PEM. */
+      answered(z.string(), () => client.getChallengeKeyAuthorization(asComplete(challenge))),
+    /** `key` is the key of the certificate, PEM. */
     finalize: (order: AcmeOrder, { host, key }: { host: string; key: string }) =>
       answered(orderSchema, async () => {
         const [, csr] = await crypto.createCsr({ altNames: [host] }, key);
-        return client.finalizeOrder(stub(order), csr);
+        return client.finalizeOrder(asComplete(order), csr);
       }),
-    /** The chain, PEM, ours first. */
+    /** Returns the chain, PEM, our certificate first. */
     downloadChain: (order: AcmeOrder) =>
-      answered(z.string(), () => client.getCertificate(stub(order))),
-    /** When the authority wants this certificate renewed (RFC 9773, 4.2). */
+      answered(z.string(), () => client.getCertificate(asComplete(order))),
+    /** Returns when the authority recommends the renewal (RFC 9773, 4.2). */
     readRenewalInfo: (url: string, certificateId: string) =>
       exchange(async () => {
         const answer = await get(`${url.replace(/\/$/, '')}/${certificateId}`).catch(asProblem);
@@ -165,7 +165,7 @@ async function createAccount(client: Client, contact: { contact?: string[] }): P
   await client
     .createAccount({ termsOfServiceAgreed: true, ...contact })
     .catch((problem: unknown) => {
-      // One that existed already is updated with what it has, which some authorities refuse.
+      // acme-client updates an existing account with its own data, which some authorities refuse.
       try {
         client.getAccountUrl();
       } catch {
@@ -174,26 +174,26 @@ async function createAccount(client: Client, contact: { contact?: string[] }): P
     });
 }
 
-/** A new private key, PEM, P-256: keys that are served together must be of one kind. */
+/** Creates a private key, PEM, P-256: keys that are served together must have the same type. */
 export async function createKey(): Promise<string> {
   return (await crypto.createPrivateEcdsaKey('P-256')).toString();
 }
 
-/** The certificate that answers a tls-alpn-01 challenge (RFC 8737), PEM. */
+/** Creates the certificate that answers a tls-alpn-01 challenge (RFC 8737), PEM. */
 export async function createAlpnKeyPair(
   host: string,
   keyAuthorization: string,
 ): Promise<{ key: string; cert: string }> {
   const authorization = { identifier: { type: 'dns', value: host } };
   const [key, cert] = await crypto.createAlpnCertificate(
-    stub(authorization),
+    asComplete(authorization),
     keyAuthorization,
     await createKey(),
   );
   return { key: key.toString(), cert: cert.toString() };
 }
 
-/** Where orders of this authority can be rehearsed without counting; null where none is known. */
+/** Returns the staging directory, where orders do not count; null if none is known. */
 export function stagingOf(directoryUrl: string): string | null {
   const known = Object.values(knownDirectories).find(
     ({ production }) => production === directoryUrl,
@@ -201,43 +201,43 @@ export function stagingOf(directoryUrl: string): string | null {
   return known !== undefined && 'staging' in known ? known.staging : null;
 }
 
-/** acme-client's types ask for whole records, of which it reads what is there. */
-function stub<Whole>(part: object): Whole {
+/** Casts a partial record: acme-client's types require more fields than it reads. */
+function asComplete<Whole>(part: object): Whole {
   return part as Whole;
 }
 
 function read<Value>(schema: z.ZodType<Value>, answer: unknown): Value {
   const result = schema.safeParse(answer);
   if (result.success) return result.data;
-  const places = result.error.issues.map(({ path }) => path.join('.') || 'the answer');
-  throw new AcmeProblem('malformedAnswer', `not as RFC 8555 has it: ${places.join(', ')}`);
+  const fields = result.error.issues.map(({ path }) => path.join('.') || 'the answer');
+  throw new AcmeProblem('malformedAnswer', `invalid by RFC 8555: ${fields.join(', ')}`);
 }
 
-/** A refusal here is no answer of an authority: it is another page. */
+/** Throws `malformedAnswer` for a refused directory: the URL is not that of an authority. */
 function aboutTheDirectory(problem: unknown): never {
   if (!isAcmeProblem(problem) || isTransient(problem)) throw problem;
   throw new AcmeProblem('malformedAnswer', problem.detail);
 }
 
-/** Errors of acme-client itself carry the authority's text and no type. */
+/** Throws an error of acme-client as AcmeProblem; such errors have the authority's text but no type. */
 function asProblem(error: unknown): never {
   if (error instanceof AcmeProblem) throw error;
-  // It stumbles over answers that lack what it continues with.
-  if (error instanceof TypeError) throw new AcmeProblem('malformedAnswer', 'parts are missing');
+  // acme-client throws these for incomplete answers.
+  if (error instanceof TypeError) throw new AcmeProblem('malformedAnswer', 'incomplete answer');
   const detail = errorText(error);
-  throw new AcmeProblem('other', detail || 'no reason was given');
+  throw new AcmeProblem('other', detail || 'no reason given');
 }
 
-/** Why a challenge, or an order, was not accepted. */
+/** Returns the problem of a failed challenge or order. */
 export function problemOf(problem: z.infer<typeof problemSchema> | undefined): AcmeProblem {
-  return new AcmeProblem(problemType(problem?.type), problem?.detail ?? 'no reason was given');
+  return new AcmeProblem(problemType(problem?.type), problem?.detail ?? 'no reason given');
 }
 
 const requestTimeoutMs = 30_000;
-/** Maximum requests of one call: far more than it needs, with most nonces refused. acme-client can loop. */
+/** Maximum requests of one call: enough even if most nonces are refused. acme-client can loop. */
 const requestsMax = 100;
 const answerBytesMax = 2 ** 20;
-/** An authority that asks for a longer wait is asked again after this time. */
+/** Maximum delay that an authority can request. */
 const retryAfterMsMax = 7 * 24 * 3_600_000;
 
 interface ExchangeContext {
@@ -247,14 +247,14 @@ interface ExchangeContext {
   requestsLeft: number;
 }
 
-/** acme-client has one HTTP client for the whole process: what differs between authorities is kept here. */
+/** Settings per authority, as acme-client has one HTTP client for the whole process. */
 const contexts = new AsyncLocalStorage<ExchangeContext>();
 
 /** Runs calls of acme-client with the settings of one authority. */
 function createExchange(settings: AuthoritySettings) {
   const { extraCaPem, signal, requestTimeoutMs: timeoutMs = requestTimeoutMs } = settings;
   acmeAxios.defaults.adapter = send;
-  // Its own retries wait as long as the authority says, be it hours; ours are planned and saved.
+  // Its own retries wait as long as the authority requests, even hours. Ours are scheduled and saved.
   Object.assign(acmeAxios.defaults, { acmeSettings: { retryMaxAttempts: 0 } });
   const agent =
     extraCaPem === undefined
@@ -264,17 +264,17 @@ function createExchange(settings: AuthoritySettings) {
     contexts.run({ agent, signal, timeoutMs, requestsLeft: requestsMax }, calls);
 }
 
-/** Throws AcmeProblem for every refusal but a bad nonce, which acme-client answers with a new one. */
+/** Throws AcmeProblem for every refusal except a bad nonce, which acme-client retries with a new one. */
 async function send(config: InternalAxiosRequestConfig): Promise<AxiosResponse> {
   const context = contexts.getStore();
-  if (context === undefined) throw new Error('A call of acme-client outside of an exchange.');
+  if (context === undefined) throw new Error('acme-client was called outside of an exchange.');
   const origin = URL.parse(config.url ?? '')?.origin ?? 'the authority';
   if (context.requestsLeft === 0) {
-    throw new AcmeProblem('malformedAnswer', `${origin} has led round in circles`);
+    throw new AcmeProblem('malformedAnswer', `too many requests to ${origin} in one call`);
   }
   context.requestsLeft -= 1;
   const { agent, signal } = context;
-  // Not axios' own timeout, which starts again with each byte.
+  // Not the timeout of axios, which restarts with each byte.
   const timeout = AbortSignal.timeout(context.timeoutMs);
   const response = await axios
     .getAdapter('http')({
@@ -315,7 +315,7 @@ function retryAfterOf({ headers }: AxiosResponse): number | null {
   return askedMs === null || askedMs === 0 ? null : Math.min(askedMs, retryAfterMsMax);
 }
 
-/** For the questions that need no account. */
+/** Opens an authority for requests without an account. */
 export async function openAuthority(context: {
   settings: AcmeSettings;
   signal: AbortSignal;
@@ -326,8 +326,8 @@ export async function openAuthority(context: {
 }
 
 /**
- * Opens the account: the one on disk, or a new one. The key is on disk before the authority receives it, so that an
- * interruption creates no second account. Rejects with AcmeProblem, `configuration` or `unavailable`.
+ * Opens the account on disk, or a new one. Its key is saved before the authority receives it, so that an interruption
+ * creates no second account. Rejects with AcmeProblem, `configuration` or `unavailable`.
  */
 export async function openAuthorityAccount(context: {
   folder: Pick<AcmeFolder, 'readAccount' | 'writeAccount'>;
@@ -347,19 +347,19 @@ export async function openAuthorityAccount(context: {
   const authority = open(saved.url);
   const directory = await authority.readDirectory();
   if (saved.url === null && eab === undefined && directory.meta?.externalAccountRequired === true) {
-    throw new AcmeProblem('externalAccountRequired', 'its directory says so');
+    throw new AcmeProblem('externalAccountRequired', 'stated in its directory');
   }
   const url = await authority
     .openAccount(email)
     .catch((problem: unknown) => {
-      // Authorities drop accounts: test ones at each start. The same key creates a new account.
-      const isDropped =
+      // Authorities delete accounts; those for tests do so at each start. The same key creates a new one.
+      const isDeleted =
         isAcmeProblem(problem, 'accountDoesNotExist') || isAcmeProblem(problem, 'malformed');
-      if (saved.url === null || !isDropped) throw problem;
+      if (saved.url === null || !isDeleted) throw problem;
       return open(null).openAccount(email);
     })
     .catch((problem: unknown) => {
-      // `unauthorized` means something else of an account than of a challenge.
+      // `unauthorized` has different meanings for accounts and challenges.
       if (!isAcmeProblem(problem, 'unauthorized')) throw problem;
       throw new AcmeProblem('accountRefused', problem.detail, problem.retryAfterMs);
     });

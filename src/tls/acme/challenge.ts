@@ -1,4 +1,4 @@
-/** Answers to an authority's challenges: on disk, and the listeners that give them. */
+/** Responses to ACME challenges: their files, and the listeners that serve them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -13,7 +13,7 @@ import { hostInUrl, type ListenAddress, loopbackOf } from '../../http/network-ad
 import { AcmeProblem } from './problem.ts';
 import { acmeFolderName, removeSaved, writeSaved } from './state.ts';
 
-/** RFC 8555, 8.3: base64url. It becomes a file's name. */
+/** base64url (RFC 8555, 8.3); used as a file name. */
 const tokenPattern = /^[\w-]{1,200}$/;
 const alpnFileName = 'tls-alpn-01.json';
 const keyPairSchema = z.object({ cert: z.string(), key: z.string() });
@@ -21,33 +21,33 @@ const keyPairSchema = z.object({ cert: z.string(), key: z.string() });
 export type ChallengeFolder = ReturnType<typeof openChallengeFolder>;
 
 /**
- * Keeps the answers in the data directory: whichever program the authority reaches gives them, such as the running
- * receiver while a command orders. Writes reject with `unavailable`, and with AcmeProblem for a bad token.
+ * Stores the responses in the data directory, so that any process can serve them: for example the running receiver
+ * while a command orders. Writes reject with `unavailable`, and with AcmeProblem for an invalid token.
  */
 export function openChallengeFolder(dataDir: string) {
   const folder = join(dataDir, acmeFolderName, 'challenges');
-  const knocks = join(dataDir, acmeFolderName, 'knocks');
+  const probes = join(dataDir, acmeFolderName, 'knocks');
   const pathOf = (within: string, token: string) => {
     if (!tokenPattern.test(token)) {
-      throw new AcmeProblem('malformedAnswer', 'a token is not as RFC 8555 has it');
+      throw new AcmeProblem('malformedAnswer', 'a token violates RFC 8555');
     }
     return join(within, token);
   };
   return {
-    /** For http-01: the text for a token. */
+    /** Stores the text for a token of http-01. */
     put: async (token: string, keyAuthorization: string) =>
       writeSaved(pathOf(folder, token), keyAuthorization),
-    /** For tls-alpn-01: the certificate that the next handshakes are answered with. */
+    /** Stores the certificate for the next handshakes of tls-alpn-01. */
     putAlpn: (pair: KeyPair) => writeSaved(join(folder, alpnFileName), pair),
-    /** Removes all answers to an authority, those that an interrupted order left behind, too. */
+    /** Removes all responses, including those of an interrupted order. */
     clear: () => removeSaved(folder),
-    /** As `put`, for a program of ours that checks who answers; `clear` leaves it alone. */
-    putProbe: async (token: string, text: string) => writeSaved(pathOf(knocks, token), text),
-    removeProbe: async (token: string) => removeSaved(pathOf(knocks, token)),
-    /** The text for a token; null for one that nobody expects. */
+    /** Like `put`, for our own check of the listener; `clear` does not remove it. */
+    putProbe: async (token: string, text: string) => writeSaved(pathOf(probes, token), text),
+    removeProbe: async (token: string) => removeSaved(pathOf(probes, token)),
+    /** Returns the text for a token; null for an unknown one. */
     answer: (token: string): string | null => {
       if (!tokenPattern.test(token)) return null;
-      return textOf(join(folder, token)) ?? textOf(join(knocks, token));
+      return textOf(join(folder, token)) ?? textOf(join(probes, token));
     },
     alpnAnswer: (): KeyPair | null => {
       const text = textOf(join(folder, alpnFileName));
@@ -56,7 +56,7 @@ export function openChallengeFolder(dataDir: string) {
   };
 }
 
-/** Read synchronously: these are requested a few times in months, and a handshake cannot wait. */
+/** Reads synchronously: requests are rare, and a handshake cannot wait. */
 function textOf(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
@@ -68,7 +68,7 @@ function textOf(path: string): string | null {
 /** RFC 8555, 8.3. */
 export const challengePath = '/.well-known/acme-challenge/';
 
-/** An open port for a handful of small requests. */
+/** Low limits, as the public port only serves a few small requests. */
 const limits = {
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 5_000,
@@ -76,7 +76,7 @@ const limits = {
   connectionsMax: 100,
 };
 
-/** Answers http-01 challenges, and nothing else. Rejects with `configuration` when the port cannot be opened. */
+/** Starts a listener for http-01 challenges only. Rejects with `configuration` when the port cannot be opened. */
 export function startChallengeListener(options: {
   listen: ListenAddress;
   challenges: Pick<ChallengeFolder, 'answer'>;
@@ -99,12 +99,12 @@ export function startChallengeListener(options: {
   });
 }
 
-/** How a listener on the public port answers tls-alpn-01 (RFC 8737). */
+/** Returns the tls-alpn-01 settings of a listener on the public port (RFC 8737). */
 export function alpnAnswers(challenges: Pick<ChallengeFolder, 'alpnAnswer'>): HandshakeOnly {
   return { protocol: 'acme-tls/1', keyPair: () => challenges.alpnAnswer() };
 }
 
-/** A listener that an order opens when it needs it; a call of `open` while it is open does nothing. */
+/** Listener that an order opens on demand; `open` has no effect while it is open. */
 export interface ChallengeListener {
   /** Rejects with `configuration` while the port cannot be opened. */
   open(challenges: ChallengeFolder): Promise<void>;
@@ -112,35 +112,35 @@ export interface ChallengeListener {
 }
 
 const graceMs = 1_000;
-const knockTimeoutMs = 3_000;
+const probeTimeoutMs = 3_000;
 
-/** Dependencies of a knock; `newId` gives a text that nobody guesses. */
+/** Dependencies of a probe; `newId` returns an unguessable text. */
 export interface ProbeDeps {
   fetch: typeof fetch;
   newId: () => string;
 }
 
 /**
- * For http-01. The port may be taken by a receiver on the same data directory, which answers for every program
- * there. With an `asker`, a request to it checks that, and then counts as open.
+ * Creates the listener for http-01. The port may be in use by a receiver on the same data directory, which serves the
+ * responses of all processes. With `probe`, a request checks this, and the listener then counts as open.
  */
 export function createChallengeListener(
   listen: ListenAddress,
-  asker: ProbeDeps | null,
+  probe: ProbeDeps | null,
 ): ChallengeListener {
   const own = openedOnce((challenges) => startChallengeListener({ listen, challenges }));
   return {
     open: (challenges) =>
       own.open(challenges).catch(async (error: unknown) => {
-        if (asker === null || !(await answersForUs(listen, challenges, asker))) throw error;
+        if (probe === null || !(await servesOurChallenges(listen, challenges, probe))) throw error;
       }),
     close: own.close,
   };
 }
 
 /**
- * For tls-alpn-01 in a command: the public port, with nothing behind it but the answer. A port that is taken is
- * assumed to be the receiver's, which answers.
+ * Creates the listener for tls-alpn-01 in a command: the public port, for the challenge only. A port in use is
+ * assumed to be the receiver's, which answers the challenge.
  */
 export function createHandshakeListener(listen: ListenAddress): ChallengeListener {
   return openedOnce((challenges) =>
@@ -151,13 +151,13 @@ export function createHandshakeListener(listen: ListenAddress): ChallengeListene
       keyPair: null,
       handshakeOnly: alpnAnswers(challenges),
     }).catch((error: unknown) => {
-      if (isTaken(error)) return null;
+      if (isPortInUse(error)) return null;
       throw error;
     }),
   );
 }
 
-/** For a kind of challenge that needs no listener of its own. */
+/** For a challenge type that needs no separate listener. */
 export const noListener: ChallengeListener = {
   open: async () => undefined,
   close: async () => undefined,
@@ -184,17 +184,17 @@ function openedOnce(
   };
 }
 
-async function answersForUs(
+async function servesOurChallenges(
   { host, port }: ListenAddress,
   challenges: ChallengeFolder,
   { fetch: ask, newId }: ProbeDeps,
 ): Promise<boolean> {
   const token = `knock-${newId()}`;
-  // Not the token: a server may echo the path of the request.
+  // Different from the token, as a server may return the path of the request.
   const text = newId();
   await challenges.putProbe(token, text);
   try {
-    const signal = AbortSignal.timeout(knockTimeoutMs);
+    const signal = AbortSignal.timeout(probeTimeoutMs);
     const origin = `http://${hostInUrl(loopbackOf(host))}:${port}`;
     const answer = await ask(`${origin}${challengePath}${token}`, { signal, redirect: 'manual' });
     return answer.ok && (await answer.text()) === text;
@@ -205,6 +205,6 @@ async function answersForUs(
   }
 }
 
-function isTaken(error: unknown): boolean {
+function isPortInUse(error: unknown): boolean {
   return error instanceof Error && errorCodeOf(error.cause) === 'EADDRINUSE';
 }

@@ -1,4 +1,4 @@
-/** The doctor's checks of how the certificate comes here: authority, challenge, renewal. */
+/** Checks of ACME for `earshot doctor`: authority, challenge, renewal. */
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { type Finding, failedFinding } from '../../domain/finding.ts';
@@ -9,33 +9,33 @@ import type { AcmeContext } from './order.ts';
 import { explainFailure } from './problem.ts';
 import { isNearEnd, renewalOutlook } from './renewal-time.ts';
 
-const knockTimeoutMs = 10_000;
+const probeTimeoutMs = 10_000;
 
 const hourUs = 3_600_000_000;
 
-/** A receiver that runs looks every ten seconds. */
+/** A renewal is overdue after this time; a running receiver checks every ten seconds. */
 const overdueUs = hourUs;
 
-/** Whether the authority answers at all. */
+/** Checks that the authority answers. */
 export async function checkAuthority(context: AcmeContext): Promise<Finding[]> {
   const check = 'authority';
   const { host } = new URL(context.settings.directoryUrl);
   try {
     const { meta } = await (await openAuthority(context)).readDirectory();
     if (meta?.externalAccountRequired === true && context.settings.eab === undefined) {
-      const message = `${host} asks for an account that is bound to one of yours there.`;
+      const message = `${host} requires an external account binding.`;
       const advice = 'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY.';
       return [{ check, state: 'fail', message, advice }];
     }
     return [{ check, state: 'pass', message: `${host} answers.` }];
   } catch (error) {
-    return [failedFinding(check, explainFailure(error, context.settings), 'Try again later.')];
+    return [failedFinding(check, explainFailure(error, context.settings), 'Retry later.')];
   }
 }
 
 /**
- * Knocks at the name as the authority would, on `port` 80: the answer shows that the name leads here.
- * Opens the door itself when no receiver runs.
+ * Sends a request to `port` 80 of the name, as the authority does, to check that it reaches this host. Opens the
+ * listener if no receiver is running.
  */
 export async function checkChallenge(
   context: AcmeContext,
@@ -49,9 +49,15 @@ export async function checkChallenge(
   try {
     await context.openListener();
     await challenges.putProbe(token, text);
-    return [await knock(`http://${settings.host}:${port}${challengePath}${token}`, text, ask)];
+    return [await probe(`http://${settings.host}:${port}${challengePath}${token}`, text, ask)];
   } catch (error) {
-    return [failedFinding(check, error, 'Set EARSHOT_ACME_HTTP_LISTEN to what port 80 leads to.')];
+    return [
+      failedFinding(
+        check,
+        error,
+        'Set EARSHOT_ACME_HTTP_LISTEN to the address that port 80 is forwarded to.',
+      ),
+    ];
   } finally {
     await challenges.removeProbe(token).catch(() => undefined);
   }
@@ -60,34 +66,33 @@ export async function checkChallenge(
 const handshakeFinding: Finding = {
   check: 'challenge',
   state: 'skipped',
-  message:
-    'tls-alpn-01 is answered on the public port; `earshot certificate test` tries it for real.',
+  message: 'tls-alpn-01 uses the public port. To test it: `earshot certificate test`.',
 };
 
-async function knock(url: string, text: string, ask: typeof fetch): Promise<Finding> {
+async function probe(url: string, text: string, ask: typeof fetch): Promise<Finding> {
   const check = 'challenge';
   const { hostname, port } = new URL(url);
-  const where = `port ${port || '80'} of ${hostname}`;
-  const leadHere =
-    'Let A and AAAA records lead to this host, and port 80 to EARSHOT_ACME_HTTP_LISTEN, in every firewall and router on the way.';
+  const target = `port ${port || '80'} of ${hostname}`;
+  const forwardHere =
+    'Set the A and AAAA records to this host, and forward port 80 to EARSHOT_ACME_HTTP_LISTEN in all firewalls and routers.';
   try {
-    const signal = AbortSignal.timeout(knockTimeoutMs);
+    const signal = AbortSignal.timeout(probeTimeoutMs);
     const answer = await ask(url, { signal, redirect: 'manual' });
     if (answer.ok && (await answer.text()) === text) {
-      const message = `A challenge is answered on ${where}, as seen from this machine.`;
+      const message = `Challenges are answered on ${target}, tested from this machine.`;
       return { check, state: 'pass', message };
     }
-    const message = `Something else answers on ${where} (status ${answer.status}).`;
-    return { check, state: 'fail', message, advice: leadHere };
+    const message = `Another server answers on ${target} (status ${answer.status}).`;
+    return { check, state: 'fail', message, advice: forwardHere };
   } catch (error) {
-    const message = `No challenge could be asked for on ${where}: ${networkFault(error)}.`;
-    const inside =
-      'Some routers do not lead a machine back to its own public address: then `earshot certificate test` tells.';
-    return { check, state: 'fail', message, advice: `${leadHere} ${inside}` };
+    const message = `The test of ${target} failed: ${networkFault(error)}.`;
+    const hairpin =
+      'Some routers do not allow connections to their own public address. In that case, run `earshot certificate test`.';
+    return { check, state: 'fail', message, advice: `${forwardHere} ${hairpin}` };
   }
 }
 
-/** What the last tries came to, and whether the next is where it should be. */
+/** Checks the last attempts, and that the next renewal is not overdue. */
 export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
   const check = 'renewal';
   const { folder, settings } = context;
@@ -97,33 +102,39 @@ export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
     const nearEnd = certificate === null || isNearEnd(certificate, nowUs);
     if (state.lastFailure !== null && state.failures > 0) {
       const { message, advice = '' } = state.lastFailure;
-      const times = state.failures === 1 ? 'The last try failed' : `${state.failures} tries failed`;
+      const times =
+        state.failures === 1
+          ? 'The last attempt failed'
+          : `The last ${state.failures} attempts failed`;
       const next =
-        state.nextTryAtUs === null ? '' : ` Next try: ${shortDateUs(state.nextTryAtUs)}.`;
+        state.nextTryAtUs === null ? '' : ` Next attempt: ${shortDateUs(state.nextTryAtUs)} UTC.`;
       return [
         { check, state: nearEnd ? 'fail' : 'warn', message: `${times}. ${message}${next}`, advice },
       ];
     }
     if (certificate !== null && due === null) {
-      const message = `The certificate is not for ${settings.host}, or of another authority.`;
-      const advice = 'Start the receiver, which gets the right one: `earshot start`.';
+      const message = `The certificate is not for ${settings.host}, or from another authority.`;
+      const advice = 'Start the receiver, which orders a new one: `earshot start`.';
       return [{ check, state: 'warn', message, advice }];
     }
     if (due === null) {
-      const message = 'There is no certificate yet, and none was asked for.';
-      const advice = 'Start the receiver, which gets one: `earshot start`.';
+      const message = 'There is no certificate yet, and none was ordered.';
+      const advice = 'Start the receiver, which orders one: `earshot start`.';
       return [{ check, state: 'warn', message, advice }];
     }
     if (due.atUs + overdueUs < nowUs) {
-      const message = `The certificate was to be renewed on ${shortDateUs(due.atUs)}, and nothing has tried it.`;
-      const advice = 'Start the receiver, which renews it; or run `earshot certificate renew`.';
+      const message = `The renewal was due on ${shortDateUs(due.atUs)} UTC, but there was no attempt.`;
+      const advice = 'Start the receiver, which renews it, or run `earshot certificate renew`.';
       return [{ check, state: nearEnd ? 'fail' : 'warn', message, advice }];
     }
     const last =
-      state.lastSuccessAtUs === null ? '' : `Renewed on ${shortDateUs(state.lastSuccessAtUs)}; `;
-    return [{ check, state: 'pass', message: `${last}the next time is ${shortDateUs(due.atUs)}.` }];
+      state.lastSuccessAtUs === null
+        ? ''
+        : `Last renewal: ${shortDateUs(state.lastSuccessAtUs)} UTC. `;
+    const message = `${last}Next renewal: ${shortDateUs(due.atUs)} UTC.`;
+    return [{ check, state: 'pass', message }];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return [failedFinding(check, error, 'Look at the files in the data directory.')];
+    return [failedFinding(check, error, 'Check the folder acme in the data directory.')];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One order at an authority, from the account to the chain (RFC 8555, 7.1), and its rehearsal. Everything that an
- * interruption may not lose is on disk before the authority receives it.
+ * Orders a certificate, from the account to the chain (RFC 8555, 7.1), and tests orders. Everything that an
+ * interruption must not lose is saved before the authority receives it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../domain/ports.ts';
@@ -32,15 +32,15 @@ import {
   type StateKeeper,
 } from './state.ts';
 
-/** Everything that a program needs to get certificates. */
+/** Dependencies of orders and renewals. */
 export interface AcmeContext {
   settings: AcmeSettings;
-  /** Where the same order can be rehearsed without counting; null where none is known. */
+  /** Staging directory, where orders do not count; null if none is known. */
   stagingUrl: string | null;
   folder: AcmeFolder;
   states: StateKeeper;
   challenges: ChallengeFolder;
-  /** Rejects with `configuration` when challenges could not be answered. */
+  /** Rejects with `configuration` when challenges cannot be answered. */
   openListener: () => Promise<void>;
   nowUs: () => number;
   random: () => number;
@@ -82,7 +82,7 @@ export function openAcmeContext(
 }
 
 interface CertificateOrder extends Pick<AcmeSettings, 'directoryUrl' | 'host' | 'challenge'> {
-  /** The id of the certificate that this one follows, where the authority wants to know. */
+  /** Id of the replaced certificate, if the authority supports it. */
   replaces?: string | null;
 }
 
@@ -96,16 +96,16 @@ type OrderContext = Pick<
   recordIssue: () => Promise<void>;
 };
 
-/** An order unfinished after this time is left to the next attempt, which resumes it. */
+/** After this time, an unfinished order is left to the next attempt. */
 const finishTimeoutMs = 90_000;
-/** Authorities check from several places, and some check again after a while. */
-const proofTimeoutMs = 120_000;
-/** An authority drops an order after some days; a new one is then the better start. */
+/** Authorities check from several locations, and some repeat the check later. */
+const validationTimeoutMs = 120_000;
+/** Maximum age of a resumed order: authorities delete orders after some days. */
 const orderAgeUsMax = 24 * 3_600_000_000;
 
 /**
- * Resumes the order that an interruption left behind, or places a new one; proves the name; has the certificate
- * issued; fetches it. The order stays on disk. Rejects with AcmeProblem.
+ * Resumes an interrupted order or places a new one, validates the name, finalizes the order and downloads the
+ * certificate. The order stays on disk. Rejects with AcmeProblem.
  */
 export async function orderCertificate(
   order: CertificateOrder,
@@ -113,21 +113,21 @@ export async function orderCertificate(
 ): Promise<SavedCertificate> {
   const { authority, folder, challenges, report } = context;
   const { directoryUrl, host } = order;
-  report(`asking ${new URL(directoryUrl).host} for a certificate for ${host}`);
+  report(`ordering a certificate for ${host} from ${new URL(directoryUrl).host}`);
   const saved = (await resume(order, context)) ?? (await place(order, context));
   let current = await authority.readOrder(saved.url);
   if (current.status === 'pending') {
-    await proveName(current, order, context).catch(async (problem: unknown) => {
-      // A name that was not proved ends its order.
+    await validateName(current, order, context).catch(async (problem: unknown) => {
+      // A failed validation ends the order.
       if (isChallengeProblem(problem)) await folder.removeOrder();
       throw problem;
     });
     current = await settled(current, ['pending'], context);
   } else {
-    // What an interrupted proof may have left behind.
+    // Removes responses of an interrupted validation.
     await challenges.clear();
   }
-  report('having it made');
+  report('finalizing the order');
   if (current.status === 'ready') {
     await countOnce(saved, context);
     current = await authority.finalize(current, saved);
@@ -141,14 +141,14 @@ export async function orderCertificate(
   return { directoryUrl, host, key: saved.key, chain };
 }
 
-/** On disk first: a full disk ends the attempt before anything is issued, or counted. */
+/** Counts the certificate once. Saves first: a full disk fails the attempt before it is issued and counted. */
 async function countOnce(saved: SavedOrder, { folder, recordIssue }: OrderContext): Promise<void> {
   if (saved.isCounted) return;
   await folder.writeOrder({ ...saved, isCounted: true });
   await recordIssue();
 }
 
-/** The order on disk; null when there is none, or none that can be continued. */
+/** Returns the saved order; null without one that can be resumed. */
 async function resume(
   order: CertificateOrder,
   { folder, authority, nowUs }: OrderContext,
@@ -159,7 +159,7 @@ async function resume(
   const ageUs = nowUs() - saved.placedAtUs;
   if (isOurs && ageUs >= 0 && ageUs < orderAgeUsMax) {
     const known = await authority.readOrder(saved.url).catch((problem: unknown) => {
-      // The order is gone; what passes, such as no network, does not speak against it.
+      // The order no longer exists. A transient problem, such as no network, does not end it.
       if (isAcmeProblem(problem) && !isTransient(problem)) return null;
       throw problem;
     });
@@ -174,8 +174,8 @@ async function place(order: CertificateOrder, context: OrderContext): Promise<Sa
   const { directoryUrl, host, replaces = null } = order;
   const key = await createKey();
   const { url } = await authority.createOrder(host, replaces).catch((problem: unknown) => {
-    // What it replaces must not prevent the order (RFC 9773, 5). Authorities refuse in many ways one that was
-    // replaced already, that another account ordered, or that they do not know.
+    // `replaces` must not prevent the order (RFC 9773, 5). Authorities refuse, with various errors, certificates that
+    // are already replaced, of another account, or unknown.
     if (replaces === null || !isAcmeProblem(problem) || isTransient(problem)) throw problem;
     return authority.createOrder(host, null);
   });
@@ -184,7 +184,7 @@ async function place(order: CertificateOrder, context: OrderContext): Promise<Sa
   return saved;
 }
 
-/** Reads the order until it has left the states named. */
+/** Polls the order until it has left the given states. */
 function settled(
   order: AcmeOrder,
   states: readonly AcmeOrder['status'][],
@@ -200,23 +200,23 @@ function settled(
   );
 }
 
-/** Proves that the name is ours. Rejects with the authority's reason as AcmeProblem; answers are removed in any case. */
-async function proveName(
+/** Completes the challenge for the name. Rejects with AcmeProblem. Always removes the responses. */
+async function validateName(
   placed: AcmeOrder,
   order: CertificateOrder,
   context: OrderContext,
 ): Promise<void> {
   const { authority, challenges, signal, report } = context;
-  report(`proving by ${order.challenge} that ${order.host} is ours`);
+  report(`validating ${order.host} with ${order.challenge}`);
   await context.openListener();
-  // What an interrupted order left behind.
+  // Removes responses of an interrupted order.
   await challenges.clear();
   try {
     for (const authorization of await authority.readAuthorizations(placed)) {
       if (authorization.status === 'pending') await answer(authorization, order, context);
     }
-    const missing = () => 'the name is still unproved';
-    await poll({ signal, timeoutMs: proofTimeoutMs, missing }, async () => {
+    const missing = () => 'the name is not validated yet';
+    await poll({ signal, timeoutMs: validationTimeoutMs, missing }, async () => {
       const authorizations = await authority.readAuthorizations(placed);
       for (const authorization of authorizations) refuseFailed(authorization, order);
       return authorizations.every(({ status }) => status === 'valid') || null;
@@ -226,19 +226,19 @@ async function proveName(
   }
 }
 
-/** Checks with growing pauses until there is a value. Rejects with AcmeProblem `timeout`. */
+/** Checks with growing delays until there is a value. Rejects with AcmeProblem `timeout`. */
 async function poll<Value>(
   options: { signal: AbortSignal; timeoutMs: number; missing: () => string },
   check: () => Promise<Value | null>,
 ): Promise<Value> {
   const { signal, timeoutMs, missing } = options;
-  let pauseMs = 500;
-  for (let waitedMs = 0; ; waitedMs += pauseMs) {
+  let delayMs = 500;
+  for (let waitedMs = 0; ; waitedMs += delayMs) {
     const value = await check();
     if (value !== null) return value;
     if (waitedMs >= timeoutMs) throw new AcmeProblem('timeout', missing());
-    await delay(pauseMs, undefined, { signal });
-    pauseMs = Math.min(pauseMs * 2, 5_000);
+    await delay(delayMs, undefined, { signal });
+    delayMs = Math.min(delayMs * 2, 5_000);
   }
 }
 
@@ -250,12 +250,12 @@ async function answer(
   const challenge = offered.find(({ type }) => type === kind);
   if (challenge?.token === undefined) {
     const types = offered.map(({ type }) => type).join(', ');
-    throw new AcmeProblem('noChallenge', `offered are ${types}`);
+    throw new AcmeProblem('noChallenge', `offered: ${types}`);
   }
   const text = await authority.keyAuthorization(challenge);
   if (kind === 'http-01') await challenges.put(challenge.token, text);
   else await challenges.putAlpn(await createAlpnKeyPair(host, text));
-  // Any other was reported before an interruption, and is being checked.
+  // In another state it was submitted before an interruption, and is being checked.
   if (challenge.status === 'pending') await authority.answerChallenge(challenge);
 }
 
@@ -266,10 +266,10 @@ function refuseFailed({ status, challenges }: AcmeAuthorization, order: Certific
   throw new AcmeProblem('unauthorized', `the authorization is ${status}`);
 }
 
-/** What a rehearsal has shown to work. */
+/** Result of a test: a complete order, or only the validation of the name. */
 export type TestResult = 'issued' | 'proved';
 
-/** The folder of an order that is not worth keeping, and is not counted. */
+/** Context of a test order, which is neither saved nor counted. */
 const uncounted = {
   recordIssue: async () => undefined,
   folder: {
@@ -280,9 +280,9 @@ const uncounted = {
 };
 
 /**
- * The whole order at the staging directory, where one is known; its certificate, which nobody trusts, is dropped.
- * Resolves with null where nothing can be shown there: none is known, or it is down, or refuses for reasons of its
- * own. Rejects with the explanation when the name cannot be proved.
+ * Runs a complete order at the staging directory, and discards its untrusted certificate. Resolves with null without
+ * a result: no staging directory is known, or it is down or refuses the order for its own reasons. Rejects with the
+ * explanation when the validation of the name fails.
  */
 export async function testOrderAtStaging(context: AcmeContext): Promise<'issued' | null> {
   const { stagingUrl } = context;
@@ -299,7 +299,7 @@ export async function testOrderAtStaging(context: AcmeContext): Promise<'issued'
   }
 }
 
-/** At the staging directory; else at the authority itself, up to where a certificate would be issued. */
+/** Tests an order at the staging directory; else only the validation of the name at the authority. */
 export async function testOrder(context: AcmeContext): Promise<TestResult> {
   await context.openListener();
   const staged = await testOrderAtStaging(context);
@@ -308,7 +308,7 @@ export async function testOrder(context: AcmeContext): Promise<TestResult> {
   const { authority } = await openAuthorityAccount(context);
   const placed = await authority.createOrder(settings.host, null);
   if (placed.status === 'pending') {
-    await proveName(placed, settings, { ...context, ...uncounted, authority });
+    await validateName(placed, settings, { ...context, ...uncounted, authority });
   }
   return 'proved';
 }

@@ -1,14 +1,14 @@
-/** What an authority refused, in the machine's terms: the code that orders decides by these. */
+/** Failures of ACME requests by type, and their messages for the user. */
 import { AppError } from '../../domain/app-error.ts';
 import { foreignText } from '../../http/foreign-text.ts';
 
-/** A refusal as RFC 8555 section 6.7 has it, or `unreachable` when there was no answer at all. */
+/** Problem of RFC 8555, section 6.7, or `unreachable` without an answer. */
 export class AcmeProblem extends Error {
-  /** Without `urn:ietf:params:acme:error:`, such as `rateLimited`; else `http` or `unreachable`. */
+  /** For example `rateLimited`, without `urn:ietf:params:acme:error:`; or one of our own types. */
   readonly type: string;
-  /** The authority's own words: foreign text. For `unreachable`, ours. */
+  /** Message of the authority (foreign text); for our own types, our text. */
   readonly detail: string;
-  /** How long it asks us to wait; null when it does not say. */
+  /** Requested delay before a retry; null without one. */
   readonly retryAfterMs: number | null;
 
   constructor(type: string, detail: string, retryAfterMs: number | null = null) {
@@ -24,20 +24,20 @@ export function isAcmeProblem(error: unknown, type?: string): error is AcmeProbl
   return error instanceof AcmeProblem && (type === undefined || error.type === type);
 }
 
-const passing: ReadonlySet<string> = new Set([
+const transientTypes: ReadonlySet<string> = new Set([
   'unreachable',
   'rateLimited',
   'serverInternal',
   'malformedAnswer',
 ]);
 
-/** True for what says nothing of the request: the same one may be granted later. */
+/** True if the same request may succeed later. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof AcmeProblem && passing.has(error.type);
+  return error instanceof AcmeProblem && transientTypes.has(error.type);
 }
 
-/** What an authority may find when it looks whether a name is ours (RFC 8555, 6.7 and 8). */
-const proofTypes: ReadonlySet<string> = new Set([
+/** Types of failed validations (RFC 8555, 6.7 and 8). */
+const challengeTypes: ReadonlySet<string> = new Set([
   'dns',
   'connection',
   'unauthorized',
@@ -47,12 +47,12 @@ const proofTypes: ReadonlySet<string> = new Set([
   'compound',
 ]);
 
-/** True where the proof has failed: what has to be put right is here, not at the authority. */
+/** True if the validation of the name failed: the problem is on our side, not at the authority. */
 export function isChallengeProblem(error: unknown): error is AcmeProblem {
-  return error instanceof AcmeProblem && proofTypes.has(error.type);
+  return error instanceof AcmeProblem && challengeTypes.has(error.type);
 }
 
-/** The type's last part; `other` for one that is no ACME error. */
+/** Returns the last part of the type; `other` for a type outside ACME. */
 export function problemType(urn: string | undefined): string {
   return /^urn:ietf:params:acme:error:(\w{1,50})$/.exec(urn ?? '')?.[1] ?? 'other';
 }
@@ -70,113 +70,113 @@ type Sentences = (order: FailedOrder, authority: string) => [message: string, ad
 const challengePort = { 'http-01': 80, 'tls-alpn-01': 443 } as const;
 
 const answeredElsewhere: Sentences = ({ host, challenge }) => [
-  `Something else answered for ${host} on port ${challengePort[challenge]}.`,
-  `Let the name lead to this host (A and AAAA records alike), and let ${leadsTo[challenge]}.`,
+  `Another server answered for ${host} on port ${challengePort[challenge]}.`,
+  `Set the A and AAAA records of the name to this host, and ${forwardPort[challenge]}.`,
 ];
 
 const nameRefused: Sentences = ({ host }, authority) => [
-  `${authority} issues nothing for ${host}.`,
+  `${authority} does not issue certificates for ${host}.`,
   'Correct the name in EARSHOT_PUBLIC_URL, or use another authority (EARSHOT_ACME_DIRECTORY).',
 ];
 
 const contactRefused: Sentences = (_order, authority) => [
-  `${authority} does not take the e-mail address.`,
+  `${authority} does not accept the e-mail address.`,
   'Correct EARSHOT_ACME_EMAIL.',
 ];
 
-/** By the type of RFC 8555, 6.7: what it means here, and what to do. */
+/** Message and advice by type (RFC 8555, 6.7). */
 const sentences: Readonly<Record<string, Sentences>> = {
   dns: ({ host }) => [
     `No address was found for ${host}.`,
-    'Let an A or AAAA record of that name lead to this host, or correct EARSHOT_PUBLIC_URL; a new record may take an hour to be seen.',
+    'Create an A or AAAA record for this host, or correct EARSHOT_PUBLIC_URL. A new record can take an hour to be visible.',
   ],
   connection: ({ host, challenge }) => [
-    `Port ${challengePort[challenge]} of ${host} could not be reached.`,
-    `Open it in every firewall on the way, let the name lead to this host, and let ${leadsTo[challenge]}.`,
+    `The authority could not connect to port ${challengePort[challenge]} of ${host}.`,
+    `Open the port in all firewalls, set the DNS records of the name to this host, and ${forwardPort[challenge]}.`,
   ],
   unauthorized: answeredElsewhere,
   incorrectResponse: answeredElsewhere,
   tls: ({ host }) => [
-    `The handshake on port 443 of ${host} failed.`,
-    'Let that port lead to EARSHOT_LISTEN, without a proxy that ends HTTPS on the way; or use EARSHOT_ACME_CHALLENGE=http-01.',
+    `The TLS handshake on port 443 of ${host} failed.`,
+    'Forward the port to EARSHOT_LISTEN, without a proxy that terminates HTTPS. Or set EARSHOT_ACME_CHALLENGE=http-01.',
   ],
   caa: ({ host }, authority) => [
-    `A CAA record of ${host} forbids ${authority} to issue.`,
-    'Add this authority to the record, or take the record away.',
+    `A CAA record of ${host} does not allow ${authority}.`,
+    'Add this authority to the record, or remove the record.',
   ],
   rejectedIdentifier: nameRefused,
   unsupportedIdentifier: nameRefused,
   rateLimited: (_order, authority) => [
-    `${authority} has had too many requests for now.`,
-    'Nothing has to be put right here; it takes time.',
+    `${authority} received too many requests.`,
+    'No action is needed: the next attempt is automatic.',
   ],
   externalAccountRequired: (_order, authority) => [
-    `${authority} asks for an account that is bound to one of yours there.`,
-    'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY as it gave them to you.',
+    `${authority} requires an external account binding.`,
+    'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY to the values from your account there.',
   ],
   accountRefused: (_order, authority) => [
     `${authority} does not accept the account.`,
-    'If it is bound to one of yours there, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY; if it was closed there, move its file (acme/account-….json in the data directory) away.',
+    'With an external account binding, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY. If the account was closed, move its file (acme/account-….json in the data directory) away.',
   ],
   invalidContact: contactRefused,
   unsupportedContact: contactRefused,
   userActionRequired: (_order, authority) => [
-    `${authority} wants you to do something first, such as to agree to new terms.`,
-    'Follow what it says.',
+    `${authority} requires an action first, such as an agreement to new terms.`,
+    'Follow the instructions of the authority.',
   ],
   accountDoesNotExist: (_order, authority) => [
-    `${authority} does not know the account any more.`,
-    'It is made anew with the next try.',
+    `${authority} no longer has the account.`,
+    'No action is needed: the next attempt creates it again.',
   ],
   serverInternal: (_order, authority) => [
-    `${authority} has a fault of its own.`,
-    'Nothing has to be put right here; it takes time.',
+    `${authority} has an internal error.`,
+    'No action is needed: the next attempt is automatic.',
   ],
   unreachable: (_order, authority) => [
-    `${authority} cannot be asked.`,
-    "Look at this host's network and at EARSHOT_ACME_DIRECTORY; for a private authority, name its root in EARSHOT_ACME_CA.",
+    `${authority} cannot be reached.`,
+    'Check the network and EARSHOT_ACME_DIRECTORY. For a private authority, set EARSHOT_ACME_CA to its root certificate.',
   ],
   malformedAnswer: (_order, authority) => [
-    `${authority} does not answer as a certificate authority does.`,
-    'Correct EARSHOT_ACME_DIRECTORY: it is the URL of the directory itself.',
+    `The answer of ${authority} is not valid ACME.`,
+    'Set EARSHOT_ACME_DIRECTORY to the URL of the ACME directory.',
   ],
   unusableCertificate: (_order, authority) => [
-    `${authority} has issued a certificate that cannot be used.`,
-    "Look at the clock of this host, and at what the authority's own pages say.",
+    `${authority} issued a certificate that cannot be used.`,
+    'Check the clock of this host, and the status page of the authority.',
   ],
   noChallenge: ({ challenge }, authority) => [
     `${authority} does not offer ${challenge}.`,
-    'Set EARSHOT_ACME_CHALLENGE to the other kind.',
+    'Set EARSHOT_ACME_CHALLENGE to the other type.',
   ],
   timeout: (_order, authority) => [
-    `${authority} did not come to an end in time.`,
-    'The order stays, and is taken up again with the next try.',
+    `${authority} did not complete the order in time.`,
+    'No action is needed: the next attempt resumes the order.',
   ],
 };
 
-const leadsTo = {
-  'http-01': 'port 80 lead to EARSHOT_ACME_HTTP_LISTEN',
-  'tls-alpn-01': 'port 443 lead to EARSHOT_LISTEN',
+const forwardPort = {
+  'http-01': 'forward port 80 to EARSHOT_ACME_HTTP_LISTEN',
+  'tls-alpn-01': 'forward port 443 to EARSHOT_LISTEN',
 } as const;
 
-/** An AppError stays as it is; of what nobody foresaw only the kind is told. */
+/** Returns an AppError for any error. The text of an unexpected one is not shown. */
 export function explainFailure(error: unknown, order: FailedOrder): AppError {
   if (error instanceof AppError) return error;
   const authority = new URL(order.directoryUrl).host;
   if (!(error instanceof AcmeProblem)) {
     return new AppError('internal', `The order at ${authority} failed.`, { cause: error });
   }
-  // The type is foreign text: it may also be the name of what every object has.
+  // The type is foreign text, and may be the name of a property that every object has.
   const known = Object.hasOwn(sentences, error.type) ? sentences[error.type] : undefined;
   const [message, advice] = (known ?? refused)(order, authority);
-  const said = foreignText(error.detail, { secrets: [], charactersMax: detailCharactersMax });
+  const detail = foreignText(error.detail, { secrets: [], charactersMax: detailCharactersMax });
   return new AppError('unavailable', message, {
-    advice: `${advice} (${error.type}: ${said})`,
+    advice: `${advice} (${error.type}: ${detail})`,
     cause: error,
   });
 }
 
 const refused: Sentences = ({ host }, authority) => [
-  `${authority} has refused the order for ${host}.`,
-  'If it stays so, look up what it says.',
+  `${authority} refused the order for ${host}.`,
+  'If this repeats, search for the message of the authority.',
 ];

@@ -1,4 +1,4 @@
-/** Renews the certificate when it is due, once or in the loop of a running receiver, and records the result. */
+/** Renews the certificate when it is due, once or in the loop of a running receiver. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AcquireLock } from '../../domain/account.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
@@ -39,52 +39,52 @@ export type Renewal =
 
 export interface RenewOptions {
   /**
-   * `due`: when it is time. `asked`: when it is time, and at once after failures. `anyway`: also when
-   * it is not. The limit per day holds for all.
+   * `due`: if it is due. `asked`: if it is due, without the delay after failures. `anyway`: always. The
+   * daily maximum applies to all.
    */
   when: 'due' | 'asked' | 'anyway';
   acquireLock: AcquireLock;
-  /** How long to wait for another program that is ordering. */
+  /** Maximum wait for another process that is ordering. */
   lockWaitMs: number;
-  /** Called as soon as there is a new certificate, before it is saved. */
+  /** Called with a new certificate before it is saved. */
   onIssued: (certificate: OwnCertificate) => void;
 }
 
 /**
- * Rejects with `conflict` while another program orders, and with what explains a failure, which has
- * been noted for the next try by then.
+ * Renews the certificate if needed. Rejects with `conflict` while another process orders, and with an explained
+ * failure, which is recorded for the delay of the next attempt.
  */
 export async function renew(context: AcmeContext, options: RenewOptions): Promise<Renewal> {
-  // Most looks end here, without lock or network.
-  const early = await look(context, options.when);
+  // Most checks end here, without lock or network.
+  const early = await checkDue(context, options.when);
   if (early !== null) return early;
   const seen = await context.folder.readCertificate();
   const release = await acquireCertificateLock(context, options);
   try {
-    // Another program may have done it while this one waited.
+    // Another process may have renewed it during the wait.
     const certificate = await context.folder.readCertificate();
-    const isNews = certificate?.cert !== seen?.cert;
-    const late = await look(context, isNews ? 'due' : options.when);
-    return late ?? (await attempt(context, options, certificate));
+    const isNew = certificate?.cert !== seen?.cert;
+    const finished = await checkDue(context, isNew ? 'due' : options.when);
+    return finished ?? (await attempt(context, options, certificate));
   } finally {
     release();
   }
 }
 
-/** The lock for who orders. Rejects with `conflict` when another has it for longer than the wait. */
+/** Acquires the lock for orders. Rejects with `conflict` when it is held by another for longer than the wait. */
 export async function acquireCertificateLock(
   { report, signal }: Pick<AcmeContext, 'report' | 'signal'>,
   { acquireLock, lockWaitMs }: Pick<RenewOptions, 'acquireLock' | 'lockWaitMs'>,
 ): Promise<() => void> {
   return acquireLock('certificate', { waitMs: 0 }).catch((error: unknown) => {
     if (lockWaitMs === 0 || !isAppError(error, 'conflict')) throw error;
-    report('another program is getting a certificate; waiting for it');
+    report('waiting for another process that is ordering a certificate');
     return acquireLock('certificate', { waitMs: lockWaitMs, signal });
   });
 }
 
-/** Null when there is something to do. */
-async function look(context: AcmeContext, when: RenewOptions['when']): Promise<Renewal | null> {
+/** Returns null when a certificate must be ordered now. */
+async function checkDue(context: AcmeContext, when: RenewOptions['when']): Promise<Renewal | null> {
   const { folder, states, settings } = context;
   const nowUs = context.nowUs();
   const certificate = await folder.readCertificate();
@@ -96,16 +96,16 @@ async function look(context: AcmeContext, when: RenewOptions['when']): Promise<R
     if (freshUs !== null) return { outcome: 'waiting', because: 'fresh', untilUs: freshUs };
   }
   const cappedUntilUs = capEndsAtUs(state, nowUs, certificate);
-  // What was issued by an order that is in the count already may be fetched.
+  // The certificate of an order that is already counted may be downloaded.
   if (cappedUntilUs !== null && !(await pendingOrder(context))?.isCounted) {
     if (when === 'due') return { outcome: 'waiting', because: 'capped', untilUs: cappedUntilUs };
-    throw capped(cappedUntilUs);
+    throw maximumReached(cappedUntilUs);
   }
   if (when !== 'due' || !isWaiting(state, nowUs)) return null;
   return { outcome: 'waiting', because: 'failed', untilUs: state.nextTryAtUs ?? nowUs };
 }
 
-/** The order on disk, when it is of this authority for this name. */
+/** Returns the saved order, if it is of this authority for this name. */
 async function pendingOrder({ folder, settings }: AcmeContext): Promise<SavedOrder | null> {
   const order = await folder.readOrder();
   const isOurs = order?.directoryUrl === settings.directoryUrl && order.host === settings.host;
@@ -127,33 +127,33 @@ async function attempt(
       authority: entered.authority,
       recordIssue: async () => states.write(afterIssue(await states.read(), nowUs())),
     });
-    const certificate = await checked(saved, old, context);
+    const certificate = await requireUsable(saved, old, context);
     options.onIssued(certificate);
     await folder.writeCertificate(saved);
     await states.write(afterSuccess(await states.read(), nowUs()));
     await folder.removeOrder();
     return { outcome: 'renewed', certificate };
   } catch (error) {
-    // The program is ending: that is nobody's failure, and the next start takes up the order.
+    // The process is ending: this is no failure, and the next start resumes the order.
     if (context.signal.aborted) throw error;
-    throw await noteFailure(error, context);
+    throw await recordFailure(error, context);
   }
 }
 
-/** What comes before a new order. One that can be taken up needs none of it: it may be fetched already. */
+/** Prepares a new order: opens the listener, and tests at the staging directory after a failed validation. */
 async function prepare(context: AcmeContext, old: OwnCertificate | null): Promise<void> {
   const { folder, states, nowUs } = context;
-  // Left by a program that was ended after it had saved its certificate.
+  // Left by a process that ended after it had saved its certificate.
   if (old !== null && (await folder.readOrder())?.key === old.key) await folder.removeOrder();
   if ((await pendingOrder(context)) !== null) return;
   await context.openListener();
   const { lastFailure, failures } = await states.read();
-  const isWarned = failures > 0 && lastFailure?.isProof === true;
-  // Near the end, what a rehearsal would spare no longer counts.
-  if (isWarned && !isNearEnd(old, nowUs())) await testOrderAtStaging(context);
+  const mayFail = failures > 0 && lastFailure?.isProof === true;
+  // Close to expiry, a real attempt is more important than the limits of the authority.
+  if (mayFail && !isNearEnd(old, nowUs())) await testOrderAtStaging(context);
 }
 
-async function noteFailure(
+async function recordFailure(
   error: unknown,
   { states, settings, nowUs, random }: AcmeContext,
 ): Promise<AppError> {
@@ -163,12 +163,12 @@ async function noteFailure(
   const failed = { nowUs: nowUs(), retryAfterMs, random };
   const nextTryAtUs = retryTime(state.failures + 1, failed);
   const isProof = isChallengeProblem(explained.cause);
-  const failure = { nowUs: failed.nowUs, words: explained, isProof, nextTryAtUs };
+  const failure = { nowUs: failed.nowUs, error: explained, isProof, nextTryAtUs };
   await states.write(afterFailure(state, failure));
   return explained;
 }
 
-/** Only an authority that gives advice wants to know which certificate this one follows. */
+/** Returns the id of the replaced certificate; null if the authority has no renewal information. */
 function replacedBy(
   { renewalInfo }: Directory,
   old: OwnCertificate | null,
@@ -178,20 +178,20 @@ function replacedBy(
   return certificateIdOf(old.cert);
 }
 
-/** An order whose certificate is of no use is not fetched again. */
-async function checked(
+/** Checks the certificate. Removes the order of an unusable one, so that it is not downloaded again. */
+async function requireUsable(
   saved: SavedCertificate,
   old: OwnCertificate | null,
   { folder, settings: { host }, nowUs }: AcmeContext,
 ): Promise<OwnCertificate> {
   try {
-    const certificate = ownCertificate(saved, 'what the authority has issued');
-    const refuse = (detail: string) => new AcmeProblem('unusableCertificate', detail);
-    if (!certificate.covers(host)) throw refuse(`it is not for ${host}`);
-    // Where the one before is over, too, the clock here may be the one that is wrong.
-    const isOver = (one: OwnCertificate | null) =>
+    const certificate = ownCertificate(saved, 'the issued certificate');
+    const unusable = (detail: string) => new AcmeProblem('unusableCertificate', detail);
+    if (!certificate.covers(host)) throw unusable(`it is not for ${host}`);
+    // If the old certificate has expired too, the clock of this machine may be wrong.
+    const isExpired = (one: OwnCertificate | null) =>
       one === null || one.notAfter.getTime() * 1000 <= nowUs();
-    if (isOver(certificate) && !isOver(old)) throw refuse('it is over already');
+    if (isExpired(certificate) && !isExpired(old)) throw unusable('it has already expired');
     return certificate;
   } catch (problem) {
     await folder.removeOrder();
@@ -199,21 +199,21 @@ async function checked(
   }
 }
 
-function capped(untilUs: number): AppError {
+function maximumReached(untilUs: number): AppError {
   const until = new Date(untilUs / 1000).toISOString();
   return new AppError(
     'unavailable',
-    'So many certificates were issued within 24 hours that the authority might refuse more.',
-    { advice: `The next one can be ordered after ${until}.` },
+    'The maximum of certificates in 24 hours is reached, to stay below the limits of the authority.',
+    { advice: `The next order is possible after ${until}.` },
   );
 }
 
-/** Short: what a command has renewed is soon served, and a clock that jumps is noticed. A check costs no request. */
+/** Short, to serve the renewal of a command and to notice clock changes soon. A check sends no request. */
 const checkEveryMs = 10_000;
 
 interface RenewalLoopOptions {
   context: AcmeContext;
-  /** What is being served; null before the first certificate. */
+  /** The served certificate; null before the first one. */
   current: OwnCertificate | null;
   acquireLock: AcquireLock;
   onCertificate: (certificate: OwnCertificate) => void;
@@ -222,8 +222,8 @@ interface RenewalLoopOptions {
 }
 
 /**
- * Keeps the certificate of a running receiver: gets the first one, renews it, applies it. `context.signal` must be
- * that of `stopper`: `stop` aborts what is in progress, and the next start resumes it.
+ * Orders, renews and applies the certificate of a running receiver. `context.signal` must be that of `stopper`:
+ * `stop` aborts an order in progress, and the next start resumes it.
  */
 export function startRenewalLoop(options: RenewalLoopOptions, stopper: AbortController) {
   const { signal } = stopper;
@@ -245,7 +245,7 @@ export function startRenewalLoop(options: RenewalLoopOptions, stopper: AbortCont
   };
 }
 
-/** One check; never rejects. */
+/** Returns a function that runs one check and never rejects. */
 function createCheck({ context, current, acquireLock, onCertificate, log }: RenewalLoopOptions) {
   let seen = current?.cert;
   const logged = createRenewalLog(context, log);
@@ -253,7 +253,7 @@ function createCheck({ context, current, acquireLock, onCertificate, log }: Rene
     try {
       const certificate = await context.folder.readCertificate();
       if (certificate !== null && certificate.cert !== seen) {
-        // One that a program with other settings got is better than none, and no better than ours.
+        // A certificate of other settings is used only if there is none yet.
         if (seen === undefined || isFor(certificate, context.settings)) onCertificate(certificate);
         seen = certificate.cert;
       }
@@ -264,14 +264,14 @@ function createCheck({ context, current, acquireLock, onCertificate, log }: Rene
       if (renewal.outcome === 'renewed') seen = renewal.certificate.cert;
       await logged.renewal(renewal);
     } catch (error) {
-      // Another program is at it; or this one ends.
+      // Another process is ordering, or this one is ending.
       if (isAppError(error, 'conflict') || context.signal.aborted) return;
       await logged.failure(error);
     }
   };
 }
 
-/** Checks are many: what stays the same is logged once. */
+/** Logs repeated results once, as checks are frequent. */
 function createRenewalLog({ states }: AcmeContext, log: Logger) {
   const logged = { listener: '', renewal: '' };
   const once = (topic: keyof typeof logged, key: string, write: () => void) => {
@@ -285,11 +285,11 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
     },
     closed: (error: unknown) => {
       const reason = errorText(error);
-      once('listener', reason, () => log.error({ reason }, 'challenges cannot be answered'));
+      once('listener', reason, () => log.error({ reason }, 'failed to open challenge listener'));
     },
     renewal: async (renewal: Renewal) => {
       if (renewal.outcome !== 'waiting' || renewal.because === 'fresh') {
-        // What fails after this is news, even in the same words.
+        // A later failure is logged, even with the same text.
         logged.renewal = '';
         return;
       }
@@ -299,8 +299,8 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
       const fields = { reason, failures, nextTry: dateOf(renewal.untilUs) };
       const message =
         renewal.because === 'capped'
-          ? 'a certificate is due, and the limit of the day is reached'
-          : 'a certificate is due; `earshot certificate renew` does not wait';
+          ? 'certificate due, but daily maximum reached'
+          : 'certificate due; retrying later';
       once('renewal', `${failures} ${reason}`, () => log.warn(fields, message));
     },
     failure: async (error: unknown) => {
@@ -311,10 +311,7 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
       const isOurs = isAppError(error) && !isAppError(error, 'internal');
       const fields = { reason, failures, nextTry: dateOf(nextTryAtUs) };
       once('renewal', `${failures} ${reason}`, () =>
-        log.error(
-          isOurs ? fields : { ...fields, err: error },
-          'getting a certificate failed; what is served stays in use',
-        ),
+        log.error(isOurs ? fields : { ...fields, err: error }, 'failed to order certificate'),
       );
     },
   };
@@ -337,7 +334,7 @@ async function updateRenewalInfo(
     if (state !== null) await refreshRenewalInfo(context, state, certificate);
   } catch (problem) {
     const reason = errorText(problem);
-    log.debug({ reason }, 'the authority cannot be asked when to renew; it goes by lifetime');
+    log.debug({ reason }, 'failed to read renewal information');
   } finally {
     release();
   }

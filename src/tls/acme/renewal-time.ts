@@ -1,4 +1,4 @@
-/** When a certificate is renewed: by its lifetime or its authority's advice; and when after failures, and how often. */
+/** Times of renewals: by lifetime or the authority's renewal information (ARI), after failures, and their maximum. */
 import 'reflect-metadata';
 import { hash, X509Certificate } from 'node:crypto';
 import {
@@ -23,7 +23,7 @@ interface Validity {
   notAfter: Date;
 }
 
-/** `cert` is PEM, to tell one certificate from another. */
+/** `cert` is PEM and identifies the certificate. */
 export type CertificateLife = Validity & { cert: string };
 
 export interface TimeWindow {
@@ -33,31 +33,31 @@ export interface TimeWindow {
 
 export interface RenewalTime {
   atUs: number;
-  /** `share` of its lifetime, the `authority`'s advice, or `expiry`, which that advice left too near. */
+  /** `share` of the lifetime, window of the `authority`, or `expiry`: that window is too near to it. */
   because: 'share' | 'authority' | 'expiry';
 }
 
-/** Up to here a lifetime is short: then half of it must be left, as days for retries are few. */
+/** Maximum of a short lifetime, which is renewed with half of it left to have time for retries. */
 const shortLifetimeUs = 10 * dayUs;
-/** However late an authority advises to renew, this share of the lifetime stays for retries. */
+/** Share of the lifetime that stays for retries, even if the authority's window is later. */
 const shareKept = 1 / 10;
-/** Certificates of one age are not all renewed in the same minute. */
+/** Spreads the renewals of certificates of the same age. */
 const renewalJitterShare = 1 / 50;
 
 /**
- * With a third of the lifetime left, of a short-lived one half; at a time within the authority's window
- * where it gives one (RFC 9773, 4.2), but never so late that expiry comes near. The same certificate
- * always has the same time in a window: a restart does not draw again.
+ * Returns the time of the renewal: with a third of the lifetime left (half of a short one), or a time in the
+ * authority's window (RFC 9773, 4.2), but before the share for retries. The time in a window depends only
+ * on the certificate, so a restart does not change it.
  */
 export function renewalTime(certificate: CertificateLife, window: TimeWindow | null): RenewalTime {
   const { beginsUs, endsUs, lifetimeUs } = lifeOf(certificate);
-  // A number in [0, 1) that belongs to the certificate.
+  // A number in [0, 1) derived from the certificate.
   const draw = Number.parseInt(hash('sha256', certificate.cert).slice(0, 8), 16) / 2 ** 32;
   if (window !== null && window.endUs >= window.startUs) {
-    const adviceUs = window.startUs + draw * (window.endUs - window.startUs);
+    const advisedUs = window.startUs + draw * (window.endUs - window.startUs);
     const latestUs = endsUs - lifetimeUs * shareKept;
-    if (adviceUs <= latestUs) {
-      return { atUs: Math.round(Math.max(adviceUs, beginsUs)), because: 'authority' };
+    if (advisedUs <= latestUs) {
+      return { atUs: Math.round(Math.max(advisedUs, beginsUs)), because: 'authority' };
     }
     return { atUs: Math.round(latestUs), because: 'expiry' };
   }
@@ -66,7 +66,7 @@ export function renewalTime(certificate: CertificateLife, window: TimeWindow | n
   return { atUs: Math.round(atUs), because: 'share' };
 }
 
-/** True when a certificate has less of its life left than advice may use up. */
+/** True when less of the lifetime is left than the share for retries. */
 export function isNearEnd(certificate: Validity | null, nowUs: number): boolean {
   if (certificate === null) return false;
   const { endsUs, lifetimeUs } = lifeOf(certificate);
@@ -79,25 +79,25 @@ function lifeOf({ notBefore, notAfter }: Validity) {
   return { beginsUs, endsUs, lifetimeUs: endsUs - beginsUs };
 }
 
-/** The pauses after the first failures; the last one stays. */
-const pausesUs = [1, 2, 5, 10, 30, 60, 120, 240, 360].map((minutes) => minutes * minuteUs);
-/** A pause may be longer by this share, so that many receivers do not return together. */
+/** Delays after the first failures; the last one is repeated. */
+const retryDelaysUs = [1, 2, 5, 10, 30, 60, 120, 240, 360].map((minutes) => minutes * minuteUs);
+/** Maximum extension of a delay, so that many receivers do not retry at the same time. */
 const retryJitterShare = 1 / 4;
 
 /**
- * The time of the next attempt after `failures` in a row (1 for the first). What the authority asks for
- * counts where it is longer.
+ * Returns the time of the next attempt after `failures` in a row (1 for the first). A longer delay requested by
+ * the authority applies instead.
  */
 export function retryTime(
   failures: number,
   failed: { nowUs: number; retryAfterMs: number | null; random: () => number },
 ): number {
-  const pauseUs = pausesUs[Math.min(failures, pausesUs.length) - 1] ?? 0;
-  const waitUs = Math.max(pauseUs, (failed.retryAfterMs ?? 0) * 1000);
+  const delayUs = retryDelaysUs[Math.min(failures, retryDelaysUs.length) - 1] ?? 0;
+  const waitUs = Math.max(delayUs, (failed.retryAfterMs ?? 0) * 1000);
   return failed.nowUs + Math.round(waitUs * (1 + retryJitterShare * failed.random()));
 }
 
-/** True while a failure is too fresh. A clock that was set back must not stretch the pause. */
+/** True during the delay after a failure. A clock that was set back does not extend it. */
 export function isWaiting(state: RenewalState, nowUs: number): boolean {
   const { nextTryAtUs, lastAttemptAtUs } = state;
   if (nextTryAtUs === null || nowUs >= nextTryAtUs) return false;
@@ -105,15 +105,15 @@ export function isWaiting(state: RenewalState, nowUs: number): boolean {
 }
 
 /**
- * The longest time that a certificate counts as just issued, and the share of its life. At one in two days an
- * authority that errs permanently stays below Let's Encrypt's five in a week.
+ * Maximum time that a certificate counts as new, and the share of its lifetime. With one in two days, an authority
+ * that always issues faulty certificates stays below Let's Encrypt's limit of five per week.
  */
 const freshUsMax = 2 * dayUs;
 const freshShare = 1 / 4;
 
 /**
- * Until when the certificate in use is too new to be replaced automatically; null when it is not. One that
- * is due at once shows a clock that is wrong or an authority that errs, and so would the next one be.
+ * Returns until when the certificate is too new to be replaced automatically; null if it is not. A new one that is
+ * already due means a wrong clock or a fault of the authority, and the next one would be due too.
  */
 export function freshUntilUs(
   { lastSuccessAtUs }: RenewalState,
@@ -127,14 +127,14 @@ export function freshUntilUs(
   return nowUs < untilUs ? Math.round(untilUs) : null;
 }
 
-/** Maximum certificates in 24 hours: enough for every honest need, below every authority's limit. */
+/** Maximum certificates in 24 hours: enough in practice, and below the limits of authorities. */
 const issuesPerDay = 5;
-/** A shorter lifetime must be a mistake, and is not worth more orders. */
+/** A shorter lifetime is assumed to be a mistake, and does not allow more orders. */
 const shortestLifetimeUs = 60 * minuteUs;
 
 /**
- * While the limit of the day is reached: when it ends; else null. Let's Encrypt gives five certificates
- * for the same name in a week; those that live for hours need more, from authorities that issue such.
+ * Returns when the next certificate is allowed if the daily maximum is reached, else null. Let's Encrypt allows five
+ * certificates per name and week. Lifetimes of hours need more, which their authorities allow.
  */
 export function capEndsAtUs(
   state: RenewalState,
@@ -145,7 +145,7 @@ export function capEndsAtUs(
     certificate === null ? Number.POSITIVE_INFINITY : lifeOf(certificate).lifetimeUs;
   const countedUs = Math.max(lifetimeUs, shortestLifetimeUs);
   const issuesMax = Math.max(issuesPerDay, Math.ceil((4 * dayUs) / countedUs));
-  // Those from the future, as a clock was set back, are of no day that is known.
+  // Ignores times in the future: the clock was set back.
   const first = issuedLastDay(state, nowUs)
     .filter((atUs) => atUs <= nowUs)
     .at(-issuesMax);
@@ -157,7 +157,7 @@ function issuedLastDay({ issuedAtUs }: RenewalState, nowUs: number): number[] {
 }
 
 /**
- * How an authority knows a certificate when it is asked for its advice (RFC 9773, 4.1):
+ * Returns the id of a certificate for renewal information (RFC 9773, 4.1):
  * `base64url(key identifier of the issuer).base64url(serial number)`; null without that identifier.
  */
 export function certificateIdOf(chainPem: string): string | null {
@@ -165,12 +165,12 @@ export function certificateIdOf(chainPem: string): string | null {
   const keyId = keyIdOf(parsed);
   if (keyId === undefined) return null;
   const serial = Buffer.from(parsed.serialNumber, 'hex');
-  // The id is of DER's bytes, where a number whose first bit is set has a zero before it.
+  // DER adds a zero byte before a number whose first bit is set.
   const octets = (serial[0] ?? 0) > 0x7f ? Buffer.concat([Buffer.alloc(1), serial]) : serial;
   return `${Buffer.from(keyId, 'hex').toString('base64url')}.${octets.toString('base64url')}`;
 }
 
-/** An identifier that cannot be read is none: a request for advice must prevent no renewal. */
+/** Returns undefined for an invalid identifier, which must not prevent a renewal. */
 function keyIdOf(parsed: ParsedCertificate): string | undefined {
   try {
     return parsed.getExtension(AuthorityKeyIdentifierExtension)?.keyId;
@@ -179,10 +179,10 @@ function keyIdOf(parsed: ParsedCertificate): string | undefined {
   }
 }
 
-/** RFC 9773, 4.3.2: as the authority says, within a minute and a day; else every six hours. */
-const askAgainUs = { min: minuteUs, usual: 6 * 60 * minuteUs, max: dayUs };
+/** Polling interval (RFC 9773, 4.3.2): of the authority, from a minute to a day; else six hours. */
+const pollIntervalUs = { min: minuteUs, usual: 6 * 60 * minuteUs, max: dayUs };
 
-/** The advised window for exactly this certificate: advice on an earlier one does not apply to it. */
+/** Returns the stored window of this certificate; null if it is unknown or of another one. */
 export function windowOf(
   { renewalInfo }: RenewalState,
   { cert }: Pick<OwnCertificate, 'cert'>,
@@ -191,7 +191,7 @@ export function windowOf(
   return renewalInfo.window;
 }
 
-/** True when the advice on this certificate is unknown, or old. */
+/** True when the renewal information of this certificate is unknown or old. */
 export function isRenewalInfoStale(
   state: RenewalState,
   { cert }: OwnCertificate,
@@ -202,13 +202,13 @@ export function isRenewalInfoStale(
   const { renewalInfo } = state;
   if (renewalInfo?.certificateId !== certificateId) return true;
   const leftUs = renewalInfo.askAgainAtUs - nowUs;
-  // More than a day ahead: a clock was set back.
-  return leftUs <= 0 || leftUs > askAgainUs.max;
+  // More than a day ahead: the clock was set back.
+  return leftUs <= 0 || leftUs > pollIntervalUs.max;
 }
 
 /**
- * Asks for advice, and saves the answer. Where none can be had, the last one on this certificate stays. Rejects
- * with AcmeProblem after having noted when to ask again.
+ * Requests the renewal information and saves it. On failure, keeps the last window of this certificate, saves the
+ * time of the next request, and rejects with AcmeProblem.
  */
 export async function refreshRenewalInfo(
   context: AcmeContext,
@@ -218,26 +218,27 @@ export async function refreshRenewalInfo(
   const { states, nowUs } = context;
   const certificateId = certificateIdOf(certificate.cert);
   if (certificateId === null) return;
-  const note = (window: TimeWindow | null, afterUs: number) => {
+  const save = (window: TimeWindow | null, afterUs: number) => {
     const askAgainAtUs = nowUs() + afterUs;
     return states.write({ ...state, renewalInfo: { certificateId, window, askAgainAtUs } });
   };
   try {
     const authority = await openAuthority(context);
     const { renewalInfo: url } = await authority.readDirectory();
-    if (url === undefined) return await note(null, askAgainUs.max);
+    if (url === undefined) return await save(null, pollIntervalUs.max);
     const { startUs, endUs, retryAfterMs } = await authority.readRenewalInfo(url, certificateId);
-    const saidUs = retryAfterMs === null ? askAgainUs.usual : retryAfterMs * 1000;
-    await note({ startUs, endUs }, Math.min(Math.max(saidUs, askAgainUs.min), askAgainUs.max));
+    const { min, usual, max } = pollIntervalUs;
+    const requestedUs = retryAfterMs === null ? usual : retryAfterMs * 1000;
+    await save({ startUs, endUs }, Math.min(Math.max(requestedUs, min), max));
   } catch (problem) {
-    await note(windowOf(state, certificate), askAgainUs.usual);
+    await save(windowOf(state, certificate), pollIntervalUs.usual);
     throw problem;
   }
 }
 
 /**
- * What the files say about the renewal, without a request; `due` is null without a certificate of this authority for
- * this name. Rejects with `configuration` for files that are not ours.
+ * Returns the state of the renewal from the files, without a request; `due` is null without a certificate of this
+ * authority for this name. Rejects with `configuration` for invalid files.
  */
 export async function renewalOutlook(
   folder: Pick<AcmeFolder, 'readCertificate' | 'readState'>,

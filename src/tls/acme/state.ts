@@ -9,10 +9,10 @@ import { jsonOf } from '../../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../host/files.ts';
 import { checkKeyPair, type LoadedCertificate } from '../certificate.ts';
 
-/** In the data directory; owner-only, as are the files in it. */
+/** Folder in the data directory; only its owner may read it and its files. */
 export const acmeFolderName = 'acme';
 
-/** What holds keys: the folder, which keeps others out of all that is in it, and files of fixed names. */
+/** Paths that protect keys: the folder, and its files with fixed names. */
 export const acmeSecretFileNames = ['', 'certificate.json', 'order.json'].map((name) =>
   join(acmeFolderName, name),
 );
@@ -20,26 +20,26 @@ export const acmeSecretFileNames = ['', 'certificate.json', 'order.json'].map((n
 const atUs = z.number().int();
 const privateKeySchema = z.string().refine(isPrivateKey);
 
-/** An account at one authority. Its key is on disk before the authority receives it. */
+/** An account at one authority. Its key is saved before the authority receives it. */
 const accountSchema = z.object({
   directoryUrl: z.string(),
   key: privateKeySchema,
   url: z.string().nullable(),
 });
 
-/** An order that was placed. With its key, the certificate can be fetched after any interruption. */
+/** A placed order. With its key, the certificate can be downloaded after any interruption. */
 const orderSchema = z.object({
   directoryUrl: z.string(),
   host: z.string(),
   url: z.string(),
   key: privateKeySchema,
   placedAtUs: atUs,
-  /** Its certificate was requested, and is in the count. */
+  /** True when its certificate was requested and counted. */
   isCounted: z.boolean(),
 });
 export type SavedOrder = z.infer<typeof orderSchema>;
 
-/** Key and chain in one file, so that they are always those of one order. */
+/** Key and chain in one file, so that they always match. */
 const certificateSchema = z.object({
   directoryUrl: z.string(),
   host: z.string(),
@@ -51,7 +51,7 @@ export type SavedCertificate = z.infer<typeof certificateSchema>;
 /** A saved certificate, checked. */
 export type OwnCertificate = LoadedCertificate & { directoryUrl: string };
 
-/** What must survive restarts to respect an authority's limits: failures, issues, its advice. */
+/** State that must survive restarts, to respect the limits of the authority. */
 export const renewalStateSchema = z.object({
   directoryUrl: z.string(),
   host: z.string(),
@@ -59,25 +59,25 @@ export const renewalStateSchema = z.object({
   failures: z.number().int().nonnegative(),
   lastAttemptAtUs: atUs.nullable(),
   lastSuccessAtUs: atUs.nullable(),
-  /** `isProof`: the name was not proved, which can be rehearsed at the staging directory. */
+  /** `isProof`: the validation of the name failed, which can be tested at the staging directory. */
   lastFailure: z
     .object({
       atUs,
       message: z.string(),
-      /** Absent in files of older versions, which have it in the message. */
+      /** Missing in files of older versions, which have it in the message. */
       advice: z.string().optional(),
       isProof: z.boolean(),
     })
     .nullable(),
-  /** After a failure: no attempt before this time. */
+  /** After a failure, the time of the next attempt. */
   nextTryAtUs: atUs.nullable(),
-  /** When certificates were requested in the last days, their names being proved. */
+  /** Times of the certificates requested in the last days. */
   issuedAtUs: z.array(atUs),
-  /** The authority's advice on one certificate (RFC 9773). */
+  /** Renewal information of one certificate (RFC 9773). */
   renewalInfo: z
     .object({
       certificateId: z.string(),
-      /** Null while it could not be had. */
+      /** Null if it is not available. */
       window: z.object({ startUs: atUs, endUs: atUs }).nullable(),
       askAgainAtUs: atUs,
     })
@@ -86,7 +86,7 @@ export const renewalStateSchema = z.object({
 export type RenewalState = z.infer<typeof renewalStateSchema>;
 
 /**
- * The file's content, the state written last first. One per authority and name: two programs with different
+ * Content of the file, the latest state first. One state per authority and name, as two processes with different
  * settings on one data directory must not share their counts.
  */
 export const renewalStatesSchema = z.object({ states: z.array(renewalStateSchema) });
@@ -94,7 +94,7 @@ type RenewalStates = z.infer<typeof renewalStatesSchema>;
 
 export type AcmeFolder = ReturnType<typeof openAcmeFolder>;
 
-/** Each reading call rejects with `configuration`, each writing one with `unavailable`. */
+/** Reads reject with `configuration`, writes with `unavailable`. */
 export function openAcmeFolder(dataDir: string) {
   const pathOf = (name: string) => join(dataDir, acmeFolderName, name);
   const accountPath = (directoryUrl: string) =>
@@ -119,7 +119,7 @@ export function openAcmeFolder(dataDir: string) {
   };
 }
 
-/** Throws `configuration` when key and certificate do not fit; `origin` is where they come from. */
+/** Throws `configuration` when key and certificate do not match; `origin` names their source. */
 export function ownCertificate(
   { directoryUrl, key, chain }: SavedCertificate,
   origin: string,
@@ -142,26 +142,26 @@ function isPrivateKey(pem: string): boolean {
   }
 }
 
-/** Null without a file. Rejects with `configuration` for one that others may read or with other content. */
+/** Null without a file. Rejects with `configuration` if others may read it, or its content is invalid. */
 async function readSaved<Value>(path: string, schema: z.ZodType<Value>): Promise<Value | null> {
   const text = readOwnerOnly(path);
   if (text === null) return null;
   const result = schema.safeParse(jsonOf(text));
   if (result.success) return result.data;
-  throw new AppError('configuration', `${path} is not as earshot wrote it.`, {
-    advice: 'Move it away: what is missing is made anew.',
+  throw new AppError('configuration', `${path} has invalid content.`, {
+    advice: 'Move the file away: earshot creates it again.',
   });
 }
 
-/** Writes JSON, or a text as it is; on disk when it resolves. Rejects with `unavailable`. */
+/** Writes a text, or another value as JSON; on disk when it resolves. Rejects with `unavailable`. */
 export async function writeSaved(path: string, value: unknown): Promise<void> {
   const text = typeof value === 'string' ? value : `${JSON.stringify(value, null, 2)}\n`;
   await writeOwnerOnly(path, text).catch((cause) => refuse(path, 'written', cause));
 }
 
-/** Removes a file or folder, if it is there. Rejects with `unavailable`. */
+/** Removes a file or folder, if it exists. Rejects with `unavailable`. */
 export async function removeSaved(path: string): Promise<void> {
-  // Another program may be creating a file in the folder at this moment: Node retries.
+  // Retries in case another process creates a file in the folder at the same time.
   const options = { recursive: true, force: true, maxRetries: 3 };
   await rm(path, options).catch((cause) => refuse(path, 'removed', cause));
 }
@@ -171,8 +171,8 @@ function refuse(path: string, verb: string, cause: unknown): never {
   const isFull = code === 'ENOSPC' || code === 'EDQUOT';
   const why = isFull ? ': the disk is full' : '';
   const advice = isFull
-    ? 'Free some space; it is tried again by itself.'
-    : 'Give the user of the receiver write permission to the data directory and what is in it.';
+    ? 'Free some space. The next attempt is automatic.'
+    : 'Give the user of the receiver write permission for the data directory and its content.';
   throw new AppError('unavailable', `${path} cannot be ${verb} (${code})${why}.`, {
     advice,
     cause,
@@ -183,7 +183,7 @@ type Issue = Pick<RenewalState, 'directoryUrl' | 'host'>;
 
 const statesMax = 10;
 
-/** The state of this authority and name; one from before the first attempt where none was saved. */
+/** Returns the saved state of this authority and name, or a new one. */
 export function stateFor({ directoryUrl, host }: Issue, saved: RenewalStates | null): RenewalState {
   const ours = saved?.states.find(isOf({ directoryUrl, host }));
   if (ours !== undefined) return ours;
@@ -200,7 +200,7 @@ export function stateFor({ directoryUrl, host }: Issue, saved: RenewalStates | n
   };
 }
 
-/** What is to be saved: a changed state, and the others as they were. */
+/** Returns the saved states with one of them changed. */
 export function withState(state: RenewalState, saved: RenewalStates | null): RenewalStates {
   const others = saved?.states.filter((one) => !isOf(state)(one)) ?? [];
   return { states: [state, ...others].slice(0, statesMax) };
@@ -212,7 +212,7 @@ function isOf({ directoryUrl, host }: Issue): (state: RenewalState) => boolean {
 
 export type StateKeeper = ReturnType<typeof createStateKeeper>;
 
-/** Keeps the renewal state of one authority and name on disk, and in memory while the disk refuses it. */
+/** Stores the renewal state of one authority and name on disk, and in memory while writes fail. */
 export function createStateKeeper(
   folder: Pick<AcmeFolder, 'readState' | 'writeState'>,
   issue: Issue,
@@ -223,21 +223,24 @@ export function createStateKeeper(
   const saved = () =>
     folder.readState().catch((error: unknown) => {
       if (!isLogged)
-        log.error({ reason: errorText(error) }, 'the state of the renewal begins anew');
+        log.error({ reason: errorText(error) }, 'failed to read renewal state; starting a new one');
       isLogged = true;
       return null;
     });
   return {
-    /** A file that cannot be used counts as none: it must not prevent a renewal. */
+    /** Ignores an invalid file, which must not prevent a renewal. */
     read: async (): Promise<RenewalState> => stateFor(issue, unsaved ?? (await saved())),
-    /** Never rejects: a full disk must not make us forget that we have just failed. */
+    /** Never rejects: on a full disk, the state stays in memory, so that failures are still counted. */
     write: async (state: RenewalState): Promise<void> => {
       unsaved = withState(state, unsaved);
       try {
         await folder.writeState(withState(state, await saved()));
         unsaved = null;
       } catch (error) {
-        log.error({ reason: errorText(error) }, 'the state of the renewal is kept in memory alone');
+        log.error(
+          { reason: errorText(error) },
+          'failed to save renewal state; keeping it in memory',
+        );
       }
     },
   };
@@ -245,13 +248,13 @@ export function createStateKeeper(
 
 const dayUs = 24 * 3_600_000_000;
 
-/** The state when a certificate is about to be issued: it counts, whatever becomes of it. */
+/** Returns the state before a certificate is requested, which counts even if the request fails. */
 export function afterIssue(state: RenewalState, nowUs: number): RenewalState {
   const recent = state.issuedAtUs.filter((issuedUs) => issuedUs > nowUs - 7 * dayUs);
   return { ...state, issuedAtUs: [...recent, nowUs] };
 }
 
-/** The state when a certificate is saved. */
+/** Returns the state after a certificate was saved. */
 export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
   return {
     ...state,
@@ -263,23 +266,23 @@ export function afterSuccess(state: RenewalState, nowUs: number): RenewalState {
   };
 }
 
-/** The text of the last failure, to be shown; null without one. */
+/** Returns message and advice of the last failure; null without one. */
 export function lastFailureText({ lastFailure }: RenewalState): string | null {
   return lastFailure && withAdvice(lastFailure.message, lastFailure.advice);
 }
 
-/** The state after a failure, whose words are shown to the user. */
+/** Returns the state after a failure; message and advice of `error` are stored. */
 export function afterFailure(
   state: RenewalState,
   failure: {
     nowUs: number;
-    words: Pick<AppError, 'message' | 'advice'>;
+    error: Pick<AppError, 'message' | 'advice'>;
     isProof: boolean;
     nextTryAtUs: number;
   },
 ): RenewalState {
-  const { nowUs, words, isProof, nextTryAtUs } = failure;
-  const { message, advice } = words;
+  const { nowUs, isProof, nextTryAtUs } = failure;
+  const { message, advice } = failure.error;
   return {
     ...state,
     failures: state.failures + 1,

@@ -7,7 +7,7 @@ const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
 const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
 
 /** The recorded request, without its own page options. */
-const asked = new URL(
+const recordedRequest = new URL(
   "https://catalogue.dataspace.copernicus.eu/odata/v1/Products?$filter=Collection/Name eq 'SENTINEL-1' and ContentDate/Start gt 2014-04-05T00:00:00.000Z and ContentDate/Start lt 2014-04-14T00:00:00.000000Z&$top=10&$count=true&$expand=Attributes&$orderby=ContentDate/Start asc",
 );
 
@@ -25,13 +25,13 @@ describe('a query result', () => {
     const [first] = recorded.value;
     const answer = listAnswer({
       entity: 'Products',
-      options: optionsOf(asked.search),
+      options: optionsOf(recordedRequest.search),
       // Parts that were not requested must be absent.
       records: [{ ...first, Assets: [1], Locations: [2], '@odata.context': 'x' }].concat(
         recorded.value.slice(1),
       ),
       count: 47,
-      nextLink: nextLink(asked, { skip: 10 }),
+      nextLink: nextLink(recordedRequest, { skip: 10 }),
     });
     expect(JSON.stringify(answer)).toBe(JSON.stringify(recorded));
   });
@@ -59,8 +59,8 @@ describe('a query result', () => {
 
 describe('a link to the next page', () => {
   it("keeps the request's options, order and spelling, and replaces the position", () => {
-    const second = nextLink(new URL(nextLink(asked, { skip: 10 })), { skip: 20 });
-    expect(second).toBe(nextLink(asked, { skip: 20 }));
+    const second = nextLink(new URL(nextLink(recordedRequest, { skip: 10 })), { skip: 20 });
+    expect(second).toBe(nextLink(recordedRequest, { skip: 20 }));
     const between = new URL(
       'http://h/odata/v1/Products?%24skip=1&%24expand=Assets&%24expand=Attributes',
     );

@@ -51,13 +51,13 @@ async function startStrangeTls(pebble: Pebble, protocols: string[]): Promise<voi
 
 /** The try after a failure: not before its time, and then it is well, and forgotten. */
 async function thenSucceeds(program: Program, pauseUs: number): Promise<void> {
-  const { clock, look, state } = program;
+  const { clock, check, state } = program;
   const failures = state().failures;
   clock.advance(pauseUs - 1);
-  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: clock.nowUs() + 1 });
+  expect(await check()).toMatchObject({ outcome: 'waiting', untilUs: clock.nowUs() + 1 });
   expect(state().failures).toBe(failures);
   clock.advance(1);
-  expect((await look()).outcome).toBe('renewed');
+  expect((await check()).outcome).toBe('renewed');
   expect(state()).toMatchObject({
     failures: 0,
     nextTryAtUs: null,
@@ -74,7 +74,9 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     await pebble.setAddress('127.0.0.2');
     const first = openProgram(pebble);
     const message = await first.fail();
-    expect(message).toMatch(/^Port 80 of earshot\.example\.org could not be reached\. Open it/);
+    expect(message).toMatch(
+      /^The authority could not connect to port 80 of earshot\.example\.org\. Open the port/,
+    );
     expect(message).toMatch(/\(connection: .*127\.0\.0\.2/);
     expect(first.state()).toMatchObject({
       failures: 1,
@@ -86,7 +88,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     const { clock, dataDir } = first;
     const second = openProgram(pebble, { clock, dataDir });
     const asked = requests.asked.length;
-    expect((await second.look()).outcome).toBe('waiting');
+    expect((await second.check()).outcome).toBe('waiting');
     expect(requests.asked).toHaveLength(asked);
     clock.advance(minuteUs);
     await second.fail();
@@ -99,12 +101,12 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
 
   it('because nobody is on the port: who asks need not wait', async ({ pebble }) => {
     const closed = openProgram(pebble, { openListener: noDoor });
-    expect(await closed.fail()).toMatch(/^Port 80 of .* could not be reached.*\(connection: /);
+    expect(await closed.fail()).toMatch(/could not connect to port 80 of .*\(connection: /);
     const { clock, dataDir } = closed;
     const open = openProgram(pebble, { clock, dataDir });
-    expect((await open.look()).outcome).toBe('waiting');
-    expect((await open.look('asked')).outcome).toBe('renewed');
-    expect((await open.look('asked')).outcome).toBe('current');
+    expect((await open.check()).outcome).toBe('waiting');
+    expect((await open.check('asked')).outcome).toBe('renewed');
+    expect((await open.check('asked')).outcome).toBe('current');
   });
 
   it.each([200, 404, 503])('because something else answers with status %i', async (status) => {
@@ -112,15 +114,15 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     await startStranger(pebble, status);
     const program = openProgram(pebble, { openListener: noDoor });
     const message = await program.fail();
-    expect(message).toMatch(/^Something else answered for earshot\.example\.org on port 80\. Let/);
-    expect(message).toContain('let port 80 lead to EARSHOT_ACME_HTTP_LISTEN');
+    expect(message).toMatch(/^Another server answered for earshot\.example\.org on port 80\. Set/);
+    expect(message).toContain('forward port 80 to EARSHOT_ACME_HTTP_LISTEN');
     expect(message).toContain('(unauthorized: ');
   });
 
   it('because port 443 leads to nobody, or to a proxy that ends HTTPS', async ({ pebble }) => {
     const settings = { challenge: 'tls-alpn-01' as const };
     const fail = () => openProgram(pebble, { settings, openListener: noDoor }).fail();
-    const advice = /port 443\b.*let (that port|port 443) lead to EARSHOT_LISTEN/i;
+    const advice = /port 443\b.*forward (the port|port 443) to EARSHOT_LISTEN/i;
     expect(await fail()).toMatch(advice);
     await startStrangeTls(pebble, ['h2', 'http/1.1']);
     expect(await fail()).toMatch(advice);
@@ -148,7 +150,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     const pebble = await startPebble({ blocked: ['blocked.example.org'] });
     const program = openProgram(pebble, { settings: { host: 'blocked.example.org' } });
     expect(await program.fail()).toMatch(
-      /^localhost:\d+ issues nothing for blocked\.example\.org\. Correct the name in EARSHOT_PUBLIC_URL, or .*\(rejectedIdentifier: /,
+      /^localhost:\d+ does not issue certificates for blocked\.example\.org\. Correct the name in EARSHOT_PUBLIC_URL, or .*\(rejectedIdentifier: /,
     );
     expect(program.state().failures).toBe(1);
   });
@@ -158,7 +160,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     const requests = watchRequests(pebble);
     const without = openProgram(pebble);
     expect(await without.fail()).toMatch(
-      /asks for an account that is bound to one of yours there\. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY /,
+      /requires an external account binding\. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY /,
     );
     // The directory says so: no account is asked for in vain.
     expect(requests.accounts()).toBe(0);
@@ -171,23 +173,23 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
       expect(message).toMatch(
         /does not accept the account\. .*correct EARSHOT_ACME_EAB_KEY_ID and /,
       );
-      expect(message).not.toContain('Something else answered');
+      expect(message).not.toContain('Another server answered');
       expect(message).not.toContain(wrongKey);
       expect(message).not.toContain(hmacKey);
     }
     expect(without.state().failures).toBe(3);
-    expect((await retry({}).look('asked')).outcome).toBe('renewed');
+    expect((await retry({}).check('asked')).outcome).toBe('renewed');
     // From now on the account is known by its key alone.
-    expect((await openProgram(pebble, { dataDir, clock }).look('anyway')).outcome).toBe('renewed');
+    expect((await openProgram(pebble, { dataDir, clock }).check('anyway')).outcome).toBe('renewed');
     expect(requests.accounts()).toBe(3);
   });
 
   it('a contact: the sentence names the e-mail address', async ({ pebble }) => {
     const settings = { email: 'nobody at all' };
     const message = await openProgram(pebble, { settings }).fail();
-    expect(message).toMatch(/does not take the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);
+    expect(message).toMatch(/does not accept the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);
     const right = { email: 'operator@mail.example.org' };
-    expect((await openProgram(pebble, { settings: right }).look()).outcome).toBe('renewed');
+    expect((await openProgram(pebble, { settings: right }).check()).outcome).toBe('renewed');
   });
 });
 
@@ -201,7 +203,7 @@ async function isOf({ readRoot }: Pebble, chainPem: string): Promise<boolean> {
 describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
   it('the authority is only asked again when its staging directory has issued', async () => {
     const { pebble, staging, program, requests, setAddress, filesOf } = await startBoth();
-    const { clock, look, fail, saved, state, issued } = program;
+    const { clock, check, fail, saved, state, issued } = program;
     await setAddress(elsewhere);
     await fail();
     expect(requests.production.orders()).toBe(1);
@@ -229,7 +231,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
 
     await pebble.setAddress(here);
     clock.advance(5 * minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     const { chain, directoryUrl } = saved('certificate.json');
     expect([directoryUrl, issued]).toEqual([pebble.directoryUrl, [chain]]);
     expect([await isOf(pebble, chain), await isOf(staging, chain)]).toEqual([true, false]);
@@ -238,24 +240,24 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
 
     // After a success there is nothing to rehearse.
     clock.advance(4 * 365 * dayUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.orders()).toBe(3);
   });
 
   it('of another kind than a name that was not proved, nothing is rehearsed', async () => {
     const { pebble, program, requests } = await startBoth();
     await pebble.stop();
-    expect(await program.fail()).toContain('cannot be asked');
+    expect(await program.fail()).toContain('cannot be reached');
     await pebble.start();
     program.clock.advance(minuteUs);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
     expect(requests.staging.asked).toEqual([]);
   });
 
   it('with expiry near, nothing is rehearsed', async () => {
     const { program, requests, setAddress } = await startBoth();
-    const { clock, look, fail } = program;
-    const first = await look();
+    const { clock, check, fail } = program;
+    const first = await check();
     leaveAccount(program.dataDir);
     const endsUs = first.outcome === 'renewed' ? first.certificate.notAfter.getTime() * 1000 : 0;
     clock.set(endsUs - 30 * dayUs);
@@ -263,19 +265,19 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     await fail();
     await setAddress(here);
     clock.advance(minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.asked).toEqual([]);
   });
 
   it('a staging directory that is down is passed over', async () => {
     const { staging, program, requests, setAddress } = await startBoth();
-    const { clock, look, fail } = program;
+    const { clock, check, fail } = program;
     await setAddress(elsewhere);
     await fail();
     await setAddress(here);
     await staging.stop();
     clock.advance(minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     // The one that failed, and this one.
     expect(requests.production.orders()).toBe(2);
   });
@@ -283,12 +285,12 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
   it('one that wants a bound account of its own is passed over', async () => {
     const eabKeys = { 'kid-1': Buffer.alloc(48, 'secret').toString('base64url') };
     const { program, requests, setAddress } = await startBoth({ staging: { eabKeys } });
-    const { clock, look, fail } = program;
+    const { clock, check, fail } = program;
     await setAddress(elsewhere);
     await fail();
     await setAddress(here);
     clock.advance(minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.orders()).toBe(0);
   });
 });
@@ -301,14 +303,14 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     expect(requests.staging.finalized()).toBe(1);
     expect(filesOf()).toEqual([expect.stringMatching(/^account-/)]);
     expect(program.issued).toEqual([]);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
   });
 
   it('proves the name where there is no staging directory, and has no certificate made', async ({
     pebble,
     requests,
   }) => {
-    const { context, look, dataDir } = openProgram(pebble);
+    const { context, check, dataDir } = openProgram(pebble);
     expect(await testOrder(context)).toBe('proved');
     expect(requests.orders()).toBe(1);
     const asked = requests.asked.map(({ what }) => what);
@@ -316,20 +318,20 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     expect(asked).not.toContain('finalize-order');
     expect(asked).not.toContain('certZ');
     expect(readdirSync(join(dataDir, 'acme'))).toEqual([expect.stringMatching(/^account-/)]);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
   });
 
   it('that fails says why, counts as no failure, and leaves the certificate alone', async ({
     pebble,
   }) => {
-    const { context, look, saved, state, dataDir } = openProgram(pebble);
-    await look();
+    const { context, check, saved, state, dataDir } = openProgram(pebble);
+    await check();
     leaveAccount(dataDir);
     const before = [saved('certificate.json'), state()];
     await pebble.setAddress(elsewhere);
     await expect(testOrder(context)).rejects.toMatchObject({ type: 'connection' });
     expect([saved('certificate.json'), state()]).toEqual(before);
-    expect((await look()).outcome).toBe('current');
+    expect((await check()).outcome).toBe('current');
   });
 });
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// Where processes keep their compiled code: without it, each compiles the whole program anew.
+// Shared cache of compiled code: without it, each process compiles the whole program again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
-/** Functions alone: no sockets, files or threads that a file of tests could leave behind for the next. */
+/** Tests of pure functions: they leave no sockets, files or threads for the next test file. */
 const pure = ['test/domain/**/*.test.ts', 'test/filter/**/*.test.ts'];
-/** What needs much of a minute, or more: kill storms, simulated months, certificates under load (`npm run test:slow`). */
+/** Tests that take about a minute or more: kill storms, simulated months, certificates under load. */
 const slow = 'test/**/*.slow.test.ts';
 
 const project = (name: string, include: string[], exclude: string[], isolate = true) => ({
@@ -16,20 +16,20 @@ const project = (name: string, include: string[], exclude: string[], isolate = t
 
 export default defineConfig({
   test: {
-    // A file is one process, so that nothing leaks from one to the next; functions alone need none of their own.
+    // Each file is a process, so that no state leaks; pure functions need no isolation.
     pool: 'forks',
     projects: [
       project('pure', pure, [slow], false),
       project('parts', ['test/**/*.test.ts'], [slow, ...pure]),
       project('slow', [slow], []),
     ],
-    // Many files wait for others most of their time, so that one more than two cores have work for helps.
+    // Many tests mostly wait, so that one worker more than two cores is faster.
     maxWorkers: 3,
-    // All of these are short for a machine that others use, too; a condition that holds is seen at once anyway.
+    // Generous for a busy machine; a condition that holds is detected at once anyway.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
-    // Others decide how fast a machine of CI is: what failed for its time alone is tried once more there, and named.
+    // The speed of CI machines varies: tests that fail by a time limit run once more there.
     retry: process.env.CI === 'true' ? { count: 1, condition: /timed out|to be less than/ } : 0,
     dangerouslyIgnoreUnhandledErrors: false,
   },

@@ -37,7 +37,7 @@ const packageOwners: Record<string, string> = {
 };
 
 /** Files that parse the text of an error, and the origin of the text; all others use its data. */
-const wordReaders: Record<string, string> = {
+const errorTextReaders: Record<string, string> = {
   'cli/commands/sinks.ts': 'a problem of several lines, printed one below the other',
   'config/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
   'config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",
@@ -156,7 +156,7 @@ describe('the source tree', () => {
     );
     const readers = files.filter(({ text }) => read.test(withoutComments(text)));
     const names = readers.map(({ file }) => file);
-    const known = Object.keys(wordReaders);
+    const known = Object.keys(errorTextReaders);
     expect(names.filter((name) => folderOf(name) !== 'sandbox').sort()).toEqual(known.sort());
     expect(read.test("if (error.message.startsWith('Could'))")).toBe(true);
     expect(read.test('const [, code] = /x/.exec(cause.message) ?? [];')).toBe(true);

@@ -25,21 +25,22 @@ const deadRowsDefault = 50;
 const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
 
 export const deadCommand = defineCommand('dead', {
-  description: 'List dead letters with reasons, newest first.',
+  description: 'List dead letters with reasons, the newest first.',
   flags: (command) =>
     command
-      .argument('[sink]', 'only this sink')
+      .argument('[sink]', 'name of the sink (default: all)')
       .addOption(limitOption({ note: `${deadRowsDefault} in tables, otherwise unlimited` }))
       .addOption(jsonOption()),
-  help: `A terminal shortens the reason; a pipe and --json have the full text.
+  help: `On a terminal, the reason is shortened. In a pipe and with --json, the reason is complete.
 
-Fields of --json: id sink position productId replay attempts error queuedAt.
+Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. If a replay has
+queued the notification, then replay is the id of the replay; otherwise null.
 
 ${exitCodes}
 
 Examples:
-  $ earshot sinks dead                    of all sinks
-  $ earshot sinks dead bus --limit 20     the newest 20 of one sink`,
+  $ earshot sinks dead                    list the dead letters of all sinks
+  $ earshot sinks dead bus --limit 20     list the newest 20 dead letters of one sink`,
   needs: ['reader'],
   run: async (
     io,
@@ -62,7 +63,7 @@ Examples:
 type Ids = number[] | undefined;
 
 export const retryCommand = defineCommand('retry', {
-  description: 'Queue dead letters again for delivery by the receiver.',
+  description: 'Queue dead letters again for another delivery by the receiver.',
   flags: (command) =>
     command
       .argument('<sink>', 'name of the sink')
@@ -71,8 +72,8 @@ export const retryCommand = defineCommand('retry', {
   help: `${exitCodes}
 
 Examples:
-  $ earshot sinks retry bus 12,15     two dead letters
-  $ earshot sinks retry bus --all     all dead letters`,
+  $ earshot sinks retry bus 12,15     retry two dead letters
+  $ earshot sinks retry bus --all     retry all dead letters`,
   needs: ['store'],
   check: ({ all }: { all?: true }, io, sink: string, ids: Ids) => {
     requireIdsOrAll({ sink, ids, all }, 'retry');
@@ -103,14 +104,14 @@ export const dropCommand = defineCommand('drop', {
       .option('--all', 'select all (every dead letter)')
       .option('--waiting', 'drop the queue and unfinished replays instead of dead letters')
       .addOption(yesOption()),
-  help: `Dropped notifications are not delivered to the sink, but remain in the log.
+  help: `Dropped notifications are not delivered to the sink. The notifications remain in the log.
 
 ${exitCodes}
 
 Examples:
-  $ earshot sinks drop bus 12,15 --yes     two dead letters, without a prompt
-  $ earshot sinks drop bus --all           all dead letters
-  $ earshot sinks drop bus --waiting       the queue and replays`,
+  $ earshot sinks drop bus 12,15 --yes     drop two dead letters without a prompt
+  $ earshot sinks drop bus --all           drop all dead letters
+  $ earshot sinks drop bus --waiting       drop the queue and the unfinished replays`,
   needs: ['store'],
   check: ({ all, waiting }: DropFlags, io, sink: string, ids: Ids) => {
     if (!waiting) requireIdsOrAll({ sink, ids, all }, 'drop');

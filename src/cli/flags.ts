@@ -23,20 +23,21 @@ export function jsonOption(): Option {
 
 /** `-n, --limit`. `note` is the default as text, if it is not a fixed number. */
 export function limitOption({ note = '' } = {}): Option {
-  const text = `maximum rows${note === '' ? '' : ` (default: ${note})`}`;
+  const text = `maximum number of rows${note === '' ? '' : ` (default: ${note})`}`;
   return new Option('-n, --limit <rows>', text).argParser(wholeNumber(1));
 }
 
-/** `--since`. `of` names the time that is compared ("received", "published"); `note` is the default as text. */
+/** `--since`. `of` names the time that is compared ("time of receipt"); `note` is the default as text. */
 export function sinceOption<Time>(parse: (text: string) => Time, of: string, note = ''): Option {
-  const when = `start of the time range (${of}): 90m, 24h or 7d ago, or a UTC date`;
+  const when = `start of the time range (${of}): UTC date, or 90m, 24h or 7d before now`;
   const text = `${when}${note === '' ? '' : ` (default: ${note})`}`;
   return new Option('--since <time>', text).argParser(parse);
 }
 
 /** `--until`. */
-export function untilOption<Time>(parse: (text: string) => Time, of: string): Option {
-  return new Option('--until <time>', `end of the time range (${of}), exclusive`).argParser(parse);
+export function untilOption<Time>(parse: (text: string) => Time): Option {
+  const text = 'end of the time range (exclusive)';
+  return new Option('--until <time>', text).argParser(parse);
 }
 
 /** Adds `--since` and `--until`. */
@@ -46,7 +47,7 @@ export function addSpan<Time>(
   of: string,
   note?: string,
 ): Command {
-  return command.addOption(sinceOption(parse, of, note)).addOption(untilOption(parse, of));
+  return command.addOption(sinceOption(parse, of, note)).addOption(untilOption(parse));
 }
 
 /** Adds `-o, --output` with these formats, and `--json`. */
@@ -58,15 +59,15 @@ export function addOutputForms(command: Command, formats: readonly string[]): Co
 export function addTableFlags(command: Command): Command {
   return command
     .option('--columns <names>', 'columns of table and csv output (comma-separated)')
-    .option('--wide', 'print full names and all columns, on any terminal width');
+    .option('--wide', 'print full names and all columns, even on a narrow terminal');
 }
 
 /** Help text of `--event`. */
-export const eventFlagText = 'created, modified or deleted (comma-separated)';
+export const eventFlagText = 'kind of event: created, modified or deleted (comma-separated)';
 
 /** `--dry-run`. */
 export function dryRunOption(): Option {
-  return new Option('--dry-run', 'preview only; change nothing');
+  return new Option('--dry-run', 'print a preview and change nothing');
 }
 
 /** Throws `usage` if `--until` is not after `--since`. */

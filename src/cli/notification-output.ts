@@ -38,8 +38,8 @@ export interface FilterFlags {
 
 export function addFilterOptions(command: Command, io: Io): Command {
   command
-    .option('--ack-id <id>', 'only the notification with this AckId')
-    .option('--product-id <id>', 'only this product')
+    .option('--ack-id <id>', 'AckId of the notification')
+    .option('--product-id <id>', 'id of the product')
     .option(
       '--name <pattern>',
       'product name (* matches any text, ? matches one character)',
@@ -50,8 +50,8 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .addOption(
       new Option('--source <source>', 'source of the notification').choices(['push', 'reconcile']),
     );
-  return addSpan(command, readTime(io), 'received').addOption(
-    new Option('--time <which>', 'time that --since and --until compare')
+  return addSpan(command, readTime(io), 'see --time').addOption(
+    new Option('--time <which>', 'time that --since and --until refer to')
       .choices(['received', 'notification'])
       .default('received'),
   );

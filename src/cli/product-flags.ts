@@ -49,11 +49,15 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
   return addConditionFlags(command.addOption(filterOption()))
     .option(
       '--sensed <when>',
-      'start of sensing: 24h, 7d, 2026-11, 2026-11-20, A..B, A.. or ..B (UTC)',
+      'start of sensing (24h or 7d before now, 2026-11, 2026-11-20, A..B, A.. or ..B; UTC)',
       range,
     )
-    .option('--published <when>', 'publication time (formats as for --sensed)', range)
-    .option('--deleted [when]', 'deleted products only; with a deletion time, if given', range);
+    .option('--published <when>', 'time of publication (formats as for --sensed)', range)
+    .option(
+      '--deleted [when]',
+      'search deleted products (optional: time of deletion; formats as for --sensed)',
+      range,
+    );
 }
 
 /** Adds the flags without times. */
@@ -67,7 +71,7 @@ export function addConditionFlags(command: Command): Command {
     .option('--type <types>', 'product type, such as S2MSI2A (comma-separated)', anyOf(productType))
     .option(
       '--platform <names>',
-      'satellite, such as S2A, or all of SENTINEL-2 (comma-separated)',
+      'satellite, such as S2A, or mission, such as SENTINEL-2 (comma-separated)',
       anyOf(platform),
     )
     .option(
@@ -75,10 +79,14 @@ export function addConditionFlags(command: Command): Command {
       'Sentinel-2 tile, such as 31UFR or T31UFR (comma-separated)',
       anyOf(tile),
     )
-    .option('--cloud-below <percent>', 'cloud cover below this percentage', cloudBelow)
+    .option(
+      '--cloud-below <percent>',
+      'upper limit of the cloud cover in percent (exclusive)',
+      cloudBelow,
+    )
     .option(
       '--bbox <box>',
-      'west,south,east,north in degrees; crosses the antimeridian if west > east',
+      'bounding box in degrees: west,south,east,north (across the antimeridian if west > east)',
       boundingBox,
     )
     .option('--area <file>', 'GeoJSON file with the area')

@@ -59,14 +59,14 @@ const loaders: Record<string, () => Promise<(io: Io) => Command>> = Object.assig
 /** The help of the program: 24 lines of at most 80 columns, so that it fits on one screen. */
 const overview = `Usage: earshot <command> [flags]
 
-Receives push notifications of the Copernicus catalogue and stores every one.
+Receives and stores the push notifications of the Copernicus catalogue.
 
 Common commands:
-  demo       run a simulated catalogue and a receiver here; needs no account
+  demo       run a simulated catalogue and a receiver; no account is needed
   setup      ask for the settings, start the receiver, register a subscription
   start      run the receiver
-  status     show on one screen whether everything works
-  query      list received notifications (query products: the products)
+  status     show the state of all parts on one screen
+  query      search the received notifications and products
   doctor     check settings, network, certificate, account and delivery
 
 All commands by group:
@@ -74,7 +74,7 @@ ${Object.entries(groups)
   .map(([group, commands]) => `  ${group.padEnd(10)} ${Object.keys(commands).join('  ')}\n`)
   .join('')}
 Flags: --data-dir <folder> (EARSHOT_DATA_DIR), -V or --version, -h or --help
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 --check differs
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 problem found
 
 Flags and examples of a command: earshot <command> --help
 `;
@@ -89,9 +89,7 @@ export async function createProgram(
   argv?: readonly string[],
 ): Promise<Command> {
   const program = new Command('earshot')
-    .description(
-      'Receives the push notifications of the Copernicus catalogue and stores every one.',
-    )
+    .description('Receives and stores the push notifications of the Copernicus catalogue.')
     .version(version)
     .configureHelp({ formatHelp: () => overview });
   const env = { ...io.env };

@@ -135,7 +135,7 @@ export function addSubscriptionFlags(command: Command): Command {
   command
     .option(
       '--subscription <name>',
-      `subscription name (last part of its URL path; default: ${defaultSubscriptionName})`,
+      `subscription name (last part of the endpoint URL; default: ${defaultSubscriptionName})`,
       subscriptionName,
     )
     .option('--event <names>', eventFlagText, eventNames);

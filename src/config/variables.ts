@@ -287,7 +287,7 @@ export const variables = {
     schema: values.commandLine,
     description:
       'Program that is run for each alert, with the same JSON on standard input. Arguments are separated by spaces; no shell is used.',
-    example: '/usr/local/bin/tell-me --urgent',
+    example: '/usr/local/bin/send-alert --urgent',
   },
 
   // Summaries
@@ -295,7 +295,7 @@ export const variables = {
     schema: z.enum(summaryRuleKinds),
     default: 'off',
     description:
-      'Default `summary` of subscriptions in `earshot.config.ts`: a text for `each` product, a daily `digest`, or `off`. Without a language model, the texts are generated from the facts alone.',
+      'Default of the option `summary` of each subscription in `earshot.config.ts`: `each` (a text per product), `digest` (a text per day) or `off`. Without a language model, the texts are generated from the facts alone.',
     example: 'digest',
   },
   EARSHOT_INFERENCE_URL: {

@@ -85,7 +85,7 @@ export const coverageReads = {
     if (options.untilUs - options.sinceUs > arrivalHoursMax * hourUs) {
       throw new AppError(
         'invalid',
-        `Arrivals of at most ${arrivalHoursMax} hours can be requested at once.`,
+        `The counts of received notifications cover at most ${arrivalHoursMax} hours per request.`,
       );
     }
     return prepared<[object], HourArrivals>(

@@ -222,7 +222,7 @@ describe('a subscription that delivers nothing', () => {
     expect(states({ registrations: withDigest('other'), pairs: [] })).toEqual(['pass']);
     const findings = check({ registrations: withDigest('other') });
     expect(findings).toMatchObject([{ state: 'pass' }, { state: 'fail' }]);
-    expect(findings[1]?.message).toContain('other endpoint credentials');
+    expect(findings[1]?.message).toContain('does not accept the endpoint credentials');
     expect(JSON.stringify(findings)).not.toContain('secret');
   });
 });
@@ -238,7 +238,7 @@ describe('a subscription that needs a look', () => {
     expect(lastSeen(45.5).map(({ state }) => state)).toEqual(['pass']);
     expect(lastSeen(46.5)).toMatchObject([
       { state: 'pass', message: expect.stringContaining('pauses it in 14 days') },
-      { state: 'warn', message: expect.stringContaining('pause it in 14 days') },
+      { state: 'warn', message: expect.stringContaining('pause the subscription in 14 days') },
     ]);
   });
 
@@ -249,7 +249,7 @@ describe('a subscription that needs a look', () => {
       registrations: [registered({ status: 'paused', notifiedAtUs: atUs })],
     });
     expect(finding).toMatchObject({ state: 'warn' });
-    expect(finding?.message).toContain('delete it in 25 days');
+    expect(finding?.message).toContain('delete the subscription in 25 days');
   });
 
   it.each([

@@ -534,7 +534,7 @@ describe('the account listed again', () => {
     const refused = register({ desired: [wanted()] });
     await expect(refused).rejects.toMatchObject({
       code: 'conflict',
-      details: [expect.stringContaining('Different: alps')],
+      details: [expect.stringContaining('Subscriptions that differ: alps')],
     });
   });
 });

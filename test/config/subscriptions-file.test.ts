@@ -185,7 +185,7 @@ describe('a file with faults', () => {
       faulty({ events: 'created' }),
       "subscriptions.a.events: must be a list, such as ['created', 'deleted']",
     ],
-    [faulty({ events: [] }), 'subscriptions.a.events: name an event…'],
+    [faulty({ events: [] }), 'subscriptions.a.events: add an event…'],
     [faulty({ filter: ['x'] }), 'subscriptions.a.filter: must be a string…'],
     [faulty({ status: 'cancelled' }), 'subscriptions.a.status: use one of running, paused'],
     [

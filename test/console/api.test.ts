@@ -31,7 +31,7 @@ const summaryRows = rows.map((_, i) => summaryRow(i + 1, { requestedAtUs: startU
 const nextOf = ({ next }: Answer['json']) => next;
 
 describe('/api/notifications', () => {
-  it('gives the fields of the command line’s rows, in the same form', async () => {
+  it('returns the fields of the command line’s rows, in the same form', async () => {
     const context = await openConsole({ notifications: createMemoryLog(rows) });
     const { json } = await context.get('/api/notifications?limit=2');
     expect(Object.keys(json.notifications[0])).toEqual(notificationFields);
@@ -107,7 +107,7 @@ describe('/api/products', () => {
       json.products.map(({ productName }: { productName: string }) => productName),
     );
 
-  it('gives every match once, newest first, through its links', async () => {
+  it('returns every match once, newest first, through its links', async () => {
     const context = await openFilled(30, 4);
     const filter = encodeURIComponent("contains(Name,'S')");
     const answers = await follow(
@@ -230,7 +230,7 @@ describe('/api/products', () => {
     expect(json.features[0].properties).toMatchObject({ downloadUrl: null, s3Path: null });
   });
 
-  it('gives JSON when the parameter requests it, whatever is accepted', async () => {
+  it('returns JSON when the parameter requests it, whatever is accepted', async () => {
     const context = await openFilled(30, 4);
     const headers = { Accept: 'application/geo+json' };
     const { json } = await context.get('/api/products?format=json&limit=1', { headers });
@@ -255,7 +255,7 @@ async function openWith(summaries: typeof summaryRows) {
 const idsIn = ({ json }: Answer) => json.summaries.map(({ id }: { id: number }) => id);
 
 describe('/api/summaries', () => {
-  it('gives the fields of the command line’s rows, in the same order and form', async () => {
+  it('returns the fields of the command line’s rows, in the same order and form', async () => {
     const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
     const context = await openWith([
       summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
@@ -296,7 +296,7 @@ describe('/api/summaries', () => {
     });
   });
 
-  it('gives every row once, newest first, through its links', async () => {
+  it('returns every row once, newest first, through its links', async () => {
     const context = await openWith(summaryRows);
     const answers = await follow(context, '/api/summaries?limit=10&state=done', nextOf);
     expect(answers.flatMap(idsIn)).toEqual(summaryRows.map(({ id }) => id).toReversed());
@@ -328,7 +328,7 @@ describe('/api/summaries', () => {
     expect(idsIn(await context.get(`/api/summaries?${search}`))).toEqual(ids);
   });
 
-  it('gives texts unchanged, as JSON that no browser renders as a page', async () => {
+  it('returns texts unchanged, as JSON that no browser renders as a page', async () => {
     const text = '<script>alert(1)</script>\u001b[2J\u202e';
     const kept = { text, model: 'a/b', verified: true, doubts: [], createdAtUs: 0 };
     const context = await openWith([summaryRow(1, { text: kept, error: text, productName: text })]);

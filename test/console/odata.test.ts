@@ -364,7 +364,7 @@ const listOf = (...names: unknown[]) => ({ FilterProducts: names.map((Name) => (
 const namesOf = (json: { value: { Name: string }[] }) => json.value.map(({ Name }) => Name);
 
 describe('a query by list', () => {
-  it('gives the named products in the form of a list, all of them at once', async () => {
+  it('returns the named products in the form of a list, all of them at once', async () => {
     const { post, names, get } = await openListed();
     const requested = names.slice(3, 33);
     const { status, headers, json } = await post(listOf(...requested, 'xxxxxxxx.06.tar'));

@@ -1,4 +1,4 @@
-/** docs/operations.md explains every quarantine reason, docs/reference/http.md every status of the public listener. */
+/** docs/operations.md explains all quarantine reasons, docs/reference/http.md all public statuses. */
 import { expect, it } from 'vitest';
 import { faultCodes } from '../../src/domain/notification.ts';
 import { readPage } from './console-sessions.ts';

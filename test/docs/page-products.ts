@@ -18,9 +18,9 @@ const dayMs = 86_400_000;
 const firstMs = Date.UTC(2026, 4, 1);
 
 /**
- * 2,000 products, one published each minute from 2026-05-01T00:00Z on; a day after its publication, every
- * 20th is modified, and every 20th, beginning with the tenth, is deleted. Every 20th, beginning with the
- * fifth, is not online.
+ * 2,000 products, one published each minute from 2026-05-01T00:00Z on. A day after publication,
+ * every 20th is modified, and every 20th from the tenth on is deleted. Every 20th from the
+ * fifth on is not online.
  */
 export function makePageProducts(): PageProducts {
   const generator = createProductGenerator({ seed });

@@ -18,7 +18,7 @@ export function programOf(file: string): string {
   return found;
 }
 
-/** Creates a folder with this checkout's packages, the secret, and an inbox; `changes` apply to every text. */
+/** Creates a folder with packages, the secret and an inbox; `changes` apply to every text. */
 export function createPageFolder(changes: readonly (readonly [string, string])[] = []) {
   const folder = temporaryDirectory();
   symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));

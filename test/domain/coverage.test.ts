@@ -5,7 +5,7 @@ import { type Definition, type HourCoverage, hourUs } from '../../src/domain/com
 import { hourOf, type ReportedHour, reportCoverage, sumCounts } from '../../src/domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../src/domain/subscription.ts';
 
-/** Returns the start of an hour. */
+/** Start of the first hour. */
 const t0 = Date.UTC(2026, 4, 1) * 1000;
 const at = (hours: number) => t0 + hours * hourUs;
 

@@ -262,7 +262,7 @@ describe('an unknown field', () => {
 });
 
 const secondUs = Date.UTC(2026, 4, 1, 14, 20, 5) * 1000;
-/** Returns the microseconds of the first n digits of this fraction. */
+/** Digits of a fraction; cut to n digits, the fraction has a known value in microseconds. */
 const digits = '123456789';
 const fractionUs = [
   0, 100_000, 120_000, 123_000, 123_400, 123_450, 123_456, 123_456, 123_456, 123_456,

@@ -109,7 +109,7 @@ async function follow(
 }
 
 describe('following the log', () => {
-  it('gives the rows after the position, oldest first', async () => {
+  it('returns the rows after the position, oldest first', async () => {
     const log = createLog([row(1), row(2), row(5)]);
     expect(await follow(log, { afterPosition: 1 })).toEqual([2, 5]);
     expect(log.queries.every(({ order }) => order === 'oldest')).toBe(true);
@@ -125,7 +125,7 @@ describe('following the log', () => {
     expect(await follow(log, { waits })).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives rows that arrive during a round once, in the next round', async () => {
+  it('returns rows that arrive during a round once, in the next round', async () => {
     const log = createLog([row(1), row(2)]);
     const onRow = ({ position }: NotificationRow) => {
       if (position <= 2) log.rows.push(row(position + 2));
@@ -133,7 +133,7 @@ describe('following the log', () => {
     expect(await follow(log, { waits: [() => undefined], onRow })).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives matching rows, and reads the others only once', async () => {
+  it('returns matching rows, and reads the others only once', async () => {
     const log = createLog([row(1), row(2, 'deleted'), row(3)]);
     const waits = [() => undefined, () => log.rows.push(row(4, 'deleted'))];
     expect(await follow(log, { query: { events: ['deleted'] }, waits })).toEqual([2, 4]);

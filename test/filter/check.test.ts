@@ -100,7 +100,7 @@ describe('the check warns about a trap', () => {
       Name «EQ» 'a' ¦ capitals ¦ Write \x60eq\x60
       Name eq 'a' «AND» Name eq 'b' ¦ capitals ¦ Write \x60and\x60
       Id eq «'x'» ¦ odd-id ¦ GUID
-      Online «gt» true ¦ odd-order ¦ no order
+      Online «gt» true ¦ odd-order ¦ only be compared with `eq`
       ContentDate/Start gt «2024-01-01T00:00:00.1234567Z» ¦ fine-date ¦ six
       ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'» ¦ fine-date ¦ six
       ContentDate/Start lt «9999-12-31» ¦ far-date ¦ after 2255-06-05T23:47:34.740991Z are changed
@@ -116,7 +116,7 @@ describe('the check warns about a trap', () => {
       Collection/Name eq 'SMOS' or «endswith(Name,'a')» ¦ name-without-collection ¦ Collection/Name eq
       ${on('Double', "«'cloudcover'»", 'lt 20')} ¦ unknown-attribute ¦ Did you mean 'cloudCover'
       ${on('String', "'orbitNumber'", 'eq 1').replace(/^.*any/, '«$&»')} ¦ attribute-kind ¦ published as Integer
-      ${on('Integer', "'orbitNumber'", 'eq 1', '«a/OData.CSC.DoubleAttribute/Value»')} ¦ attribute-cast ¦ Integer and Double.*compared as a number\. \| undefined \| undefined$
+      ${on('Integer', "'orbitNumber'", 'eq 1', '«a/OData.CSC.DoubleAttribute/Value»')} ¦ attribute-cast ¦ Integer and Double.*type of the literal: a number\. \| undefined \| undefined$
       ${on('Double', "'cloudCover'", "lt «'20'»")} ¦ attribute-value ¦ published as Double.*match nothing.*Remove the quotes
       ${on('String', "'productType'", 'eq «5»')} ¦ attribute-value ¦ published as String.*quotes: \x60'5'\x60
       ${on('Integer', "'orbitNumber'", 'eq «true»')} ¦ attribute-value ¦ published as Integer.*match nothing

@@ -83,12 +83,12 @@ export function openOrders(
     /** Certificates that were passed on to be served, in order. */
     served,
     /** Runs one check. */
-    look: (when: RenewOptions['when'] = 'due') =>
+    check: (when: RenewOptions['when'] = 'due') =>
       renew(context, { when, acquireLock, lockWaitMs: 0, onIssued }),
     /**
      * Resolves after `count` more checks of the loop. Each check begins with the listener state.
      */
-    looked: async (count: number) => {
+    awaitChecks: async (count: number) => {
       const target = checks + count;
       await vi.waitFor(() => expect(checks).toBeGreaterThanOrEqual(target), { timeout: 10_000 });
     },

@@ -59,9 +59,9 @@ export interface StubAuthority {
   caPem: string;
   requests: StubRequest[];
   count(step: Step): number;
-  /** Lets the next `count` responses of a step fail (default: all); replaces an earlier fault. */
+  /** Lets the next `times` responses of a step fail (default: all); replaces an earlier fault. */
   break(step: Step, fault: Fault, times?: number): void;
-  mend(step: Step): void;
+  repair(step: Step): void;
 }
 
 interface Order {
@@ -102,7 +102,7 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
     break: (step, fault, times = Number.POSITIVE_INFINITY) => {
       faults.set(step, { fault, left: times });
     },
-    mend: (step) => void faults.delete(step),
+    repair: (step) => void faults.delete(step),
   };
 }
 

@@ -333,7 +333,7 @@ async function startProxy({ port, caPem }: Endpoint): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Sends `count` requests on one connection from one address; returns the statuses. */
+/** Sends requests on one connection from one address; returns the statuses. */
 async function statuses(port: number, from: string, requests: RequestParts[]): Promise<number[]> {
   const socket = connect({ host: '127.0.0.1', port, localAddress: from });
   onTestFinished(() => void socket.destroy());

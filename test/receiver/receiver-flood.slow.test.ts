@@ -43,7 +43,7 @@ interface Flood {
   kinds: Set<string>;
 }
 
-/** Sends `count` malformed requests from several senders; all valid ones in between get 200. */
+/** Sends the given number of malformed requests from several senders; all valid ones in between get 200. */
 async function flood(program: StartedProgram, malformed: number, seed: number): Promise<Flood> {
   const sum: Flood = { malformed: 0, goodAckIds: [], quarantined: 0, kinds: new Set() };
   const sender = async (_: unknown, index: number) => {

@@ -80,7 +80,7 @@ describe('a failed page is retried', () => {
     expect(errorText(error)).toContain('not valid JSON');
     expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
-      /is unusable: .*\. Failed 8 times in a row\. Retry later, or check EARSHOT_CATALOGUE_URL\. It begins: /,
+      /is unusable: .*\. Failed 8 times in a row\. Retry later, or check EARSHOT_CATALOGUE_URL\. Response: /,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);

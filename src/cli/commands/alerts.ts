@@ -17,23 +17,26 @@ export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts with cause and advice.',
   flags: (command) =>
     command
-      .option('--all', 'select all (also resolved alerts)')
+      .option('--all', 'select all (active and resolved alerts)')
       .addOption(limitOption().default(100))
       .addOption(jsonOption())
       .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
-  help: `The receiver checks every minute: subscriptions that are silent for unusually long, paused, or near
-their cancellation; lost pushes, missing events, failed comparisons; the certificate, the disk, the
-database, and the sinks. It sends each alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND when it
-becomes active and when it is resolved. This command reports unsent alerts on standard error, and
-warns if no receiver is running.
+  help: `The receiver checks every minute for these problems:
+  - A subscription is silent for unusually long, or is paused.
+  - The catalogue will soon pause or delete a subscription.
+  - Pushes were lost, events are missing, or a comparison failed.
+  - The certificate, the disk, the database, the backup or a sink has a problem.
+The receiver sends active and resolved alerts to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND. This
+command reports unsent alerts on standard error, and warns if no receiver is running.
 
-Fields of --json: id kind subject severity cause evidence nextStep raisedAt resolvedAt.
+Fields of --json: id, kind, subject, severity, cause, evidence, nextStep, raisedAt, resolvedAt. The
+subject is the affected subscription or sink. resolvedAt is null for an active alert.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot alerts                      active alerts
-  $ earshot alerts --all --limit 20     the last 20 alerts, resolved ones too
+  $ earshot alerts                      list active alerts
+  $ earshot alerts --all --limit 20     list the last 20 alerts
   $ earshot alerts --test               test the notification channels`,
   run: (io, flags: AlertFlags) => (flags.test ? sendTest(io) : showAlerts(io, flags)),
 });

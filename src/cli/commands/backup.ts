@@ -21,54 +21,54 @@ import type { Io } from '../io.ts';
 import { type Column, isoTime, printJson, printTable, writeOut } from '../output.ts';
 
 export const backupCommand = defineCommand('backup', {
-  description: 'Back up the log and the secrets to one file; the receiver can run meanwhile.',
+  description: 'Back up the log and the secrets to one file, also while the receiver runs.',
   flags: (command, io) =>
     command
-      .option(
-        '--to <path>',
-        'folder for earshot-<time>.db, or a file such as mine.db (default: EARSHOT_BACKUP_DIR)',
-      )
+      .option('--to <path>', 'folder or file of the backup (default: EARSHOT_BACKUP_DIR)')
       .option('--force', 'force the action (replace an existing file)')
       .option('--without-secrets', 'leave out endpoint credentials, certificate and keys')
       .addOption(jsonOption())
       .addCommand(listCommand(io)),
-  help: `Contains all notifications that were acknowledged before the backup starts. The file is named ….part
-until every row has been compared with the log. A path with an extension is a file; its folder must
-exist. Any other path is a folder, which is created if missing. With EARSHOT_BACKUP_DIR the receiver
-also creates backups automatically.
+  help: `The backup contains all notifications that were acknowledged before the start of the command. The
+name of the file ends in .part until every row has been compared with the log. If EARSHOT_BACKUP_DIR
+is set, then the receiver also creates backups automatically.
 
-The backup contains the endpoint credentials and the keys of the certificate: protect it like the
-machine itself. It does not contain the product index (rebuilt from the log), .env and
-earshot.config.ts. Restore it with \`earshot restore\`.
+--to: a path with an extension, such as mine.db, is a file. The folder of the file must exist. Any
+other path is a folder. A missing folder is created.
 
-Prints the path of the file. Fields of --json: file bytes notifications lastPosition files (those of
-the data directory) startedAt endedAt.
+The backup contains the endpoint credentials and the keys of the certificate. Protect the backup
+like this machine. The backup does not contain .env, earshot.config.ts or the product index. The
+product index is rebuilt from the log. To restore a backup, run \`earshot restore\`.
+
+The command prints the path of the backup. Fields of --json: file, bytes, notifications,
+lastPosition, files, startedAt, endedAt. files are the files with secrets.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot backup --to /mnt/backups                 file name with the current time
-  $ earshot backup --to /mnt/before-upgrade.db       this file
-  $ earshot backup list /mnt/backups                 list backups`,
+  $ earshot backup --to /mnt/backups                 name the file after the current time
+  $ earshot backup --to /mnt/before-upgrade.db       write this file
+  $ earshot backup list /mnt/backups                 list the backups in a folder`,
   run: runBackup,
 });
 
 const listCommand = defineCommand('list', {
-  description: 'List the backups in a folder, newest first.',
+  description: 'List the backups in a folder, the newest first.',
   flags: (command) =>
     command
       .argument('[folder]', 'folder with backups (default: EARSHOT_BACKUP_DIR)')
       .addOption(jsonOption()),
-  help: `Reads only the header of each file. To verify a whole file: \`earshot restore --check FILE\`.
+  help: `The command reads only the header of each file. To verify a whole file, run
+\`earshot restore --check FILE\`.
 
-Fields of --json, an array: file madeAt notifications lastPosition bytes version (of earshot) fault.
-fault is the reason why a file is not usable; the other fields are null then.
+Fields of --json: file, madeAt, notifications, lastPosition, bytes, version, fault. If the file is
+not usable, then fault is the reason, and all fields except file and fault are null.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot backup list                         backups in EARSHOT_BACKUP_DIR
-  $ earshot backup list /mnt/backups --json     backups in a folder, for programs`,
+  $ earshot backup list                         list the backups in EARSHOT_BACKUP_DIR
+  $ earshot backup list /mnt/backups --json     print JSON`,
   run: listBackups,
 });
 

@@ -16,7 +16,7 @@ import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
 
 const showCommand = defineCommand('show', {
-  description: 'Show the certificate, its next renewal, and the result of the last attempts.',
+  description: 'Show the certificate, the next renewal, and the result of the last attempts.',
   flags: (command) =>
     command
       .addOption(jsonOption())
@@ -26,60 +26,64 @@ const showCommand = defineCommand('show', {
           'output',
         ]),
       ),
-  help: `Fields of --json: source (acme or files) names issuer serialNumber fingerprint (SHA-256) keyType
-validFrom validTo daysLeft chainLength authority renewsAt renewsBecause failures (since the last
-success) lastAttemptAt lastSuccessAt lastFailure nextTryAt issuedLastDay. Absent values are null.
-renewsBecause: share (part of the lifetime has passed), authority (recommended by the authority) or
-expiry (last possible time).
+  help: `Fields of --json: source, names, issuer, serialNumber, fingerprint, keyType, validFrom, validTo,
+daysLeft, chainLength, authority, renewsAt, renewsBecause, failures, lastAttemptAt, lastSuccessAt,
+lastFailure, nextTryAt, issuedLastDay. Unknown values are null.
+  source         acme or files
+  renewsBecause  reason for renewsAt: share of the lifetime, advice of the authority, or expiry
+  failures       number of failed attempts since the last success
+  issuedLastDay  number of certificates that were issued in the last 24 hours
 
 Exit codes: 0 done, 1 no certificate yet or failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate show                                        certificate and next renewal
-  $ earshot certificate show --json | jq .daysLeft                  days until it expires
-  $ earshot certificate show --pem | openssl x509 -noout -text      all fields of the certificate`,
+  $ earshot certificate show                                        show the certificate
+  $ earshot certificate show --json | jq .daysLeft                  print the days until the expiry
+  $ earshot certificate show --pem | openssl x509 -noout -text      print the whole certificate`,
   run: showCertificate,
 });
 
 const renewCommand = defineCommand('renew', {
-  description: 'Renew the certificate now if it is due, without the delay after failures.',
+  description: 'Renew the certificate now if the renewal is due.',
   flags: (command) => command.option('--force', 'force the action (renew before the due time)'),
-  help: `Also works while the receiver runs: it answers the challenge, and loads the new certificate within
-ten seconds. Without a receiver, the command answers the challenge. Maximum five certificates in 24
-hours.
+  help: `The command ignores the delay after failed attempts. If the receiver is running, then the receiver
+answers the challenge and loads the new certificate within ten seconds. Otherwise, the command
+answers the challenge. earshot orders at most five certificates in 24 hours.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate renew             order a certificate if one is due
-  $ earshot certificate renew --force     order a certificate in any case`,
+  $ earshot certificate renew             order a certificate if the renewal is due
+  $ earshot certificate renew --force     order a certificate before the due time`,
   run: renewCertificate,
 });
 
 const testCommand = defineCommand('test', {
-  description: 'Test if a certificate can be issued, without using the limits of the authority.',
-  help: `Prints the URL of the authority's terms of service. Then runs a complete order at the authority's
-staging directory, if there is one. Otherwise only completes the challenge, and no certificate is
-issued.
+  description: 'Test if a certificate can be issued, without issuing a trusted certificate.',
+  help: `The command prints the URL of the terms of service of the authority. Then the command tests an
+order:
+  - If the authority has a staging directory, then the command runs a complete order there.
+  - Otherwise, the command only completes the challenge, and no certificate is issued.
+The test does not count towards the certificate limits of the authority.
 
 Exit codes: 0 passed, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate test                              with the configured challenge
-  $ EARSHOT_ACME_AGREE=yes earshot certificate test       after you have read the terms`,
+  $ earshot certificate test                              test the configured challenge
+  $ EARSHOT_ACME_AGREE=yes earshot certificate test       accept the terms, then test`,
   run: testCertificate,
 });
 
 export const certificateCommand = defineGroup('certificate', {
   description: 'Show, renew or test the certificate of the endpoint.',
-  help: `With EARSHOT_TLS=acme the receiver orders and renews the certificate automatically.
+  help: `If EARSHOT_TLS is acme, then the receiver orders and renews the certificate automatically.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate            show the certificate (same as show)
+  $ earshot certificate            show the certificate
   $ earshot certificate test       test if a certificate can be issued
-  $ earshot certificate renew      renew it now`,
+  $ earshot certificate renew      renew the certificate`,
   usual: showCommand,
   commands: [renewCommand, testCommand],
 });

@@ -11,21 +11,23 @@ import { type Io, pause } from '../io.ts';
 import { counted, createProgressLine, printJson } from '../output.ts';
 
 export const compactCommand = defineCommand('compact', {
-  description: 'Compress the bodies of the log and free their disk space.',
+  description: 'Compress the bodies of the log and free disk space.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Bodies are stored without loss. The receiver compresses them quickly on receipt, and compacts them
-every hour when it is idle (EARSHOT_COMPACT); this command does it now. It also compresses bodies
-of older versions of earshot. Each pack is compared with its source before the source is deleted.
-The receiver can run meanwhile. You can interrupt the command; run it again to continue.
+  help: `The compression is lossless. On receipt, the receiver compresses each body with a fast method. Every
+hour, an idle receiver also packs the bodies (EARSHOT_COMPACT). This command packs the bodies now,
+including the bodies of older versions of earshot. Each pack is compared with the original bodies
+before the original bodies are deleted. The receiver can run meanwhile. You can interrupt the
+command, and run the command again to continue.
 
-Fields of --json: bodies (moved into packs), unreadable (damaged rows, not changed), bytesBefore and
-bytesAfter (of earshot.db), givenBackBytes (difference).
+Fields of --json: bodies, unreadable, bytesBefore, bytesAfter, givenBackBytes. bodies is the number
+of packed bodies. unreadable is the number of damaged rows. bytesBefore and bytesAfter are sizes of
+earshot.db.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot compact            compress now, with progress
-  $ earshot compact --json     the same for programs`,
+  $ earshot compact            compress and show the progress
+  $ earshot compact --json     compress and print JSON`,
   needs: ['store'],
   run: compact,
 });

@@ -14,15 +14,15 @@ export const completionCommand = defineCommand('completion', {
   description: 'Print a shell script for Tab completion.',
   flags: (command) =>
     command.addArgument(new Argument('[shell]', 'shell (default: from $SHELL)').choices(shells)),
-  help: `Completes commands, flags and their choices. Requires the command \`earshot\` on the PATH. Print the
-script again after an upgrade. For zsh, set fpath=(~/.zfunc $fpath) before compinit.
+  help: `The script completes commands, flags and choices. The command \`earshot\` must be on the PATH. After
+an upgrade of earshot, print the script again. For zsh, set fpath=(~/.zfunc $fpath) before compinit.
 
 Exit codes: 0 done, 2 wrong usage.
 
 Examples:
-  $ earshot completion bash > ~/.local/share/bash-completion/completions/earshot
-  $ earshot completion zsh > ~/.zfunc/_earshot
-  $ earshot completion fish > ~/.config/fish/completions/earshot.fish`,
+  $ earshot completion bash > ~/.local/share/bash-completion/completions/earshot   for bash
+  $ earshot completion zsh > ~/.zfunc/_earshot                                       for zsh
+  $ earshot completion fish > ~/.config/fish/completions/earshot.fish                for fish`,
   run: async ({ command: { parent }, ...io }, _, shell = ownShell(io)) => {
     if (parent === null) return;
     await writeOut(io.stdout, { bash, zsh, fish }[shell as Shell](levelsOf(parent, '')));

@@ -21,19 +21,21 @@ import type { Io } from '../io.ts';
 import { type Column, printJson, printTable, writeForeign, writeOut } from '../output.ts';
 
 export const configCommand = defineCommand('config', {
-  description: 'Print the effective settings with their sources, and check them.',
+  description: 'Print the effective settings with sources, and check the settings.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Sources: environment, .env of the working directory, the file of a …_FILE variable, --data-dir,
-default. Secrets are printed as (set). The checks are the same as at \`earshot start\`.
+  help: `A setting comes from the environment, from .env in the working directory, from the file of a …_FILE
+variable, from --data-dir, or from the default. Secrets are printed as (set). \`earshot start\` does
+the same checks.
 
-Fields of --json: settings (each with name, value and source; null if not set), dataDir, envFile and
-configFile (paths; null if missing), problems.
+Fields of --json: settings, dataDir, envFile, configFile, problems. envFile and configFile are
+paths, or null if the file is missing. Each setting has name, value and source; unset values are
+null.
 
 Exit codes: 0 no problems, 1 failed, 2 problems found.
 
 Examples:
   $ earshot config                                                           all settings
-  $ earshot config --json | jq '.settings[] | select(.source == ".env")'     those of .env`,
+  $ earshot config --json | jq '.settings[] | select(.source == ".env")'     settings from .env`,
   run: config,
 });
 

@@ -34,31 +34,37 @@ import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
 export const coverageCommand = defineCommand('coverage', {
   description: 'Show by hour which events of the catalogue are in the log, and which are missing.',
   flags: (command, io) =>
-    addSpan(command, readTimeArgument(io), 'event', '7d')
+    addSpan(command, readTimeArgument(io), 'time of the event', '7d')
       .option('--subscription <name>', 'subscription name (default: all)')
       .addOption(jsonOption()),
-  help: `The receiver compares each hour of events with the catalogue half an hour after its end and again
-a day later; \`earshot reconcile\` compares now. Columns:
-  expected   events at the catalogue since the subscription began, with its filter
-  pushed     pushed within half an hour of the event
-  late       pushed later, or after the event had been recovered
-  recovered  never pushed; fetched from the catalogue
-  missing    not in the log
-  compared   hours compared, of those that ended at least half an hour ago
-  complete   share of expected events that are in the log
-In hours shown as pruned, \`earshot prune\` deleted notifications. p50 of the delays is the median.
+  help: `The receiver compares each hour with the catalogue twice: half an hour after the end of the hour,
+and a day later. \`earshot reconcile\` compares immediately. Columns:
+  expected   events at the catalogue since the start of the subscription, with the same filter
+  pushed     events that were pushed within half an hour
+  late       events that were pushed after more than half an hour, or after the recovery
+  recovered  events that were not pushed, but fetched from the catalogue
+  missing    events that are not in the log
+  compared   number of compared hours, and number of hours that are due
+  complete   share of the expected events that are in the log
+An hour is shown as pruned if \`earshot prune\` has deleted notifications of this hour. p50 is the
+median of the delays.
 
---json: since until comparison missing subscriptions; of each subscription the counts, state
-(not-compared, partly-compared, compared), comparedHours, unknownHours (due), pendingHours (not due
-yet), nextComparison, complete and told (shares of expected events in the log, and pushed), hours
-(hour, state, counts), delays in seconds. The same on /api/coverage of the private listener.
+Fields of --json, also of /api/coverage of the private listener: since, until, comparison, missing,
+subscriptions. Fields of each subscription: subscription, expected, pushed, late, recovered,
+missing, state, comparedHours, unknownHours, pendingHours, complete, told, nextComparison, hours,
+delays.
+  state         not-compared, partly-compared or compared
+  unknownHours  number of hours that are due, but not compared
+  pendingHours  number of hours that are not due yet
+  told          share of the expected events that were pushed
+  delays        percentiles in seconds
 
 Exit codes: 0 nothing missing, 1 failed, 2 wrong usage or configuration, 3 events missing.
 
 Examples:
-  $ earshot coverage                                     the last seven days
-  $ earshot coverage --since 24h --subscription alps     one subscription since yesterday
-  $ earshot coverage --since 2026-11-01 --until 2026-12-01 --json`,
+  $ earshot coverage                                     coverage of the last seven days
+  $ earshot coverage --since 24h --subscription alps     coverage of one subscription
+  $ earshot coverage --since 2026-11-01 --until 2026-12-01 --json   one month, as JSON`,
   run: showCoverage,
 });
 

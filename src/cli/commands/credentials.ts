@@ -22,15 +22,18 @@ const lockWaitMs = 10_000;
 const createCommand = defineCommand('create', {
   description: 'Create endpoint credentials and store them in the data directory.',
   flags: (command) =>
-    command.option('--from-variables', 'use the credentials of the variables instead of new ones'),
-  help: `Only the owner of the data directory can read them. The receiver loads them, and \`earshot register\`
-sends them to the catalogue.
+    command.option(
+      '--from-variables',
+      'store the credentials of the variables instead of random credentials',
+    ),
+  help: `Only the owner of the data directory can read the credentials. The receiver loads the credentials,
+and \`earshot register\` sends the credentials to the catalogue.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot credentials create                      create random credentials
-  $ earshot credentials create --from-variables     store EARSHOT_ENDPOINT_USERNAME and …_PASSWORD`,
+  $ earshot credentials create --from-variables     store the credentials of the variables`,
   run: async (io: Io, flags: { fromVariables?: true }) => {
     const config = loadConfig(io, accountSections);
     const { createAcquireLock } = await import('../../store/engine/locks.ts');
@@ -90,15 +93,16 @@ const rotateCommand = defineCommand('rotate', {
         waitSecondsDefault,
       )
       .option('--skip-probe', 'do not check the endpoint first'),
-  help: `The receiver must run; it accepts the old and the new credentials during the rotation. The old ones
-become invalid when every running subscription has pushed with the new ones, or after --wait, and
-the old ones were unused for 30 seconds (or half of a shorter --wait). If interrupted, run it again
-to continue.
+  help: `The receiver must be running. During the rotation, the receiver accepts the old and the new
+credentials. The old credentials become invalid when both conditions are true:
+  - Every running subscription has pushed with the new credentials, or --wait has passed.
+  - No push has used the old credentials for 30 seconds, or for half of --wait if that is shorter.
+If the command is interrupted, then run the command again to continue.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot credentials rotate                rotate, and wait up to 10 minutes
+  $ earshot credentials rotate                wait up to 10 minutes
   $ earshot credentials rotate --wait 120     wait up to 2 minutes`,
   check: (_, io) => {
     const { endpoint } = loadAccountConfig(io);
@@ -159,12 +163,12 @@ function setByVariables(): AppError {
 
 export const credentialsCommand = defineGroup('credentials', {
   description: 'Create or rotate the endpoint credentials.',
-  help: `The catalogue sends these credentials with every push, and the receiver checks them.
+  help: `The catalogue sends these credentials with every push, and the receiver checks the credentials.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot credentials create     create random credentials
-  $ earshot credentials rotate     replace them while the receiver runs`,
+  $ earshot credentials rotate     replace the credentials while the receiver runs`,
   commands: [createCommand, rotateCommand],
 });

@@ -14,25 +14,26 @@ export const demoCommand = defineCommand('demo', {
         'number of products (default: 200 with --once, otherwise unlimited)',
         wholeNumber(1),
       )
-      .option('--records <file>', 'JSONL file with product records instead of generated ones')
+      .option('--records <file>', 'JSONL file with product records (default: generated records)')
       .option('--faults', 'inject faults (duplicates, lost answers, drift, lost notifications)')
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
-  help: `Runs on this machine without an account, in a temporary folder that is deleted at the end. The
-subscription has a filter with a collection and an area. Use any command on the data of the demo:
-paste the printed line into another terminal. With --faults, \`earshot reconcile\` recovers the lost
-notifications at the end (after --products, or Ctrl-C).
+  help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at
+the end. The subscription has a filter with a collection and an area. To use other commands with the
+data of the demo, paste the printed line into another terminal. With --faults, the demo runs
+\`earshot reconcile\` at the end to recover the lost notifications.
 
---once also registers a subscription without a filter, and prints its counts as the last line:
-{"published","delivered","stored","duplicates","quarantined","summaries"}; with --faults also
-"recovered". summaries counts both subscriptions, maximum 250.
+With --once, the demo also registers a subscription without a filter. The last line of output has
+the counts of this subscription:
+{"published","delivered","stored","duplicates","quarantined","summaries"}. With --faults, the line
+also has "recovered". "summaries" counts the summaries of both subscriptions, at most 250.
 
 Exit codes: 0 done, 1 the counts of sandbox and store differ, or failed, 2 wrong usage.
 
 Examples:
-  $ earshot demo                               until Ctrl-C
-  $ earshot demo --once                        200 products, then the counts
-  $ earshot demo --once --products 500 --faults
-  $ earshot demo --once --records products.jsonl`,
+  $ earshot demo                               run until Ctrl-C
+  $ earshot demo --once                        publish 200 products, then print the counts
+  $ earshot demo --once --products 500 --faults     publish 500 products with faults
+  $ earshot demo --once --records products.jsonl    publish your own records`,
   // Loaded on demand: the demo imports most modules, and `--help` does not need them.
   run: async (io, flags: DemoFlags) => (await import('../demo/run-demo.ts')).runDemo(io, flags),
 });

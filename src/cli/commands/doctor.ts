@@ -14,19 +14,18 @@ export const doctorCommand = defineCommand('doctor', {
   description:
     'Check the installation from configuration to delivery, with advice for each problem.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Changes nothing. You can run it at any time: before the setup, and while the receiver runs. A check
-is skipped if it depends on one that failed. The endpoint is checked from this machine, so a
-firewall between the catalogue and the endpoint is not detected.
+  help: `The command changes nothing. You can run the command at any time: before the setup, and while the
+receiver runs. If a check fails, then the checks that depend on the failed check are skipped. The
+endpoint is checked from this machine: a firewall between catalogue and endpoint is not detected.
 
-Fields of --json, one object for each finding: check, state (pass, warn, fail or skipped), message,
-advice (null for none).
+Fields of --json: check, state, message, advice. The state is pass, warn, fail or skipped.
 
 Exit codes: 0 no check failed (warnings are possible), 1 a check failed, 2 wrong usage or
 configuration.
 
 Examples:
   $ earshot doctor                                                  run all checks
-  $ earshot doctor --json | jq '.[] | select(.state == "fail")'     failed checks only`,
+  $ earshot doctor --json | jq '.[] | select(.state == "fail")'     list failed checks`,
   run: async ({ command, ...io }, flags: { json?: true }) => {
     // Only for an explicit folder: before the first start there is no database.
     const dataDir = dataDirOf(command);

@@ -34,19 +34,20 @@ type Expression = string | undefined;
 const checkCommand = defineCommand('check', {
   description: 'Check a filter for errors and possible mistakes.',
   flags: (command) => withFilter(command).addOption(jsonOption()),
-  help: `Prints each finding with its position. An error prevents the use of the filter. A warning does not:
-the filter may not mean what you expect, or the result at the catalogue is not known.
+  help: `A filter with an error cannot be used. A filter with a warning can be used, but the filter may not
+select the expected products, or the result at the catalogue is not known.
 
-Fields of --json: valid, entity, canonical (the filter in a normalized form; null if invalid),
-findings. Each finding: severity (error or warning), code, message, expected, hint (null for none),
-start and end (position in UTF-16 units, end exclusive).
+Fields of --json: valid, entity, canonical, findings.
+  canonical  filter in a normalized form; null if the filter is invalid
+  findings   severity, code, message, expected, hint, start and end of each finding
+  start      position in UTF-16 units; end is exclusive
 
 Exit codes: 0 no errors (warnings are possible), 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
-  $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"     a filter for products
-  $ earshot filter check "DeletionDate gt 2026-11-01" --entity DeletedProducts
-  $ earshot filter check --subscription alps-s2                          a configured subscription`,
+  $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"     check a filter
+  $ earshot filter check "DeletionDate gt 2026-11-01" --entity DeletedProducts    for deletions
+  $ earshot filter check --subscription alps                              check a configured filter`,
   run: async (io, flags: FilterFlags, expression: Expression) =>
     printCheck(await readFilterArgument(expression, flags, io), flags, io),
 });
@@ -55,17 +56,22 @@ const explainCommand = defineCommand('explain', {
   description: 'Explain a filter in plain English.',
   flags: (command) =>
     withFilter(command)
-      .option('--plan', 'print also the query plan of the product index')
+      .option('--plan', 'also print the query plan of the product index')
       .addOption(jsonOption()),
-  help: `Fields of --json: entity canonical words index. index is null without --plan and without a data
-directory; its fields: narrowedBy byColumns byRecords plan.
+  help: `Fields of --json: entity, canonical, words, index.
+  canonical   filter in a normalized form
+  words       explanation, one sentence per element
+  index       query plan of --plan: narrowedBy, byColumns, byRecords, plan; null if not available
+  narrowedBy  index that narrows the search; null if all products are read
+  byColumns   conditions that are checked with the columns of the product index
+  byRecords   conditions that are checked with the records of the products
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
   $ earshot filter explain "not (Online eq true) or endswith(Name,'_COG.SAFE')"
-  $ earshot filter explain --subscription alps-s2            a configured subscription
-  $ earshot filter explain "Online eq true" --plan           with the query plan`,
+  $ earshot filter explain --subscription alps         explain a configured filter
+  $ earshot filter explain "Online eq true" --plan     also print the query plan`,
   run: async (io, flags: FilterFlags & { plan?: true }, expression: Expression) => {
     const { text, entity } = await readFilterArgument(expression, flags, io);
     const filter = readFilter(text, entity, io);
@@ -90,19 +96,22 @@ interface TestFlags extends FilterFlags {
 const testCommand = defineCommand('test', {
   description: 'Count the received products that match a filter, by day of publication.',
   flags: (command, io) =>
-    addSpan(withFilter(command), readTime(io), 'published, or deleted').addOption(jsonOption()),
-  help: `Counts deleted products by day of deletion, and products without a publication date by day of first
-receipt (not with --since or --until). Products that your subscriptions exclude were never received,
-so they cannot be counted.
+    addSpan(withFilter(command), readTime(io), 'time of publication or deletion').addOption(
+      jsonOption(),
+    ),
+  help: `Deleted products are counted by day of deletion. Without --since and --until, products without a
+publication date are counted by day of the first receipt. Products that your subscriptions exclude
+were never received and are not counted.
 
-Fields of --json: entity, matching, total (all products of the time range), share (matching /
-total), days (each with day and matching).
+Fields of --json: entity, matching, total, share, days.
+  total  number of all products of the time range
+  share  matching divided by total
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
-  $ earshot filter test "contains(Name,'MSIL2A')" --since 30d     matches of the last 30 days
-  $ earshot filter test --subscription alps-s2 --json             a configured subscription`,
+  $ earshot filter test "contains(Name,'MSIL2A')" --since 30d     count matches of the last 30 days
+  $ earshot filter test --subscription alps --json                count with a configured filter`,
   run: async (io, flags: TestFlags, expression: Expression) =>
     testFilter(await readFilterArgument(expression, flags, io), flags, io),
 });
@@ -113,8 +122,8 @@ export const filterCommand = defineGroup('filter', {
 
 Examples:
   $ earshot filter check "Collection/Name eq 'SENTINEL-2'"      find errors
-  $ earshot filter explain --subscription alps-s2               explain in plain English
-  $ earshot filter test --subscription alps-s2 --since 30d      count matching products`,
+  $ earshot filter explain --subscription alps                  explain in plain English
+  $ earshot filter test --subscription alps --since 30d         count matching products`,
   commands: [checkCommand, explainCommand, testCommand],
 });
 
@@ -124,7 +133,10 @@ function withFilter(command: Command): Command {
     .addOption(
       new Option('--entity <entity>', 'entity of the filter (default: Products)').choices(entities),
     )
-    .option('--subscription <name>', 'subscription name (its filter in earshot.config.ts)');
+    .option(
+      '--subscription <name>',
+      'subscription name (the filter is read from earshot.config.ts)',
+    );
 }
 
 /** Prints the findings. Rejects with `usage` for a filter with an error. */

@@ -6,16 +6,16 @@ import { probeReceiver } from '../running-receiver.ts';
 
 export const healthCommand = defineCommand('health', {
   description: 'Check if the receiver on this machine can store notifications now.',
-  help: `For health checks of containers and for scripts. Needs the settings of the receiver: it sends a
-request to EARSHOT_LISTEN with the endpoint credentials. Over HTTPS it does not verify the
-certificate, because it connects to a local address. The receiver reports success only after a
-commit to disk within the last few seconds. \`earshot doctor\` checks everything else.
+  help: `Use the command for health checks of containers, and in scripts. The command needs the settings of
+the receiver, because it sends a request to EARSHOT_LISTEN with the endpoint credentials. Over
+HTTPS, the certificate is not verified, because the address is local. The receiver reports success
+only after a commit to disk within the last few seconds. \`earshot doctor\` checks everything else.
 
 Exit codes: 0 healthy, 1 not healthy (reason on standard error), 2 wrong usage or configuration.
 
 Examples:
   $ earshot health                                     print the state
-  $ docker exec earshot earshot health > /dev/null     exit code only, in a container`,
+  $ docker exec earshot earshot health > /dev/null     use the exit code, in a container`,
   run: async (io) => {
     const { health } = loadConfig(io, ['health']);
     const { state, origin, reason } = await probeReceiver(health, io.signal);

@@ -24,20 +24,20 @@ export const importCommand = defineCommand('import', {
   description: 'Import the notifications of another data directory, for example of an old host.',
   flags: (command) =>
     command
-      .argument('<folder>', 'other data directory; only read, never changed')
+      .argument('<folder>', 'path of the other data directory (never changed)')
       .addOption(jsonOption()),
   help: `The receiver can run meanwhile. Duplicates are stored once, so you can interrupt the command and run
-it again. Times of receipt are kept. Quarantined bodies are imported into the quarantine. An event
-recovered there (source reconcile) and pushed here is a duplicate.
+the command again. Times of receipt are preserved. Quarantined bodies are imported into the
+quarantine. An event that was recovered in the other data directory and pushed here is a duplicate.
 
-Fields of --json: notifications (read), stored (new), duplicates (already here), quarantined (bodies
-imported into the quarantine).
+Fields of --json: notifications, stored, duplicates, quarantined. notifications is the number of
+notifications that were read. stored is the number of new notifications.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot import /mnt/old-host/data                              into the default data directory
-  $ earshot import /mnt/old-host/data --data-dir /srv/earshot      into another one`,
+  $ earshot import /mnt/old-host/data --data-dir /srv/earshot      into /srv/earshot`,
   run: importFrom,
 });
 

@@ -10,8 +10,10 @@ import type { Io } from '../io.ts';
 import { printJson, writeOut } from '../output.ts';
 import { createIndexProgress } from '../product-index.ts';
 
-const jsonFields = `Fields of --json: indexedPosition and lastPosition (of the log), behind (lag in positions), products
-tombstones (deleted products) skipped (notifications that could not be indexed).
+const jsonFields = `Fields of --json: indexedPosition, lastPosition, behind, products, tombstones, skipped.
+  behind      lag: number of log positions that are not indexed yet
+  tombstones  number of deleted products
+  skipped     number of notifications that could not be indexed
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`;
 
@@ -22,7 +24,7 @@ const statusCommand = defineCommand('status', {
 
 Examples:
   $ earshot index status                        print the state
-  $ earshot index status --json | jq .behind    lag of the index, in positions`,
+  $ earshot index status --json | jq .behind    print the lag in positions`,
   needs: ['products'],
   run: async ({ products, ...io }, { json }: { json?: true }) =>
     printState(await products.indexState(), json, io),
@@ -31,14 +33,14 @@ Examples:
 const rebuildCommand = defineCommand('rebuild', {
   description: 'Rebuild the product index from the log.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `The receiver can run meanwhile. Queries use the old index until the new one is complete. If you
-interrupt the command, the old index remains.
+  help: `The receiver can run meanwhile. Queries use the old index until the new index is complete. If you
+interrupt the command, then the old index remains.
 
 ${jsonFields}
 
 Examples:
-  $ earshot index rebuild            with progress
-  $ earshot index rebuild --json     state of the new index, for programs`,
+  $ earshot index rebuild            rebuild and show the progress
+  $ earshot index rebuild --json     rebuild and print JSON`,
   run: async (io, { json }: { json?: true }) => {
     const { signal } = io;
     const progress = createIndexProgress(io, 'Building the index');
@@ -59,7 +61,7 @@ export const indexCommand = defineGroup('index', {
   help: `Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot index             print the state (same as status)
+  $ earshot index             print the state
   $ earshot index rebuild     rebuild from the log`,
   usual: statusCommand,
   commands: [rebuildCommand],

@@ -19,21 +19,25 @@ interface MaintainFlags {
 }
 
 export const maintainCommand = defineCommand('maintain', {
-  description: 'Resume and recreate registered subscriptions that the catalogue stopped.',
+  description: 'Resume or recreate subscriptions that the catalogue has paused or deleted.',
   flags: (command) =>
     command.option('--skip-probe', 'do not check the endpoint first').addOption(jsonOption()),
-  help: `The catalogue pauses a subscription after 60 days without activity, and deletes it 365 days after
-its last notification. This command resumes the one and recreates the other. It reports
-subscriptions that were paused, deleted or changed by a user, but does not change them. The receiver
-does the same automatically every six hours. Actions: \`earshot subscriptions history\`.
+  help: `The catalogue pauses a subscription after 60 days without activity. The catalogue deletes a
+subscription 365 days after the last notification. The command resumes paused subscriptions and
+recreates deleted subscriptions. If a user has paused, deleted or changed a subscription, then the
+command only reports the change. The receiver runs the same maintenance every six hours.
+\`earshot subscriptions history\` lists the changes.
 
-Fields of --json: name status did notes failure.
+Fields of --json: name, status, did, notes, failure.
+  status   status before the command; gone if the catalogue has deleted the subscription
+  did      action: resume, recreate, or finish an interrupted change; null for none
+  failure  error of the action; null for none
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot maintain            check and repair all subscriptions
-  $ earshot maintain --json     the same for programs`,
+  $ earshot maintain --json     print JSON`,
   run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
     loadAccountConfig(io);
     const inFile = await loadSubscriptionsFile(io.workingDir);

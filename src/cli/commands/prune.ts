@@ -28,44 +28,43 @@ import { type Io, pause } from '../io.ts';
 import { counted, createProgressLine, isoTime, printJson, whole } from '../output.ts';
 
 export const pruneCommand = defineCommand('prune', {
-  description: 'Delete old notifications permanently and free their disk space.',
+  description: 'Delete old notifications permanently and free disk space.',
   flags: (command) =>
     command
-      .option(
-        '--older-than <age>',
-        'only older than this age (such as 365d or 52w)',
-        argument(keptAge),
-      )
+      .option('--older-than <age>', 'minimum age (such as 365d or 52w)', argument(keptAge))
       .option(
         '--to-size <size>',
         'maximum size of earshot.db, such as 20GB or 512MiB',
         argument(keptSize),
       )
-      .option('--quarantine', 'delete also quarantined bodies of the same age')
+      .option('--quarantine', 'also delete quarantined bodies of the same age')
       .addOption(
         new Option(
           '--forget-reader <name>',
-          'delete the stored position of a reader, and no notifications',
+          'reader whose stored position is deleted (deletes no notifications)',
         ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
       )
       .addOption(dryRunOption())
       .addOption(yesOption())
       .addOption(jsonOption()),
-  help: `Shows what will be deleted, and asks. The default age and size are those of EARSHOT_KEEP; with both
-flags, notifications beyond either limit are deleted. The receiver can run meanwhile. You can
-interrupt the command; run it again to continue. Deleted notifications are not fetched again, and
-not counted as missing.
+  help: `The command shows what will be deleted, and asks for confirmation. Without --older-than and
+--to-size, the limits are those of EARSHOT_KEEP. With both flags, both limits apply. The receiver
+can run meanwhile. You can interrupt the command, and run the command again to continue. Deleted
+notifications are not fetched again and not counted as missing.
 
-Notifications that a reader has not finished are kept: sinks (queue and dead letters), replays,
-summaries, the product index, \`earshot tail --reader\`. The command lists such readers with advice.
-Remove an unused reader with --forget-reader (for a sink: sink:<name>).
+A notification is kept until all readers have processed the notification. Readers are sinks (with
+queue and dead letters), replays, summaries, the product index and \`earshot tail --reader\`. The
+command lists the readers that block the pruning, with advice. To remove an unused reader, use
+--forget-reader. The reader of a sink is named sink:<name>.
 
-Fields of --json: notifications from until bytes quarantined heldBy removed.
+Fields of --json: notifications, from, until, bytes, quarantined, heldBy, removed.
+  heldBy   name, position and since of each reader that blocks the pruning
+  removed  counts of deleted rows, and released disk space; null with --dry-run
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot prune --older-than 365d --dry-run     preview
+  $ earshot prune --older-than 365d --dry-run     print a preview
   $ earshot prune --older-than 365d               delete after a prompt
   $ earshot prune --to-size 20GB --yes            delete without a prompt
   $ earshot prune --forget-reader downloads       remove the reader downloads`,

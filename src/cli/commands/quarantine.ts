@@ -25,19 +25,20 @@ import {
 } from '../output.ts';
 
 const listCommand = defineCommand('list', {
-  description: 'List the quarantined bodies, newest first.',
+  description: 'List the quarantined bodies, the newest first.',
   flags: (command) =>
     command
-      .option('--released', 'list also bodies that a later retry released')
+      .option('--released', 'also list bodies that a retry released')
       .addOption(limitOption({ note: 'unlimited' }))
       .addOption(jsonOption()),
-  help: `Fields of --json: id receivedAt subscription reason faults bodyBytes releasedAt.
+  help: `Fields of --json: id, receivedAt, subscription, reason, faults, bodyBytes, releasedAt. The faults
+describe each problem of the body. releasedAt is null if the body is still quarantined.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot quarantine list --limit 20     the newest 20
-  $ earshot quarantine list --released     released ones too`,
+  $ earshot quarantine list --limit 20     list the newest 20 bodies
+  $ earshot quarantine list --released     also list released bodies`,
   needs: ['reader'],
   run: async (
     { reader, stdout, stderr },
@@ -52,18 +53,18 @@ Examples:
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show one quarantined body with reason and request headers.',
+  description: 'Show a quarantined body with the reason and the request headers.',
   flags: (command) =>
     command
       .argument('<id>', 'id from `earshot quarantine list`', wholeNumber(1))
       .option('--body', 'print only the original body, byte for byte')
       .addOption(jsonOption()),
-  help: `Fields of --json: those of list, headers, bodyBase64.
+  help: `Fields of --json: all fields of \`earshot quarantine list\`, and headers and bodyBase64.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot quarantine show 12                       reason, headers and body
+  $ earshot quarantine show 12                       print reason, headers and body
   $ earshot quarantine show 12 --body > odd.json     save the body to a file`,
   needs: ['reader'],
   run: async (
@@ -82,13 +83,13 @@ const retryCommand = defineCommand('retry', {
     command
       .argument('[id]', 'id from `earshot quarantine list`', wholeNumber(1))
       .option('--all', 'select all (every quarantined body)'),
-  help: `Useful after an upgrade of earshot. A body that is still invalid stays in the quarantine.
+  help: `Use the command after an upgrade of earshot. A body that is still invalid stays in the quarantine.
 
 Exit codes: 0 done, 1 a body is still invalid, or failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot quarantine retry 12        one body
-  $ earshot quarantine retry --all     all bodies`,
+  $ earshot quarantine retry 12        retry one body
+  $ earshot quarantine retry --all     retry all bodies`,
   needs: ['store'],
   check: ({ all }: { all?: true }, _, id: number | undefined) => {
     if ((id === undefined) !== (all === undefined)) return;
@@ -128,18 +129,18 @@ const dropCommand = defineCommand('drop', {
     const addId = (text: string, ids: number[] = []) => [...ids, wholeNumber(1)(text)];
     return command
       .argument('[ids...]', 'ids from `earshot quarantine list`', addId)
-      .option('--older-than <age>', 'only older than this age (such as 12h or 30d)', age)
+      .option('--older-than <age>', 'minimum age (such as 12h or 30d)', age)
       .option('--all', 'select all (every quarantined body)')
       .addOption(yesOption());
   },
-  help: `Shows the bodies and asks before it deletes them. Released bodies are deleted by \`earshot prune\`.
-The disk space is reused after older notifications have been pruned.
+  help: `The command shows the bodies and asks for confirmation. \`earshot prune\` deletes released bodies. The
+disk space can be reused after older notifications have been pruned.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot quarantine drop 12 13                      two bodies
-  $ earshot quarantine drop --older-than 30d --yes     old bodies, without a prompt`,
+  $ earshot quarantine drop 12 13                      delete two bodies
+  $ earshot quarantine drop --older-than 30d --yes     delete old bodies without a prompt`,
   needs: ['store'],
   check: ({ olderThan, all }: DropFlags, _, ids: number[] = []) => {
     const choices = [ids.length > 0, olderThan !== undefined, all === true];
@@ -157,9 +158,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine                           list quarantined bodies
-  $ earshot quarantine show 12                   reason, headers and body of one
-  $ earshot quarantine retry --all               parse all again
-  $ earshot quarantine drop --older-than 30d     delete old ones`,
+  $ earshot quarantine show 12                   show one quarantined body
+  $ earshot quarantine retry --all               parse all bodies again
+  $ earshot quarantine drop --older-than 30d     delete old bodies`,
   usual: listCommand,
   commands: [showCommand, retryCommand, dropCommand],
 });

@@ -50,17 +50,17 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
 const tableRowsDefault = 50;
 
 export const queryProductsCommand = defineCommand('products', {
-  description: 'Search the products in their newest known state, or the deleted products.',
+  description: 'Search products in the newest known state, or deleted products.',
   flags: (command, io) => {
     addProductFlags(command, io).option(
       '--orderby <order>',
-      'received, PublicationDate, ModificationDate, ContentDate/Start, ContentDate/End or DeletionDate, followed by asc or desc (default: newest first)',
+      'sort order: a field, then asc or desc (default: newest first)',
     );
-    addSpan(command, readTime(io), 'first received')
+    addSpan(command, readTime(io), 'time of the first receipt')
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option('--after <key>', 'only rows after this one (a key, printed after each page)');
+      .option('--after <key>', 'only rows after this row (key, printed after each page)');
     return addTableFlags(addOutputForms(command, productForms))
-      .option('--summaries', 'add the summary of each product, in every output format')
+      .option('--summaries', 'add the summary of each product')
       .addOption(
         new Option('--count', 'print only the number of products').conflicts([
           'after',
@@ -76,25 +76,34 @@ export const queryProductsCommand = defineCommand('products', {
         ]),
       );
   },
-  help: `A product must match all flags. Text is case-sensitive. The end of a range A..B is included if it is
-a day, month or year. --deleted lists tombstones, with date and cause of the deletion.
+  help: `A product must match all flags. In a range A..B, A and B are dates, or times such as
+2026-11-20T06:00Z. If B is a day, month or year, then the range includes all of B.
 
-json, ndjson: the record of the catalogue. geojson: a FeatureCollection (RFC 7946). Columns of csv
-and properties of geojson: position productId productName collection platform productType
-processingLevel sensingStart sensingEnd publicationDate modificationDate sizeBytes online
-cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile processingBaseline receivedAt
-deletionDate deletionCause s3Path downloadUrl. Times are ISO 8601 UTC. A download needs an access
-token. With --explain, --json has: entity filter orderby narrowedBy byColumns byRecords plan.
---summaries adds summary {text model verified createdAt} to json, ndjson and geojson; summary
-summaryModel summaryVerified to csv; the text, after a tab, to ids. docs/queries.md has the details.
+Fields of --orderby: received, PublicationDate, ModificationDate, ContentDate/Start,
+ContentDate/End, DeletionDate. received is the time of the first receipt.
+
+Output formats:
+  json, ndjson  records of the catalogue
+  ids           one product id per line
+  geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
+  csv           position productId productName collection platform productType processingLevel
+                sensingStart sensingEnd publicationDate modificationDate sizeBytes online
+                cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile
+                processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
+Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
+
+--summaries adds the field summary to json, ndjson and geojson, with text, model, verified and
+createdAt. csv gets summary, summaryModel and summaryVerified. ids get the text after a tab.
+
+For the fields of --explain with --json, see \`earshot filter explain --help\`.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d
-  $ earshot query products --bbox 5.5,45,11,48 --published 2026-11 --output geojson > alps.geojson
-  $ earshot query products --area area.geojson --type S2MSI2A --count     number of matches
-  $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"`,
+  $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
+  $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
+  $ earshot query products --area area.geojson --type S2MSI2A --count     count matches
+  $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"   offline`,
   run: queryProducts,
 });
 

@@ -49,34 +49,36 @@ interface QuerySummariesFlags extends OutputFlags<OutputForm> {
 }
 
 export const querySummariesCommand = defineCommand('summaries', {
-  description: 'List the summaries, and the reason why one is missing or waiting.',
+  description: 'List summaries, and the reasons for missing and waiting summaries.',
   flags: (command, io) => {
     command
       .addOption(new Option('--kind <kind>', 'kind of summary').choices(summaryKinds))
       .addOption(new Option('--state <state>', 'state of the summary').choices(summaryStates))
-      .option('--product-id <id>', 'only this product')
+      .option('--product-id <id>', 'id of the product')
       .option('--subscription <name>', 'subscription name (default: all)')
       .option('--unverified', 'only summaries with a claim that is not in the fact sheet');
-    addSpan(command, readTime(io), 'requested')
-      .option('--before <id>', 'only rows before this one (an id)', wholeNumber(1))
+    addSpan(command, readTime(io), 'time of the request')
+      .option('--before <id>', 'only rows before this row (id)', wholeNumber(1))
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);
   },
-  help: `Newest first; #12 is the id. Fields of JSON and CSV: kind productId productName text model verified
-createdAt error id state subscription doubts attempts requestedAt nextTryAt receivedFrom
-receivedUntil collection area filter. Times are ISO 8601 UTC.
-  model    null if the summary was written without a language model
-  doubts   claims of the text that are not in the fact sheet
-  error    reason why there is no text of the model (yet)
-A digest has its range and filter in receivedFrom, receivedUntil, collection, area and filter. In
-CSV, an apostrophe before a text prevents a spreadsheet from reading it as a formula.
+  help: `The newest summary is first. #12 is the id 12. Fields of JSON and CSV: kind, productId, productName,
+text, model, verified, createdAt, error, id, state, subscription, doubts, attempts, requestedAt,
+nextTryAt, receivedFrom, receivedUntil, collection, area, filter. Times are ISO 8601 UTC.
+  model     language model; null if the summary was written without a model
+  verified  false if the text has a claim that is not in the fact sheet
+  error     reason why the model has written no text
+  doubts    claims of the text that are not in the fact sheet
+For a digest, receivedFrom, receivedUntil, collection, area and filter describe the summarized
+notifications. In CSV, an apostrophe before a text prevents a spreadsheet from reading the text as a
+formula.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot query summaries                      the newest summaries
-  $ earshot query summaries --state failed       retry them with: earshot summarize --retry all
-  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text`,
+  $ earshot query summaries --state failed       failed summaries, for earshot summarize --retry
+  $ earshot query summaries --kind digest --since 7d --output ndjson | jq -r .text    texts`,
   needs: ['reader'],
   run: querySummaries,
 });

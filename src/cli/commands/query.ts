@@ -48,31 +48,34 @@ export const queryCommand = defineCommand('query', {
         new Option('--order <order>', 'sort order').choices(['newest', 'oldest']).default('newest'),
       )
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option('--after <position>', 'only rows after this one (a position)', wholeNumber())
-      .option('--before <position>', 'only rows before this one (a position)', wholeNumber());
+      .option('--after <position>', 'only rows after this row (position)', wholeNumber())
+      .option('--before <position>', 'only rows before this row (position)', wholeNumber());
     return addTableFlags(addOutputForms(command, outputForms))
       .addOption(
         new Option(
           '--body',
-          'print only the original body, byte for byte (of each row; compressed if it was)',
+          'print only the original body, byte for byte (a compressed body is not decompressed)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
       .addCommand(queryProductsCommand(io))
       .addCommand(querySummariesCommand(io))
       .addCommand(driftCommand(io));
   },
-  help: `Fields of JSON and CSV: position ackId productId productName event subscription subscriptionId
-notificationDate receivedAt source timesSeen. Times are ISO 8601 UTC. In CSV, an apostrophe before a
-text prevents a spreadsheet from reading it as a formula. The table adapts its columns to the width
-of the terminal. The command also works while the receiver runs.
+  help: `Fields of JSON and CSV: position, ackId, productId, productName, event, subscription,
+subscriptionId, notificationDate, receivedAt, source, timesSeen. Times are ISO 8601 UTC.
+  position   number of the notification in the log
+  source     push, or reconcile if the notification was fetched from the catalogue
+  timesSeen  number of times that the notification was received
+In CSV, an apostrophe before a text prevents a spreadsheet from reading the text as a formula. On a
+narrow terminal, the table has fewer columns. The receiver can run meanwhile.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot query --since 24h --event created                     products created since yesterday
-  $ earshot query --name '*T32TQM*' --output csv > tiles.csv      all of one tile, as CSV
-  $ earshot query --ack-id MTcy… --body | jq .value.Footprint     one original body
-  $ earshot query --before 1201 --limit 50                        the page before position 1201`,
+  $ earshot query --name '*T32TQM*' --output csv > tiles.csv      notifications of one tile, as CSV
+  $ earshot query --ack-id MTcyMQ== --body | jq .value.Footprint  footprint of one notification
+  $ earshot query --before 1201 --limit 50                        50 rows before position 1201`,
   needs: ['reader'],
   check: (flags: QueryFlags, io) => {
     warnOfUnknownEvents(flags, io);
@@ -140,13 +143,13 @@ const driftColumns: readonly Column<DriftCount>[] = [
 const driftCommand = defineCommand('drift', {
   description: 'Count notifications that differ from the documented format, by kind of difference.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Fields of --json: shape count firstSeenAt lastSeenAt.
+  help: `Fields of --json: shape, count, firstSeenAt, lastSeenAt. The shape is the kind of difference.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot query drift            table of differences
-  $ earshot query drift --json     the same for programs`,
+  $ earshot query drift            print a table
+  $ earshot query drift --json     print JSON`,
   needs: ['reader'],
   run: async ({ reader, stdout }, { json }: { json?: true }) => {
     const rows = await reader.drift();

@@ -42,33 +42,42 @@ export const reconcileCommand = defineCommand('reconcile', {
   description: 'Compare the log with the catalogue and fetch missing notifications.',
   flags: (command, io) => {
     const time = readTimeArgument(io);
-    addSpan(command, time, 'event', '24h')
+    addSpan(command, time, 'time of the event', '24h')
       .option('--subscription <name>', 'subscription name (repeatable; default: all)', collect)
       .addOption(dryRunOption())
-      .option('--check', 'exit with code 3 on differences (fetch nothing)')
+      .option('--check', 'exit with code 3 if there is a problem (missing events; fetches nothing)')
       .addOption(jsonOption());
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
     return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
   },
-  help: `Queries the catalogue with the filter and events of each registered subscription, and adds missing
-events to the log with the source "reconcile". Duplicates are recognised, so it is safe to repeat. A
-receiver does the same automatically (EARSHOT_RECONCILE). Events from before the subscription began
-are fetched too, and counted as earlier. Two kinds cannot be fetched, because the catalogue has only
-the newest state of a product: replaced modifications, and publications of deleted products.
-Run an interrupted command again within two hours to continue.
+  help: `The command queries the catalogue with the filter and the events of each registered subscription.
+Missing events are added to the log with the source "reconcile". You can repeat the command: the log
+contains no duplicates. The receiver runs the same comparison automatically (EARSHOT_RECONCILE).
+Events from before the start of the subscription are also fetched and are counted as earlier. After
+an interruption, run the command again within two hours to continue.
 
---json: from to requests seconds answersSeconds waitedSeconds fetched counts earlier. Each row of
-counts: subscription event expected pushed late recovered missing unreadable (record without a valid
-Id or date) undecided (record without a property of the filter). earlier has fetched, and counts
-with events instead of expected. With --dry-run, one JSON line for each
-missing event: subscription event productId productName date.
+The catalogue has only the newest state of a product. Therefore these events cannot be fetched:
+  - modifications before the last modification
+  - publications of products that are deleted now
+
+Fields of --json: from, to, requests, seconds, answersSeconds, waitedSeconds, fetched, counts,
+earlier. Fields of each element of counts: subscription, event, expected, pushed, late, recovered,
+missing, unreadable, undecided.
+  answersSeconds  total time of the requests
+  waitedSeconds   total time between the requests
+  fetched         number of events that were added to the log
+  unreadable      number of records without a valid id or date
+  undecided       number of records without a property that the filter needs
+  earlier         fetched and counts of the earlier events; the field expected is named events
+With --dry-run, --json prints one line for each missing event: subscription, event, productId,
+productName, date.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 events missing (--check).
 
 Examples:
   $ earshot reconcile --since 10d                 fetch after ten days without a receiver
-  $ earshot reconcile --since 24h --check         check only, for a monitor
-  $ earshot reconcile --since 3d --subscription alps --dry-run       list missing events`,
+  $ earshot reconcile --since 24h --check         check from a monitor
+  $ earshot reconcile --since 3d --subscription alps --dry-run    list missing events`,
   run: runReconcile,
 });
 

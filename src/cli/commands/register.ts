@@ -45,7 +45,7 @@ interface RegisterFlags extends SubscriptionFlags {
 }
 
 export const registerCommand = defineCommand('register', {
-  description: 'Create, change or delete subscriptions at the catalogue as configured.',
+  description: 'Create, change or delete subscriptions at the catalogue, as configured.',
   flags: (command) =>
     addSubscriptionFlags(command)
       .addOption(
@@ -54,31 +54,43 @@ export const registerCommand = defineCommand('register', {
       .option('--prune', 'delete managed subscriptions that are no longer configured')
       .option(
         '--moved-from <url>',
-        'earlier EARSHOT_PUBLIC_URL, to adopt its subscriptions',
+        'earlier EARSHOT_PUBLIC_URL (register adopts the subscriptions of this URL)',
         earlierUrl,
       )
       .addOption(dryRunOption())
-      .option('--check', 'exit with code 3 on differences (change nothing)')
+      .option(
+        '--check',
+        'exit with code 3 if there is a problem (a difference in the account; changes nothing)',
+      )
       .addOption(jsonOption())
       .addOption(yesOption())
       .option('--skip-probe', 'do not check the endpoint first')
       .option('--skip-filter-check', 'do not check the filters first'),
-  help: `Registers the subscriptions of ${subscriptionsFileName}. Without that file, the flags describe one
-subscription; a missing flag keeps its last value (initially: created, all products, running).
-Before the prompt, the command shows the plan, the filter and the number of matches in the last
-week. An invalid filter is refused. Subscriptions that earshot does not manage are never changed.
+  help: `The command registers the subscriptions of ${subscriptionsFileName}. Without this file, the flags describe
+one subscription. If a flag is missing, then the last registered value stays. The initial values are
+created events, all products and the status running.
 
-Needs EARSHOT_PUBLIC_URL and the account variables. The receiver must be running and reachable over
-HTTPS. Fields of --json: changes (each with name actions id wanted replaces differs way) unchanged
-unwanted others applied.
+Before the prompt, the command shows the plan, the filter, and the number of products that matched
+in the last week. An invalid filter is refused. Unmanaged subscriptions are never changed. The
+command needs EARSHOT_PUBLIC_URL and the account variables. The receiver must be reachable over
+HTTPS.
+
+Fields of --json: changes, unchanged, unwanted, others, applied.
+  changes    name, actions, id, wanted, replaces, differs and way of each change
+  wanted     desired state of the subscription
+  replaces   ids of the old subscriptions
+  differs    reason of the replacement: filter, events or both
+  way        overlap: no gap; switch: short gap; delete-first: gap until the new subscription runs
+  unwanted   names of managed subscriptions that are not configured
+  others     number of unmanaged subscriptions
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account differs (--check).
 
 Examples:
-  $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20
+  $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20  by flags
   $ earshot register --dry-run          show the plan
-  $ earshot register --check --json     for a monitor
-  $ earshot register --prune --yes      delete subscriptions that are not in ${subscriptionsFileName}`,
+  $ earshot register --check --json     check from a monitor
+  $ earshot register --prune --yes      delete subscriptions that are not configured`,
   run: register,
 });
 

@@ -26,24 +26,25 @@ export const replayCommand = defineCommand('replay', {
   description: 'Deliver notifications of the log to a sink again.',
   flags: (command, io) => {
     command.requiredOption('--sink <name>', 'sink of earshot.config.ts');
-    return addSpan(command, readTimeArgument(io), 'received', 'start of the log')
-      .option('--filter <expression>', '$filter expression (in addition to that of the sink)')
+    return addSpan(command, readTimeArgument(io), 'time of receipt', 'start of the log')
+      .option('--filter <expression>', '$filter expression (in addition to the filter of the sink)')
       .addOption(dryRunOption())
       .addOption(yesOption())
       .addOption(jsonOption());
   },
-  help: `Counts the notifications that match the sink's own filter and the flags, and asks. The receiver
-delivers them after new notifications, with replay: true, a new id, and the original notificationId.
-If no receiver is running, it does so after its start. A second replay of the same range is refused
-until the first has finished.
+  help: `The command counts the notifications that match the filter of the sink and the flags, and asks for
+confirmation. The receiver delivers these notifications after new notifications. A replayed document
+has replay: true, a new id, and the original notificationId. If no receiver is running, then the
+delivery starts with the next receiver. A second replay of the same range is refused until the first
+replay has finished.
 
-Fields of --json: sink notifications replay (id; null for none).
+Fields of --json: sink, notifications, replay. replay is an id, or null for none.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot replay --sink bus --since 7d --dry-run                   count only
-  $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes
+  $ earshot replay --sink bus --since 7d --dry-run                   count notifications
+  $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes     replay one day
   $ earshot replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
   run: replay,
 });

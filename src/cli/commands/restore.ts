@@ -24,26 +24,31 @@ export const restoreCommand = defineCommand('restore', {
   flags: (command) => {
     command
       .argument('<file>', 'backup file')
-      .option('--check', 'exit with code 3 on differences (verify the backup, restore nothing)')
+      .option(
+        '--check',
+        'exit with code 3 if there is a problem (a damaged backup; restores nothing)',
+      )
       .addOption(yesOption())
       .addOption(jsonOption());
     return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });
   },
-  help: `Stop the receiver first: a data directory in use is refused. The backup is copied and verified, then
-the old contents are moved to the subfolder before-restore-<time>. Nothing is deleted.
+  help: `Stop the receiver first: a data directory that is in use is refused. The command copies and verifies
+the backup. Then the command moves the old contents of the data directory to the subfolder
+before-restore-<time>. Nothing is deleted.
 
-After its start, the receiver fetches newer notifications from the catalogue (maximum 30 days; for
-more, run \`earshot reconcile --since\`). Sinks get these notifications again.
+After the start, the receiver fetches newer notifications of up to 30 days from the catalogue. For a
+longer time, run \`earshot reconcile --since\`. The sinks get these notifications again.
 
-Fields of --json: file madeAt version (of earshot) notifications lastPosition bytes files (those of
-the data directory); without --check also dataDir and movedTo (folder of the old contents, or null).
+Fields of --json: file, madeAt, version, notifications, lastPosition, bytes, files. Without --check,
+also dataDir and movedTo. files are the files with secrets. movedTo is the folder with the old
+contents, or null for none.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 damaged backup (--check).
 
 Examples:
-  $ earshot restore --check /mnt/backups/earshot-20261121T120000Z.db     verify only
-  $ earshot restore /mnt/backups/earshot-20261121T120000Z.db             restore after a prompt
-  $ earshot restore /mnt/backups/earshot-20261121T120000Z.db --data-dir /tmp/inspect`,
+  $ earshot restore --check /mnt/backups/earshot-20261121T120000Z.db     verify
+  $ earshot restore /mnt/backups/earshot-20261121T120000Z.db             restore
+  $ earshot restore /mnt/backups/earshot-20261121T120000Z.db --data-dir /tmp/copy    as a copy`,
   run: runRestore,
 });
 

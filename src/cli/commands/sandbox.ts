@@ -41,17 +41,20 @@ export const sandboxCommand = defineCommand('sandbox', {
       .option('--allow-remote', 'allow endpoints on other machines')
       .option('--allow-remote-control', 'allow addresses that other machines can reach')
       .option('--allow-http', 'allow endpoints without HTTPS'),
-  help: `Waits for a subscription, unless --endpoint is set (credentials: EARSHOT_ENDPOINT_USERNAME and
-EARSHOT_ENDPOINT_PASSWORD). The account is EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or
-sandbox and sandbox; with EARSHOT_ACCOUNT_TOTP, a login needs a one-time code. Each notification is
-retried after 1, 5 and 25 seconds and then dropped. Certificates are verified as by the catalogue.
-Catalogue queries return the last 12,000 published and 12,000 deleted products, and those of --past.
+  help: `The sandbox waits for a subscription, unless --endpoint is set. Variables:
+  EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD  credentials for --endpoint
+  EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD    account (default: sandbox and sandbox)
+  EARSHOT_ACCOUNT_TOTP                                  shared secret, if a login needs a code
+Each notification is retried after 1, 5 and 25 seconds, and then dropped. Like the catalogue, the
+sandbox verifies the certificate of the endpoint. Catalogue queries return the last 12,000 published
+products, the last 12,000 deleted products and the products of --past.
 
-The inference service imitates a model: it repeats facts of the request. Its projects:
+The inference service imitates a model that repeats facts of the request. Projects of the service:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
   ${otherProject.name}, key ${otherProject.key}: ${otherProject.models.join(', ')}
-Control interface: GET /totals /events /faults /service /inference; PATCH changes the last three.
-The last line of output has the totals; "published" counts notifications expected by subscriptions.
+Control interface: GET /totals, /events, /faults, /service and /inference. PATCH changes /faults,
+/service and /inference. The last line of output has the totals. "published" counts the
+notifications that the subscriptions expect.
 
 ${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
 
@@ -70,18 +73,28 @@ function addPublishingOptions(command: Command): Command {
   return command
     .option('--endpoint <url>', 'endpoint for pushes without a registered subscription')
     .option('--trust <file>', 'PEM file of an additional certificate authority')
-    .option('--records <file>', 'JSONL file with product records instead of generated ones')
+    .option('--records <file>', 'JSONL file with product records (default: generated records)')
     .option('--products <number>', 'number of products (default: unlimited)', wholeNumber(1))
-    .option('--rate <number>', 'products per second', positiveNumber, 1)
+    .option('--rate <number>', 'number of products per second', positiveNumber, 1)
     .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1)
-    .option('--modified-share <share>', 'share of products modified later, 0 to 1', readShare, 0)
     .option(
-      '--second-modified-share <share>',
-      'share of modified products that are modified again (checksums corrected), 0 to 1',
+      '--modified-share <share>',
+      'share of products that are modified later, 0 to 1',
       readShare,
       0,
     )
-    .option('--deleted-share <share>', 'share of products deleted later, 0 to 1', readShare, 0)
+    .option(
+      '--second-modified-share <share>',
+      'share of modified products that are modified a second time, 0 to 1',
+      readShare,
+      0,
+    )
+    .option(
+      '--deleted-share <share>',
+      'share of products that are deleted later, 0 to 1',
+      readShare,
+      0,
+    )
     .option(
       '--late-share <share>',
       'share of products that appear late in query results, 0 to 1',
@@ -95,10 +108,15 @@ function addPublishingOptions(command: Command): Command {
     )
     .option(
       '--past <time>',
-      'products of this past duration, such as 10d, published at the start without pushes',
+      'duration of the simulated past, such as 10d (past products are not pushed)',
       readDuration,
     )
-    .option('--past-rate <number>', 'products per day of --past', positiveNumber, 32_000);
+    .option(
+      '--past-rate <number>',
+      'number of products per day of the simulated past',
+      positiveNumber,
+      32_000,
+    );
 }
 
 async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {

@@ -10,30 +10,32 @@ export const setupCommand = defineCommand('setup', {
   flags: (command) =>
     addSubscriptionFlags(addQuestionFlags(command))
       .option('--sandbox', 'run a trial without an account, in a separate folder')
-      .option('--dir <folder>', 'folder of --sandbox (default: sandbox-trial)')
+      .option('--dir <folder>', 'folder of the trial (default: sandbox-trial)')
       .addOption(dryRunOption())
-      .option('--force', 'force the action (with --yes: change an existing .env)')
-      .option('--yes', 'do not ask for confirmation (only for missing settings)')
+      .option('--force', 'force the action (change an existing .env; only with --yes)')
+      .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
       .option('--no-stay', 'stop the receiver after the registration'),
-  help: `Asks for settings that are not set by a flag or a variable. Without a terminal it lists the missing
-flags and exits with 2. Secrets are read from files or variables, or asked without echo.
+  help: `The command asks for settings that no flag or variable sets. Without a terminal, the command lists
+the missing flags and exits with code 2. Secrets are read from files or variables, or typed without
+echo.
 
-Writes the EARSHOT_ variables to .env in this folder, readable by its owner only, and keeps other
-lines. Then it creates endpoint credentials, runs the checks of the doctor, starts the receiver,
-registers the subscription, and receives until Ctrl-C. After --no-stay, start the receiver
-immediately: the catalogue retries a notification only three times.
+The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
+Only the owner can read the file. Then the command creates endpoint credentials, runs the checks of
+\`earshot doctor\`, starts the receiver and registers the subscription. The receiver runs until
+Ctrl-C. After --no-stay, start the receiver immediately: the catalogue retries a notification only
+three times.
 
---sandbox uses a local imitation of the catalogue and no variable of this folder. Without flags, it
-subscribes to SENTINEL-2.
+With --sandbox, the command uses a local imitation of the catalogue and no settings of the current
+folder. The default filter selects the collection SENTINEL-2.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot setup                        questions, one after the other
-  $ earshot setup --sandbox              trial: the first notification within seconds
+  $ earshot setup                        ask for all settings
+  $ earshot setup --sandbox              run a trial
   $ earshot setup --host earshot.example.org --agree --account-username me@example.org \\
     --account-password-file ./account-password --collection S2 --area alps.geojson --yes
-  $ earshot setup --host earshot.example.org --tls off --dry-run`,
+  $ earshot setup --host earshot.example.org --tls off --dry-run     preview, behind a proxy`,
   run: async ({ command, ...io }, flags: SetupFlags) => {
     const context = { version: io.version, readFlag: reader(command) };
     if (flags.sandbox) await (await import('../setup/trial.ts')).runTrial(io, flags, context);

@@ -32,22 +32,25 @@ const listCommand = defineCommand('list', {
   description: 'List the sinks with backlog, queue, dead letters and errors.',
   flags: (command) => command.addOption(jsonOption()),
   help: `Columns:
-  target     gone: not in earshot.config.ts; faulty: cannot be started; unknown: file is invalid
-  behind     backlog: positions of the log not yet read for the sink; - before its first start
-  waiting    queued notifications
-  dead       dead letters
-  replays    replays not completely queued
+  target     kind of the sink, or:
+             gone     the sink is not in earshot.config.ts
+             faulty   the sink cannot be started
+             unknown  earshot.config.ts is invalid
+  behind     backlog: number of log positions that the sink has not read; - before the first start
+  waiting    number of queued notifications
+  replays    number of replays that are not completely queued
   lag        age of the oldest undelivered notification, in seconds
-  delivered  acknowledged deliveries; last: time of the last one
+  delivered  number of acknowledged deliveries
+  last       time of the last acknowledged delivery
 
-Fields of --json: sink target behind waiting dead oldestWaiting error delivered lastDelivery lag
-replays problems.
+Fields of --json: sink, target, behind, waiting, dead, oldestWaiting, error, delivered,
+lastDelivery, lag, replays, problems. A null target means gone. The problems explain a faulty sink.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot sinks list                                      table
-  $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     sinks with dead letters`,
+  $ earshot sinks list                                      print a table
+  $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     list sinks with dead letters`,
   run: listSinks,
 });
 
@@ -59,10 +62,10 @@ notification that a sink refused permanently. See docs/sinks.md.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot sinks                     list sinks (same as list)
+  $ earshot sinks                     list sinks
   $ earshot sinks test hook           deliver a test notification
   $ earshot sinks dead bus            list dead letters
-  $ earshot sinks retry bus --all     deliver them again`,
+  $ earshot sinks retry bus --all     retry all dead letters`,
   usual: listCommand,
   commands: [testCommand, deadCommand, retryCommand, dropCommand],
 });

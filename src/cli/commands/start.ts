@@ -10,18 +10,20 @@ import { startSystemdNotices } from '../systemd.ts';
 
 export const startCommand = defineCommand('start', {
   description: 'Run the receiver: accept pushes and store notifications.',
-  help: `Settings are environment variables, or lines of a file .env: see docs/reference/configuration.md.
-Background jobs: deliver notifications to the sinks of earshot.config.ts, compare the log with the
-catalogue and fetch missing notifications, write summaries, check for alerts. With the account
-variables and EARSHOT_PUBLIC_URL, also maintain the registered subscriptions. Stops cleanly on
-SIGTERM or Ctrl-C: every acknowledged notification is on disk.
+  help: `Settings are environment variables or lines of the file .env (see docs/reference/configuration.md).
+The receiver also runs these background jobs:
+  - deliver notifications to the sinks of earshot.config.ts
+  - compare the log with the catalogue and fetch missing notifications
+  - write summaries and check for alerts
+  - maintain the subscriptions, if the account variables and EARSHOT_PUBLIC_URL are set
+SIGTERM or Ctrl-C stops the receiver. Every acknowledged notification is on disk.
 
 Exit codes: 0 stopped, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot start                                                      settings in .env
-  $ EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start
-  $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 … earshot start      behind a proxy`,
+  $ earshot start                                                      with the settings in .env
+  $ EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start   own certificate
+  $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 earshot start        behind a proxy`,
   run: (io) => start(io, io.version),
 });
 

@@ -47,23 +47,26 @@ export const statusCommand = defineCommand('status', {
   flags: (command) =>
     command
       .addOption(jsonOption())
-      .option('--check', 'exit with code 3 on differences (a part has a problem)'),
-  help: `The first line has the overall state or the most severe problem. Then one line for each part:
-receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
-summaries, disk, backup, alerts. Parts with problems are marked, with the next step.
+      .option('--check', 'exit with code 3 if there is a problem (in any part)'),
+  help: `The first line shows the overall state, or the most severe problem. The other lines show one part
+each: receiver, log, subscriptions, certificate, coverage of the last seven days, readers, sinks,
+summaries, disk, backup, alerts. A part with a problem has a mark and a next step.
 
-Works with and without a running receiver: reads the data directory, and sends a request to the
-receiver on this machine. Changes nothing, and does not contact other machines.
+The command works with and without a running receiver. The command reads the data directory and
+sends a request to the receiver on this machine. Nothing is changed, and no other machine is used.
 
-Fields of --json: at version well parts failures receiver log subscriptions behindProxy certificate
-coverage readers sinks summaries disk backups alerts (see docs/reference/http.md). The same
-on /api/status of the private listener.
+Fields of --json, explained in docs/reference/http.md: at, version, well, parts, failures, receiver,
+log, subscriptions, behindProxy, certificate, coverage, readers, sinks, summaries, disk, backups,
+alerts. /api/status of the private listener has the same fields.
+  at        time of the status
+  well      true if no part has a problem
+  failures  parts whose state could not be read
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a part has a problem (--check).
 
 Examples:
   $ earshot status                                                        all parts
-  $ earshot status --check > /dev/null || mail -s "earshot problem" me@example.com
+  $ earshot status --check > /dev/null || mail -s "earshot problem" me@example.com    send mail
   $ earshot status --json | jq '.parts[] | select(.nextStep != null)'     parts with problems`,
   run: (io, flags: StatusFlags) => showStatus(io, { ...flags, version: io.version }),
 });

@@ -21,26 +21,26 @@ const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
-  help: `The catalogue does not send the events of the pause later; earshot records the gap. Automatic
-maintenance does not resume the subscription.
+  help: `The catalogue does not push the events of the pause later. earshot records the pause as a gap. The
+automatic maintenance does not resume the subscription.
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions pause default      pause
-  $ earshot subscriptions resume default     resume later`,
+  $ earshot subscriptions pause default      pause the subscription
+  $ earshot subscriptions resume default     resume the subscription later`,
   needs: ['account'],
   run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'paused'),
 });
 
 const resumeCommand = defineCommand('resume', {
-  description: 'Resume a managed subscription and its automatic maintenance.',
+  description: 'Resume a managed subscription. Automatic maintenance continues, too.',
   flags: (command) => command.argument('<name or id>'),
   help: `${exitCodes}
 
 Examples:
-  $ earshot subscriptions resume default     resume
-  $ earshot subscriptions show default       state and gaps`,
+  $ earshot subscriptions resume default     resume the subscription
+  $ earshot subscriptions show default       show the state and the gaps`,
   needs: ['account'],
   run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'running'),
 });
@@ -65,16 +65,18 @@ async function changeStatus(
 
 const removeCommand = (how: 'cancel' | 'delete') =>
   defineCommand(how, {
-    description: `Remove a managed subscription permanently from the account (${{ cancel: 'PATCH to cancelled', delete: 'DELETE' }[how]}).`,
+    description: `${how === 'cancel' ? 'Cancel' : 'Delete'} a managed subscription permanently.`,
     flags: (command) => command.argument('<name or id>').addOption(yesOption()),
-    help: `Received notifications remain in the log. If earshot.config.ts has the subscription, the next
-\`earshot register\` creates it again.
+    help: `\`cancel\` sets the status to cancelled with PATCH. \`delete\` sends DELETE. With both commands, the
+catalogue removes the subscription. A removed subscription cannot be resumed. Received notifications
+remain in the log. If earshot.config.ts contains the subscription, then \`earshot register\` creates
+the subscription again.
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions ${how} default           after a prompt
-  $ earshot subscriptions ${how} default --yes     without a prompt`,
+  $ earshot subscriptions ${how} default           ${how} after a prompt
+  $ earshot subscriptions ${how} default --yes     ${how} without a prompt`,
     needs: ['account'],
     run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
       const { findManaged, removeStaleRegistration, removeByCommand } = await import(
@@ -129,16 +131,22 @@ interface Row {
 }
 
 const listCommand = defineCommand('list', {
-  description: 'List all subscriptions of the account; unmanaged ones have no name.',
+  description: 'List all subscriptions of the account.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Fields of --json: name id status type events filter endpoint submittedAt lastNotificationAt pausesAt
-cancelsAt heldBy. The table has fewer columns on a narrow terminal.
+  help: `Fields of --json: name, id, status, type, events, filter, endpoint, submittedAt, lastNotificationAt,
+pausesAt, cancelsAt, heldBy. On a narrow terminal, the table has fewer columns.
+  name       null if the subscription is unmanaged
+  pausesAt   time of the automatic pause by the catalogue, if no push succeeds before
+  cancelsAt  time of the automatic deletion by the catalogue, if no push succeeds before
+  heldBy     why the automatic maintenance does not change the subscription; null for none
+             command: a command has paused the subscription
+             person: a user has changed the subscription at the catalogue
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions list            table
-  $ earshot subscriptions list --json     all fields`,
+  $ earshot subscriptions list            print a table
+  $ earshot subscriptions list --json     print all fields`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: async (io, { json }: { json?: true }) => {
@@ -151,15 +159,16 @@ Examples:
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show a subscription with its expiry dates and gaps.',
+  description: 'Show a subscription with gaps, and with the dates of automatic pause and deletion.',
   flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
-  help: `--json prints an array with the fields of \`earshot subscriptions list\`, and gaps (from to reason).
+  help: `A gap is a time range without pushes, for example during a pause. --json prints an array with the
+fields of \`earshot subscriptions list\` and with gaps. Each gap has the fields from, to and reason.
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions show default            by name
-  $ earshot subscriptions show default --json     for programs`,
+  $ earshot subscriptions show default            show the subscription default
+  $ earshot subscriptions show default --json     print JSON`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: show,
@@ -284,19 +293,20 @@ function typeOf({ type, endpoint }: CatalogueSubscription): string {
 }
 
 const historyCommand = defineCommand('history', {
-  description: 'List the changes of managed subscriptions with reasons, newest first.',
+  description: 'List the changes of managed subscriptions with reasons, the newest first.',
   flags: (command) =>
     command
-      .argument('[name]', 'only this subscription')
+      .argument('[name]', 'name of the subscription (default: all)')
       .addOption(limitOption().default(100))
       .addOption(jsonOption()),
-  help: `Fields of --json: at subscription subscriptionId action actor reason.
+  help: `Fields of --json: at, subscription, subscriptionId, action, actor, reason. The actor is the command
+that made the change.
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions history                        all subscriptions
-  $ earshot subscriptions history default --limit 20     one of them, the last 20 changes`,
+  $ earshot subscriptions history                        list all changes
+  $ earshot subscriptions history default --limit 20     list 20 changes of one subscription`,
   needs: ['reader'],
   run: async (io, { limit, json }: { limit: number; json?: true }, name?: string) => {
     const asked = name === undefined ? { limit } : { subscription: name, limit };
@@ -319,16 +329,17 @@ const historyColumns: readonly Column<HistoryEntry>[] = [
 ];
 
 export const subscriptionsCommand = defineGroup('subscriptions', {
-  description: 'List the subscriptions of the account; pause, resume or remove managed ones.',
-  help: `A managed subscription was registered by earshot and has a name here.
+  description: 'List, pause, resume, cancel or delete subscriptions of the account.',
+  help: `A subscription is managed if earshot has registered the subscription, or if the endpoint is
+EARSHOT_PUBLIC_URL/notifications/<name>. Only managed subscriptions have a name and can be changed.
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions                   list all (same as list)
-  $ earshot subscriptions show default      expiry dates and gaps
-  $ earshot subscriptions pause default     pause one
-  $ earshot subscriptions history           what was changed, and why`,
+  $ earshot subscriptions                   list all subscriptions
+  $ earshot subscriptions show default      show one subscription
+  $ earshot subscriptions pause default     pause one subscription
+  $ earshot subscriptions history           list changes with reasons`,
   usual: listCommand,
   commands: [
     showCommand,

@@ -14,28 +14,33 @@ import {
 import type { SummarizeFlags } from '../summaries/run-summarize.ts';
 
 export const summarizeCommand = defineCommand('summarize', {
-  description: 'Write the summaries that are due, or those selected by flags.',
+  description: 'Write the summaries that are due, or the summaries that the flags select.',
   flags: (command, io) => addFlags(command, readTime(io)),
-  help: `Without --each or --digest, writes the summaries of the rules (\`summary\` in earshot.config.ts, or
-EARSHOT_SUMMARY). Without a model (EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL), the text
-is generated from the fact sheet. An existing text for the same facts, model and prompt is reused.
-EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the requests,
-together with those of the receiver; other summaries wait. Retry-After is obeyed up to 2 minutes.
+  help: `Without --each and --digest, the command writes the summaries of the rules (\`summary\` in
+earshot.config.ts, or EARSHOT_SUMMARY). A model needs EARSHOT_INFERENCE_API_KEY and
+EARSHOT_INFERENCE_MODEL. Without a model, the text is generated from the fact sheet. If facts, model
+and prompt have not changed, then the existing text is used again.
 
---each: default of --since is 24h; with --filter alone, any time. --digest: complete hours, days or
-weeks (UTC, from Monday) within --since and --until; without --since, the last one. --retry: failed
-and dropped summaries, or unverified ones by id. --drop: requests in progress are not dropped.
+The variables EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the
+requests of this command and the receiver together. At a limit, the remaining summaries wait. If the
+service sends Retry-After, then the command waits up to 2 minutes.
 
---json prints JSON lines with the fields of \`earshot query summaries\`; with --dry-run: kind
-productId productName tokens request.
+  --each    The default of --since is 24h. With only --filter, products of any time are selected.
+  --digest  The windows are complete hours, days or weeks in UTC. Weeks start on Monday. Without
+            --since, the command writes the last window.
+  --retry   "all" selects failed and dropped summaries. An id also selects an unverified summary.
+  --drop    Requests in progress are not dropped.
+
+--json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
+fields are kind, productId, productName, tokens and request. tokens is an estimate.
 
 Exit codes: 0 done or waiting for the budget, 1 a summary failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot summarize                                   summaries of the rules
-  $ earshot summarize --each --since 2h --limit 20      one for each of the newest 20 products
-  $ earshot summarize --digest day --since 7d           one for each day
-  $ earshot summarize --retry all                       retry failed and dropped ones`,
+  $ earshot summarize                                   write the summaries of the rules
+  $ earshot summarize --each --since 2h --limit 20      write summaries of the newest 20 products
+  $ earshot summarize --digest day --since 7d           write one digest for each day
+  $ earshot summarize --retry all                       retry failed and dropped summaries`,
   check: (flags: SummarizeFlags) => refuseLooseFlags(flags),
   // Loaded on demand: maps and the worker are large, and `--help` does not need them.
   run: async (io, flags: SummarizeFlags) =>
@@ -47,27 +52,27 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
     .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
     .option('--each', 'write one summary per product, independent of the rules')
     .addOption(
-      new Option('--digest <window>', 'write one digest per window, independent of the rules')
+      new Option('--digest <window>', 'time span of each digest, independent of the rules')
         .choices(digestWindows)
         .conflicts('each'),
     )
-    .addOption(sinceOption(time, 'received'))
-    .addOption(untilOption(time, 'received'))
+    .addOption(sinceOption(time, 'time of receipt'))
+    .addOption(untilOption(time))
     .option('--filter <expression>', '$filter expression (selects products)')
     .option('--subscription <name>', 'subscription name (default: all)')
-    .addOption(limitOption({ note: 'unlimited; newest first' }))
+    .addOption(limitOption({ note: 'unlimited; the newest first' }))
     .addOption(dryRunOption())
     .addOption(
-      new Option('--retry <all|ids>', 'retry of failed and dropped summaries (comma-separated ids)')
+      new Option('--retry <all|ids>', 'summaries to retry (all, or comma-separated ids)')
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'drop']),
     )
     .addOption(
-      new Option('--drop <all|ids>', 'removal of waiting summaries (comma-separated ids)')
+      new Option('--drop <all|ids>', 'waiting summaries to drop (all, or comma-separated ids)')
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )
-    .option('--print-prompt', 'print only the prompt of the model')
+    .option('--print-prompt', 'print only the prompt for the model')
     .addOption(jsonOption());
 }
 

@@ -41,42 +41,43 @@ export const tailCommand = defineCommand('tail', {
     addFilterOptions(command, io)
       .option(
         '-n, --limit <rows>',
-        'maximum rows (existing rows to print first; default: 0)',
+        'maximum number of rows (existing rows, printed before new rows; default: 0)',
         wholeNumber(),
       )
       .option('-f, --follow', 'wait for new notifications at the end of the log (default)')
       .option('--no-follow', 'exit at the end of the log')
       .option(
         '--reader <name>',
-        'name of a stored position; the next run continues there',
+        'name of a stored position (the next run continues there)',
         readerName,
       )
       .option(
         '--from <where>',
-        'start, now, or a position (default: position of --reader, otherwise now)',
+        'first row: start, now or a position (default: position of --reader, otherwise now)',
         startingPoint,
       );
     return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
       '--wide',
-      'print full names and all columns, on any terminal width',
+      'print full names and all columns, even on a narrow terminal',
     );
   },
-  help: `Starts with new notifications, or with existing ones by --since, -n, --from or --reader; exits at
---until. --since and -n cannot be combined with --from and --reader.
+  help: `The output starts with new notifications, or with existing notifications if --since, -n, --from or
+--reader is set. With --until, the command exits at the given time. --since and -n cannot be
+combined with --from and --reader.
 
 Columns: time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
 product name. json and ndjson are the same: one object per line, with the fields of \`earshot query\`.
 
-The position of a reader is stored after its rows have been written: after a crash, some rows can be
-repeated, but none is skipped. A reader has one position, independent of the other flags.
+The position of a reader is stored after the rows have been printed. After a crash, rows can be
+printed twice, but no row is skipped. A reader has only one position, also if other flags differ.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot tail                                            new notifications
-  $ earshot tail --since 1h                                 the last hour, then new ones
-  $ earshot tail -n 20 --event deleted --output json        the last 20 deletions, then new ones
-  $ earshot tail --reader downloads --from start --no-follow --output json`,
+  $ earshot tail --since 1h                                 the last hour, then new notifications
+  $ earshot tail -n 20 --event deleted --output json        20 deletions, then new deletions
+  $ earshot tail --reader downloads --from start --no-follow --json    the rows since the last run`,
   check: (flags: TailFlags, io) => {
     refuseTwoStarts(flags);
     refuseEmptySpan(io, flags);

@@ -36,7 +36,7 @@ const usesTls = (kind: string) => (settings: Settings) => settings.EARSHOT_TLS =
 const questions: readonly Question[] = [
   {
     usage: '--host <name>',
-    help: 'public host name, with :port unless 443',
+    help: 'public host name, with :port if the port is not 443',
     ask: 'Public host name, for example earshot.example.org (add :port unless it is 443)',
     variable: 'EARSHOT_PUBLIC_URL',
     read: (text) =>
@@ -52,7 +52,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--cert <file>',
-    help: 'with --tls files: certificate and chain',
+    help: 'file with certificate and chain (only with --tls files)',
     ask: 'File with the certificate and its chain (PEM)',
     variable: 'EARSHOT_TLS_CERT',
     when: usesTls('files'),
@@ -60,7 +60,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--key <file>',
-    help: 'with --tls files: private key',
+    help: 'file with the private key (only with --tls files)',
     ask: 'File with the private key of the certificate (PEM)',
     variable: 'EARSHOT_TLS_KEY',
     when: usesTls('files'),
@@ -68,14 +68,14 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--listen <host:port>',
-    help: 'public listener (default: the port of --host)',
+    help: 'address of the public listener (default: port of --host)',
     ask: 'Address and port of the public listener',
     variable: 'EARSHOT_LISTEN',
     fallback: listenFallback,
   },
   {
     usage: '--trusted-proxies <addresses>',
-    help: 'with --tls off (default: 127.0.0.1)',
+    help: 'addresses of trusted proxies (only with --tls off; default: 127.0.0.1)',
     ask: 'Addresses of the proxy',
     variable: 'EARSHOT_TRUSTED_PROXIES',
     when: usesTls('off'),
@@ -83,7 +83,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--email <address>',
-    help: 'with --tls acme: contact address',
+    help: 'contact address for the certificate authority (only with --tls acme)',
     ask: 'Contact email address for the certificate authority (empty: none)',
     variable: 'EARSHOT_ACME_EMAIL',
     optional: true,
@@ -91,7 +91,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--agree',
-    help: "accept the authority's terms of service (with --tls acme)",
+    help: "accept the authority's terms of service (only with --tls acme)",
     ask: "Do you agree to the authority's terms of service (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
     variable: 'EARSHOT_ACME_AGREE',
     when: usesTls('acme'),
@@ -104,14 +104,14 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--account-username <name>',
-    help: 'user name of your catalogue account',
+    help: 'user name of the catalogue account',
     ask: 'User name of your catalogue account (dataspace.copernicus.eu)',
     variable: 'EARSHOT_ACCOUNT_USERNAME',
     when: hasAccount,
   },
   {
     usage: '--account-password-file <file>',
-    help: 'file with the password of the account',
+    help: 'file with the password of the catalogue account',
     ask: 'Password of the account (not shown)',
     variable: 'EARSHOT_ACCOUNT_PASSWORD',
     inFile: true,
@@ -119,7 +119,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--account-totp-file <file>',
-    help: 'file with the shared secret, for two-factor login',
+    help: 'file with the shared secret of the two-factor login',
     ask: 'Shared secret of your authenticator app, for two-factor login (not shown; empty: none)',
     variable: 'EARSHOT_ACCOUNT_TOTP',
     inFile: true,

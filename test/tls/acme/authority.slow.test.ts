@@ -16,9 +16,9 @@ const minuteUs = 60_000_000;
 
 /** The message after an order that was refused. */
 async function messageOf(fault: Fault): Promise<string> {
-  const { authority, look } = await orderAtStub();
+  const { authority, check } = await orderAtStub();
   authority.break('newOrder', fault);
-  return errorText(await failureOf(look()));
+  return errorText(await failureOf(check()));
 }
 
 describe('a refusal', () => {
@@ -44,9 +44,9 @@ describe('a refusal', () => {
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
     'whose type is %s is a refusal like any other',
     async (type) => {
-      const { authority, look, context } = await orderAtStub();
+      const { authority, check, context } = await orderAtStub();
       authority.break('newOrder', refusal(type));
-      expect(errorText(await failureOf(look()))).toMatch(/refused the order/);
+      expect(errorText(await failureOf(check()))).toMatch(/refused the order/);
       expect(await context.states.read()).toMatchObject({ failures: 1 });
     },
   );
@@ -95,47 +95,47 @@ describe('a pause that the authority asks for', () => {
     ['429, that is nonsense', failure(429, { 'retry-after': 'soon' }), 1],
     ['429, negative', failure(429, { 'retry-after': '-5' }), 1],
   ])('%s, is kept', async (_title, fault, minutes) => {
-    const { authority, look, clock } = await orderAtStub();
+    const { authority, check, clock } = await orderAtStub();
     authority.break('newOrder', fault);
     const begunUs = clock.us;
-    await failureOf(look());
+    await failureOf(check());
     const asked = authority.requests.length;
     clock.us = begunUs + minutes * minuteUs - 1;
-    expect(await look()).toMatchObject({
+    expect(await check()).toMatchObject({
       outcome: 'waiting',
       untilUs: begunUs + minutes * minuteUs,
     });
     expect(authority.requests).toHaveLength(asked);
-    authority.mend('newOrder');
+    authority.repair('newOrder');
     clock.us += 1;
-    expect(await look()).toMatchObject({ outcome: 'renewed' });
+    expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 });
 
 describe('an authority that never comes to an end', () => {
   it('with nonces is left after a while', async () => {
-    const { authority, look } = await orderAtStub();
+    const { authority, check } = await orderAtStub();
     authority.break('newOrder', refusal('badNonce', { detail: 'Not this one.' }));
-    expect(errorText(await failureOf(look()))).toMatch(/refused .*Not this one\.\)$/);
+    expect(errorText(await failureOf(check()))).toMatch(/refused .*Not this one\.\)$/);
     expect(authority.count('newOrder')).toBeLessThan(50);
   });
 
   it('with nonces that are refused now and then gets what it wants', async () => {
-    const { authority, look } = await orderAtStub();
+    const { authority, check } = await orderAtStub();
     for (const step of ['newAccount', 'newOrder', 'finalize'] as const) {
       authority.break(step, refusal('badNonce'), 15);
     }
-    expect(await look()).toMatchObject({ outcome: 'renewed' });
+    expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 
   it('with an account that it knows and does not name is left after a while', async () => {
-    const { authority, look } = await orderAtStub();
+    const { authority, check } = await orderAtStub();
     authority.break('newAccount', ({ headers: { location: _, ...headers }, body }) => ({
       status: 200,
       headers,
       body,
     }));
-    expect(errorText(await failureOf(look()))).toMatch(/too many requests to /);
+    expect(errorText(await failureOf(check()))).toMatch(/too many requests to /);
     expect(authority.requests.length).toBeLessThan(150);
   });
 
@@ -161,8 +161,8 @@ describe('an authority that never comes to an end', () => {
 describe('an authority', () => {
   it('whose own certificate nobody vouches for is told from one that is down', async () => {
     const { authority, clock } = await orderAtStub();
-    const { look } = openOrders(authority, clock, { settings: { extraCaPem: undefined } });
-    const { text } = await failureOf(look());
+    const { check } = openOrders(authority, clock, { settings: { extraCaPem: undefined } });
+    const { text } = await failureOf(check());
     expect(text).toMatch(/cannot be reached.*EARSHOT_ACME_CA.*no trusted HTTPS connection/);
     expect(authority.requests).toEqual([]);
   });
@@ -170,9 +170,9 @@ describe('an authority', () => {
   it('gets the agreement, the e-mail and the bound account, and never a secret', async () => {
     const eab = { keyId: 'kid-1', hmacKey: 'c2VjcmV0LXNlY3JldC1zZWNyZXQ' };
     const settings = { email: 'me@example.org', eab };
-    const { authority, look, context, log } = await orderAtStub({}, { settings });
+    const { authority, check, context, log } = await orderAtStub({}, { settings });
     authority.break('newOrder', refusal('caa'));
-    const error = await failureOf(look());
+    const error = await failureOf(check());
     const [asked] = authority.requests.filter(({ step }) => step === 'newAccount');
     expect(asked?.payload).toMatchObject({
       termsOfServiceAgreed: true,
@@ -190,8 +190,8 @@ describe('an authority', () => {
   it.each(['../../certificate', 'a/b', '', 'x'.repeat(201), 'tls-alpn-01.json'])(
     'that gives the token %j is mistaken, and no file is made of it',
     async (token) => {
-      const { look } = await orderAtStub({ unproved: true, token });
-      const error = await failureOf(look());
+      const { check } = await orderAtStub({ unproved: true, token });
+      const error = await failureOf(check());
       expect(error).toMatchObject({ code: 'unavailable' });
       expect(errorText(error)).toMatch(/\(malformedAnswer: /);
     },
@@ -249,8 +249,8 @@ it.each(cases)(
     const { authority, clock } = await orderAtStub({ unproved });
     for (const fault of faults) {
       authority.break(step, fault);
-      const { look, served, context } = openOrders(authority, clock);
-      const error = await failureOf(look());
+      const { check, served, context } = openOrders(authority, clock);
+      const error = await failureOf(check());
       expect(isAppError(error, 'unavailable') || isAppError(error, 'configuration')).toBe(true);
       expect(errorText(error)).toMatch(
         /^(The answer of )?localhost:\d+ .*\. \(\w+: .+\)$|^the issued certificate/,
@@ -270,19 +270,19 @@ it.each(cases)(
 
 it.each(cases.map(([step]) => step))('%s that works again: the next try succeeds', async (step) => {
   const unproved = step === 'authorization' || step === 'challenge';
-  const { authority, clock, look, context } = await orderAtStub({ unproved });
+  const { authority, clock, check, context } = await orderAtStub({ unproved });
   authority.break(step, failure(503));
-  await failureOf(look());
+  await failureOf(check());
   clock.us = (await context.states.read()).nextTryAtUs ?? 0;
   // What was placed by now is asked for first.
   authority.break('order', failure(503));
-  await failureOf(look());
+  await failureOf(check());
   const { nextTryAtUs } = await context.states.read();
-  authority.mend(step);
-  authority.mend('order');
-  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: nextTryAtUs });
+  authority.repair(step);
+  authority.repair('order');
+  expect(await check()).toMatchObject({ outcome: 'waiting', untilUs: nextTryAtUs });
   clock.us = nextTryAtUs ?? 0;
-  expect(await look()).toMatchObject({ outcome: 'renewed' });
+  expect(await check()).toMatchObject({ outcome: 'renewed' });
   expect(await context.states.read()).toMatchObject({ failures: 0, nextTryAtUs: null });
   // What had been placed was taken up.
   expect(authority.count('newOrder')).toBe(step === 'newOrder' ? 3 : 1);

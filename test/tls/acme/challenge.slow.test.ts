@@ -243,8 +243,8 @@ describe.skipIf(!hasPebble)('a command that orders (needs pebble)', () => {
     await untilSaved(receiver);
     const first = await servedSerial(receiver.port);
     const door = doorOf(pebble);
-    const { look, path } = openBeside(pebble, door, receiver.dataDir);
-    const renewed = async () => expect((await look('anyway')).outcome).toBe('renewed');
+    const { check, path } = openBeside(pebble, door, receiver.dataDir);
+    const renewed = async () => expect((await check('anyway')).outcome).toBe('renewed');
     // The receiver may hold the lock at this moment, to ask for advice.
     await vi.waitFor(renewed, soon);
     await door.close();
@@ -255,7 +255,7 @@ describe.skipIf(!hasPebble)('a command that orders (needs pebble)', () => {
 
   it('without a receiver answers itself, and closes the port again', async ({ pebble }) => {
     const door = doorOf(pebble);
-    expect((await openBeside(pebble, door).look()).outcome).toBe('renewed');
+    expect((await openBeside(pebble, door).check()).outcome).toBe('renewed');
     expect(await isOpen(pebble.ports.http)).toBe(true);
     await door.close();
     expect(await isOpen(pebble.ports.http)).toBe(false);

@@ -51,13 +51,13 @@ async function startStrangeTls(pebble: Pebble, protocols: string[]): Promise<voi
 
 /** The try after a failure: not before its time, and then it is well, and forgotten. */
 async function thenSucceeds(program: Program, pauseUs: number): Promise<void> {
-  const { clock, look, state } = program;
+  const { clock, check, state } = program;
   const failures = state().failures;
   clock.advance(pauseUs - 1);
-  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: clock.nowUs() + 1 });
+  expect(await check()).toMatchObject({ outcome: 'waiting', untilUs: clock.nowUs() + 1 });
   expect(state().failures).toBe(failures);
   clock.advance(1);
-  expect((await look()).outcome).toBe('renewed');
+  expect((await check()).outcome).toBe('renewed');
   expect(state()).toMatchObject({
     failures: 0,
     nextTryAtUs: null,
@@ -88,7 +88,7 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     const { clock, dataDir } = first;
     const second = openProgram(pebble, { clock, dataDir });
     const asked = requests.asked.length;
-    expect((await second.look()).outcome).toBe('waiting');
+    expect((await second.check()).outcome).toBe('waiting');
     expect(requests.asked).toHaveLength(asked);
     clock.advance(minuteUs);
     await second.fail();
@@ -104,9 +104,9 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     expect(await closed.fail()).toMatch(/could not connect to port 80 of .*\(connection: /);
     const { clock, dataDir } = closed;
     const open = openProgram(pebble, { clock, dataDir });
-    expect((await open.look()).outcome).toBe('waiting');
-    expect((await open.look('asked')).outcome).toBe('renewed');
-    expect((await open.look('asked')).outcome).toBe('current');
+    expect((await open.check()).outcome).toBe('waiting');
+    expect((await open.check('asked')).outcome).toBe('renewed');
+    expect((await open.check('asked')).outcome).toBe('current');
   });
 
   it.each([200, 404, 503])('because something else answers with status %i', async (status) => {
@@ -178,9 +178,9 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
       expect(message).not.toContain(hmacKey);
     }
     expect(without.state().failures).toBe(3);
-    expect((await retry({}).look('asked')).outcome).toBe('renewed');
+    expect((await retry({}).check('asked')).outcome).toBe('renewed');
     // From now on the account is known by its key alone.
-    expect((await openProgram(pebble, { dataDir, clock }).look('anyway')).outcome).toBe('renewed');
+    expect((await openProgram(pebble, { dataDir, clock }).check('anyway')).outcome).toBe('renewed');
     expect(requests.accounts()).toBe(3);
   });
 
@@ -189,7 +189,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     const message = await openProgram(pebble, { settings }).fail();
     expect(message).toMatch(/does not accept the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);
     const right = { email: 'operator@mail.example.org' };
-    expect((await openProgram(pebble, { settings: right }).look()).outcome).toBe('renewed');
+    expect((await openProgram(pebble, { settings: right }).check()).outcome).toBe('renewed');
   });
 });
 
@@ -203,7 +203,7 @@ async function isOf({ readRoot }: Pebble, chainPem: string): Promise<boolean> {
 describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
   it('the authority is only asked again when its staging directory has issued', async () => {
     const { pebble, staging, program, requests, setAddress, filesOf } = await startBoth();
-    const { clock, look, fail, saved, state, issued } = program;
+    const { clock, check, fail, saved, state, issued } = program;
     await setAddress(elsewhere);
     await fail();
     expect(requests.production.orders()).toBe(1);
@@ -231,7 +231,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
 
     await pebble.setAddress(here);
     clock.advance(5 * minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     const { chain, directoryUrl } = saved('certificate.json');
     expect([directoryUrl, issued]).toEqual([pebble.directoryUrl, [chain]]);
     expect([await isOf(pebble, chain), await isOf(staging, chain)]).toEqual([true, false]);
@@ -240,7 +240,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
 
     // After a success there is nothing to rehearse.
     clock.advance(4 * 365 * dayUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.orders()).toBe(3);
   });
 
@@ -250,14 +250,14 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     expect(await program.fail()).toContain('cannot be reached');
     await pebble.start();
     program.clock.advance(minuteUs);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
     expect(requests.staging.asked).toEqual([]);
   });
 
   it('with expiry near, nothing is rehearsed', async () => {
     const { program, requests, setAddress } = await startBoth();
-    const { clock, look, fail } = program;
-    const first = await look();
+    const { clock, check, fail } = program;
+    const first = await check();
     leaveAccount(program.dataDir);
     const endsUs = first.outcome === 'renewed' ? first.certificate.notAfter.getTime() * 1000 : 0;
     clock.set(endsUs - 30 * dayUs);
@@ -265,19 +265,19 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     await fail();
     await setAddress(here);
     clock.advance(minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.asked).toEqual([]);
   });
 
   it('a staging directory that is down is passed over', async () => {
     const { staging, program, requests, setAddress } = await startBoth();
-    const { clock, look, fail } = program;
+    const { clock, check, fail } = program;
     await setAddress(elsewhere);
     await fail();
     await setAddress(here);
     await staging.stop();
     clock.advance(minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     // The one that failed, and this one.
     expect(requests.production.orders()).toBe(2);
   });
@@ -285,12 +285,12 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
   it('one that wants a bound account of its own is passed over', async () => {
     const eabKeys = { 'kid-1': Buffer.alloc(48, 'secret').toString('base64url') };
     const { program, requests, setAddress } = await startBoth({ staging: { eabKeys } });
-    const { clock, look, fail } = program;
+    const { clock, check, fail } = program;
     await setAddress(elsewhere);
     await fail();
     await setAddress(here);
     clock.advance(minuteUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.orders()).toBe(0);
   });
 });
@@ -303,14 +303,14 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     expect(requests.staging.finalized()).toBe(1);
     expect(filesOf()).toEqual([expect.stringMatching(/^account-/)]);
     expect(program.issued).toEqual([]);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
   });
 
   it('proves the name where there is no staging directory, and has no certificate made', async ({
     pebble,
     requests,
   }) => {
-    const { context, look, dataDir } = openProgram(pebble);
+    const { context, check, dataDir } = openProgram(pebble);
     expect(await testOrder(context)).toBe('proved');
     expect(requests.orders()).toBe(1);
     const asked = requests.asked.map(({ what }) => what);
@@ -318,20 +318,20 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     expect(asked).not.toContain('finalize-order');
     expect(asked).not.toContain('certZ');
     expect(readdirSync(join(dataDir, 'acme'))).toEqual([expect.stringMatching(/^account-/)]);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
   });
 
   it('that fails says why, counts as no failure, and leaves the certificate alone', async ({
     pebble,
   }) => {
-    const { context, look, saved, state, dataDir } = openProgram(pebble);
-    await look();
+    const { context, check, saved, state, dataDir } = openProgram(pebble);
+    await check();
     leaveAccount(dataDir);
     const before = [saved('certificate.json'), state()];
     await pebble.setAddress(elsewhere);
     await expect(testOrder(context)).rejects.toMatchObject({ type: 'connection' });
     expect([saved('certificate.json'), state()]).toEqual(before);
-    expect((await look()).outcome).toBe('current');
+    expect((await check()).outcome).toBe('current');
   });
 });
 

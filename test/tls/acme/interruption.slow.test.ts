@@ -61,7 +61,7 @@ describe.skipIf(!hasPebble)('a program that is ended in the middle (needs pebble
     expect([outcome, next.saved('order.json')]).toEqual(['current', order]);
     const { key } = next.saved('certificate.json');
     expect(key).toBe(order?.key);
-    expect((await next.look('anyway')).outcome).toBe('renewed');
+    expect((await next.check('anyway')).outcome).toBe('renewed');
     expect(next.saved('certificate.json').key).not.toBe(key);
     expect(filesOf(next)).not.toContain('order.json');
   });
@@ -77,7 +77,7 @@ describe.skipIf(!hasPebble)('an order that was left behind (needs pebble)', () =
     const program = openProgram(pebble, { dataDir, clock });
     const account = filesOf(program).find((name) => name.startsWith('account-')) ?? '';
     const { key } = program.saved(account);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
     expect(program.saved('certificate.json').key).not.toBe(order.key);
     expect(program.saved(account).key).toBe(key);
     expect(program.state()).toMatchObject({ failures: 0, lastFailure: null });
@@ -93,7 +93,7 @@ describe.skipIf(!hasPebble)('an order that was left behind (needs pebble)', () =
     const requests = watchRequests(pebble);
     clock.advance(laterUs);
     const program = openProgram(pebble, { dataDir, clock, settings: { host } });
-    const renewal = await program.look();
+    const renewal = await program.check();
     expect(renewal.outcome === 'renewed' && renewal.certificate.covers(host)).toBe(true);
     expect(program.saved('certificate.json').key).not.toBe(order.key);
     expect(requests.orders()).toBe(1);
@@ -105,7 +105,7 @@ describe.skipIf(!hasPebble)('an order that was left behind (needs pebble)', () =
     const requests = watchRequests(pebble);
     clock.advance(dayUs - 1);
     const program = openProgram(pebble, { dataDir, clock });
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
     expect(program.saved('certificate.json').key).toBe(order.key);
     expect(requests.orders()).toBe(0);
   });
@@ -140,7 +140,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       expect(requests.orders()).toBe(0);
       rmSync(path);
       const program = openProgram(pebble, { dataDir, clock, settings });
-      expect((await program.look('anyway')).outcome).toBe('renewed');
+      expect((await program.check('anyway')).outcome).toBe('renewed');
     },
   );
 
@@ -152,7 +152,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       expect(await program.context.states.read()).toMatchObject({ failures: 0, issuedAtUs: [] });
     }
     const program = openProgram(pebble, { dataDir, clock });
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
     expect(await program.context.states.read()).toMatchObject({ lastSuccessAtUs: clock.nowUs() });
   });
 
@@ -162,7 +162,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
       const pebble = await startPebble();
       const { dataDir, clock } = await leaveOrder(pebble);
       const program = openProgram(pebble, { dataDir, clock });
-      if (which === 'certificate.json') await program.look();
+      if (which === 'certificate.json') await program.check();
       const name = filesOf(program).find((one) => one.startsWith(which)) ?? '';
       const damaged = { ...program.saved(name), key: 'no key' };
       writeFileSync(program.path(name), JSON.stringify(damaged), { mode: 0o600 });
@@ -249,8 +249,8 @@ async function interrupt(pebble: Pebble, end: End, place: Place): Promise<Interr
   const context = isOnDisk ? stepping(program.context, end, step) : program.context;
   const { acquireLock } = program;
   const options = { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined } as const;
-  const look = () => renew(context, options);
-  await (isOnDisk ? look() : steps.run(step, look)).catch((error: unknown) => {
+  const check = () => renew(context, options);
+  await (isOnDisk ? check() : steps.run(step, check)).catch((error: unknown) => {
     if (!controller.signal.aborted) throw error;
   });
   if (!controller.signal.aborted) throw new Error(`It has not come to ${where} (${nth}).`);
@@ -261,7 +261,7 @@ async function interrupt(pebble: Pebble, end: End, place: Place): Promise<Interr
   const asked: string[] = [];
   const { outcome } = await steps.run(
     (name) => void asked.push(name),
-    () => next.look(),
+    () => next.check(),
   );
   return { place, order, failures, next, outcome, asked };
 }
@@ -323,13 +323,13 @@ function filesOf({ dataDir }: Pick<Program, 'dataDir'>): string[] {
 async function leaveOrder(pebble: Pebble) {
   const controller = new AbortController();
   const { signal } = controller;
-  const { context, saved, look, dataDir, clock } = openProgram(pebble, { signal });
+  const { context, saved, check, dataDir, clock } = openProgram(pebble, { signal });
   const { writeOrder } = context.folder;
   context.folder.writeOrder = async (order) => {
     await writeOrder(order);
     controller.abort();
   };
-  await look().catch((error: unknown) => {
+  await check().catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
   return { dataDir, clock, order: saved('order.json') };

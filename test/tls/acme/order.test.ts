@@ -32,21 +32,21 @@ it.each([
   ],
   ['that is a key', withAnotherKey.keyPem, /does not contain a PEM certificate/],
 ])('a chain %s is refused, and the old one stays', async (_title, chain, message) => {
-  const { authority, look, served, clock, dataDir, context } = await orderAtStub();
-  await look();
+  const { authority, check, served, clock, dataDir, context } = await orderAtStub();
+  await check();
   const file = join(dataDir, 'acme', 'certificate.json');
   const before = readFileSync(file, 'utf8');
   authority.break('certificate', (answer) => ({ ...answer, body: chain }));
   clock.us += 80 * dayUs;
-  expect(errorText(await failureOf(look()))).toMatch(message);
+  expect(errorText(await failureOf(check()))).toMatch(message);
   expect(served).toHaveLength(1);
   expect(readFileSync(file, 'utf8')).toBe(before);
   expect(await context.states.read()).toMatchObject({ failures: 1 });
 });
 
 it('a certificate for another name is refused, and none is served', async () => {
-  const { look, served, context } = await orderAtStub({ issueFor: 'other.example.org' });
-  expect(errorText(await failureOf(look()))).toMatch(
+  const { check, served, context } = await orderAtStub({ issueFor: 'other.example.org' });
+  expect(errorText(await failureOf(check()))).toMatch(
     /issued a certificate that cannot be used\..*the certificate is not valid for earshot\.example\.org\)$/,
   );
   expect(served).toEqual([]);
@@ -54,14 +54,17 @@ it('a certificate for another name is refused, and none is served', async () => 
 });
 
 it('certificates that are over at once do not make a storm of orders', async () => {
-  const { authority, look, clock, context } = await orderAtStub({ lifetimeMs: 1_000 });
-  await look();
+  const { authority, check, clock, context } = await orderAtStub({ lifetimeMs: 1_000 });
+  await check();
   const state = await context.states.read();
   // As after a bad day: the limit of such certificates is reached, and not passed.
   const issuedAtUs = Array.from({ length: 96 }, (_, i) => clock.us - 95 + i);
   await context.states.write({ ...state, issuedAtUs });
   clock.us += 10_000_000;
-  expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: (issuedAtUs[0] ?? 0) + dayUs });
+  expect(await check()).toMatchObject({
+    outcome: 'waiting',
+    untilUs: (issuedAtUs[0] ?? 0) + dayUs,
+  });
   expect(authority.count('newOrder')).toBe(1);
 });
 
@@ -70,49 +73,51 @@ it('a certificate that is over does not take the place of a good one', async () 
   const clock = { us: startUs };
   const nowMs = () => clock.us / 1000 - skew.ms;
   const authority = await startStubAuthority({ nowMs });
-  const { look, served, context } = openOrders(authority, clock);
-  await look();
+  const { check, served, context } = openOrders(authority, clock);
+  await check();
   skew.ms = 400 * 86_400_000;
   clock.us += 61 * dayUs;
-  expect(errorText(await failureOf(look()))).toMatch(/cannot be used\..*it has already expired\)$/);
+  expect(errorText(await failureOf(check()))).toMatch(
+    /cannot be used\..*it has already expired\)$/,
+  );
   expect(served).toHaveLength(1);
   expect((await context.folder.readCertificate())?.cert).toBe(served[0]?.cert);
 });
 
 it('what is issued in vain counts: five orders a day, and no more', async () => {
-  const { authority, look, clock } = await orderAtStub({ issueFor: 'other.example.org' });
+  const { authority, check, clock } = await orderAtStub({ issueFor: 'other.example.org' });
   for (let tenMinutes = 0; tenMinutes < 6 * 24; tenMinutes += 1) {
-    await look().catch(() => undefined);
+    await check().catch(() => undefined);
     clock.us += 600_000_000;
   }
   expect(authority.count('finalize')).toBe(5);
 });
 
 it('an order whose certificate is fetched at a later try counts once', async () => {
-  const { authority, look, clock, context } = await orderAtStub();
+  const { authority, check, clock, context } = await orderAtStub();
   authority.break('certificate', failure(500), 2);
   for (let tries = 0; tries < 2; tries += 1) {
-    await failureOf(look());
+    await failureOf(check());
     clock.us += 3_600_000_000;
   }
-  expect((await look()).outcome).toBe('renewed');
+  expect((await check()).outcome).toBe('renewed');
   expect((await context.states.read()).issuedAtUs).toHaveLength(1);
   expect(authority.count('newOrder')).toBe(1);
 });
 
 it('the last certificate of the day is fetched, though the limit is reached by it', async () => {
-  const { authority, look, clock, context } = await orderAtStub();
+  const { authority, check, clock, context } = await orderAtStub();
   const state = await context.states.read();
   const issuedAtUs = [1, 2, 3, 4].map((minutes) => clock.us - minutes * 60_000_000);
   await context.states.write({ ...state, issuedAtUs });
   authority.break('certificate', failure(500), 1);
-  await failureOf(look());
+  await failureOf(check());
   expect((await context.states.read()).issuedAtUs).toHaveLength(5);
   clock.us += 3_600_000_000;
-  expect((await look()).outcome).toBe('renewed');
+  expect((await check()).outcome).toBe('renewed');
   expect(authority.count('newOrder')).toBe(1);
   // Another one is over the limit.
-  expect(errorText(await failureOf(look('anyway')))).toMatch(
+  expect(errorText(await failureOf(check('anyway')))).toMatch(
     /earshot has ordered its maximum number of certificates in 24 hours/,
   );
 });
@@ -150,7 +155,7 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
   it.each(cases)('since %s: it is told, counted, and ends when there is room', async (...row) => {
     const [step, file, orders] = row;
     const disk = smallDisk();
-    const { authority, clock, look, context, served } = await orderAtStub(
+    const { authority, clock, check, context, served } = await orderAtStub(
       { unproved: step === 'authorization' },
       { dataDir: disk.dataDir },
     );
@@ -159,20 +164,20 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
       return answer;
     });
     for (const failures of [1, 2]) {
-      const error = await failureOf(look());
+      const error = await failureOf(check());
       expect(error.code).toBe('unavailable');
       expect(errorText(error)).toMatch(file);
       expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space.');
       const state = await context.states.read();
       expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
       const asked = authority.requests.length;
-      expect(await look()).toMatchObject({ outcome: 'waiting', untilUs: state.nextTryAtUs });
+      expect(await check()).toMatchObject({ outcome: 'waiting', untilUs: state.nextTryAtUs });
       expect(authority.requests).toHaveLength(asked);
       clock.us = state.nextTryAtUs ?? 0;
     }
-    authority.mend(step);
+    authority.repair(step);
     disk.free();
-    expect(await look()).toMatchObject({ outcome: 'renewed' });
+    expect(await check()).toMatchObject({ outcome: 'renewed' });
     expect(authority.count('newOrder')).toBe(orders);
     expect(authority.count('finalize')).toBe(1);
     // The same certificate each time, served before it could be saved.
@@ -188,34 +193,34 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
   it('before anything is there makes no account', async () => {
     const disk = smallDisk();
     mkdirSync(disk.dataDir);
-    const { authority, look } = await orderAtStub({}, { dataDir: disk.dataDir });
+    const { authority, check } = await orderAtStub({}, { dataDir: disk.dataDir });
     // The lock is there, as after an earlier try.
     writeFileSync(join(disk.dataDir, 'certificate.lock'), '');
     disk.fill();
-    expect(errorText(await failureOf(look()))).toContain('the disk is full');
+    expect(errorText(await failureOf(check()))).toContain('the disk is full');
     expect(authority.requests).toEqual([]);
   });
 
   it('leaves the old certificate whole, and a restart takes the order up', async () => {
     const disk = smallDisk();
-    const { authority, clock, look, context } = await orderAtStub({}, { dataDir: disk.dataDir });
-    await look();
+    const { authority, clock, check, context } = await orderAtStub({}, { dataDir: disk.dataDir });
+    await check();
     const old = await context.folder.readCertificate();
     clock.us += 80 * 86_400_000_000;
     authority.break('certificate', (answer) => {
       disk.fill();
       return answer;
     });
-    await failureOf(look());
+    await failureOf(check());
     expect(await context.folder.readCertificate()).toEqual({
       ...old,
       covers: expect.any(Function),
     });
 
     disk.free();
-    authority.mend('certificate');
+    authority.repair('certificate');
     const again = openOrders(authority, clock, { dataDir: disk.dataDir });
-    expect(await again.look()).toMatchObject({ outcome: 'renewed' });
+    expect(await again.check()).toMatchObject({ outcome: 'renewed' });
     expect(authority.count('newOrder')).toBe(2);
     expect(authority.count('finalize')).toBe(2);
   });
@@ -226,31 +231,31 @@ describe('a place that is taken', () => {
     ['certificate.json', /certificate\.json/],
     ['order.json', /order\.json/],
   ])('%s: the sentence says what to do', async (name, file) => {
-    const { dataDir, look, authority, clock, context } = await orderAtStub();
+    const { dataDir, check, authority, clock, context } = await orderAtStub();
     const path = join(dataDir, 'acme', name);
     authority.break('newOrder', (answer) => {
       mkdirSync(path);
       return answer;
     });
-    const error = await failureOf(look());
+    const error = await failureOf(check());
     expect(errorText(error)).toMatch(file);
     expect(errorText(error)).toMatch(/Give the user of the receiver/);
     rmSync(path, { recursive: true });
-    authority.mend('newOrder');
+    authority.repair('newOrder');
     clock.us = (await context.states.read()).nextTryAtUs ?? 0;
-    expect(await look()).toMatchObject({ outcome: 'renewed' });
+    expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 });
 
 it('every file with a key belongs to its owner alone', async () => {
-  const { dataDir, look, authority } = await orderAtStub();
+  const { dataDir, check, authority } = await orderAtStub();
   const modes: string[] = [];
   const modeOf = (name: string) => (statSync(join(dataDir, 'acme', name)).mode & 0o777).toString(8);
   authority.break('certificate', (answer) => {
     modes.push(modeOf('order.json'));
     return answer;
   });
-  await look();
+  await check();
   expect([...modes, modeOf('certificate.json'), modeOf('renewal.json'), modeOf('.')]).toEqual([
     '600',
     '600',

@@ -98,7 +98,7 @@ export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
   });
   const acquireLock = createAcquireLock(dataDir);
   const issued: string[] = [];
-  const look = (when: RenewOptions['when'] = 'due') =>
+  const check = (when: RenewOptions['when'] = 'due') =>
     renew(context, {
       when,
       acquireLock,
@@ -106,14 +106,14 @@ export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
       onIssued: ({ cert }) => void issued.push(cert),
     });
   const fail = (when: RenewOptions['when'] = 'due'): Promise<string> =>
-    look(when).then(({ outcome }) => {
+    check(when).then(({ outcome }) => {
       throw new Error(`It should have failed, and was ${outcome}.`);
     }, errorText);
   const path = (name: string) => join(dataDir, 'acme', name);
   /** What is on disk. */
   const saved = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
   const state = () => savedState(dataDir);
-  return { context, dataDir, clock, lines, look, fail, issued, path, saved, state, acquireLock };
+  return { context, dataDir, clock, lines, check, fail, issued, path, saved, state, acquireLock };
 }
 /** The state of the renewal that was written last; throws before there is one. */
 export function savedState(dataDir: string): RenewalState {

@@ -20,8 +20,8 @@ const days = (count: number) => count * 24 * 3600;
 /** A program that has its first certificate. */
 async function withCertificate(pebble: Pebble) {
   const program = openProgram(pebble);
-  expect((await program.look()).outcome).toBe('renewed');
-  const shown = await program.look();
+  expect((await program.check()).outcome).toBe('renewed');
+  const shown = await program.check();
   if (shown.outcome !== 'current') throw new Error(`It is ${shown.outcome}.`);
   return { ...program, certificate: shown.certificate, due: shown.due };
 }
@@ -33,20 +33,20 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
   ])('that lives for %s, is renewed once', async (_, validitySeconds, shareLeft) => {
     const pebble = await startPebble({ validitySeconds });
     const requests = watchRequests(pebble);
-    const { clock, look, certificate, due, saved } = await withCertificate(pebble);
+    const { clock, check, certificate, due, saved } = await withCertificate(pebble);
     const lifetimeMs = certificate.notAfter.getTime() - certificate.notBefore.getTime();
     const leftMs = certificate.notAfter.getTime() - due.atUs / 1000;
     expect(due.because).toBe('share');
     expect(leftMs / lifetimeMs).toBeGreaterThanOrEqual(shareLeft - 0.0001);
     expect(leftMs / lifetimeMs).toBeLessThanOrEqual(shareLeft + 0.0201);
     clock.set(due.atUs - 1);
-    expect((await look()).outcome).toBe('current');
-    expect((await look('asked')).outcome).toBe('current');
+    expect((await check()).outcome).toBe('current');
+    expect((await check('asked')).outcome).toBe('current');
     expect(requests.orders()).toBe(1);
     clock.set(due.atUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(saved('certificate.json').chain).not.toBe(certificate.cert);
-    for (let i = 0; i < 5; i += 1) await look();
+    for (let i = 0; i < 5; i += 1) await check();
     expect(requests.orders()).toBe(2);
   });
 
@@ -54,12 +54,12 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     const [pebble, other] = [await startPebble(), await startPebble()];
     const { clock, dataDir, saved } = await withCertificate(pebble);
     const settings = { host: 'other.example.org' };
-    const renamed = await openProgram(pebble, { clock, dataDir, settings }).look();
+    const renamed = await openProgram(pebble, { clock, dataDir, settings }).check();
     expect(renamed.outcome === 'renewed' && renamed.certificate.covers(settings.host)).toBe(true);
     const moved = openProgram(other, { clock, dataDir, settings });
-    expect((await moved.look()).outcome).toBe('renewed');
+    expect((await moved.check()).outcome).toBe('renewed');
     expect(saved('certificate.json').directoryUrl).toBe(other.directoryUrl);
-    expect((await moved.look()).outcome).toBe('current');
+    expect((await moved.check()).outcome).toBe('current');
     const names = readdirSync(join(dataDir, 'acme'));
     expect(names.filter((name) => name.startsWith('account-'))).toHaveLength(2);
   });
@@ -71,7 +71,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     const one = openProgram(pebble);
     const { clock, dataDir } = one;
     const two = openProgram(pebble, { clock, dataDir });
-    const ends = await Promise.allSettled([one.look(), two.look()]);
+    const ends = await Promise.allSettled([one.check(), two.check()]);
     expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(ends.find(({ status }) => status === 'rejected')).toMatchObject({
       reason: { code: 'conflict' },
@@ -94,9 +94,9 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
 /** A program that has its first certificate, and when the one that it has is due: each has its own time. */
 async function withShortLived(pebble: Pebble) {
   const program = openProgram(pebble);
-  expect((await program.look()).outcome).toBe('renewed');
+  expect((await program.check()).outcome).toBe('renewed');
   const readDue = async () => {
-    const shown = await program.look();
+    const shown = await program.check();
     if (shown.outcome !== 'current') throw new Error(`It is ${shown.outcome}.`);
     return shown.due;
   };
@@ -108,16 +108,16 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     pebble,
     requests,
   }) => {
-    const { clock, dataDir, look, fail } = await withShortLived(pebble);
+    const { clock, dataDir, check, fail } = await withShortLived(pebble);
     const firstUs = clock.nowUs();
     for (let i = 0; i < 4; i += 1) {
       clock.advance(minuteUs);
-      expect((await look('anyway')).outcome).toBe('renewed');
+      expect((await check('anyway')).outcome).toBe('renewed');
     }
     const endsUs = firstUs + dayUs;
     const until = new Date(endsUs / 1000).toISOString();
     expect(await fail('anyway')).toContain(`The next order is possible after ${until}.`);
-    expect((await look()).outcome).toBe('current');
+    expect((await check()).outcome).toBe('current');
     const restarted = openProgram(pebble, { clock, dataDir });
     clock.set(endsUs - 1);
     expect(await restarted.fail('anyway')).toContain(
@@ -125,7 +125,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     );
     expect(requests.orders()).toBe(5);
     clock.set(endsUs);
-    expect((await restarted.look('anyway')).outcome).toBe('renewed');
+    expect((await restarted.check('anyway')).outcome).toBe('renewed');
   });
 });
 
@@ -133,17 +133,17 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
   it('by a year ahead makes no storm of orders, and set right makes none', async () => {
     const pebble = await startPebble({ validitySeconds: days(90) });
     const requests = watchRequests(pebble);
-    const { clock, look, readDue } = await withShortLived(pebble);
+    const { clock, check, readDue } = await withShortLived(pebble);
     const rightUs = clock.nowUs();
     clock.advance(365 * dayUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     for (let i = 0; i < 20; i += 1) {
       clock.advance(minuteUs);
-      expect((await look()).outcome).toBe('waiting');
+      expect((await check()).outcome).toBe('waiting');
     }
     for (let i = 0; i < 12; i += 1) {
       clock.advance(dayUs / 2);
-      await look();
+      await check();
     }
     // Every certificate looks as old; still there are no more than five within a week.
     expect(requests.orders()).toBe(5);
@@ -151,9 +151,9 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     const due = await readDue();
     expect(requests.orders()).toBe(5);
     clock.set(due.atUs - 1);
-    expect((await look()).outcome).toBe('current');
+    expect((await check()).outcome).toBe('current');
     clock.set(due.atUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
   });
 
   it('by a year behind is no reason to order, nor to wait for a year after a failure', async () => {
@@ -162,7 +162,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     const { clock, dataDir, due } = await withShortLived(pebble);
     const program = openProgram(pebble, { clock, dataDir });
     clock.advance(-365 * dayUs);
-    for (let i = 0; i < 5; i += 1) expect((await program.look()).outcome).toBe('current');
+    for (let i = 0; i < 5; i += 1) expect((await program.check()).outcome).toBe('current');
     expect(requests.orders()).toBe(1);
     // It fails a year ahead; then the clock is set right.
     leaveAccount(dataDir);
@@ -171,11 +171,11 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     await program.fail();
     clock.set(due.atUs);
     await program.fail();
-    expect((await program.look()).outcome).toBe('waiting');
+    expect((await program.check()).outcome).toBe('waiting');
     expect(program.state().failures).toBe(2);
     await pebble.setAddress('127.0.0.1');
     clock.advance(2 * minuteUs);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
   });
 
   it('makes nobody come back at the same second: pauses are drawn', async ({ pebble }) => {
@@ -216,15 +216,15 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
   it('is tried a handful of times in the first hour, then every six hours', async () => {
     const pebble = await startPebble({ validitySeconds });
     const program = openProgram(pebble);
-    expect((await program.look()).outcome).toBe('renewed');
+    expect((await program.check()).outcome).toBe('renewed');
     await pebble.stop();
     const requests = watchRequests(pebble);
-    const { clock, look, state } = program;
+    const { clock, check, state } = program;
     clock.advance(6 * dayUs);
     const beganUs = clock.nowUs();
     // Looks at every minute of the first day, then every half hour.
     const within = async (endUs: number, stepUs: number) => {
-      for (; clock.nowUs() < endUs; clock.advance(stepUs)) await look().catch(() => undefined);
+      for (; clock.nowUs() < endUs; clock.advance(stepUs)) await check().catch(() => undefined);
       expect(state().failures).toBe(requests.directories());
       return requests.directories();
     };
@@ -235,7 +235,7 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
     expect(requests.asked).toHaveLength(requests.directories());
     await pebble.start();
     clock.advance(6 * hourUs);
-    expect((await look()).outcome).toBe('renewed');
+    expect((await check()).outcome).toBe('renewed');
     expect(state()).toMatchObject({ failures: 0, nextTryAtUs: null });
   });
 

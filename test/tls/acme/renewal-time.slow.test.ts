@@ -460,7 +460,7 @@ async function withAdvice() {
     }),
   };
   const opened = await orderAtStub({ renewalInfo: (id) => advice.of(id) });
-  await opened.look();
+  await opened.check();
   const first = opened.served[0];
   if (first === undefined) throw new Error('There is no certificate.');
   const asked = () => opened.authority.requests.filter(({ step }) => step === 'renewalInfo');
@@ -505,7 +505,7 @@ describe('advice', () => {
     ['a week', '604800', dayUs],
     ['nonsense', 'later', 6 * hourUs],
   ])('is asked for again as Retry-After says: %s', async (_title, header, afterUs) => {
-    const { authority, clock, first, asked, noted, startLoop, looked } = await withAdvice();
+    const { authority, clock, first, asked, noted, startLoop, awaitChecks } = await withAdvice();
     authority.break('renewalInfo', (answer) => ({
       ...answer,
       headers: header === undefined ? {} : { 'retry-after': header },
@@ -514,14 +514,15 @@ describe('advice', () => {
     const begunUs = clock.us;
     await noted(begunUs + afterUs);
     clock.us = begunUs + afterUs - 1;
-    await looked(30);
+    await awaitChecks(30);
     expect(asked()).toHaveLength(1);
     clock.us = begunUs + afterUs;
     await waitFor(() => expect(asked()).toHaveLength(2));
   });
 
   it('that lies in the past renews at once, and once', async () => {
-    const { clock, first, advice, asked, startLoop, served, orders, looked } = await withAdvice();
+    const { clock, first, advice, asked, startLoop, served, orders, awaitChecks } =
+      await withAdvice();
     clock.us += 10 * dayUs;
     const past = { start: iso(clock.us - 2 * hourUs), end: iso(clock.us - hourUs) };
     const usual = { start: iso(clock.us + 60 * dayUs), end: iso(clock.us + 61 * dayUs) };
@@ -529,19 +530,19 @@ describe('advice', () => {
     startLoop(first);
     await waitFor(() => expect(served).toHaveLength(2));
     await waitFor(() => expect(asked()).toHaveLength(2));
-    await looked(60);
+    await awaitChecks(60);
     expect(orders()).toHaveLength(2);
     expect(asked()).toHaveLength(2);
   });
 
   it('that lies in the past for every certificate makes no storm', async () => {
-    const { clock, first, advice, startLoop, orders, looked } = await withAdvice();
+    const { clock, first, advice, startLoop, orders, awaitChecks } = await withAdvice();
     advice.of = () => ({ start: iso(clock.us - 2 * dayUs), end: iso(clock.us - dayUs) });
     startLoop(first);
     const begunUs = clock.us;
     for (let hours = 6; hours <= 8 * 24; hours += 6) {
       clock.us = begunUs + hours * hourUs;
-      await looked(4);
+      await awaitChecks(4);
     }
     // The first is from before; then one every two days.
     expect(orders().length).toBeGreaterThan(3);
@@ -549,7 +550,7 @@ describe('advice', () => {
   });
 
   it('on another certificate is ignored', async () => {
-    const { clock, look, context, first } = await withAdvice();
+    const { clock, check, context, first } = await withAdvice();
     const window = { startUs: clock.us - dayUs, endUs: clock.us - dayUs };
     const write = async (certificateId: string | null) => {
       const state = await context.states.read();
@@ -558,10 +559,10 @@ describe('advice', () => {
     };
     clock.us += 10 * dayUs;
     await write('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE');
-    expect(await look()).toMatchObject({ outcome: 'current', due: { because: 'share' } });
+    expect(await check()).toMatchObject({ outcome: 'current', due: { because: 'share' } });
     // The same advice on this one is followed.
     await write(certificateIdOf(first.cert));
-    expect(await look()).toMatchObject({ outcome: 'renewed' });
+    expect(await check()).toMatchObject({ outcome: 'renewed' });
     expect((await context.states.read()).renewalInfo).toBeNull();
   });
 
@@ -584,10 +585,10 @@ describe('advice', () => {
     await noted(clock.us + 6 * hourUs);
     await loop.stop();
     const again = openOrders(authority, clock, { dataDir });
-    const before = await again.look();
+    const before = await again.check();
     expect(before).toMatchObject({ outcome: 'current', due: { because: 'authority' } });
     again.startLoop(first);
-    await again.looked(30);
+    await again.awaitChecks(30);
     expect(asked()).toHaveLength(1);
   });
 });
@@ -613,19 +614,19 @@ describe('advice that cannot be had', () => {
     ['but a window thousands of years off', window('2026-06-01T00:00:00Z', '9999-12-31T23:59:59Z')],
     ['but no date of the calendar', window('2026-02-30T00:00:00Z', '2026-02-31T00:00:00Z')],
   ])('%s: it goes by lifetime, and is asked again later', async (_title, fault) => {
-    const { authority, clock, first, noted, asked, startLoop, looked, log, dataDir } =
+    const { authority, clock, first, noted, asked, startLoop, awaitChecks, log, dataDir } =
       await withAdvice();
     authority.break('renewalInfo', fault);
     const loop = startLoop(first);
     expect(await noted(clock.us + 6 * hourUs)).toMatchObject({ window: null });
-    await looked(20);
+    await awaitChecks(20);
     expect(asked()).toHaveLength(1);
     expect(log.map(({ level }) => level)).toEqual(['debug']);
     await loop.stop();
-    const { look } = openOrders(authority, clock, { dataDir });
-    expect(await look()).toMatchObject({ outcome: 'current', due: { because: 'share' } });
+    const { check } = openOrders(authority, clock, { dataDir });
+    expect(await check()).toMatchObject({ outcome: 'current', due: { because: 'share' } });
     clock.us += 61 * dayUs;
-    expect(await look()).toMatchObject({ outcome: 'renewed' });
+    expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 
   it('any more: the last advice stays', async () => {
@@ -639,8 +640,8 @@ describe('advice that cannot be had', () => {
   });
 
   it('as none is offered: it is asked again in a day', async () => {
-    const { clock, look, served, startLoop, authority, context } = await orderAtStub();
-    await look();
+    const { clock, check, served, startLoop, authority, context } = await orderAtStub();
+    await check();
     startLoop(served[0]);
     await waitFor(async () => {
       expect((await context.states.read()).renewalInfo).toMatchObject({
@@ -656,27 +657,27 @@ describe('the certificate that an order replaces', () => {
   it.each(['alreadyReplaced', 'conflict', 'malformed', 'unauthorized', 'serverUnknown'])(
     'and that is refused as %s is left out, once',
     async (type) => {
-      const { authority, clock, look, orders } = await withAdvice();
+      const { authority, clock, check, orders } = await withAdvice();
       clock.us += 70 * dayUs;
       authority.break('newOrder', refusal(type, { status: 409 }), 1);
-      expect(await look()).toMatchObject({ outcome: 'renewed' });
+      expect(await check()).toMatchObject({ outcome: 'renewed' });
       expect(orders().map(({ payload }) => 'replaces' in payload)).toEqual([false, true, false]);
     },
   );
 
   it('is not to blame when the authority is down or has had too much', async () => {
-    const { authority, clock, look, orders } = await withAdvice();
+    const { authority, clock, check, orders } = await withAdvice();
     clock.us += 70 * dayUs;
     authority.break('newOrder', refusal('rateLimited', { status: 429 }));
-    await expect(look()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(check()).rejects.toMatchObject({ code: 'unavailable' });
     expect(orders()).toHaveLength(2);
   });
 
   it('is not named where the authority gives no advice', async () => {
-    const { authority, clock, look } = await orderAtStub();
-    await look();
+    const { authority, clock, check } = await orderAtStub();
+    await check();
     clock.us += 70 * dayUs;
-    await look();
+    await check();
     const orders = authority.requests.filter(({ step }) => step === 'newOrder');
     expect(orders.map(({ payload }) => 'replaces' in payload)).toEqual([false, false]);
   });

@@ -155,7 +155,7 @@ describe.skipIf(!hasPebble)('a running receiver (needs pebble)', () => {
     const other = openProgram(pebble, { dataDir, clock, openListener });
     // The receiver may be asking the authority for advice at this moment.
     await vi.waitFor(
-      async () => expect((await other.look('anyway')).outcome).toBe('renewed'),
+      async () => expect((await other.check('anyway')).outcome).toBe('renewed'),
       soon,
     );
     await vi.waitFor(async () => expect(await servedSerial(port)).not.toBe(first), soon);

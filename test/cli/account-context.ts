@@ -1,4 +1,4 @@
-/** A catalogue account in the sandbox, a receiver over real TLS, and commands that know both. */
+/** A catalogue account in the sandbox, a receiver over real TLS, and commands that use both. */
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,22 +16,22 @@ export const account = { username: 'me@example.org', password: 'the-password-of-
 export const endpointPair = { username: 'earshot-first', password: 'the-first-endpoint-password' };
 
 export interface AccountContext {
-  /** Holds certificate, data directory, and `earshot.config.ts` if a test writes one. */
+  /** Contains the certificate, the data directory, and `earshot.config.ts` if a test writes one. */
   folder: string;
   dataDir: string;
   env: Record<string, string>;
   sandbox: Sandbox;
   receiver: RunningReceiver;
   publicUrl: string;
-  /** All that the receiver has logged, as JSON lines. */
+  /** The receiver's log lines, as JSON. */
   log: string[];
-  /** Runs a command on the sandbox's clock, in the folder. */
+  /** Runs a command in the folder, on the sandbox's clock. */
   run(argv: Words, options?: Partial<FakeIoOptions>): Promise<Ended>;
-  /** Moves the time of sandbox, receiver and commands. */
+  /** Advances the clock of sandbox, receiver and commands. */
   passDays(days: number): void;
 }
 
-/** Everything is closed when the test has finished. */
+/** Opens the context; everything is closed when the test has finished. */
 export async function openAccountContext(
   options: { sandbox?: Partial<SandboxOptions> } = {},
 ): Promise<AccountContext> {
@@ -99,7 +99,7 @@ function recordLog() {
   };
 }
 
-/** The account's subscriptions as rows that are easy to compare. */
+/** Returns the account's subscriptions as rows that are easy to compare. */
 export function rows({ sandbox }: Pick<AccountContext, 'sandbox'>) {
   return sandbox.subscriptions().map(({ endpoint, status, filter }) => ({
     name: endpoint?.split('/').at(-1) ?? 'pull',
@@ -108,15 +108,15 @@ export function rows({ sandbox }: Pick<AccountContext, 'sandbox'>) {
   }));
 }
 
-/** How many creations the catalogue was asked for. */
+/** Counts the creation requests that the catalogue received. */
 export function creations({ sandbox }: Pick<AccountContext, 'sandbox'>): number {
   const isCreation = (one: { method: string; path: string }) =>
     one.method === 'POST' && one.path.includes('/odata/');
   return sandbox.requests().filter(isCreation).length;
 }
 
-/** A push subscription that somebody else made in the account. */
-export function stranger(name: string, status: 'running' | 'paused' = 'running') {
+/** Returns a push subscription that earshot does not manage. */
+export function unmanaged(name: string, status: 'running' | 'paused' = 'running') {
   return {
     type: 'push' as const,
     status,
@@ -128,7 +128,7 @@ export function stranger(name: string, status: 'running' | 'paused' = 'running')
   };
 }
 
-/** What a person does at the catalogue, past earshot: PATCH of a subscription, or DELETE without a body. */
+/** Changes a subscription at the catalogue without earshot: PATCH, or DELETE when there is no body. */
 export async function asPerson(
   { sandbox }: Pick<AccountContext, 'sandbox'>,
   id: string,

@@ -1,4 +1,4 @@
-/** `earshot alerts`: what lasts, what is over, and a test through the channels. */
+/** `earshot alerts`: active alerts, resolved alerts, and a test of the notification channels. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +23,7 @@ const silence: AlertFinding = {
 };
 const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', severity: 'warning' };
 
-/** A silence that lasts and, raised before it, a disk that was full for an hour. */
+/** An active alert for a silent subscription and an older, resolved one for a full disk (one hour). */
 async function openContext() {
   const context = createContext();
   await withStore(context.dataDir, async ({ alerts, completeness }) => {
@@ -43,7 +43,7 @@ async function openContext() {
 }
 
 describe('earshot alerts', () => {
-  it('shows what lasts, with cause, evidence and next step, in the width of the terminal', async () => {
+  it('shows active alerts with cause, evidence and next step, wrapped to the terminal width', async () => {
     const { earshot } = await openContext();
     const out = await printed(earshot('alerts'));
     expect(out).toBe(
@@ -64,7 +64,7 @@ describe('earshot alerts', () => {
     expect(Math.max(...widths)).toBeLessThanOrEqual(60);
   });
 
-  it('--all shows what is over, too, with a blank line between two', async () => {
+  it('--all includes resolved alerts, separated by a blank line', async () => {
     const { earshot } = await openContext();
     const { out } = await earshot('alerts --all');
     const [newer, older] = out.split('\n\n');
@@ -76,7 +76,7 @@ describe('earshot alerts', () => {
     expect(one.out).not.toContain('disk');
   });
 
-  it('--json has every field, newest first', async () => {
+  it('--json prints every field, newest first', async () => {
     const { earshot } = await openContext();
     expect(await printedJson(earshot('alerts --all --json'))).toEqual([
       {
@@ -94,7 +94,7 @@ describe('earshot alerts', () => {
     ]);
   });
 
-  it('says that there is none, and what could not be told', async () => {
+  it('reports that no alert is active, and which ones could not be sent', async () => {
     const { dataDir, earshot } = createContext();
     const up = { fromUs: nowUs, toUs: nowUs };
     await withStore(dataDir, ({ completeness }) => completeness.recordUptime(up));
@@ -116,8 +116,8 @@ describe('earshot alerts', () => {
   });
 });
 
-describe('earshot alerts without a receiver that runs', () => {
-  it('says that nobody looks, and since when', async () => {
+describe('earshot alerts without a running receiver', () => {
+  it('reports that nothing is monitored, and since when', async () => {
     const { dataDir, earshot } = createContext();
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('alerts');
@@ -130,7 +130,7 @@ describe('earshot alerts without a receiver that runs', () => {
     expect((await earshot('alerts')).err).toContain(
       '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is checked',
     );
-    // An empty list alone would look as if all was well.
+    // An empty list alone would suggest that there are no problems.
     const json = await earshot('alerts -o json');
     expect(json.out).toBe('[]\n');
     expect(json.err).toMatch(/^No receiver has run since /);
@@ -138,16 +138,16 @@ describe('earshot alerts without a receiver that runs', () => {
 });
 
 describe('earshot alerts --test', () => {
-  it('refuses where there is nowhere to send it', async () => {
+  it('fails when no notification channel is configured', async () => {
     const { err } = await expectEnd(runCommand('alerts --test'), 2);
     expect(err).toMatch(/Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND/);
   });
 
-  it('posts to the URL and runs the command, with the document that alerts have', async () => {
+  it('posts the alert document to the URL and passes it to the command', async () => {
     const posted = await startChat();
     const folder = temporaryDirectory();
-    const program = join(folder, 'tell');
-    writeFileSync(program, `#!/bin/sh\ncat > ${folder}/told\n`);
+    const program = join(folder, 'notify');
+    writeFileSync(program, `#!/bin/sh\ncat > ${folder}/received\n`);
     chmodSync(program, 0o700);
     const { code, out, err } = await runCommand('alerts --test', {
       env: { PATH: '/usr/bin:/bin', EARSHOT_ALERT_URL: posted.url, EARSHOT_ALERT_COMMAND: program },
@@ -162,14 +162,14 @@ describe('earshot alerts --test', () => {
     expect(body).toMatchObject({
       text: expect.stringMatching(/^earshot: test message\n/),
     });
-    expect(JSON.parse(readFileSync(join(folder, 'told'), 'utf8'))).toEqual(body);
+    expect(JSON.parse(readFileSync(join(folder, 'received'), 'utf8'))).toEqual(body);
   });
 
-  it('tries both, says of each why it was not taken, and keeps the URL to itself', async () => {
+  it('tries both channels, reports the error of each, and does not print the URL', async () => {
     const { code, err } = await runCommand('alerts --test', {
       env: {
         EARSHOT_ALERT_URL: `http://127.0.0.1:${await freePort()}/hooks/a-secret-part`,
-        EARSHOT_ALERT_COMMAND: '/nonexistent/tell',
+        EARSHOT_ALERT_COMMAND: '/nonexistent/notify',
       },
     });
     expect(code).toBe(1);
@@ -180,7 +180,7 @@ describe('earshot alerts --test', () => {
   });
 });
 
-/** A chat system that takes whatever is posted. */
+/** Starts a chat server that accepts every post. */
 async function startChat() {
   const bodies: unknown[] = [];
   const server = createServer(async (request, response) => {

@@ -13,7 +13,7 @@ import { openStoreReader } from '../../src/store/store.ts';
 import { openFilled, secrets } from '../store/backups/backup-context.ts';
 import { expectEnd, nowUs, runCommand, version, type Words } from './fake-io.ts';
 
-/** 2026-05-02T12:00:00Z, at which every command here runs. */
+/** File name for 2026-05-02T12:00:00Z, the time at which every command here runs. */
 const byTime = 'earshot-20260502T120000Z.db';
 
 async function openContext(notifications = 5) {
@@ -32,7 +32,7 @@ async function lastBackups(dataDir: string) {
 const it = test.extend('context', () => openContext());
 
 describe('earshot backup', () => {
-  it('writes into a folder under the name of the time, and prints the path', async () => {
+  it('writes a file named after the time into a folder, and prints its path', async () => {
     const { out, run } = await openContext();
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
@@ -42,13 +42,13 @@ describe('earshot backup', () => {
     expect(readdirSync(out)).toEqual([byTime]);
   });
 
-  it('takes the folder of the settings where none is named', async ({ context: { out, run } }) => {
+  it('uses the configured folder by default', async ({ context: { out, run } }) => {
     const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: out } });
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
   });
 
   it.each(['', 'new/deep', 'new/', 'new.d/'])(
-    'creates the folder %o with the first backup, for its owner alone',
+    'creates the folder %o with the first backup, for its owner only',
     async (path) => {
       const { folder, run } = await openContext();
       const to = `${folder}/fresh/${path}`;
@@ -59,14 +59,14 @@ describe('earshot backup', () => {
     },
   );
 
-  it('creates the folder of EARSHOT_BACKUP_DIR, whatever its name is like', async () => {
+  it('creates the folder of EARSHOT_BACKUP_DIR, whatever its name looks like', async () => {
     const { folder, run } = await openContext();
     const to = join(folder, 'backups.d');
     const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: to } });
     expect(ended).toMatchObject({ code: 0, out: `${join(to, byTime)}\n` });
   });
 
-  it('creates no folder where there is nothing to back up, or where a file has its name', async () => {
+  it('creates no folder without a database, or when a file has the same name', async () => {
     const { folder, run } = await openContext();
     const to = join(folder, 'fresh');
     const env = { EARSHOT_DATA_DIR: join(folder, 'none') };
@@ -81,7 +81,7 @@ describe('earshot backup', () => {
     expect(readFileSync(to, 'utf8')).toBe('mine');
   });
 
-  it('tells with --json what it has made, and has it remembered', async () => {
+  it('prints the result with --json, and records it', async () => {
     const { out, dataDir, run } = await openContext();
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--json']);
@@ -102,7 +102,7 @@ describe('earshot backup', () => {
     });
   });
 
-  it('leaves secrets out when told to, and says so', async ({ context: { out, run } }) => {
+  it('excludes secrets on request, and says so', async ({ context: { out, run } }) => {
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--without-secrets']);
     expect(ended.err).toContain('The backup contains no secrets.');
@@ -111,7 +111,7 @@ describe('earshot backup', () => {
     expect(readFileSync(file).includes('a:secret')).toBe(true);
   });
 
-  it('takes the place of no file without --force, and is remembered for neither', async () => {
+  it('overwrites a file only with --force, and records neither backup', async () => {
     const { out, dataDir, run } = await openContext();
     const file = join(out, 'mine.db');
     writeFileSync(file, 'mine');
@@ -123,7 +123,7 @@ describe('earshot backup', () => {
     expect(await lastBackups(dataDir)).toEqual({ made: null, failed: null });
   });
 
-  it('asks for a place, and for a data directory that holds something', async () => {
+  it('requires a destination and a data directory with a database', async () => {
     const { out, run } = await openContext();
     await expectEnd(run('backup'), 2, '--to FILE');
     await expectEnd(run(['backup', '--to', join(out, 'none', 'x.db')]), 2, 'does not exist');
@@ -131,7 +131,7 @@ describe('earshot backup', () => {
     await expectEnd(run(['backup', '--to', join(out, 'x.db')], { env }), 2, 'There is no database');
   });
 
-  it('refuses secrets that others may read, and remembers why there is no backup', async () => {
+  it('refuses secrets that other users can read, and records the reason', async () => {
     const { out, dataDir, run } = await openContext();
     chmodSync(join(dataDir, 'endpoint-credentials.json'), 0o644);
     const ended = await run(['backup', '--to', out]);
@@ -146,7 +146,9 @@ describe('earshot backup', () => {
 });
 
 describe('earshot backup list', () => {
-  it('shows backups, newest first, and what is none', async ({ context: { out, run } }) => {
+  it('lists backups, newest first, and files that are not backups', async ({
+    context: { out, run },
+  }) => {
     const [first, second] = [join(out, 'a.db'), join(out, 'b.db')];
     await run(['backup', '--to', first], { nowUs: () => nowUs });
     await run(['backup', '--to', second], { nowUs: () => nowUs + 60e6 });
@@ -173,12 +175,12 @@ describe('earshot backup list', () => {
     const shown = await run('backup list', { env: { EARSHOT_BACKUP_DIR: out } });
     expect(shown.out).toMatch(/^made \(UTC\) +notifications +size +file\n/);
     expect(shown.out.split('\n')).toHaveLength(5);
-    // A path is never cut: without its end, it names nothing.
+    // A path is never shortened: without its end it is useless.
     const narrow = await run(['backup', 'list', out], { isTTY: true, columns: 60 });
     for (const file of [first, second]) expect(narrow.out).toContain(`  ${file}\n`);
   });
 
-  it('says when there are none, or no folder', async ({ context: { out, run } }) => {
+  it('reports that there are no backups, or no folder', async ({ context: { out, run } }) => {
     expect(await run(['backup', 'list', out])).toMatchObject({
       code: 0,
       out: '',

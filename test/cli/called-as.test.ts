@@ -1,4 +1,4 @@
-/** Messages name commands as the user calls the program; data, JSON and the log keep the plain name. */
+/** Messages name commands as the user calls the program; data, JSON and the log use the plain name. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -40,7 +40,7 @@ describe('a message', () => {
     ['npx in a project', byNpx, '../trial', '/home/me/checkout/node_modules/.bin/earshot'],
     ['its path', { earshot_called_as: 'bin/earshot' }, 'sandbox-trial', '../bin/earshot'],
     ['the path', {}, 'sandbox-trial', 'earshot'],
-  ])('names commands for another folder, by %s', (_, env, folder, name) => {
+  ])('names commands for another folder by %s', (_, env, folder, name) => {
     const workingDir = '/home/me/checkout';
     const io = { env: { ...env, npm_config_local_prefix: workingDir }, workingDir };
     expect(nameCalledIn(resolve(workingDir, folder), io)).toBe(name);
@@ -52,7 +52,7 @@ describe('a message', () => {
     expect(err).toContain('`npx --no -- earshot sinks drop bus --all`');
   });
 
-  it('reports that a script of npm runs in another folder than the one with the settings', async () => {
+  it('reports that npm runs its scripts in another folder than the one with the settings', async () => {
     const [workingDir, trial] = [temporaryDirectory(), join(temporaryDirectory(), 'sandbox-trial')];
     mkdirSync(trial);
     writeFileSync(join(trial, '.env'), '');
@@ -64,22 +64,25 @@ describe('a message', () => {
     expect(err).toContain('/bin/earshot` there.');
   });
 
-  it('keeps the plain name in JSON', async () => {
+  it('uses the plain name in JSON', async () => {
     const { out } = await runCommand('doctor --json', { env: byNpx });
     expect(out).toContain('`earshot credentials create`');
     expect(out).not.toContain('npx');
   });
 
-  it.each(['status', 'alerts', 'index', 'sinks'])('of %s leaves no plain name', async (command) => {
-    const context = await filledContext();
-    const login = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
-    const env = { ...byNpx, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
-    const { out, err } = await context.earshot([command], { env, isTTY: true, columns: 90 });
-    expect(`${out}${err}`).not.toMatch(/(?<!-- )\bearshot [a-z]+/);
-  });
+  it.each(['status', 'alerts', 'index', 'sinks'])(
+    'of %s contains no plain name',
+    async (command) => {
+      const context = await filledContext();
+      const login = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
+      const env = { ...byNpx, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
+      const { out, err } = await context.earshot([command], { env, isTTY: true, columns: 90 });
+      expect(`${out}${err}`).not.toMatch(/(?<!-- )\bearshot [a-z]+/);
+    },
+  );
 });
 
-it('every command that a message names stands in backticks', () => {
+it('every command in a message is in backticks', () => {
   const commands = readdirSync(join(root, 'src/cli/commands')).map((file) => file.slice(0, -3));
   const named = new RegExp(`(?<![\`$\\w./-] ?)\\bearshot (${commands.join('|')})\\b`);
   const inExample = /^ +(\$|EARSHOT_)/;
@@ -94,13 +97,13 @@ it('every command that a message names stands in backticks', () => {
         )
         .map((line) => `${file}: ${line.trim()}`),
     );
-  // A name of the sandbox's authority and its description, a heading, and the seal of a backup file.
+  // Exceptions: the sandbox's certificate authority and its description, a heading, the seal of a backup.
   const names =
     /CN=earshot sandbox|port of the earshot sandbox|'bold', 'earshot demo'|SHA-256 of all/;
   expect(wrong.filter((line) => !names.test(line))).toEqual([]);
 });
 
-it('no text runs a package of the registry that has the name by accident', () => {
+it('no text runs an unrelated package of the same name from the registry', () => {
   const pages = ['README.md', 'SECURITY.md', '.env.example', 'bin/earshot'];
   const folders = ['src', 'docs', 'deploy', 'examples', 'scripts'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -115,7 +118,7 @@ it('no text runs a package of the registry that has the name by accident', () =>
 });
 
 it.skipIf(process.platform === 'win32')(
-  'bin/earshot runs from another folder, through links of links, whatever Node is on the path',
+  'bin/earshot runs from another folder, through chained links, with any Node on the path',
   () => {
     const folder = temporaryDirectory();
     const elsewhere = join(folder, 'project with a blank');
@@ -123,7 +126,7 @@ it.skipIf(process.platform === 'win32')(
     symlinkSync(join(root, 'bin/earshot'), join(folder, 'first'));
     symlinkSync('../first', join(elsewhere, 'earshot'));
     const { PATH = '' } = bareEnvironment({});
-    // A Node on the path that would fail is not used: the checkout has its own.
+    // A failing Node on the path is not used: the checkout has its own.
     symlinkSync('/bin/false', join(elsewhere, 'node'));
     const run = (...argv: string[]) =>
       spawnSync('earshot', argv, {

@@ -1,4 +1,4 @@
-/** `earshot certificate` against Pebble, as a user types it, with the mistakes users make. */
+/** `earshot certificate` against Pebble, as a user types it, including common mistakes. */
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ import { expectEnd, type FakeIoOptions, printedJson, runCommand, startCommand } 
 
 const nowUs = () => Date.now() * 1000;
 
-/** Pebble, and the variables of a user who has set all of them right. */
+/** Starts Pebble; returns the environment of a user who has set every variable correctly. */
 async function openContext(options: PebbleOptions = {}) {
   const pebble = await startPebble(options);
   const folder = temporaryDirectory();
@@ -40,7 +40,9 @@ async function openContext(options: PebbleOptions = {}) {
 }
 
 describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
-  it('tests, gets, shows and leaves alone', { timeout: 60_000 }, async () => {
+  it('tests, issues and shows a certificate, and does not replace a valid one', {
+    timeout: 60_000,
+  }, async () => {
     const { certificate, pebble } = await openContext({ validitySeconds: 90 * 86_400 });
     const tested = await expectEnd(certificate('test'), 0);
     expect(tested.out).toMatch(/validated earshot\.example\.org with http-01\. No cert/);
@@ -70,7 +72,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     );
   });
 
-  it('says when the certificate is not the one that the settings ask for', async () => {
+  it('reports a certificate that does not match the settings', async () => {
     const { certificate } = await openContext();
     await certificate('renew');
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
@@ -79,7 +81,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     expect(err).toMatch(/does not match the settings: new\.example\.org/);
   });
 
-  it('ends the wait for another program when asked to', { timeout: 30_000 }, async () => {
+  it('stops waiting for another program on request', { timeout: 30_000 }, async () => {
     const { certificate, env } = await openContext();
     const release = await createAcquireLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
     onTestFinished(release);
@@ -90,7 +92,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     expect(await certificate('show')).toMatchObject({ code: 1 });
   });
 
-  it('prints nothing but PEM with --pem, which does not go with --json', async () => {
+  it('prints only PEM with --pem, which cannot be combined with --json', async () => {
     const { certificate } = await openContext();
     expect(await certificate('show --pem')).toMatchObject({ code: 1, out: '' });
     expect(await certificate('show --pem --json')).toMatchObject({ code: 2 });
@@ -108,7 +110,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     expect(out).toMatch(/^for +earshot\.example\.org$/m);
   });
 
-  it('gets one by tls-alpn-01 on the public port', { timeout: 30_000 }, async () => {
+  it('gets a certificate by tls-alpn-01 on the public port', { timeout: 30_000 }, async () => {
     const { certificate, pebble } = await openContext();
     const changed = {
       EARSHOT_ACME_CHALLENGE: 'tls-alpn-01',
@@ -117,7 +119,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     expect(await certificate('renew', changed)).toMatchObject({ code: 0 });
   });
 
-  it('shows the terms before they are agreed to, and tries nothing', async () => {
+  it('shows the terms of service before they are accepted, and orders nothing', async () => {
     const { certificate } = await openContext();
     const asked = await expectEnd(certificate('test', { EARSHOT_ACME_AGREE: '' }), 2);
     expect(asked.err).toMatch(/Terms of service: data:.*\n.*set EARSHOT_ACME_AGREE=yes/);
@@ -140,7 +142,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
       { EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' },
       /port 80 of earshot\.example\.org/,
     ],
-  ])('%s: says what to put right', { timeout: 30_000 }, async (_title, changed, words) => {
+  ])('%s: says what to fix', { timeout: 30_000 }, async (_title, changed, words) => {
     const { certificate } = await openContext();
     const { code, err } = await certificate('renew', changed);
     expect(code).toBeGreaterThan(0);
@@ -148,19 +150,19 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
     expect(err).not.toMatch(/fault of the program|at .*\.ts:\d/);
   });
 
-  it('a page that is no directory: names the variable', { timeout: 30_000 }, async () => {
+  it('a URL that is no ACME directory: names the variable', { timeout: 30_000 }, async () => {
     const { certificate, pebble } = await openContext();
     const page = `https://localhost:${pebble.ports.management}/roots/0`;
     const { err } = await expectEnd(certificate('renew', { EARSHOT_ACME_DIRECTORY: page }), 1);
     expect(err).toMatch(/is not valid ACME.*EARSHOT_ACME_DIRECTORY/);
   });
 
-  it('a port that another program has: says so', { timeout: 30_000 }, async () => {
+  it('a port in use by another program: says so', { timeout: 30_000 }, async () => {
     const { certificate } = await openContext();
-    const stranger = createServer((_request, response) => response.end('hello'));
+    const other = createServer((_request, response) => response.end('hello'));
     const port = await freePort();
-    await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
-    onTestFinished(() => void stranger.close());
+    await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
     const { code, err } = await certificate('renew', {
       EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${port}`,
     });
@@ -170,7 +172,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
 });
 
 describe('earshot certificate show', () => {
-  it('tells of certificate files, too', async () => {
+  it('shows certificate files, too', async () => {
     const folder = temporaryDirectory();
     const authority = await createCertificateAuthority({ now: Date.now });
     const { certificatePem, keyPem } = await authority.issue({ hosts: ['earshot.example.org'] });
@@ -190,7 +192,7 @@ describe('earshot certificate show', () => {
     });
   });
 
-  it('behind a proxy says who has the certificate', async () => {
+  it('says behind a proxy that the proxy has the certificate', async () => {
     const env = { EARSHOT_TLS: 'off' };
     const { err } = await expectEnd(runCommand('certificate show', { env }), 2);
     expect(err).toMatch(/the reverse proxy has the certificate/);

@@ -1,26 +1,26 @@
-/** How each part of a status is judged. The facts are those of a receiver with which all is well, but for one. */
+/** Evaluation of each status part. The facts are those of a healthy receiver, with one change per test. */
 import { describe, expect, it } from 'vitest';
 import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
 import { isWell, type StatusFacts, type StatusPart } from '../../src/domain/status.ts';
 import { nowUs } from './fake-io.ts';
 import {
+  activeAlert,
   dayUs,
+  evaluatedPart as evaluate,
   type Facts,
   hourUs,
-  lasting,
   minuteUs,
-  judgedPart as of,
   wellFacts,
 } from './status-facts.ts';
 
 const well = wellFacts();
-const nobody = { receiver: null };
+const notRunning = { receiver: null };
 const [alps, seaIce] = well.subscriptions;
 const [index, , summaryReader] = well.readers;
 const [orders] = well.sinks;
 const [covered] = well.coverage;
-/** Of a subscription that began a quarter of an hour ago. */
+/** Coverage of a subscription that began a quarter of an hour ago. */
 const none = {
   ...(covered as NonNullable<typeof covered>),
   ...{ state: 'not-compared' as const, expected: 0, pushed: 0, late: 0, recovered: 0 },
@@ -42,8 +42,8 @@ const certificate = (changes: Changes<NonNullable<StatusFacts['certificate']>>) 
   certificate: changed(well.certificate, changes),
 });
 
-describe('a receiver with which all is well', () => {
-  it('is told to be so, part by part', async () => {
+describe('a healthy receiver', () => {
+  it('has only parts of the level "well"', async () => {
     const parts = evaluateStatus(well);
     expect(isWell({ parts })).toBe(true);
     expect(parts.map(({ part, level }) => `${part} ${level}`)).toEqual(
@@ -58,7 +58,7 @@ describe('a receiver with which all is well', () => {
 
 const gibibyte = 2 ** 30;
 
-describe('a part that is well', () => {
+describe('a healthy part', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
     [
       'receiver',
@@ -163,14 +163,14 @@ describe('a part that is well', () => {
     ['disk', {}, '41 GiB of 80 GiB free'],
     ['backup', {}, '3 h old, 4.3 GiB, every 24 h'],
     ['alerts', {}, 'no active alerts'],
-  ])('%s says how it stands (%#)', async (part, changes, text) => {
-    const judged = await of(part, changes);
-    expect(judged).toMatchObject({ level: 'well', nextStep: null });
-    expect(judged?.text).toContain(text);
+  ])('%s: the text describes its state (%#)', async (part, changes, text) => {
+    const evaluated = await evaluate(part, changes);
+    expect(evaluated).toMatchObject({ level: 'well', nextStep: null });
+    expect(evaluated?.text).toContain(text);
   });
 });
 
-describe('coverage of which nothing was compared', () => {
+describe('coverage without a comparison', () => {
   const due = { ...none, nextDueAtUs: nowUs };
   const comparisonOff = 'EARSHOT_RECONCILE is off.';
   const command = 'Run `earshot reconcile` to compare now.';
@@ -191,13 +191,20 @@ describe('coverage of which nothing was compared', () => {
       command,
     ],
     [{ coverage: [due], comparisonOff }, 'not compared: EARSHOT_RECONCILE is off', command],
-  ])('is no fault, says when or why not, and offers the command when due: %#', async (...row) => {
-    const [changes, text, nextStep] = row;
-    expect(await of('coverage', changes)).toMatchObject({ level: 'unused', text, nextStep });
-  });
+  ])(
+    'is no fault, names the time or the reason, and offers the command when due: %#',
+    async (...row) => {
+      const [changes, text, nextStep] = row;
+      expect(await evaluate('coverage', changes)).toMatchObject({
+        level: 'unused',
+        text,
+        nextStep,
+      });
+    },
+  );
 });
 
-describe('a part that is not in use', () => {
+describe('an unused part', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
     ['subscriptions', { subscriptions: [] }, 'none registered here'],
     ['certificate', { behindProxy: true, certificate: null }, 'provided by the proxy'],
@@ -223,19 +230,19 @@ describe('a part that is not in use', () => {
       },
       'none yet, every 24 h',
     ],
-    ['alerts', nobody, 'no active alerts, but the watchdog is not running'],
-  ])('%s says so, and is no fault (%#)', async (part, changes, text) => {
-    expect(await of(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
+    ['alerts', notRunning, 'no active alerts, but the watchdog is not running'],
+  ])('%s: the text says so, and it is no fault (%#)', async (part, changes, text) => {
+    expect(await evaluate(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
   });
 });
 
-describe('a part that is not well', () => {
+describe('a faulty part', () => {
   const failed = (endedUs: number) => ({
     ...{ file: '/b', startedAtUs: endedUs, endedAtUs: endedUs, bytes: null, lastPosition: null },
-    error: 'There is no room.',
+    error: 'There is no space.',
   });
   it.each<[StatusPart, 'warning' | 'critical', Partial<Facts>, RegExp, RegExp]>([
-    ['receiver', 'critical', nobody, /^The receiver is not running/, /earshot start/],
+    ['receiver', 'critical', notRunning, /^The receiver is not running/, /earshot start/],
     [
       ...(['receiver', 'critical'] as const),
       { receiver: { startedAtUs: null, pid: null, refusing: 'The disk is full.', queue: null } },
@@ -248,7 +255,7 @@ describe('a part that is not well', () => {
     ],
     [
       ...(['subscriptions', 'warning'] as const),
-      { ...nobody, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
+      { ...notRunning, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
       ...([/should be running, but are not: alps\./, /earshot register/] as const),
     ],
     [
@@ -277,7 +284,7 @@ describe('a part that is not well', () => {
     ],
     [
       ...(['coverage', 'warning'] as const),
-      { ...nobody, coverage: [changed(covered, { missing: 1 })] },
+      { ...notRunning, coverage: [changed(covered, { missing: 1 })] },
       ...([/^1 notification of the last 7 days is missing/, /reconcile --since 7d/] as const),
     ],
     [
@@ -318,27 +325,27 @@ describe('a part that is not well', () => {
       },
       ...([/last backup is 2 days old, although one/, /earshot backup/] as const),
     ],
-  ])('%s is %s, and says what to do (%#)', async (part, level, changes, text, nextStep) => {
-    const judged = await of(part, changes);
-    expect(judged).toMatchObject({ level });
-    expect(judged?.text).toMatch(text);
-    expect(judged?.nextStep).toMatch(nextStep);
+  ])('%s: is a %s, and has a next step (%#)', async (part, level, changes, text, nextStep) => {
+    const evaluated = await evaluate(part, changes);
+    expect(evaluated).toMatchObject({ level });
+    expect(evaluated?.text).toMatch(text);
+    expect(evaluated?.nextStep).toMatch(nextStep);
   });
 
-  it('says of every part that could not be looked at why', async () => {
+  it('has the reason as its text when it could not be checked', async () => {
     const failures = [{ part: 'disk' as const, reason: 'It hangs.' }];
-    expect(await of('disk', { failures, disk: null })).toMatchObject({
+    expect(await evaluate('disk', { failures, disk: null })).toMatchObject({
       level: 'warning',
       text: 'The status is unknown: It hangs.',
     });
   });
 });
 
-describe('an alert that lasts', () => {
+describe('an active alert', () => {
   it.each(alertKinds)(
-    'of the kind %s makes its part not well, with its own words',
+    'of the kind %s makes its part a warning, with the cause as text',
     async (kind) => {
-      const parts = evaluateStatus(wellFacts({ alerts: [lasting(kind, 'x')] }));
+      const parts = evaluateStatus(wellFacts({ alerts: [activeAlert(kind, 'x')] }));
       const bad = parts.filter(({ level }) => level === 'warning');
       expect(bad).toHaveLength(2);
       expect(bad).toContainEqual(
@@ -351,34 +358,40 @@ describe('an alert that lasts', () => {
     },
   );
 
-  it('is told before milder ones of its part, and counted with them', async () => {
+  it('is shown before milder alerts of its part, and counted with them', async () => {
     const alerts = [
-      ...[lasting('silence', 'alps'), lasting('not-running', 'sea-ice', 'critical')],
-      lasting('silence', 'b'),
+      ...[activeAlert('silence', 'alps'), activeAlert('not-running', 'sea-ice', 'critical')],
+      activeAlert('silence', 'b'),
     ];
-    expect(await of('subscriptions', { alerts })).toMatchObject({
+    expect(await evaluate('subscriptions', { alerts })).toMatchObject({
       level: 'critical',
       text: 'The cause of not-running. (and 2 more)',
     });
-    expect(await of('alerts', { alerts })).toMatchObject({ level: 'critical' });
+    expect(await evaluate('alerts', { alerts })).toMatchObject({ level: 'critical' });
   });
 
-  it('gives way to what is worse now', async () => {
-    const judged = await of('receiver', { ...nobody, alerts: [lasting('intake')] });
-    expect(judged?.text).toMatch(/^The receiver is not running/);
+  it('is less important than a worse current state', async () => {
+    const evaluated = await evaluate('receiver', {
+      ...notRunning,
+      alerts: [activeAlert('intake')],
+    });
+    expect(evaluated?.text).toMatch(/^The receiver is not running/);
   });
 
-  it('has the word where the judgement is of the same weight', async () => {
+  it('supplies the text when the finding has the same level', async () => {
     const sinks = wellFacts().sinks.map((one) => ({ ...one, dead: 2 }));
-    const judged = await of('sinks', { sinks, alerts: [lasting('sink-refused', 'orders')] });
-    expect(judged?.text).toBe('The cause of sink-refused.');
+    const evaluated = await evaluate('sinks', {
+      sinks,
+      alerts: [activeAlert('sink-refused', 'orders')],
+    });
+    expect(evaluated?.text).toBe('The cause of sink-refused.');
   });
 
-  it('keeps its part from being well for as long as the watchdog does', async () => {
-    const room = { totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 };
-    const disk = { ...room, freeBytes: 5.5 * gibibyte };
-    expect(await of('disk', { disk })).toMatchObject({ level: 'well' });
-    expect(await of('disk', { disk, alerts: [lasting('disk')] })).toMatchObject({
+  it('keeps its part from level "well" until the watchdog resolves it', async () => {
+    const space = { totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 };
+    const disk = { ...space, freeBytes: 5.5 * gibibyte };
+    expect(await evaluate('disk', { disk })).toMatchObject({ level: 'well' });
+    expect(await evaluate('disk', { disk, alerts: [activeAlert('disk')] })).toMatchObject({
       level: 'warning',
     });
   });

@@ -1,4 +1,4 @@
-/** `earshot compact`, and the receiver that compacts by itself. */
+/** `earshot compact`, and the receiver's automatic compaction. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startCompacting } from '../../src/cli/start/storage-jobs.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
@@ -14,7 +14,7 @@ const compact = (dataDir: string, argv: string[] = [], options: FakeIoOptions = 
   runCommand(['compact', ...argv], { ...options, env: { EARSHOT_DATA_DIR: dataDir } });
 
 describe('compact', () => {
-  it('compacts while the receiver serves, and tells what came of it on stderr', async () => {
+  it('compacts while the receiver runs, and prints the result on stderr', async () => {
     const { store, dataDir } = await openOldStore(bodies);
     const [ended] = await Promise.all([
       compact(dataDir),
@@ -48,51 +48,51 @@ describe('compact', () => {
     expect(err).toMatch(/^(\rCompacting: \d+ %)+\nCompacted 300 bodies\./);
   });
 
-  it('exits 2 where there is no log, and makes none', async () => {
+  it('exits 2 without a log, and creates none', async () => {
     await expectEnd(compact('/nowhere/at/all'), 2, /There is no database|cannot be created/);
   });
 });
 
-describe('a receiver that compacts by itself', () => {
+describe('automatic compaction of a receiver', () => {
   const times = { firstMs: 1, intervalMs: 20 };
   const random = () => 0.5;
 
-  /** `told` is what it has logged. */
+  /** Starts the compaction job; `logged` contains its log lines. */
   function startLoop(dataDir: string, queue = () => ({ bytes: 0, bytesMax: 1 })) {
-    const told: string[] = [];
-    const tell = (_: object, message: string) => void told.push(message);
-    const log = { debug: () => {}, info: tell, warn: tell, error: tell };
+    const logged: string[] = [];
+    const record = (_: object, message: string) => void logged.push(message);
+    const log = { debug: () => {}, info: record, warn: record, error: record };
     const loop = startCompacting({ store: { queue }, log }, { dataDir }, { random }, times);
     onTestFinished(() => loop.stop());
-    return { ...loop, told };
+    return { ...loop, logged };
   }
 
-  it('joins the small packs of quiet hours, and goes on as more come', async () => {
+  it('merges the small packs of quiet hours, and continues as more arrive', async () => {
     const { store, dataDir } = await openSqliteStore();
     for (const body of bodies.slice(0, 30)) await store.accept(delivery(body));
     expect(keptRows(dataDir)).toHaveLength(30);
-    const { stop, told } = startLoop(dataDir);
+    const { stop, logged } = startLoop(dataDir);
     await expect.poll(() => keptRows(dataDir).length, { timeout: 10_000 }).toBeLessThan(4);
     for (const body of bodies.slice(30, 45)) await store.accept(delivery(body));
     await expect.poll(() => keptRows(dataDir).length, { timeout: 10_000 }).toBeLessThan(5);
     await stop();
     expect(await countOthers(store, bodies.slice(0, 45))).toBe(0);
-    expect(told).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
-  it('leaves the log to a command that compacts', async () => {
+  it('waits while a command compacts the log', async () => {
     const { dataDir } = await openOldStore(bodies);
     const release = await createAcquireLock(dataDir)('compact', { waitMs: 0 });
-    const { stop, told } = startLoop(dataDir);
+    const { stop, logged } = startLoop(dataDir);
     const command = compact(dataDir);
     release();
     expect(await command).toMatchObject({ code: 0 });
     await stop();
-    expect(told).toEqual([]);
+    expect(logged).toEqual([]);
     expect(keptRows(dataDir).every(({ encoding }) => encoding === 'zstd-1')).toBe(true);
   });
 
-  it('waits while something waits to be stored', async () => {
+  it('waits while notifications are queued for storage', async () => {
     const { store, dataDir } = await openOldStore(generatedBodies(450));
     let asked = 0;
     let bytes = 1;

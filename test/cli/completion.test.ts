@@ -1,4 +1,4 @@
-/** `earshot completion`: scripts that real shells run. */
+/** `earshot completion`: the scripts, run by real shells. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ function run(shell: string, argv: readonly string[], cwd?: string): string {
   return stdout;
 }
 
-it('prints the script of $SHELL, and without one names the shells and an example', async () => {
+it('prints the script of $SHELL; without $SHELL it names the shells and an example', async () => {
   const own = await runCommand('completion', { env: { SHELL: '/usr/bin/fish' } });
   expect(own).toEqual(await runCommand('completion fish'));
   for (const env of [{}, { SHELL: '/bin/dash' }]) {
@@ -33,7 +33,7 @@ it('prints the script of $SHELL, and without one names the shells and an example
   }
 });
 
-/** What the shell offers for the last word; each case is one Tab. */
+/** Typed words, completions that the shell offers for the last one, and words it does not offer. */
 const cases: readonly [string[], string[], string[]][] = [
   [['earshot', 'qua'], ['quarantine'], ['query']],
   [['earshot', 'query', ''], ['products', 'summaries', 'drift'], ['list']],
@@ -58,7 +58,7 @@ describe('the completion of bash', () => {
     expect(found.filter((one) => other.includes(one))).toEqual([]);
   });
 
-  it('offers files where a flag takes one', async () => {
+  it('offers files for a flag that takes a file', async () => {
     const file = await scriptOf('bash');
     const folder = temporaryDirectory();
     mkdirSync(join(folder, 'area of mine'));
@@ -83,7 +83,7 @@ describe.skipIf(!isInstalled('fish'))('the completion of fish', () => {
 describe.skipIf(!isInstalled('zsh'))('the completion of zsh', () => {
   it.each(cases)('%j offers %j', async (words, offered, other) => {
     const file = await scriptOf('zsh');
-    // compadd needs the line editor: what would be offered is printed instead.
+    // compadd needs the line editor; print the candidates instead.
     const script = `compdef() { [[ $* == '_earshot earshot' ]] || exit 3 }; source "$1"; shift
       _describe() { for one in "\${(@P)2}"; do print -r -- $one; done }
       _files() { print -r -- FILES }
@@ -96,11 +96,11 @@ describe.skipIf(!isInstalled('zsh'))('the completion of zsh', () => {
   });
 });
 
-it('an unknown shell is refused with the names of those there are', async () => {
+it('refuses an unknown shell, and names the supported ones', async () => {
   await expectEnd(runCommand('completion tcsh'), 2, 'Allowed choices are bash, zsh, fish.');
 });
 
-it('texts of the help cannot end a string of the script', async () => {
+it('escapes quotes in help texts', async () => {
   for (const shell of ['bash', 'zsh', 'fish'].filter(isInstalled)) {
     const file = await scriptOf(shell);
     run(shell, ['-n', file]);

@@ -1,4 +1,4 @@
-/** `earshot config`: each setting, where it comes from, and what is wrong with all of them. */
+/** `earshot config`: each setting with its source, and all problems of the settings. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { expectEnd, printed, runCommand } from './fake-io.ts';
 
 const password = 'not-to-be-seen-anywhere';
 
-/** A folder with settings from every source, and the command run in it as a process. */
+/** Creates a folder with settings from every source; runs the command in it as a process. */
 function settings(env: Record<string, string> = {}, more = '') {
   const folder = temporaryDirectory();
   writeFileSync(join(folder, 'password'), `${password}\n`);
@@ -46,7 +46,7 @@ it('prints each setting with its source, and no secret', async () => {
   expect(of('EARSHOT_DATA_DIR')).toEqual(['elsewhere', '--data-dir']);
   expect(of('EARSHOT_CLIENT_ID')).toEqual(['cdse-public', 'default']);
   expect(of('EARSHOT_PUBLIC_URL')).toEqual([null, null]);
-  // By the size of the disk, as `start` will keep it.
+  // Depends on the size of the disk; `start` uses the same value.
   expect(of('EARSHOT_DISK_RESERVE')).toEqual([expect.stringMatching(/^[\d.]+ MiB$/), 'default']);
   expect(shown).toMatchObject({
     dataDir: join(folder, 'elsewhere'),
@@ -71,7 +71,7 @@ it('lists all problems at once after the settings, and exits 2', async () => {
   expect(JSON.parse((await run('-o', 'json')).out).problems).toHaveLength(3);
 });
 
-it('never cuts a path on a terminal of 80 columns', async () => {
+it('never shortens a path on a terminal of 80 columns', async () => {
   const folder = join(temporaryDirectory(), 'backups-of-the-receiver'.repeat(3));
   const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_CONSOLE_PASSWORD_FILE: '/run/it' };
   const { out } = await runCommand('config', { env, isTTY: true, columns: 80 });
@@ -79,7 +79,7 @@ it('never cuts a path on a terminal of 80 columns', async () => {
   expect(out).toMatch(/^EARSHOT_CONSOLE_PASSWORD +file of …_FILE +\(set\)$/m);
 });
 
-it('hides the login in an address', async () => {
+it('hides the credentials in a URL', async () => {
   const { run } = settings({ EARSHOT_TOKEN_URL: `https://me:${password}@id.example.org/token` });
   const { out, err } = await run();
   expect(out + err).not.toContain(password);

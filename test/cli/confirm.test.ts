@@ -1,4 +1,4 @@
-/** The question before a change: who says yes, who says no, and who cannot be asked. */
+/** The confirmation before a change: answers that agree, answers that decline, and no terminal. */
 import { describe, expect, it } from 'vitest';
 import { confirm } from '../../src/cli/flags.ts';
 import { exitCodeOf } from '../../src/cli/run.ts';
@@ -6,7 +6,7 @@ import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { openAccountContext } from './account-context.ts';
 import { expectEnd } from './fake-io.ts';
 
-/** What becomes of one answer; null for no terminal. */
+/** Asks once and returns the result; null simulates a missing terminal. */
 async function confirmWith(answer: string | null, flags: { yes?: boolean | undefined } = {}) {
   const questions: string[] = [];
   const ask = async (question: string) => {
@@ -21,15 +21,15 @@ async function confirmWith(answer: string | null, flags: { yes?: boolean | undef
   return { error, questions };
 }
 
-describe('a question', () => {
-  it.each(['y', 'Y', 'yes', 'YES', ' yes '])('answered %j is a yes', async (answer) => {
+describe('a confirmation', () => {
+  it.each(['y', 'Y', 'yes', 'YES', ' yes '])('accepts %j as yes', async (answer) => {
     const { error, questions } = await confirmWith(answer);
     expect(error).toBeUndefined();
     expect(questions).toEqual(['Delete it? [y/N] ']);
   });
 
   it.each(['', 'n', 'no', 'ye', 'yess', 'y n', 'ja', '1', 'true', 'y\nn'])(
-    'answered %j is a no: nothing is changed, and the command fails',
+    'takes %j as no: nothing changes, and the command fails',
     async (answer) => {
       const { error } = await confirmWith(answer);
       expect(error).toMatchObject({ code: 'cancelled', text: 'Nothing was changed.' });
@@ -37,14 +37,14 @@ describe('a question', () => {
     },
   );
 
-  it('with no terminal to ask on is wrong usage, and says what to add', async () => {
+  it('without a terminal is a usage error that says what to add', async () => {
     const { error } = await confirmWith(null);
     expect(error?.code).toBe('usage');
     expect(errorText(error)).toMatch(/needs a terminal.*Nothing was changed.*--yes/);
     expect(exitCodeOf[error?.code ?? 'internal']).toBe(2);
   });
 
-  it('is not asked with --yes', async () => {
+  it('is skipped with --yes', async () => {
     expect(await confirmWith(null, { yes: true })).toEqual({ error: undefined, questions: [] });
     for (const yes of [false, undefined]) {
       expect((await confirmWith('y', { yes })).questions).toHaveLength(1);
@@ -52,8 +52,8 @@ describe('a question', () => {
   });
 });
 
-describe('a command that asks', () => {
-  it('changes nothing at the catalogue until somebody has agreed', async () => {
+describe('a command with a confirmation', () => {
+  it('changes nothing at the catalogue before the user agrees', async () => {
     const { run, sandbox } = await openAccountContext();
     const register = ['register', '--event', 'created'];
     const nobody = await expectEnd(run(register), 2, '--yes');
@@ -63,7 +63,7 @@ describe('a command that asks', () => {
       'Apply these changes? [y/N]',
     );
     expect(refused.err).toContain('earshot: Nothing was changed.');
-    // What would be done had been shown before the question.
+    // The plan was printed before the question.
     for (const { out } of [nobody, refused]) expect(out).toContain('create');
     expect(sandbox.subscriptions()).toEqual([]);
     expect((await run(register, { answers: ['y'] })).code).toBe(0);

@@ -1,4 +1,4 @@
-/** One definition of coverage: all views show the same numbers, on the first day and after a recovery. */
+/** Coverage has one definition: all views show the same numbers, on the first day and after a recovery. */
 import { describe, expect, it } from 'vitest';
 import { coverageFacts } from '../../src/cli/status/gather-status.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
@@ -15,17 +15,17 @@ import {
   type ReconcileContext,
 } from './reconcile-context.ts';
 
-/** In the middle of an hour, which is the first of the subscription: 2026-05-02T10:40Z. */
+/** The subscription began at 2026-05-02T10:40Z, in the middle of its first hour. */
 const beganUs = nowUs - (100 / 60) * hourUs;
 const firstHour = '2026-05-02T10:00:00.000000Z';
 
-/** Half of all pushes are lost. 20 products an hour, of which some are modified or deleted. */
+/** Half of all pushes are lost. The catalogue has 20 products an hour; some are modified or deleted. */
 async function openFirstDay(atUs = beganUs) {
   const past = { durationMs: 86_400_000, productsPerDay: 480 };
   const context = await openReconcileContext({ past, count: 0 });
   await context.register('alps', { atUs });
-  const held = await context.held();
-  const pushed = held.filter(
+  const published = await context.catalogueProducts();
+  const pushed = published.filter(
     ({ PublicationDate }, i) => Date.parse(PublicationDate) * 1_000 >= atUs && i % 2 === 0,
   );
   await context.push('alps', pushed);
@@ -39,7 +39,7 @@ type Counts = Record<(typeof counted)[number], number>;
 const countsOf = (row: Counts): Counts =>
   Object.fromEntries(counted.map((key) => [key, row[key]])) as Counts;
 
-/** The rows of the first printed table, by the titles of its columns. */
+/** The rows of the first printed table, keyed by its column titles. */
 function printedCounts(out: string, name: string): Counts[] {
   const [titles = '', ...rows] = out.split('\n\n')[0]?.split('\n') ?? [];
   const at = titles.trim().split(/ +/);
@@ -58,7 +58,7 @@ const sumOf = (rows: readonly Counts[]): Counts =>
     counted.map((key) => [key, rows.reduce((sum, row) => sum + row[key], 0)]),
   ) as Counts;
 
-/** The coverage that each view shows. */
+/** Returns the coverage that each view shows. */
 async function views({ run, dataDir, withStore }: ReconcileContext, options: FakeIoOptions = {}) {
   const text = await run('coverage', options);
   const json = await printedJson(run('coverage --json', options));
@@ -99,8 +99,8 @@ const partOf = (out: string, name: string) =>
     .find((line) => line.slice(3).startsWith(name))
     ?.replaceAll(/\s+/g, ' ');
 
-describe('before anything was compared', () => {
-  it('no view claims that nothing is missing: each says when the first comparison is', async () => {
+describe('before the first comparison', () => {
+  it('no view claims that nothing is missing; each names the time of the first comparison', async () => {
     const context = await openFirstDay(nowUs - hourUs / 6);
     const seen = await views(context);
     expect(seen.text.code).toBe(0);
@@ -123,7 +123,7 @@ describe('before anything was compared', () => {
     expect(part).toContain(
       'no full hour was compared yet; the first is due at 2026-05-02 13:30 UTC, but not compared automatically: The receiver is not running',
     );
-    // Nothing that a command would count.
+    // There is nothing that the command could count.
     for (const text of [part, seen.text.out]) expect(text).not.toContain('earshot reconcile');
     for (const { out } of [seen.text, seen.status]) expect(out).not.toMatch(/none missing|100 %/);
   });
@@ -136,7 +136,7 @@ describe('before anything was compared', () => {
     );
   });
 
-  it('that stays so when a command has compared the time before the subscription', async () => {
+  it('the same applies after a command compared only the time before the subscription', async () => {
     const context = await openFirstDay(nowUs - hourUs / 6);
     const { out, err } = await expectEnd(context.run('reconcile --from 24h'), 0);
     const own = sumOf(printedCounts(out, 'alps'));
@@ -150,7 +150,7 @@ describe('before anything was compared', () => {
     expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
     for (const { out: text } of [seen.text, seen.status]) {
       expect(text.replaceAll(/\s+/g, ' ')).toContain('no full hour was compared yet;');
-      // The command has just compared what the first hour holds so far.
+      // The command has just compared the first hour up to now.
       expect(text).not.toMatch(/not compared yet|first comparison|none missing|100 %/);
     }
   });
@@ -158,7 +158,7 @@ describe('before anything was compared', () => {
   it.each([
     ['EARSHOT_RECONCILE', 'EARSHOT_RECONCILE is off.'],
     ['EARSHOT_INDEX', 'EARSHOT_INDEX is off, and a comparison uses the product index.'],
-  ])('says that %s is why nothing is', async (variable, reason) => {
+  ])('names %s as the reason', async (variable, reason) => {
     const context = await openFirstDay();
     const env = { [variable]: 'off' };
     const text = await context.run('coverage', { env });
@@ -173,7 +173,7 @@ describe('before anything was compared', () => {
   });
 });
 
-/** Seven commands, each with a store and an index of its own. */
+/** Time limit for seven commands, each with its own store and index. */
 const slow = { timeout: 60_000 };
 
 describe('the first hours', () => {
@@ -192,26 +192,28 @@ describe('the first hours', () => {
       expect(first.expected).toBeGreaterThan(3);
       expect(first.recovered).toBeGreaterThan(0);
       expect(first.missing).toBe(0);
-      // A window that ends with the subscription's beginning, one that holds it, and a count alone.
+      // A window that ends when the subscription begins, one that contains that moment, and a count only.
       await context.run('reconcile --from 24h --to 2026-05-02T10:40Z');
       expect(await firstHourOf(context)).toEqual(first);
       await context.run('reconcile --from 24h');
       expect(await firstHourOf(context)).toEqual(first);
       await context.run('reconcile --from 24h --check');
       expect(await firstHourOf(context)).toEqual(first);
-      // A day later it is compared once more.
+      // Compare again a day later.
       expect(await compareAutomatically(context, nowUs + 25 * hourUs)).toBe('all');
       expect(await firstHourOf(context)).toEqual(first);
     },
   );
 
-  it('begin with the events that are pushed after the registration', slow, async () => {
+  it('begin with the first event pushed after the registration', slow, async () => {
     const context = await openReconcileContext({ modifiedShare: 0, deletedShare: 0 });
-    const held = await context.held();
-    const first = held.findIndex(({ PublicationDate }) => PublicationDate > '2026-05-02T10:30');
-    const own = held.slice(first);
-    // A push comes some 47 s after the publication: that of the first product after the registration.
-    const [{ PublicationDate: publishedAt } = held[0] as (typeof held)[0]] = own;
+    const published = await context.catalogueProducts();
+    const first = published.findIndex(
+      ({ PublicationDate }) => PublicationDate > '2026-05-02T10:30',
+    );
+    const own = published.slice(first);
+    // A push follows the publication by about 47 s: the first product published after the registration.
+    const [{ PublicationDate: publishedAt } = published[0] as (typeof published)[0]] = own;
     await context.register('alps', { atUs: Date.parse(publishedAt) * 1_000 + 47_000_000 });
     await context.push('alps', own.slice(0, -1));
     await catchUpIndex({ dataDir: context.dataDir });
@@ -226,36 +228,40 @@ describe('the first hours', () => {
     expect(err).toMatch(/Before the subscription began \(not expected\): (\d+) events, \1 fetched/);
   });
 
-  it('have the same counts in each view, as table, text and JSON of reconcile', slow, async () => {
-    const context = await openFirstDay();
-    const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];
-    const checked = await expectEnd(context.run(['reconcile', ...window, '--check']), 3);
-    const before = sumOf(printedCounts(checked.out, 'alps'));
-    expect(before.missing).toBeGreaterThan(3);
-    expect(checked.err).toContain(`earshot: ${before.missing} events are missing.`);
-    expectSameNumbers(await views(context), before);
+  it(
+    'have the same counts in each view, and as table, text and JSON of reconcile',
+    slow,
+    async () => {
+      const context = await openFirstDay();
+      const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];
+      const checked = await expectEnd(context.run(['reconcile', ...window, '--check']), 3);
+      const before = sumOf(printedCounts(checked.out, 'alps'));
+      expect(before.missing).toBeGreaterThan(3);
+      expect(checked.err).toContain(`earshot: ${before.missing} events are missing.`);
+      expectSameNumbers(await views(context), before);
 
-    // One half of what is missing is recovered first.
-    const half = ['--from', '2026-05-02T11:00Z', '--to', '2026-05-02T12:00Z'];
-    const some = await context.run(['reconcile', ...half, '--json']);
-    const recovered = JSON.parse(some.out).fetched;
-    expect(recovered).toBeGreaterThan(0);
-    const after = await context.run(['reconcile', ...window]);
-    const counts = sumOf(printedCounts(after.out, 'alps'));
-    expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
-    const now = before.missing - recovered;
-    expect(after.err).toContain(
-      `Recovered ${now} of ${before.expected} events. ${recovered} recovered earlier.`,
-    );
-    expect(after.err).not.toMatch(/are missing/);
-    const document = await printedJson(context.run(['reconcile', ...window, '--json']));
-    expect(sumOf(document.counts)).toEqual(counts);
-    expect(document.fetched).toBe(0);
-    const seen = await views(context);
-    expectSameNumbers(seen, counts);
-    expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
-    expect(partOf(seen.status.out, 'coverage')).toContain(
-      `7 days, 2 of 2 h compared; ${counts.expected} expected: none missing, ${counts.recovered} recovered`,
-    );
-  });
+      // Recover half of the missing events first.
+      const half = ['--from', '2026-05-02T11:00Z', '--to', '2026-05-02T12:00Z'];
+      const some = await context.run(['reconcile', ...half, '--json']);
+      const recovered = JSON.parse(some.out).fetched;
+      expect(recovered).toBeGreaterThan(0);
+      const after = await context.run(['reconcile', ...window]);
+      const counts = sumOf(printedCounts(after.out, 'alps'));
+      expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
+      const now = before.missing - recovered;
+      expect(after.err).toContain(
+        `Recovered ${now} of ${before.expected} events. ${recovered} recovered earlier.`,
+      );
+      expect(after.err).not.toMatch(/are missing/);
+      const document = await printedJson(context.run(['reconcile', ...window, '--json']));
+      expect(sumOf(document.counts)).toEqual(counts);
+      expect(document.fetched).toBe(0);
+      const seen = await views(context);
+      expectSameNumbers(seen, counts);
+      expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
+      expect(partOf(seen.status.out, 'coverage')).toContain(
+        `7 days, 2 of 2 h compared; ${counts.expected} expected: none missing, ${counts.recovered} recovered`,
+      );
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** `earshot coverage`: table, strip of hours, what is missing, delays, and the same document as `/api/coverage`. */
+/** `earshot coverage`: table, timeline of hours, missing events, delays, and the document of `/api/coverage`. */
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { openProducts } from '../../src/store/products/products.ts';
@@ -6,17 +6,17 @@ import { openConsole } from '../console/console-context.ts';
 import { expectEnd, expectRefusal, printed } from './fake-io.ts';
 import { hourUs, nowUs, openReconcileContext } from './reconcile-context.ts';
 
-/** A context of which 60 publications were pushed, and that was compared. */
+/** A context with 60 pushed publications, compared. */
 async function openCompared(...flags: string[]) {
   const context = await openReconcileContext();
   await context.register('sea-ice');
-  await context.push('sea-ice', (await context.held()).slice(0, 60));
+  await context.push('sea-ice', (await context.catalogueProducts()).slice(0, 60));
   await context.run(['reconcile', '--since', '3d', ...flags]);
   return context;
 }
 
 describe('earshot coverage', () => {
-  it('shows that all is here: a table, a strip of hours and the delays', async () => {
+  it('shows complete coverage: a table, a timeline of hours and the delays', async () => {
     const { run } = await openCompared();
     const out = await printed(run('coverage --since 3d'));
     const [table = '', strip = '', legend = '', delays = ''] = out.split('\n\n');
@@ -26,11 +26,11 @@ describe('earshot coverage', () => {
     ]);
     expect(strip.split('\n')).toEqual([
       'sea-ice',
-      // Asked for all the time, but nothing was published yet; and the hour before the window.
+      // Subscribed throughout, but nothing was published yet; and the hour before the window.
       '  2026-04-29              ·░░░░░░░░░░░',
       '  2026-04-30  ░░░░░░░░░░░░█████▒██▒███',
       '  2026-05-01  ▒█████▒▒██▒▒█▒▒▒█████▒▒▒',
-      // The hour that lasts yet, and those to come.
+      // The current hour and the next ones.
       '  2026-05-02  ▒▒▒▒▒▒▒▒▒▒▒▒·           ',
     ]);
     expect(legend).toBe(
@@ -47,7 +47,7 @@ describe('earshot coverage', () => {
     expect(rows[3]).toContain('  60  10 s  10 s  10 s');
   });
 
-  it('names the hours in which something is missing, exits with 3, and says what fetches it', async () => {
+  it('names the incomplete hours, exits with 3, and prints the command that recovers them', async () => {
     const { run } = await openCompared('--check');
     const { out, err } = await expectEnd(run('coverage --since 3d'), 3);
     expect(out).toContain(
@@ -60,19 +60,19 @@ describe('earshot coverage', () => {
     expect(err).toBe(
       'earshot: 48 events are missing. To fetch them: `earshot reconcile --since 2026-04-30T17:00Z`.\n',
     );
-    // What it says does it.
+    // Run the printed command.
     const fetched = await run('reconcile --since 2026-04-30T17:00Z');
     expect(fetched.err).toMatch(/^Recovered 52 of \d+ events\./);
     expect(await run('coverage --since 3d')).toMatchObject({ code: 0 });
   });
 
-  it('shows many days by one sign each, and fits 80 columns', async () => {
+  it('shows many days with one character each, and fits 80 columns', async () => {
     const { run } = await openCompared();
     const many = await run('coverage --since 75d', { isTTY: true, columns: 80 });
     const plain = stripVTControlCharacters(many.out);
     expect(many.out).not.toBe(plain);
     const strip = plain.split('\n\n')[1]?.split('\n').slice(1);
-    // From the day on which something was asked for first.
+    // Starts with the first day of a subscription.
     expect(strip).toEqual([`  2026-04-18  ${'·'.repeat(12)}▒▒·`]);
     for (const line of plain.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     const week = await run('coverage', { isTTY: true, columns: 80, env: { NO_COLOR: '1' } });
@@ -80,7 +80,7 @@ describe('earshot coverage', () => {
     expect(week.out).not.toContain('\u001b');
   });
 
-  it('begins with the day of the registration, hour by hour, too', async () => {
+  it('starts with the day of the registration in the hourly view, too', async () => {
     const context = await openReconcileContext({ past: undefined });
     await context.register('alps', { atUs: nowUs - 26 * hourUs });
     const { out } = await context.run('coverage');
@@ -91,11 +91,11 @@ describe('earshot coverage', () => {
     ]);
   });
 
-  it('cuts long names, so that its tables fit 80 columns', async () => {
+  it('shortens long names so that its tables fit 80 columns', async () => {
     const context = await openReconcileContext();
     const name = 'forests-of-northern-scandinavia';
     await context.register(name);
-    await context.push(name, (await context.held()).slice(0, 60));
+    await context.push(name, (await context.catalogueProducts()).slice(0, 60));
     await context.run('reconcile --since 3d');
     const { out } = await context.run('coverage --since 3d', {
       ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
@@ -105,7 +105,7 @@ describe('earshot coverage', () => {
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('sums up several subscriptions, and shows the one that is named', async () => {
+  it('adds up several subscriptions, and can show a single one', async () => {
     const context = await openCompared();
     await context.register('alps');
     const both = await context.run('coverage --since 3d');
@@ -118,7 +118,7 @@ describe('earshot coverage', () => {
     expect(one.out).not.toContain('sea-ice');
   });
 
-  it('gives the document of /api/coverage with --json', async () => {
+  it('prints the document of /api/coverage with --json', async () => {
     const { run, dataDir, withStore } = await openCompared('--check');
     const asked = await expectEnd(run('coverage --since 2026-05-01 --json'), 3);
     const document = JSON.parse(asked.out);
@@ -135,7 +135,7 @@ describe('earshot coverage', () => {
     for (const name of Object.keys(document.subscriptions[0])) expect(help).toContain(name);
   });
 
-  it('shows the hours without delays where there is no product index', async () => {
+  it('shows the hours without delays when there is no product index', async () => {
     const context = await openReconcileContext({ past: undefined });
     await context.register('sea-ice');
     const { out } = await expectEnd(context.run('coverage --since 5h'), 0);
@@ -173,7 +173,7 @@ describe('earshot coverage', () => {
     await expectRefusal(context.run(['coverage', ...flags], { nowUs: ticking }), words);
   });
 
-  it('says that nothing was ever registered, whatever is asked for', async () => {
+  it('reports with any flags that nothing was ever registered', async () => {
     const context = await openReconcileContext({ past: undefined });
     await context.withStore(async () => undefined);
     for (const flags of [

@@ -1,4 +1,4 @@
-/** `earshot credentials create`: a pair that nobody has to know, for its owner alone. */
+/** `earshot credentials create`: a generated pair in a file that only its owner can read. */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -18,14 +18,14 @@ function createIn(dataDir: string, words: string[] = [], env: Record<string, str
   return runCommand(['credentials', 'create', ...words], { env: whole });
 }
 
-/** A folder that is still to be made, and the file that will be in it. */
+/** A folder that does not exist yet, and the path of the credentials file in it. */
 function newDataDir() {
   const dataDir = join(temporaryDirectory(), 'var', 'data');
   return { dataDir, path: join(dataDir, credentialsFileName) };
 }
 
 describe('earshot credentials create', () => {
-  it('keeps a pair in the data directory for the owner only, and shows none of it', async () => {
+  it('writes a pair to the data directory, readable by the owner only, and prints neither value', async () => {
     const { dataDir, path } = newDataDir();
     const { code, out, err } = await createIn(dataDir);
     expect({ code, out }).toEqual({ code: 0, out: '' });
@@ -40,7 +40,7 @@ describe('earshot credentials create', () => {
     for (const word of [pair?.username, pair?.password]) expect(err).not.toContain(word);
   });
 
-  it('makes what the receiver accepts', async () => {
+  it('creates credentials that the receiver accepts', async () => {
     const { dataDir } = newDataDir();
     await createIn(dataDir);
     const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_TLS: 'off' };
@@ -49,7 +49,7 @@ describe('earshot credentials create', () => {
     });
   });
 
-  it('makes others every time, of letters, digits, - and _ alone: no colon', async () => {
+  it('creates a different pair every time, from letters, digits, - and _ (no colon)', async () => {
     const words = new Set<string>();
     for (let i = 0; i < 20; i += 1) {
       const { dataDir } = newDataDir();
@@ -62,7 +62,7 @@ describe('earshot credentials create', () => {
     for (const word of words) expect(word).toMatch(/^[\w-]+$/);
   });
 
-  it('leaves a pair that is there as it is, exits 1 and names rotate', async () => {
+  it('keeps an existing pair, exits 1 and names rotate', async () => {
     const { dataDir, path } = newDataDir();
     await createIn(dataDir);
     const before = readFileSync(path, 'utf8');
@@ -81,7 +81,7 @@ describe('earshot credentials create', () => {
   it.each([
     ['that others can read', JSON.stringify({ pairs: [given] }), 0o644, /chmod 600/],
     ['that is broken', 'nonsense', 0o600, /is invalid/],
-  ])('does not write over a file %s, and exits 2', async (_title, text, mode, reason) => {
+  ])('does not overwrite a file %s, and exits 2', async (_title, text, mode, reason) => {
     const dataDir = temporaryDirectory();
     const path = join(dataDir, credentialsFileName);
     writeFileSync(path, text);
@@ -93,7 +93,7 @@ describe('earshot credentials create', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  it('exits 2 when the folder cannot be made, and says why', async () => {
+  it('exits 2 with the reason when the folder cannot be created', async () => {
     const file = join(temporaryDirectory(), 'a-file');
     writeFileSync(file, '');
     await expectEnd(createIn(join(file, 'data')), 2, /cannot be created \((ENOTDIR|EEXIST)\)/);
@@ -101,7 +101,7 @@ describe('earshot credentials create', () => {
 });
 
 describe('the variables', () => {
-  it('are taken over with --from-variables, so that they can go', async () => {
+  it('are copied with --from-variables, so that they can be unset', async () => {
     const { dataDir, path } = newDataDir();
     const { code, out, err } = await createIn(dataDir, ['--from-variables'], variables);
     expect({ code, out }).toEqual({ code: 0, out: '' });
@@ -128,10 +128,13 @@ describe('the variables', () => {
       { ...variables, ...own },
       'is the password of your account',
     ],
-  ])('%s are refused, exit 2, and nothing is made', async (_title, words, env, reason) => {
-    const { dataDir, path } = newDataDir();
-    const err = await expectRefusal(createIn(dataDir, words, env), reason);
-    expect(err).not.toContain(given.password);
-    expect(existsSync(path)).toBe(false);
-  });
+  ])(
+    '%s are refused with exit code 2, and nothing is written',
+    async (_title, words, env, reason) => {
+      const { dataDir, path } = newDataDir();
+      const err = await expectRefusal(createIn(dataDir, words, env), reason);
+      expect(err).not.toContain(given.password);
+      expect(existsSync(path)).toBe(false);
+    },
+  );
 });

@@ -1,29 +1,29 @@
-/** A data directory with a record that is nested too deep, as versions before the bound on nesting stored it. */
+/** A data directory with a too deeply nested record, as versions without a nesting limit stored it. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
 import { silentLog } from './fake-io.ts';
-import { createProductContext, recordOf, samples, told } from './product-samples.ts';
+import { createProductContext, deliveryOf, recordOf, samples } from './product-samples.ts';
 
 const levels = 6_000;
 const byRecord =
   "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'origin' and a/OData.CSC.StringAttribute/Value eq 'ESA')";
 
-/** The second product's record holds `[` 6,000 times. */
+/** The second product's record contains `[` 6,000 times. */
 async function createDeepContext() {
   const context = await createProductContext();
   await context.earshot('query products');
   const deep = `"Checksum":${'['.repeat(levels)}${']'.repeat(levels)},`;
   const [, second] = samples;
   if (second === undefined) throw new Error('There is no second sample.');
-  const body = Buffer.from(told(second).body).toString();
+  const body = Buffer.from(deliveryOf(second).body).toString();
   replaceBody(context.dataDir, 2, Buffer.from(body.replace('"value":{', `"value":{${deep}`)));
   return { ...context, second };
 }
 
-it('shows on every page of the command line, with what the index knows of it', async () => {
+it('lists the product on every page of the command line, with its indexed fields', async () => {
   const { earshot, second } = await createDeepContext();
   const run = async (...words: string[]) => {
     const { code, out, err } = await earshot(words);
@@ -47,7 +47,7 @@ it('shows on every page of the command line, with what the index knows of it', a
   expect(await run('index', 'rebuild')).not.toContain('failed');
 });
 
-it('shows on every page of the private listener', async () => {
+it('lists the product on every page of the private listener', async () => {
   const { dataDir, second } = await createDeepContext();
   const listen = { host: '127.0.0.1', port: 0 };
   const receiver = await serve(
@@ -80,7 +80,7 @@ it('shows on every page of the private listener', async () => {
   ).toHaveLength(4);
 });
 
-it('a call whose answer cannot be read fails at once', async () => {
+it('a call with an unreadable answer fails immediately', async () => {
   const thread = new StoreThread(new URL('../store/unreadable-answer-child.ts', import.meta.url), {
     dataDir: '',
     callTimeoutSeconds: Number.POSITIVE_INFINITY,

@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import { runCommand, startCommand } from './fake-io.ts';
 
-it('the counting demo shows no name that is wider than a terminal of 80 columns', async () => {
+it('the counter of the demo fits a terminal of 80 columns', async () => {
   const nowUs = () => Date.now() * 1000;
   const env = { NO_COLOR: '1' };
   const argv = ['demo', '--once', '--faults', '--products', '200'];
@@ -17,7 +17,7 @@ it('the counting demo shows no name that is wider than a terminal of 80 columns'
 const arrival = /^ +\d+ +\d+ {2}(?:created|modified|deleted) .*$/gm;
 
 it('arrivals fit a terminal of 80 columns and show satellite, type, tile and orbit', async () => {
-  // The sandbox publishes by the clock, which must run.
+  // The sandbox publishes by this clock, so it must advance.
   const nowUs = () => Date.now() * 1000;
   const env = { NO_COLOR: '1' };
   const demo = startCommand(['demo'], { isTTY: true, columns: 80, env, nowUs });

@@ -1,4 +1,4 @@
-/** What the doctor says of a certificate that earshot gets itself, against Pebble. */
+/** The doctor's findings about a certificate that earshot manages, against Pebble. */
 import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ async function openContext(options: PebbleOptions = {}) {
     EARSHOT_ACME_CA: join(folder, 'ca.pem'),
     EARSHOT_ACME_AGREE: 'yes',
     EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${pebble.ports.http}`,
-    // With roots of one's own it is a trial: the challenge is asked for at the port above, not at 80.
+    // With own root certificates this is a trial: the challenge is requested at the port above, not at 80.
     EARSHOT_PROBE_CA: join(folder, 'ca.pem'),
     EARSHOT_CATALOGUE_URL: 'http://127.0.0.1:1',
     EARSHOT_TOKEN_URL: 'http://127.0.0.1:1/token',
@@ -52,7 +52,7 @@ const closedPort = async (): Promise<Record<string, string>> => {
 };
 
 describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => {
-  it('follows a certificate from none to one that is overdue', { timeout: 60_000 }, async () => {
+  it('reports each state of a certificate, from none to overdue', { timeout: 60_000 }, async () => {
     const { run, finding } = await openContext();
     expect(await finding('renewal')).toMatchObject({
       state: 'warn',
@@ -78,7 +78,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(await finding('renewal', {}, 85 * dayUs)).toMatchObject({ state: 'fail' });
   });
 
-  it('tells what the last try failed for, and when the next is', { timeout: 60_000 }, async () => {
+  it('reports the last error and the time of the next attempt', { timeout: 60_000 }, async () => {
     const { run, finding, pebble, env } = await openContext();
     await run(['certificate', 'renew']);
     leaveAccount(env.EARSHOT_DATA_DIR);
@@ -92,16 +92,18 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(await finding('renewal', {}, 85 * dayUs)).toMatchObject({ state: 'fail' });
   });
 
-  it('says when something else answers, or nobody can', { timeout: 60_000 }, async () => {
+  it('reports when another program answers the challenge, or none can', {
+    timeout: 60_000,
+  }, async () => {
     const { finding, env } = await openContext();
     const port = await freePort();
-    const stranger = createServer((_request, response) => response.end('hello'));
-    await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
-    onTestFinished(() => void stranger.close());
+    const other = createServer((_request, response) => response.end('hello'));
+    await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
     const taken = await finding('challenge', { EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${port}` });
     expect(taken).toMatchObject({ state: 'fail' });
     expect(`${taken?.message} ${taken?.advice}`).toMatch(/another program uses this port/);
-    // The door opens at 127.0.0.2, and the name leads to 127.0.0.1.
+    // The listener is on 127.0.0.2, and the name resolves to 127.0.0.1.
     const elsewhere = await finding('challenge', {
       EARSHOT_ACME_HTTP_LISTEN: `127.0.0.2:${port}`,
     });
@@ -114,7 +116,9 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(closed?.advice).toMatch(/A and AAAA records .* certificate test/);
   });
 
-  it('says that the authority cannot be asked, or wants a key', { timeout: 60_000 }, async () => {
+  it('reports that the authority is unreachable, or requires a key', {
+    timeout: 60_000,
+  }, async () => {
     const { finding } = await openContext({
       eabKeys: { 'kid-1': 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajV' },
     });
@@ -129,7 +133,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(`${unknown?.message} ${unknown?.advice}`).toMatch(/EARSHOT_ACME_CA/);
   });
 
-  it('leaves no answer to a challenge behind, and refuses open files', {
+  it('leaves no challenge answer behind, and rejects files that others can read', {
     timeout: 60_000,
   }, async () => {
     const { run, finding, env } = await openContext();

@@ -1,4 +1,4 @@
-/** `earshot doctor`: from nothing at all to a subscription that delivers. */
+/** `earshot doctor`: from an empty machine to a working subscription. */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -25,7 +25,7 @@ const onlyThisMachine: typeof fetch = (input, init) => {
   return hostname === '127.0.0.1' ? fetch(input, init) : noNetwork(input);
 };
 
-/** Runs the doctor where nothing else is set up. */
+/** Runs the doctor on a machine where nothing else is configured. */
 async function findingsWith(env: Record<string, string>, workingDir = temporaryDirectory()) {
   const { code, out } = await runCommand(['doctor', '--json'], {
     env: { EARSHOT_DATA_DIR: join(workingDir, 'data'), ...env },
@@ -40,7 +40,7 @@ const stateOf = (findings: PrintedFinding[], check: string) =>
   findings.filter((finding) => finding.check === check).map(({ state }) => state);
 
 describe('the doctor before anything is set up', () => {
-  it('says what is missing, makes nothing, and exits 1', async () => {
+  it('reports what is missing, creates nothing, and exits 1', async () => {
     const folder = temporaryDirectory();
     const { code, findings } = await findingsWith({}, folder);
     expect(code).toBe(1);
@@ -75,7 +75,7 @@ describe('the doctor before anything is set up', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  it('says of a folder named by --data-dir that there is no database, and checks nothing', async () => {
+  it('reports for a folder of --data-dir that it has no database, and checks nothing else', async () => {
     const folder = temporaryDirectory();
     const asked: string[] = [];
     const { code, out, err } = await runCommand(['doctor', '--data-dir', folder], {
@@ -90,7 +90,7 @@ describe('the doctor before anything is set up', () => {
     expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
   });
 
-  it('tells every problem of the variables and of earshot.config.ts', async () => {
+  it('reports every problem of the variables and of earshot.config.ts', async () => {
     const folder = temporaryDirectory();
     writeFileSync(
       join(folder, 'earshot.config.ts'),
@@ -105,8 +105,8 @@ describe('the doctor before anything is set up', () => {
     };
     const { code, findings } = await findingsWith(env, folder);
     expect(code).toBe(1);
-    const told = findings.filter(({ check }) => check === 'configuration');
-    const texts = told.map(({ message, advice }) => `${message} ${advice}`);
+    const problems = findings.filter(({ check }) => check === 'configuration');
+    const texts = problems.map(({ message, advice }) => `${message} ${advice}`);
     for (const words of [
       /EARSHOT_LISTEN: must be host:port/,
       /EARSHOT_PUBLIC_URI is not a known variable.*EARSHOT_PUBLIC_URL/,
@@ -119,12 +119,12 @@ describe('the doctor before anything is set up', () => {
       expect(texts.filter((text) => words.test(text))).toHaveLength(1);
     }
     expect(JSON.stringify(findings)).not.toContain('not a code');
-    // What needs a configuration that could not be read is skipped for that reason.
+    // Checks that need the unreadable configuration are skipped for that reason.
     const token = findings.find(({ check }) => check === 'token');
     expect(token?.message).toContain('"configuration" failed');
   });
 
-  it('goes on with what can be read', async () => {
+  it('continues with the parts that can be read', async () => {
     const { findings } = await findingsWith({
       EARSHOT_TLS: 'maybe',
       EARSHOT_PUBLIC_URL: 'https://127.0.0.1:1',
@@ -136,7 +136,7 @@ describe('the doctor before anything is set up', () => {
     expect(stateOf(findings, 'certificate')).toEqual(['skipped']);
   });
 
-  it('prints aligned lines as they are known, advice below, and a summary on stderr', async () => {
+  it('prints aligned lines as results arrive, advice below them, and a summary on stderr', async () => {
     const env = { EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data') };
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
@@ -159,7 +159,7 @@ describe('the doctor before anything is set up', () => {
     expect(coloured.out).toContain('\u001b[32mpass   \u001b[39m');
   });
 
-  it('writes no faster than its reader takes it', async () => {
+  it('writes no faster than the output is read', async () => {
     const env = { EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data') };
     const options = { env, workingDir: temporaryDirectory(), fetch: noNetwork, slowReader: true };
     expect((await runCommand(['doctor', '--json'], options)).err).toContain('3 failed');
@@ -171,8 +171,8 @@ const otherCredentials = {
   EARSHOT_ENDPOINT_PASSWORD: 'another-word',
 };
 
-describe('the doctor beside a receiver and a catalogue', () => {
-  it('finds nothing wrong once a subscription is registered', async () => {
+describe('the doctor with a receiver and a catalogue', () => {
+  it('finds no problem once a subscription is registered', async () => {
     const { doctor, earshot } = await openDoctorContext();
     const registered = await earshot(['register', '--event', 'created', '--yes']);
     expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
@@ -214,7 +214,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);
   });
 
-  it('leaves nothing in the log of the receiver, unless it has other credentials', async () => {
+  it('causes no entry in the log of the receiver, unless the credentials differ', async () => {
     const { doctor, complaints } = await openDoctorContext();
     const { findings } = await doctor();
     expect(stateOf(findings, 'login required')).toEqual(['pass']);
@@ -223,7 +223,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(complaints().join()).toContain('login failed');
   });
 
-  it('says that the receiver does not run', async () => {
+  it('reports that the receiver is not running', async () => {
     const { doctor, receiver } = await openDoctorContext();
     await receiver.close();
     const { code, findings } = await doctor();
@@ -233,12 +233,12 @@ describe('the doctor beside a receiver and a catalogue', () => {
       advice: expect.stringContaining('earshot start'),
     });
     expect(stateOf(findings, 'endpoint login')).toEqual(['skipped']);
-    // What has nothing to do with it is looked at all the same.
+    // Unrelated checks run as usual.
     expect(stateOf(findings, 'catalogue')).toEqual(['pass']);
     expect(stateOf(findings, 'subscriptions')).toEqual(['skipped']);
   });
 
-  it('says that the receiver has other credentials, and that the account is not let in', async () => {
+  it('reports that the receiver has other credentials, and that the account login fails', async () => {
     const { doctor } = await openDoctorContext();
     const { findings } = await doctor({
       ...otherCredentials,
@@ -254,7 +254,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(JSON.stringify(findings)).not.toMatch(/another-word|mistyped/);
   });
 
-  it('says that the certificate is not publicly trusted without EARSHOT_PROBE_CA', async () => {
+  it('reports without EARSHOT_PROBE_CA that the certificate is not publicly trusted', async () => {
     const { doctor } = await openDoctorContext();
     const { code, findings } = await doctor({ EARSHOT_PROBE_CA: '' });
     expect(code).toBe(1);
@@ -262,7 +262,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
     expect(stateOf(findings, 'public address')).toEqual(['fail']);
   });
 
-  it('says that a subscription was paused by hand', async () => {
+  it('reports a manually paused subscription', async () => {
     const context = await openDoctorContext();
     await context.earshot(['register', '--event', 'created', '--yes']);
     const [subscription] = context.sandbox.subscriptions();
@@ -276,7 +276,7 @@ describe('the doctor beside a receiver and a catalogue', () => {
   });
 });
 
-/** The findings about what goes out. */
+/** The findings about sinks, alerts, filters and configuration. */
 async function outgoing(folder: string, env: Record<string, string> = {}) {
   const { findings } = await findingsWith(env, folder);
   return findings.filter(({ check }) => /^(sink|alerts|filters|configuration)/.test(check));
@@ -292,7 +292,7 @@ function withSinks(sinks: string): string {
 }
 
 describe('the doctor on sinks and alerts', () => {
-  it('finds programs by their path and on PATH, and says why one cannot be run', async () => {
+  it('finds programs by path and on PATH, and reports why one cannot be run', async () => {
     const folder = withSinks(
       "{ a: { command: ['act'] }, b: { command: ['./act'] }, c: { command: ['gone'] }, d: { command: ['./text'] } }",
     );
@@ -314,7 +314,7 @@ describe('the doctor on sinks and alerts', () => {
     expect(messages).toContain('./text cannot be run: no permission to execute it.');
   });
 
-  it('tells faults of the file as a whole with the configuration, and looks no further', async () => {
+  it('reports faults of the whole file under configuration, and skips the sinks', async () => {
     const folder = withSinks("{ bus: { webhook: 'https://example.org/', timeoutSeconds: 0 } }");
     const findings = await outgoing(folder, { EARSHOT_ALERT_URL: 'ftp://secret-part/' });
     const faults = findings.filter(({ check }) => check === 'configuration');
@@ -329,7 +329,7 @@ describe('the doctor on sinks and alerts', () => {
     }
   });
 
-  it('warns of a filter of a sink that can match nothing', async () => {
+  it('warns of a sink filter that can match nothing', async () => {
     const folder = withSinks(
       `{ bus: { command: ['sh'], filter: "Collection/Name eq 'SENTINEL2'" } }`,
     );
@@ -343,7 +343,7 @@ describe('the doctor on sinks and alerts', () => {
     ]);
   });
 
-  it('looks at sound sinks beside faulty ones, which fail with all their problems', async () => {
+  it('checks valid sinks next to faulty ones, which fail with all their problems', async () => {
     const odd = `a: { webhook: 'https://a.example', secretFile: 'gone', ca: 'gone' },
       c: { command: ['sh'], filter: 'Naem' }`;
     const ofSinks = async (sinks: string) =>
@@ -362,7 +362,7 @@ describe('the doctor on sinks and alerts', () => {
     expect(await ofSinks(`{ ${odd} }`)).toEqual(faults);
   });
 
-  it('warns of a sink that wants a subscription that nobody knows', async () => {
+  it('warns of a sink for an unknown subscription', async () => {
     const folder = withSinks(`{ bus: { command: ['sh'], subscriptions: ['alsp', 'nile'] } }`);
     const path = join(folder, 'earshot.config.ts');
     writeFileSync(path, readFileSync(path, 'utf8').replace('{}', '{ alps: {} }'));
@@ -383,7 +383,7 @@ describe('the doctor on sinks and alerts', () => {
   });
 });
 
-/** The findings of these checks. */
+/** Runs the doctor; returns the findings of these checks. */
 async function findingsOf(
   checks: readonly string[],
   env: Record<string, string>,
@@ -406,8 +406,8 @@ async function settingsAt(knobs: InferenceSettingsInput = {}) {
   return { env, sandbox };
 }
 
-describe('the doctor, where no model is configured,', () => {
-  it('skips it, as summaries are nobody’s duty', async () => {
+describe('the doctor without a configured model', () => {
+  it('skips the checks of the model, because summaries are optional', async () => {
     expect(await findingsOf(inference, {})).toEqual([
       {
         check: 'inference key',
@@ -418,7 +418,7 @@ describe('the doctor, where no model is configured,', () => {
     ]);
   });
 
-  it('says what texts are made of where a rule asks for them', async () => {
+  it('reports what texts are generated from when a rule requests them', async () => {
     const warned = {
       check: 'inference key',
       state: 'warn',
@@ -440,8 +440,8 @@ describe('the doctor, where no model is configured,', () => {
   });
 });
 
-describe('the doctor, where a model is configured,', () => {
-  it('finds key and model right, without asking for a text', async () => {
+describe('the doctor with a configured model', () => {
+  it('accepts a correct key and model, without requesting a text', async () => {
     const { env, sandbox } = await settingsAt();
     expect(await findingsOf(inference, env)).toMatchObject([
       { check: 'inference key', state: 'pass', advice: null },
@@ -450,7 +450,7 @@ describe('the doctor, where a model is configured,', () => {
     expect(sandbox.inference.totals().outcomes).toEqual({ listed: 1 });
   });
 
-  it('tells a wrong key, a model of another project, and a service that is not there', async () => {
+  it('reports a wrong key, a model of another project, and an unreachable service', async () => {
     const { env } = await settingsAt();
     const wrong = await findingsOf(inference, { ...env, EARSHOT_INFERENCE_API_KEY: 'mistyped' });
     expect(wrong).toMatchObject([
@@ -470,15 +470,15 @@ describe('the doctor, where a model is configured,', () => {
     ]);
   });
 
-  it('asks a service that lists no models for one word', async () => {
+  it('requests one word from a service that lists no models', async () => {
     const { env, sandbox } = await settingsAt({ modelsListed: false });
     expect(await findingsOf(inference, env)).toMatchObject([{ state: 'pass' }, { state: 'pass' }]);
     expect(sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
   });
 });
 
-describe('the doctor, where the settings of summaries have faults,', () => {
-  it('tells them with the configuration, and looks no further', async () => {
+describe('the doctor with faulty settings for summaries', () => {
+  it('reports the faults under configuration, and checks nothing else', async () => {
     const folder = temporaryDirectory();
     writeFileSync(
       join(folder, 'earshot.config.ts'),
@@ -504,7 +504,7 @@ describe('the doctor, where the settings of summaries have faults,', () => {
     expect(out).toMatch(/\n {33}Naem eq 'x'\n {33}\^{4}\n/);
   });
 
-  it('warns of a filter that a rule has and that can match nothing, on a terminal in its width', async () => {
+  it('warns of a rule filter that can match nothing, wrapped to the terminal width', async () => {
     const folder = temporaryDirectory();
     writeFileSync(
       join(folder, 'earshot.config.ts'),
@@ -537,7 +537,7 @@ describe('the doctor, where the settings of summaries have faults,', () => {
 
 const running = new AbortController().signal;
 
-/** A step that finds things in these states. */
+/** Returns a step whose findings have these states. */
 function step(name: string, needs: string[], ...states: Finding['state'][]): Step {
   return {
     name,
@@ -553,7 +553,7 @@ async function statesOf(steps: Step[]) {
 }
 
 describe('a step', () => {
-  it('runs after what it needs has passed or warned, in order, with all its findings', async () => {
+  it('runs in order after the steps it needs have passed or warned, with all its findings', async () => {
     const steps = [
       step('one', [], 'pass', 'warn'),
       step('two', ['one']),
@@ -566,7 +566,7 @@ describe('a step', () => {
     ]);
   });
 
-  it('is skipped after a failure, with the first cause named all along the chain', async () => {
+  it('is skipped after a failure, and the whole chain names the first cause', async () => {
     const steps = [
       step('one', [], 'pass', 'fail'),
       step('two', ['one'], 'pass'),
@@ -583,7 +583,7 @@ describe('a step', () => {
     ]);
   });
 
-  it('is skipped after one that skipped itself', async () => {
+  it('is skipped after a step that skipped itself', async () => {
     expect(await statesOf([step('one', [], 'skipped'), step('two', ['one'], 'pass')])).toEqual([
       ['one', 'skipped', 'skipped'],
       ['two', 'skipped', 'Not checked, because "one" was skipped.'],
@@ -594,24 +594,24 @@ describe('a step', () => {
     [
       'at once',
       () => {
-        throw new AppError('unavailable', 'No way.', { advice: 'Try again.' });
+        throw new AppError('unavailable', 'No way.', { advice: 'Repeat it.' });
       },
     ],
     [
       'later',
-      () => Promise.reject(new AppError('unavailable', 'No way.', { advice: 'Try again.' })),
+      () => Promise.reject(new AppError('unavailable', 'No way.', { advice: 'Repeat it.' })),
     ],
-  ])('that throws %s is a failure, and the others go on', async (_when, run) => {
+  ])('that throws %s counts as failed, and the other steps run', async (_when, run) => {
     const findings: Finding[] = [];
     const steps = [{ name: 'one', needs: [], run }, step('two', [], 'pass')];
     for await (const finding of runSteps(steps, running)) findings.push(finding);
     expect(findings).toEqual([
-      { check: 'one', state: 'fail', message: 'No way.', advice: 'Try again.' },
+      { check: 'one', state: 'fail', message: 'No way.', advice: 'Repeat it.' },
       { check: 'two', state: 'pass', message: 'pass' },
     ]);
   });
 
-  it('does not begin when the program is asked to end', async () => {
+  it('does not start after a request to stop', async () => {
     const stopping = new AbortController();
     const seen: string[] = [];
     const steps = [step('one', [], 'pass'), step('two', [], 'pass')];

@@ -1,4 +1,4 @@
-/** Runs commands in this process: captured streams, a clock that stands still, a switch to stop them. */
+/** Runs commands in this process: captured streams, a fixed clock, a stop switch. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -11,22 +11,22 @@ export const version = '9.8.7-test';
 
 export interface FakeIoOptions {
   env?: Record<string, string>;
-  /** A terminal on both streams, and its width. */
+  /** Simulates a terminal on both streams, of this width. */
   isTTY?: boolean;
   columns?: number;
-  /** The reader of stdout takes one chunk at a time. */
+  /** The reader of stdout accepts one chunk at a time. */
   slowReader?: boolean;
-  /** The user asks the command to stop when it has written so many chunks to stdout. */
+  /** The user stops the command after it has written this number of chunks to stdout. */
   stopAfterChunks?: number;
-  /** What the user answers, one question after the other; without it there is nobody to ask. */
+  /** The user's answers, one per question; without them there is no terminal to ask on. */
   answers?: string[];
-  /** Where `earshot.config.ts` is looked for; a folder without one unless told. */
+  /** Folder in which `earshot.config.ts` is searched; by default one without that file. */
   workingDir?: string;
   nowUs?: () => number;
   fetch?: typeof fetch;
 }
 
-/** What a command has printed and how it ended. */
+/** Output of a finished command, and its exit code. */
 export interface Ended {
   code: number;
   out: string;
@@ -34,23 +34,23 @@ export interface Ended {
   outBytes: Buffer;
 }
 
-/** A command that is running. */
+/** A running command. */
 export interface Running {
-  /** What has been printed so far on stdout. */
+  /** Output on stdout up to now. */
   out(): string;
-  /** The same of stderr. */
+  /** Output on stderr up to now. */
   err(): string;
   stop(): void;
   ended: Promise<Ended>;
 }
 
-/** The words of a command line; as one text, with a blank between them. */
+/** Arguments of a command line; a string is split at blanks. */
 export type Words = string | readonly string[];
 
 export const wordsOf = (argv: Words): readonly string[] =>
   typeof argv === 'string' ? argv.split(' ') : argv;
 
-/** Starts a command line. */
+/** Starts a command. */
 export function startCommand(argv: Words, options: FakeIoOptions = {}): Running {
   const { env = {}, isTTY, columns, slowReader = false } = options;
   const stopping = new AbortController();
@@ -99,17 +99,17 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
 
 const nothing = () => undefined;
 
-/** A log that nobody reads. */
+/** A log that discards its lines. */
 export const silentLog = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Runs a command line to its end. */
+/** Runs a command to its end. */
 export function runCommand(argv: Words, options?: FakeIoOptions): Promise<Ended> {
   return startCommand(argv, options).ended;
 }
 
 type Printed = Pick<Ended, 'out' | 'err'> & { code: number | null };
 
-/** Expects this exit code, and on stderr this text. */
+/** Expects this exit code, and this text on stderr. */
 export async function expectEnd<Finished extends Printed>(
   ended: Promise<Finished>,
   code: number,
@@ -121,7 +121,7 @@ export async function expectEnd<Finished extends Printed>(
   return all;
 }
 
-/** The same of a command that prints no data: by default, wrong usage. Resolves with all of stderr. */
+/** Like expectEnd, for a command that prints no data: by default a usage error. Returns all of stderr. */
 export async function expectRefusal(
   ended: Promise<Printed>,
   reason: RegExp | string,
@@ -132,14 +132,14 @@ export async function expectRefusal(
   return err;
 }
 
-/** What a command prints that succeeds and has nothing to say on stderr. */
+/** Returns the output of a command that succeeds and prints nothing on stderr. */
 export async function printed(ended: Promise<Printed>): Promise<string> {
   const { code, out, err } = await ended;
   expect({ code, err }).toEqual({ code: 0, err: '' });
   return out;
 }
 
-/** The document that a command prints, whatever its exit code. */
+/** Returns the JSON document that a command prints, whatever its exit code. */
 export async function printedJson(ended: Promise<Printed>) {
   return JSON.parse((await ended).out);
 }

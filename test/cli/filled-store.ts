@@ -1,4 +1,4 @@
-/** A data directory of a test's own, and notifications to fill it with. */
+/** A temporary data directory, and notifications to fill it with. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import {
 export const hourUs = 3_600_000_000;
 export const subscriptionId = '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d';
 
-/** A delivery with one notification; fields set to undefined are left out of the body. */
+/** A delivery with one notification; fields set to undefined are omitted from the body. */
 export function delivery(
   fields: Record<string, unknown> = {},
   about: Partial<Omit<Delivery, 'body'>> = {},
@@ -57,7 +57,7 @@ export function numbered(from: number, to: number): Delivery[] {
   );
 }
 
-/** A data directory, removed at the end of the test unless told otherwise, and the commands run on it. */
+/** A data directory, by default removed at the end of the test, and the commands run on it. */
 export function createContext(atEnd: (cleanUp: () => void) => void = onTestFinished) {
   const dataDir = mkdtempSync(join(tmpdir(), 'earshot-cli-'));
   atEnd(() => rmSync(dataDir, { recursive: true }));
@@ -67,7 +67,7 @@ export function createContext(atEnd: (cleanUp: () => void) => void = onTestFinis
   });
   return {
     dataDir,
-    /** Opens the store, hands over the deliveries one after the other, closes it. */
+    /** Opens the store, accepts the deliveries one after the other, closes it. */
     fill: (deliveries: readonly Delivery[]) => fill(dataDir, deliveries),
     earshot: (argv: Words, more: FakeIoOptions = {}) => runCommand(argv, options(more)),
     start: (argv: Words, more: FakeIoOptions = {}) => startCommand(argv, options(more)),
@@ -90,14 +90,14 @@ export function createContext(atEnd: (cleanUp: () => void) => void = onTestFinis
   };
 }
 
-/** The same, with these in its log. */
+/** A context whose log contains these deliveries. */
 export async function filledContext(deliveries: readonly Delivery[] = []) {
   const context = createContext();
   await context.fill(deliveries);
   return context;
 }
 
-/** Uses an open store and closes it, whatever happens. */
+/** Runs `use` with an open store, and closes the store in any case. */
 export async function withStore<Result>(
   dataDir: string,
   use: (store: Store) => Promise<Result>,

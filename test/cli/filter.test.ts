@@ -1,4 +1,4 @@
-/** `earshot filter`: what is found in a filter, its plain words, and what of the stored products it matches. */
+/** `earshot filter`: findings, explanation, and the stored products that a filter matches. */
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, expectRefusal, printed, printedJson, runCommand } from './fake-io.ts';
@@ -7,7 +7,7 @@ import { createProductContext } from './product-samples.ts';
 
 const collection = "Collection/Name eq 'SENTINEL-2'";
 
-/** A folder whose `earshot.config.ts` names these subscriptions. */
+/** Creates a folder whose `earshot.config.ts` names these subscriptions. */
 function folderWith(subscriptions: object): string {
   const folder = temporaryDirectory();
   writeSubscriptions({ folder }, subscriptions);
@@ -15,7 +15,7 @@ function folderWith(subscriptions: object): string {
 }
 
 describe('filter check', () => {
-  it('is silent about a good filter but for one line, and exits 0', async () => {
+  it('prints one line for a valid filter, and exits 0', async () => {
     expect(await runCommand(['filter', 'check', collection])).toMatchObject({
       code: 0,
       out: '',
@@ -33,7 +33,7 @@ describe('filter check', () => {
     ["Nmae eq 'x'", /Name/],
     ["OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((4 50,5 50,5 51,4 51))')", /clos/],
     ["substringof('IW_GRDH',Name)", /contains/],
-  ])('shows the place in %s, and exits 2', async (filter, message) => {
+  ])('shows the position in %s, and exits 2', async (filter, message) => {
     const { out, err } = await expectEnd(runCommand(['filter', 'check', filter]), 2);
     expect(out).toMatch(message);
     expect(err).toMatch(/^earshot: The filter has an error\. The catalogue would refuse it\.\n$/);
@@ -45,7 +45,7 @@ describe('filter check', () => {
     ['year(ContentDate/Start) eq 2024', /Write a range of dates/],
     [collection.replaceAll("'", '"'), /single quotes/],
   ])(
-    'claims nothing of the catalogue for %s, as its answer is not known',
+    'makes no claim about the catalogue for %s, because its answer is unknown',
     async (text, message) => {
       const { out, err } = await expectEnd(runCommand(['filter', 'check', text]), 2);
       expect(out).toMatch(message);
@@ -53,7 +53,7 @@ describe('filter check', () => {
     },
   );
 
-  it('warns of a trap, and exits 0', async () => {
+  it('warns of a common mistake, and exits 0', async () => {
     const { out } = await expectEnd(runCommand(['filter', 'check', "contains(Name,'_COG')"]), 0);
     expect(out).toMatch(/^warning: /);
   });
@@ -63,12 +63,12 @@ describe('filter check', () => {
     expect(out).toContain('\u001b[31merror\u001b[39m: ');
   });
 
-  it('lets nothing of the filter steer the terminal', async () => {
+  it('removes control characters of the filter from the output', async () => {
     const { out } = await runCommand(['filter', 'check', "foo\u001b[2J eq 'a\u202eb'"]);
     expect(out).not.toMatch(/\p{Cc}(?<!\n)|\u202e/u);
   });
 
-  it('gives programs every field of each finding', async () => {
+  it('prints every field of each finding with --json', async () => {
     const { code, out } = await runCommand(['filter', 'check', "foo eq 'bar'", '--json']);
     expect(code).toBe(2);
     const shown = JSON.parse(out);
@@ -84,14 +84,14 @@ describe('filter check', () => {
     expect(JSON.parse(good.out)).toMatchObject({ valid: true, canonical, findings: [] });
   });
 
-  it('takes an empty filter for every product, and says so', async () => {
+  it('accepts an empty filter, and says that it matches every product', async () => {
     const { out } = await expectEnd(runCommand(['filter', 'check', '']), 0);
     expect(out).toMatch(/every product/);
     const { out: json } = await runCommand(['filter', 'check', '', '--json']);
     expect(JSON.parse(json)).toMatchObject({ valid: true, canonical: '' });
   });
 
-  it('ends a megabyte of text, and a thousand parentheses, with an error', async () => {
+  it('fails with an error for a megabyte of text, and for a thousand parentheses', async () => {
     for (const text of [`Name eq '${'x'.repeat(2 ** 20)}'`, '('.repeat(1_000)]) {
       expect(await runCommand(['filter', 'check', text])).toMatchObject({ code: 2 });
     }
@@ -107,7 +107,7 @@ describe('--subscription', () => {
       mixed: { events: ['created', 'deleted'], filter: 'DeletionDate gt 2026-01-01' },
     });
 
-  it('takes the filter of earshot.config.ts, for what its events are about', async () => {
+  it('checks the filter of earshot.config.ts for the subscribed events', async () => {
     const options = { workingDir: workingDir() };
     const check = (...words: string[]) =>
       runCommand(['filter', 'check', '--subscription', ...words], options);
@@ -124,7 +124,7 @@ describe('--subscription', () => {
     [[collection, '--subscription', 'good'], /either an expression or --subscription/],
     [['--subscription', 'god'], /no subscription "god"\. Known subscriptions: .*good/],
     [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
-  ])('%j is wrong usage', async (words, message) => {
+  ])('%j is a usage error', async (words, message) => {
     const { code, out, err } = await runCommand(['filter', 'check', ...words], {
       workingDir: workingDir(),
     });
@@ -132,7 +132,7 @@ describe('--subscription', () => {
     expect(err).toMatch(message);
   });
 
-  it('says that there is no file to look in', async () => {
+  it('reports that there is no file', async () => {
     const { err } = await expectEnd(runCommand('filter test --subscription a'), 2);
     expect(err).toContain('There is no earshot.config.ts in');
   });
@@ -141,7 +141,7 @@ describe('--subscription', () => {
 describe('filter explain', () => {
   const filter = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
 
-  it('says the filter in words, and with --plan what the index answers of it', async () => {
+  it('explains the filter as text, and with --plan how the index answers it', async () => {
     const context = await createProductContext();
     await context.earshot('query products --count');
     const out = await printed(context.earshot(['filter', 'explain', filter]));
@@ -161,7 +161,7 @@ describe('filter explain', () => {
     });
   });
 
-  it('needs no data directory for the words, and says that --plan does', async () => {
+  it('needs no data directory for the text, and says that --plan needs one', async () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
     const words = await runCommand(['filter', 'explain', filter, '--json'], { env });
     expect(words).toMatchObject({ code: 0, err: '' });
@@ -180,7 +180,7 @@ it.each([
   ['filter', 'test'],
   ['query', 'products', '--filter'],
   ['summarize', '--each', '--filter'],
-])('a bad filter is wrong usage of %s %s, with the place', async (...words) => {
+])('a faulty filter is a usage error of %s %s, with the position', async (...words) => {
   const context = await createProductContext();
   const { out, err } = await expectEnd(context.earshot([...words, "foo eq 'bar'"]), 2);
   expect(words[1] === 'check' ? out : err).toMatch(/foo eq 'bar'\n *\^\^\^/);
@@ -204,7 +204,7 @@ describe('filter test', () => {
     ]);
   });
 
-  it('counts deletions by their day, and since a time only those from then on', async () => {
+  it('counts deletions by their day, optionally since a time', async () => {
     const context = await createProductContext();
     const test = async (...words: string[]) =>
       await printedJson(context.earshot(['filter', 'test', ...words, '--json']));
@@ -245,7 +245,7 @@ describe('filter test', () => {
     expect(bars).toEqual([15, 15, 30]);
   });
 
-  it('says so when nothing matches, and when there is nothing', async () => {
+  it('reports that nothing matches, and that the log is empty', async () => {
     const context = await createProductContext();
     const none = await context.earshot(['filter', 'test', "Name eq 'x'"]);
     expect(none).toMatchObject({ code: 0, out: '0 of 4 products match (0 %)\n' });

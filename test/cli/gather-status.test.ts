@@ -1,4 +1,4 @@
-/** What a status is gathered from: a store as it is on disk, and parts that fail, hang, or are asked at once. */
+/** Sources of a status: a store as it is on disk, and parts that fail, hang, or are requested at once. */
 import { describe, expect, it } from 'vitest';
 import {
   createStatus,
@@ -41,7 +41,7 @@ async function openSources(changes: Partial<StatusSources> = {}) {
   return { store, sources, warned };
 }
 
-/** One notification for each of the times, to the subscription alps. */
+/** Stores one notification for each of the times, for the subscription alps. */
 async function push(store: Store, ...receivedAtUs: number[]): Promise<void> {
   for (const [i, us] of receivedAtUs.entries()) {
     const about = { subscription: 'alps', receivedAtUs: us };
@@ -50,7 +50,7 @@ async function push(store: Store, ...receivedAtUs: number[]): Promise<void> {
 }
 
 describe('the facts of a store', () => {
-  it('tell of the log: its size, its ends, the last delivery, the quarantine', async () => {
+  it('describe the log: its size, its ends, the last delivery, the quarantine', async () => {
     const { store, sources } = await openSources();
     const [first, last] = [nowUs - dayUs, nowUs - hourUs];
     await push(store, first, last);
@@ -62,14 +62,14 @@ describe('the facts of a store', () => {
       ...{ firstReceivedAtUs: first, lastReceivedAtUs: last },
     });
     expect(before.log?.usedBytes).toBeGreaterThan(10_000);
-    // One that was known already, and a mark of a clock that was ahead.
+    // A duplicate, and a delivery time of a clock that was ahead.
     const mark = { subscription: 'alps', username: 'catalogue' };
     const ahead = { ...mark, username: 'other', lastAtUs: nowUs + 1 };
     await store.administration.markDeliveries([{ ...mark, lastAtUs: nowUs - 5 }, ahead]);
     expect((await gatherStatus(sources)).log?.lastReceivedAtUs).toBe(nowUs - 5);
   });
 
-  it('tell of subscriptions: how each stands, and when the catalogue acts by itself', async () => {
+  it('describe subscriptions: their state, and when the catalogue pauses or cancels them', async () => {
     const { store, sources } = await openSources();
     const times = { activityAtUs: nowUs - 2 * dayUs, notifiedAtUs: nowUs - 2 * dayUs };
     for (const [name, fields] of Object.entries({
@@ -111,7 +111,7 @@ describe('the facts of a store', () => {
     expect(subscriptions[4]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
   });
 
-  it('tell of the last seven days, and of hours that are not due yet', async () => {
+  it('describe the last seven days, and hours that are not due yet', async () => {
     const { store, sources } = await openSources();
     await store.administration.commit({ save: registration() });
     const hourOf = Math.floor((nowUs - beginUs) / hourUs);
@@ -132,7 +132,7 @@ describe('the facts of a store', () => {
     ]);
   });
 
-  it('tell of readers: how far each has got, and since when it lags', async () => {
+  it('describe readers: the position of each, and since when it lags', async () => {
     const { store, sources } = await openSources({ index: true });
     await push(store, nowUs - 3 * hourUs, nowUs - 2 * hourUs, nowUs - hourUs);
     await store.moveCursor('mine', 1, nowUs);
@@ -174,7 +174,7 @@ describe('the facts of a store', () => {
     );
   });
 
-  it('tell of sinks: those that are set up, those that are gone, and the faults of each', async () => {
+  it('describe sinks: those that are configured, those that are not, and the faults of each', async () => {
     const { store, sources } = await openSources();
     await push(store, nowUs - 3 * hourUs, nowUs - 2 * hourUs);
     const items = [
@@ -197,7 +197,7 @@ describe('the facts of a store', () => {
     ]);
   });
 
-  it('tell of summaries without counting what was made', async () => {
+  it('describe summaries without counting the finished ones', async () => {
     const { store, sources } = await openSources();
     const jobs = [1, 2, 3].map((n) => productJob(n, { dueAtUs: nowUs + n - 2 }));
     const [first, second] = await enqueued(store.summaries, jobs, { atUs: nowUs });
@@ -210,7 +210,7 @@ describe('the facts of a store', () => {
     });
   });
 
-  it('tell of backups, alerts, and how far the log was pruned', async () => {
+  it('describe backups, alerts, and the extent of pruning', async () => {
     const { store, sources } = await openSources();
     await push(store, nowUs - 3 * dayUs, nowUs - hourUs);
     await pruneBefore(store, nowUs - 2 * dayUs);
@@ -230,7 +230,7 @@ describe('the facts of a store', () => {
 });
 
 describe('a part that fails', () => {
-  it('is told with its reason, and keeps no other part from being told', async () => {
+  it('is reported with its reason, and does not affect the others', async () => {
     const { store, sources, warned } = await openSources();
     await push(store, nowUs - hourUs);
     const unavailable = new AppError('unavailable', 'It is away.', { details: ['For long.'] });
@@ -248,7 +248,7 @@ describe('a part that fails', () => {
     expect(warned).toMatchObject([{ part: 'disk', err: expect.any(Error) }]);
   });
 
-  it('may be all that is in the store', async () => {
+  it('can be every part that reads the store', async () => {
     const { store, sources } = await openSources();
     await store.close();
     const { failures, log, summaries, parts } = await gatherStatus(sources);
@@ -259,13 +259,13 @@ describe('a part that fails', () => {
     expect(parts).toHaveLength(11);
   });
 
-  it('may hang: the others are told all the same', { timeout: 20_000 }, async () => {
+  it('can hang: the others are reported', { timeout: 20_000 }, async () => {
     const { sources } = await openSources({ receiver: () => new Promise(() => undefined) });
     const { failures } = await gatherStatus(sources);
     expect(failures).toEqual([{ part: 'receiver', reason: 'No answer within 5 s.' }]);
   });
 
-  it('is the sinks where a file that should name them cannot be read', async () => {
+  it('can be the sinks, when the file that names them is unreadable', async () => {
     const { sources } = await openSources();
     const backgroundJobs = () => ({
       ...sources.backgroundJobs(),
@@ -276,8 +276,8 @@ describe('a part that fails', () => {
   });
 });
 
-describe('a status that is asked for again and again', () => {
-  it('is gathered once for all who ask at a time, and again after five seconds', async () => {
+describe('a status that is requested repeatedly', () => {
+  it('is gathered once for concurrent requests, and again after five seconds', async () => {
     const { sources } = await openSources();
     let [now, gathered] = [nowUs, 0];
     const receiver = async () => {
@@ -294,7 +294,7 @@ describe('a status that is asked for again and again', () => {
     now += 1;
     expect((await status()).atUs).toBe(nowUs + 5_000_000);
     expect(gathered).toBe(2);
-    // The clock is set back: what was gathered in the future is not kept for ever.
+    // The clock is set back: a status gathered in the future is not kept.
     now = nowUs - dayUs;
     expect((await status()).atUs).toBe(now);
     expect(gathered).toBe(3);

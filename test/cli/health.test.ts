@@ -1,4 +1,4 @@
-/** `earshot health`: what a container's health check hears. */
+/** `earshot health`: the results that a container's health check gets. */
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -47,18 +47,18 @@ function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegE
 }
 
 describe('earshot health', () => {
-  it('ends with 0 and one line when the receiver can take a notification', async () => {
+  it('exits with 0 and one line when the receiver can accept a notification', async () => {
     const { port } = await startReceiver();
     expect(await health(port)).toMatchObject(takes(`https://127.0.0.1:${port}`));
   });
 
-  it('asks on loopback when the receiver listens on all addresses', async () => {
+  it('connects to loopback when the receiver listens on all addresses', async () => {
     const { port } = await startReceiver();
     const ended = await health(port, { EARSHOT_LISTEN: `0.0.0.0:${port}` });
     expect(ended).toMatchObject(takes(`https://127.0.0.1:${port}`));
   });
 
-  it('speaks plain HTTP with EARSHOT_TLS=off, also over IPv6', async () => {
+  it('uses plain HTTP with EARSHOT_TLS=off, also over IPv6', async () => {
     let authorization: string | undefined;
     const server = createHttpServer((incoming, outgoing) => {
       authorization = incoming.headers.authorization;
@@ -70,7 +70,7 @@ describe('earshot health', () => {
     expect(authorization).toBe(`Basic ${btoa(`${goodPair.username}:${goodPair.password}`)}`);
   });
 
-  it('logs in with the newest pair of the data directory', async () => {
+  it('logs in with the newest credentials of the data directory', async () => {
     const { port } = await startReceiver();
     const dataDir = join(temporaryDirectory(), 'data');
     await writeCredentialsFile(dataDir, [{ username: 'old', password: 'old' }, goodPair]);
@@ -79,7 +79,7 @@ describe('earshot health', () => {
   });
 });
 
-describe('earshot health ends with 1 and the reason', () => {
+describe('earshot health exits with 1 and the reason', () => {
   it('when nothing listens', async () => {
     const server = createTcpServer();
     const port = await portOf(server);
@@ -112,7 +112,7 @@ describe('earshot health ends with 1 and the reason', () => {
     expectUnhealthy(await health(port), /: no HTTPS there \(E\w+\): it has no certificate yet/);
   });
 
-  it('when one speaks HTTPS and the other does not', async () => {
+  it('when only one side uses HTTPS', async () => {
     const { port } = await startReceiver();
     expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection failed \(/);
     const plain = await portOf(createHttpServer());
@@ -130,8 +130,8 @@ describe('earshot health ends with 1 and the reason', () => {
   });
 });
 
-describe('earshot health ends with 2', () => {
-  it('and every problem when the configuration is not that of a receiver', async () => {
+describe('earshot health exits with 2', () => {
+  it('and every problem when the configuration is not valid for a receiver', async () => {
     const dataDir = temporaryDirectory();
     const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
     const { err } = await expectEnd(runCommand('health', { env }), 2);

@@ -1,4 +1,4 @@
-/** `earshot import`: two data directories become one. */
+/** `earshot import`: merges two data directories. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -11,23 +11,23 @@ import { atUs, missing, push, pushed } from '../store/catalogue-events.ts';
 import { expectEnd, nowUs, printedJson } from './fake-io.ts';
 import { delivery, filledContext, numbered, rawDelivery, withStore } from './filled-store.ts';
 
-/** An old host that has received these, and a new one that takes them over. */
+/** An old host that has received these deliveries, and a new one that imports them. */
 async function createHosts(received: readonly Delivery[], own: readonly Delivery[] = []) {
   const old = await filledContext(received);
   const fresh = await filledContext(own);
-  const takeOver = async () => {
+  const importOld = async () => {
     return await printedJson(expectEnd(fresh.earshot(['import', old.dataDir, '--json']), 0));
   };
-  const held = async (): Promise<{ receivedAt: string; subscription: string | null }[]> =>
+  const quarantined = async (): Promise<{ receivedAt: string; subscription: string | null }[]> =>
     await printedJson(fresh.earshot('quarantine list --json'));
   const rows = () => fresh.rows('query');
   const ackIds = async () => (await rows()).map(({ ackId }) => ackId);
-  return { old, fresh, takeOver, held, rows, ackIds };
+  return { old, fresh, importOld, quarantined, rows, ackIds };
 }
 
 const good = (ackId: string) => ({ SubscriptionEvent: 'created', ProductId: ackId, AckId: ackId });
 
-/** One notification both have received, some only one of them. */
+/** Hosts that share one notification; others were received by one host only. */
 const createMixedHosts = () =>
   createHosts(
     [
@@ -41,9 +41,9 @@ const createMixedHosts = () =>
   );
 
 describe('earshot import', () => {
-  it('stores what only the other has, with path and time of receipt', async () => {
-    const { takeOver, rows, held } = await createMixedHosts();
-    expect(await takeOver()).toEqual({
+  it('stores what only the other host has, with path and time of receipt', async () => {
+    const { importOld, rows, quarantined } = await createMixedHosts();
+    expect(await importOld()).toEqual({
       notifications: 5,
       stored: 4,
       duplicates: 1,
@@ -57,25 +57,25 @@ describe('earshot import', () => {
       subscription: null,
       receivedAt: '2026-04-24T03:06:40.000000Z',
     });
-    expect(await held()).toHaveLength(2);
+    expect(await quarantined()).toHaveLength(2);
   });
 
-  it('done again adds nothing', async () => {
-    const { old, fresh, takeOver, rows, held } = await createMixedHosts();
-    await takeOver();
+  it('adds nothing when repeated', async () => {
+    const { old, fresh, importOld, rows, quarantined } = await createMixedHosts();
+    await importOld();
     const before = (await rows()).length;
     const { err } = await expectEnd(fresh.earshot(['import', old.dataDir]), 0);
     expect(err).toMatch(/^5 notifications read: 0 stored, 4 duplicates\.\n$/);
     expect(await rows()).toHaveLength(before);
-    expect(await held()).toHaveLength(2);
+    expect(await quarantined()).toHaveLength(2);
   });
 
-  it('takes thousands, in batches', { timeout: 30_000 }, async () => {
-    const { takeOver } = await createHosts(numbered(1, 3_000));
-    expect(await takeOver()).toMatchObject({ notifications: 3_000, stored: 3_000 });
+  it('imports thousands in batches', { timeout: 30_000 }, async () => {
+    const { importOld } = await createHosts(numbered(1, 3_000));
+    expect(await importOld()).toMatchObject({ notifications: 3_000, stored: 3_000 });
   });
 
-  it('from a folder without a database says so', async () => {
+  it('from a folder without a database fails with the reason', async () => {
     const fresh = await filledContext([delivery()]);
     await expectEnd(fresh.earshot('import /nonexistent/earshot'), 2, /\/nonexistent\/earshot/);
   });
@@ -89,68 +89,68 @@ function changeDatabase(dataDir: string, sql: string): void {
 
 const bad = (count: number) => Array.from({ length: count }, () => rawDelivery('no notification'));
 
-describe('earshot import, of bodies in quarantine,', () => {
-  it('takes a notification that is as long as one of them and came at the same time', async () => {
+describe('earshot import of quarantined bodies', () => {
+  it('imports a notification with the length and time of receipt of a quarantined body', async () => {
     const good = delivery({ AckId: 'good' });
-    const { takeOver, held, ackIds } = await createHosts([
+    const { importOld, quarantined, ackIds } = await createHosts([
       rawDelivery('x'.repeat(good.body.byteLength)),
       good,
     ]);
-    expect(await takeOver()).toMatchObject({ notifications: 1, stored: 1, quarantined: 1 });
+    expect(await importOld()).toMatchObject({ notifications: 1, stored: 1, quarantined: 1 });
     expect(await ackIds()).toEqual(['good']);
-    expect(await held()).toHaveLength(1);
+    expect(await quarantined()).toHaveLength(1);
   });
 
-  it('takes as many equal ones as there are, and none of them again', async () => {
+  it('imports each of several equal bodies once', async () => {
     const later = rawDelivery('no notification', { receivedAtUs: nowUs });
     const unnamed = rawDelivery('no notification', { subscription: null });
-    const { takeOver, held } = await createHosts([...bad(3), later, unnamed]);
-    expect(await takeOver()).toMatchObject({ quarantined: 5 });
-    expect(await takeOver()).toMatchObject({ quarantined: 0 });
-    const all = await held();
+    const { importOld, quarantined } = await createHosts([...bad(3), later, unnamed]);
+    expect(await importOld()).toMatchObject({ quarantined: 5 });
+    expect(await importOld()).toMatchObject({ quarantined: 0 });
+    const all = await quarantined();
     expect(all).toHaveLength(5);
     expect(all.filter(({ receivedAt }) => receivedAt === '2026-05-02T12:00:00.000000Z')).toEqual([
       all[1],
     ]);
-    // In the order in which they came; the newest is listed first.
+    // In order of receipt; the newest is listed first.
     expect(all[0]).toMatchObject({ subscription: null });
   });
 
-  it('takes one that is as long as one held here, and came at the same time', async () => {
-    const { takeOver, held } = await createHosts(
+  it('imports a body with the length and time of receipt of one quarantined here', async () => {
+    const { importOld, quarantined } = await createHosts(
       [rawDelivery('no notification')],
       [rawDelivery('on notification')],
     );
-    expect(await takeOver()).toMatchObject({ quarantined: 1 });
-    expect(await takeOver()).toMatchObject({ quarantined: 0 });
-    expect(await held()).toHaveLength(2);
+    expect(await importOld()).toMatchObject({ quarantined: 1 });
+    expect(await importOld()).toMatchObject({ quarantined: 0 });
+    expect(await quarantined()).toHaveLength(2);
   });
 
-  it('takes only what is missing, and nothing that was released here', async () => {
-    const { fresh, takeOver, held } = await createHosts(bad(3), bad(1));
+  it('imports only missing bodies, and none that was released here', async () => {
+    const { fresh, importOld, quarantined } = await createHosts(bad(3), bad(1));
     changeDatabase(fresh.dataDir, 'UPDATE quarantine SET released_at_us = 1');
-    expect(await takeOver()).toMatchObject({ quarantined: 2 });
-    expect(await takeOver()).toMatchObject({ quarantined: 0 });
-    expect(await held()).toHaveLength(2);
+    expect(await importOld()).toMatchObject({ quarantined: 2 });
+    expect(await importOld()).toMatchObject({ quarantined: 0 });
+    expect(await quarantined()).toHaveLength(2);
   });
 
-  it('holds a notification once whose AckId stands for another one here', async () => {
-    const { takeOver, held, ackIds } = await createHosts(
+  it('quarantines once a notification whose AckId is used by another one here', async () => {
+    const { importOld, quarantined, ackIds } = await createHosts(
       [delivery({ ProductId: 'theirs' })],
       [delivery({ ProductId: 'ours' })],
     );
-    await takeOver();
-    expect(await held()).toHaveLength(1);
-    expect(await takeOver()).toMatchObject({ notifications: 1, stored: 0, duplicates: 1 });
-    expect(await held()).toHaveLength(1);
+    await importOld();
+    expect(await quarantined()).toHaveLength(1);
+    expect(await importOld()).toMatchObject({ notifications: 1, stored: 0, duplicates: 1 });
+    expect(await quarantined()).toHaveLength(1);
     expect(await ackIds()).toEqual(['ack-1']);
   });
 
   it.each([
     ['in the log', 100],
     ['in the quarantine', 500],
-  ])('goes on where it was interrupted %s', async (_name, stopAfter) => {
-    const { old, fresh, takeOver, held, ackIds } = await createHosts([
+  ])('continues where it was interrupted %s', async (_name, stopAfter) => {
+    const { old, fresh, importOld, quarantined, ackIds } = await createHosts([
       ...numbered(1, 300),
       ...bad(450),
     ]);
@@ -170,15 +170,15 @@ describe('earshot import, of bodies in quarantine,', () => {
     });
     await expect(interrupted).rejects.toMatchObject({ code: 'cancelled' });
     await from.close();
-    expect((await held()).length).toBeLessThan(450);
-    await takeOver();
-    expect(await takeOver()).toMatchObject({ stored: 0, duplicates: 300, quarantined: 0 });
+    expect((await quarantined()).length).toBeLessThan(450);
+    await importOld();
+    expect(await importOld()).toMatchObject({ stored: 0, duplicates: 300, quarantined: 0 });
     expect(new Set(await ackIds()).size).toBe(300);
-    expect(await held()).toHaveLength(450);
+    expect(await quarantined()).toHaveLength(450);
   });
 });
 
-/** An old host that has recovered these events, and a new one that was pushed others. */
+/** An old host that has recovered these events, and a new one that received pushes of others. */
 async function createRecoveredHosts(recovered: Parameters<typeof missing>[], pushes: unknown[]) {
   const hosts = await createHosts(
     [],
@@ -196,9 +196,9 @@ async function createRecoveredHosts(recovered: Parameters<typeof missing>[], pus
 
 const modified = (us: number) => ({ event: 'modified' as SubscriptionEvent, eventUs: atUs + us });
 
-describe('earshot import, of recovered events,', () => {
-  it('leaves out those that were pushed here, and takes the others once', async () => {
-    const { takeOver, rows } = await createRecoveredHosts(
+describe('earshot import of recovered events', () => {
+  it('omits those that were pushed here, and imports the others once', async () => {
+    const { importOld, rows } = await createRecoveredHosts(
       [
         [1],
         [2],
@@ -220,17 +220,17 @@ describe('earshot import, of recovered events,', () => {
       'modified product-4',
     ];
     const counts = { notifications: 6, stored: 4, duplicates: 2, quarantined: 0 };
-    expect(await takeOver()).toEqual(counts);
+    expect(await importOld()).toEqual(counts);
     const all = [
       ...['created PRODUCT-1 push', 'modified product-3 push', 'modified product-4 push'],
       ...taken.map((one) => `${one} reconcile`),
     ].toSorted();
     expect((await rows()).toSorted()).toEqual(all);
-    expect(await takeOver()).toEqual({ ...counts, stored: 0, duplicates: 6 });
+    expect(await importOld()).toEqual({ ...counts, stored: 0, duplicates: 6 });
     expect((await rows()).toSorted()).toEqual(all);
   });
 
-  it('says so in its help', async () => {
+  it('describes this in its help', async () => {
     const { out } = await (await filledContext()).earshot('import --help');
     expect(out).toContain('pushed here is a duplicate');
   });

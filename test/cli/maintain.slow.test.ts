@@ -19,20 +19,20 @@ async function historyOf({ run }: AccountContext): Promise<{ action: string; act
 }
 
 describe('earshot maintain', () => {
-  it('asks nobody while nothing is registered', async () => {
+  it('sends no request when nothing is registered', async () => {
     const { run, sandbox } = await openAccountContext();
     expect(await run('maintain')).toMatchObject({ code: 0 });
     expect(sandbox.requests()).toEqual([]);
   });
 
-  it('finds nothing to do after a registration', async ({ context }) => {
+  it('has nothing to do after a registration', async ({ context }) => {
     const result = await context.run('maintain --json');
     expect(JSON.parse(result.out)).toEqual([
       { name: 'default', status: 'running', did: null, notes: [], failure: null },
     ]);
   });
 
-  it('warns before the catalogue pauses, and resumes what it has paused after 61 days', async () => {
+  it('warns before the catalogue pauses, and resumes after its pause at 61 days', async () => {
     const context = await openRegistered();
     context.passDays(50);
     const warned = await context.run('maintain');
@@ -48,7 +48,7 @@ describe('earshot maintain', () => {
     expect((await historyOf(context))[0]).toMatchObject({ action: 'resumed', actor: 'maintain' });
   });
 
-  it('makes anew what the catalogue deleted after 366 days', async ({ context }) => {
+  it('recreates a subscription that the catalogue deleted after 366 days', async ({ context }) => {
     context.passDays(366);
     expect(context.sandbox.subscriptions()).toEqual([]);
     await expectEnd(context.run('maintain'), 0);
@@ -58,7 +58,7 @@ describe('earshot maintain', () => {
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
   });
 
-  it('leaves a pause by a person, says so once, and never fights it', async ({ context }) => {
+  it('keeps a manual pause, reports it once, and never undoes it', async ({ context }) => {
     context.passDays(20);
     expect(await asPerson(context, context.id, { Status: 'paused' })).toBe(200);
     const first = await context.run('maintain');
@@ -72,16 +72,20 @@ describe('earshot maintain', () => {
     expect(context.sandbox.subscriptions()).toMatchObject([{ id: context.id, status: 'running' }]);
   });
 
-  it('leaves what a person deleted, until register is told otherwise', async ({ context }) => {
+  it('does not recreate a manually deleted subscription before register does', async ({
+    context,
+  }) => {
     expect(await asPerson(context, context.id)).toBe(204);
-    const told = await context.run('maintain');
-    expect(told.out).toContain('was deleted at the catalogue');
+    const maintained = await context.run('maintain');
+    expect(maintained.out).toContain('was deleted at the catalogue');
     expect(context.sandbox.subscriptions()).toEqual([]);
     expect(await context.run('register --yes')).toMatchObject({ code: 0 });
     expect(rows(context)).toHaveLength(1);
   });
 
-  it('leaves what our own command paused, and takes it back with resume', async ({ context }) => {
+  it('keeps a pause by our own command, and maintains it again after resume', async ({
+    context,
+  }) => {
     expect(await context.run('subscriptions pause default')).toMatchObject({ code: 0 });
     context.passDays(100);
     await context.run('maintain');
@@ -94,14 +98,16 @@ describe('earshot maintain', () => {
     expect(gaps.every(({ toUs }) => toUs !== null)).toBe(true);
   });
 
-  it('tells an endpoint that was changed elsewhere, and leaves it', async ({ context }) => {
+  it('reports an endpoint that was changed elsewhere, and keeps it', async ({ context }) => {
     const NotificationEndpoint = 'https://localhost:9/elsewhere';
     expect(await asPerson(context, context.id, { NotificationEndpoint })).toBe(200);
-    const told = await context.run('maintain');
-    expect(told.out).toContain('At the catalogue, its endpoint differs from the registration');
+    const maintained = await context.run('maintain');
+    expect(maintained.out).toContain(
+      'At the catalogue, its endpoint differs from the registration',
+    );
     expect(context.sandbox.subscriptions()).toMatchObject([{ endpoint: NotificationEndpoint }]);
-    const mended = await context.run('register --yes');
-    expect(mended.out).toContain('change endpoint');
+    const repaired = await context.run('register --yes');
+    expect(repaired.out).toContain('change endpoint');
     expect(context.sandbox.subscriptions()).not.toMatchObject([{ endpoint: NotificationEndpoint }]);
   });
 

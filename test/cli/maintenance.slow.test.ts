@@ -1,4 +1,4 @@
-/** What a round of maintenance reads at its moment: files that are broken, and repaired, and changed. */
+/** A maintenance round reads its files each time: broken, repaired and changed ones. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -19,7 +19,7 @@ import { type AccountContext, endpointPair, openAccountContext } from './account
 import { startCommand } from './fake-io.ts';
 import { recordingLog } from './recording-log.ts';
 
-const secret = 'a-secret-not-to-be-told';
+const secret = 'a-secret-not-to-be-shown';
 const io = {
   signal: new AbortController().signal,
   random: () => 0.5,
@@ -27,7 +27,7 @@ const io = {
   readFile: () => '',
 };
 
-/** A store without any registration, and an account that nobody may ask. */
+/** A store without any registration, and an account that must not be used. */
 async function openQuietContext({ withCredentials = true } = {}) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
@@ -48,7 +48,7 @@ async function openQuietContext({ withCredentials = true } = {}) {
 }
 
 describe('a round', () => {
-  it('asks nobody anything while nothing is registered', async () => {
+  it('sends no request when nothing is registered', async () => {
     const { round, asked } = await openQuietContext();
     expect(await round()).toEqual([]);
     expect(asked).not.toHaveBeenCalled();
@@ -66,7 +66,7 @@ describe('a round', () => {
       /is invalid/,
     ],
   ])(
-    'is refused for %s, leaves the lock free, and goes well when they are whole',
+    'is refused for %s, releases the lock, and succeeds when they are repaired',
     async (_title, harm, reason) => {
       const { folder, dataDir, round } = await openQuietContext();
       harm({ folder, dataDir });
@@ -92,8 +92,8 @@ describe('a round', () => {
   });
 });
 
-describe('maintenance beside a receiver', () => {
-  it('recreates a deleted subscription with the credentials of that moment, over its store', async () => {
+describe('maintenance within a receiver', () => {
+  it('recreates a deleted subscription with the current credentials, through its store', async () => {
     const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
       await openAccountContext();
     expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);
@@ -137,7 +137,7 @@ const quiet: MaintenanceResult = {
   failure: null,
 };
 
-/** Repeats a round, early after a failure alone. */
+/** Repeats a round; only a failure shortens the interval. */
 function startLoop(round: () => Promise<MaintenanceResult[]>) {
   const { log, lines } = recordingLog();
   const tried = vi.fn(round);
@@ -148,7 +148,7 @@ function startLoop(round: () => Promise<MaintenanceResult[]>) {
     timing: { firstMs: 0, intervalMs: 3_600_000, retryMs: 10 },
   });
   onTestFinished(stop);
-  /** The log, when it has so many lines. */
+  /** Returns the log once it has this number of lines. */
   const logged = async (count: number) => {
     await vi.waitFor(() => expect(lines.length).toBeGreaterThanOrEqual(count), { timeout: 15_000 });
     return lines;
@@ -157,12 +157,12 @@ function startLoop(round: () => Promise<MaintenanceResult[]>) {
 }
 
 it('repeats a round early when one of the subscriptions failed', async () => {
-  const failed = { ...quiet, name: 'sea', failure: 'There is no room.' };
+  const failed = { ...quiet, name: 'sea', failure: 'The disk is full.' };
   const { tried } = startLoop(async () => [quiet, failed, quiet]);
   await vi.waitFor(() => expect(tried.mock.calls.length).toBeGreaterThan(2), { timeout: 15_000 });
 });
 
-it('does not wait for ever for a round in progress', async () => {
+it('does not wait forever for a round in progress', async () => {
   const { stop, tried } = startLoop(() => new Promise(() => undefined));
   await vi.waitFor(() => expect(tried).toHaveBeenCalled());
   const beforeMs = performance.now();
@@ -170,7 +170,7 @@ it('does not wait for ever for a round in progress', async () => {
   expect(performance.now() - beforeMs).toBeLessThan(10_000);
 });
 
-it('logs the reason of a round that failed', async () => {
+it('logs the reason of a failed round', async () => {
   const refusal = new AppError('configuration', 'The file has faults.', {
     details: ['subscriptions.Alps: use small letters'],
   });
@@ -182,7 +182,7 @@ it('logs the reason of a round that failed', async () => {
   });
 });
 
-it('makes no alarm of another program at work, and retries soon', async () => {
+it('does not warn when another program holds the lock, and retries soon', async () => {
   const conflict = new AppError('conflict', 'Another earshot program is at work.');
   const { logged } = startLoop(() => Promise.reject(conflict));
   expect((await logged(2))[1]).toEqual({
@@ -192,7 +192,7 @@ it('makes no alarm of another program at work, and retries soon', async () => {
   });
 });
 
-it('tells what was done, what could not be done, and notes that are news', async () => {
+it('logs changes, failures, and new notes', async () => {
   const notes = [
     { code: 'a', message: 'It is paused.' },
     { code: 'b', message: 'Its filter changed.' },
@@ -200,7 +200,7 @@ it('tells what was done, what could not be done, and notes that are news', async
   const { logged } = startLoop(async () => [
     quiet,
     { ...quiet, name: 'ice', status: 'paused', did: 'resume' },
-    { ...quiet, name: 'sea', status: 'gone', failure: 'There is no room.' },
+    { ...quiet, name: 'sea', status: 'gone', failure: 'The disk is full.' },
     { ...quiet, name: 'old', status: 'paused', notes, hasNewNotes: true },
     { ...quiet, name: 'older', notes, hasNewNotes: false },
   ]);
@@ -213,7 +213,7 @@ it('tells what was done, what could not be done, and notes that are news', async
     },
     {
       level: 'error',
-      fields: { subscription: 'sea', status: 'gone', reason: 'There is no room.' },
+      fields: { subscription: 'sea', status: 'gone', reason: 'The disk is full.' },
       message: 'maintenance failed',
     },
     {
@@ -244,8 +244,8 @@ function roundOf({ env, sandbox, folder, receiver }: AccountContext) {
   return () => maintenanceRound(config, receiver.store, io);
 }
 
-describe('a round beside a running receiver', () => {
-  it('resumes what the catalogue has paused, with the credentials of that moment', async () => {
+describe('a round with a running receiver', () => {
+  it('resumes what the catalogue has paused, with the current credentials', async () => {
     const context = await openAccountContext();
     const round = roundOf(context);
     expect(await context.run(['register', '--event', 'created', '--yes'])).toMatchObject({
@@ -255,11 +255,11 @@ describe('a round beside a running receiver', () => {
     expect(rotated, rotated.err).toMatchObject({ code: 0 });
     context.passDays(366);
     expect(await round()).toMatchObject([{ name: 'default', status: 'gone', did: 'recreate' }]);
-    // Recreated with the new credentials: nothing is left for register to do.
+    // Recreated with the new credentials: register has nothing left to do.
     expect(await context.run(['register', '--check'])).toMatchObject({ code: 0 });
   });
 
-  it('gives way to a command that holds the account', async () => {
+  it('waits for a command that holds the lock', async () => {
     const context = await openAccountContext();
     const release = await createAcquireLock(context.dataDir)('subscriptions', { waitMs: 0 });
     await expect(roundOf(context)()).rejects.toMatchObject({ code: 'conflict' });
@@ -269,7 +269,7 @@ describe('a round beside a running receiver', () => {
 });
 
 describe('earshot start', () => {
-  it('says that maintenance is off, and what it lacks, without an account', async () => {
+  it('reports without an account that maintenance is off, and what is missing', async () => {
     const context = await openAccountContext();
     const { EARSHOT_ACCOUNT_USERNAME: _, EARSHOT_ACCOUNT_PASSWORD: __, ...env } = context.env;
     const start = startCommand(['start'], { env, workingDir: context.folder });

@@ -1,4 +1,4 @@
-/** Marks of deliveries: on their way to the store soon, never often, never lost, never in the way. */
+/** Delivery marks: written soon, rarely and reliably, without delaying other work. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startDeliveryMarks, startUptimeMarks } from '../../src/cli/start/marks.ts';
 import type { DeliveryMark } from '../../src/domain/account.ts';
@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { recordingLog, silentLog } from './recording-log.ts';
 
-/** Marks on a clock of the test's own, before a store that keeps what it is given, or fails. */
+/** Starts marks on a fake clock, with a store that records them or fails. */
 function startRecorded() {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -32,7 +32,7 @@ function startRecorded() {
 const failing = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
 
 describe('delivery marks', () => {
-  it('reach the store within two seconds, the last time of each pair, and once', async () => {
+  it('reach the store within two seconds: the last time of each pair, once', async () => {
     const { marks, calls, clock, pass } = startRecorded();
     marks.note('alps', 'old');
     clock.us = 2_000;
@@ -53,7 +53,7 @@ describe('delivery marks', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('bother the store at most every two seconds, and not at all when nothing came', async () => {
+  it('are written at most every two seconds, and not at all without deliveries', async () => {
     const { marks, calls, pass } = startRecorded();
     await pass(10_000);
     expect(calls).toEqual([]);
@@ -64,7 +64,7 @@ describe('delivery marks', () => {
     expect(calls).toHaveLength(5);
   });
 
-  it('are kept at the end, and none after it', async () => {
+  it('are written on stop, and not afterwards', async () => {
     const { marks, calls, pass } = startRecorded();
     marks.note('alps', 'user');
     await marks.stop();
@@ -74,7 +74,7 @@ describe('delivery marks', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('wait for the store at the end, and do not overtake one another', async () => {
+  it('wait for the store on stop, and stay in order', async () => {
     const { marks, calls, store, pass } = startRecorded();
     const { promise, resolve } = Promise.withResolvers<void>();
     store.answer = () => promise;
@@ -95,8 +95,8 @@ describe('delivery marks', () => {
   });
 });
 
-describe('a store that fails', () => {
-  it('loses no mark, nor a newer time to an older one', async () => {
+describe('marks with a failing store', () => {
+  it('are not lost, and no older time replaces a newer one', async () => {
     const { marks, calls, clock, store, pass } = startRecorded();
     const { promise, reject } = Promise.withResolvers<void>();
     store.answer = () => promise;
@@ -118,7 +118,7 @@ describe('a store that fails', () => {
     expect(calls).toHaveLength(2);
   });
 
-  it('disturbs nobody: notes go on, the end is reached, and only debug tells', async () => {
+  it('cause no error elsewhere: later marks and stop work, and only debug lines are logged', async () => {
     const { marks, calls, store, logged, pass } = startRecorded();
     store.answer = failing;
     marks.note('alps', 'user');
@@ -134,14 +134,14 @@ describe('a store that fails', () => {
     );
   });
 
-  it('does not let invented names fill the memory', async () => {
+  it('do not fill the memory with invented names', async () => {
     const { marks, calls, store, pass } = startRecorded();
     store.answer = failing;
     for (let round = 0; round < 3; round += 1) {
       for (let i = 0; i < 1_500; i += 1) marks.note(`name-${round}-${i}`, 'user');
       await pass(2_000);
     }
-    // Those that came while the store was busy failing, too.
+    // Includes names that arrived while a write was failing.
     const { promise, reject } = Promise.withResolvers<void>();
     store.answer = () => promise;
     await pass(2_000);
@@ -167,7 +167,7 @@ async function startUptime() {
   onTestFinished(() => close());
   const { recordUptime } = completeness;
   let refused = 0;
-  /** Marks are refused, as by a disk that is full, until it is called again. */
+  /** Makes the store refuse marks, as on a full disk, until it is called with false. */
   const refuse = (isRefused: boolean) => {
     completeness.recordUptime = isRefused
       ? async () => {
@@ -181,7 +181,7 @@ async function startUptime() {
   const marks = startUptimeMarks({ completeness, nowUs: () => clock.us, log: silentLog });
   const uptimes = async () =>
     (await completeness.uptimes(0)).map(({ fromUs, toUs }) => [fromUs, toUs]);
-  /** The clock, and a minute of the timer. */
+  /** Advances the clock and the timer by minutes. */
   const minute = async (minutes = 1) => {
     const before = JSON.stringify(await uptimes());
     clock.us += minutes * minuteUs;
@@ -192,7 +192,7 @@ async function startUptime() {
   return { clock, marks, uptimes, minute, refuse, refused: () => refused };
 }
 
-it('is told each minute and at the end, as one time while nothing came between', async () => {
+it('is written each minute and on stop, as one interval if nothing interrupted it', async () => {
   const { clock, marks, uptimes, minute } = await startUptime();
   const beganUs = clock.us;
   expect(await uptimes()).toEqual([[beganUs, beganUs]]);
@@ -204,7 +204,7 @@ it('is told each minute and at the end, as one time while nothing came between',
   expect(await uptimes()).toEqual([[beganUs, beganUs + 3.5 * minuteUs]]);
 });
 
-it('begins again when the machine has slept', async () => {
+it('starts a new interval after the machine slept', async () => {
   const { clock, marks, uptimes, minute } = await startUptime();
   const beganUs = clock.us;
   await minute();
@@ -220,7 +220,7 @@ it('begins again when the machine has slept', async () => {
   expect(await uptimes()).toEqual(slept);
 });
 
-it('begins again when the clock is set back', async () => {
+it('starts a new interval when the clock is set back', async () => {
   const { clock, marks, uptimes, minute } = await startUptime();
   const beganUs = clock.us;
   await minute(2);
@@ -235,7 +235,7 @@ it('begins again when the clock is set back', async () => {
   ]);
 });
 
-it('begins again when marks were refused: nothing else was taken either', async () => {
+it('starts a new interval after refused marks, because notifications were refused, too', async () => {
   const { clock, uptimes, minute, refuse, refused } = await startUptime();
   const beganUs = clock.us;
   await minute();

@@ -1,4 +1,4 @@
-/** A plan as text and as JSON: every kind of step, and nothing in it that should not be on a screen. */
+/** A plan as text and as JSON: every kind of step, without secrets and control characters. */
 import { describe, expect, it } from 'vitest';
 import type { Plan, PlanStep } from '../../src/admin/plan.ts';
 import type { CatalogueSubscription } from '../../src/admin/subscription-client.ts';
@@ -18,10 +18,10 @@ import {
 } from './plan-samples.ts';
 
 const limits = { runningMax: 2, totalMax: 10 };
-/** Paints nothing. */
+/** Adds no colour. */
 const plain = (_style: unknown, text: string) => text;
 
-/** The lines of a plan with one step, without the last one, which is on the limits. */
+/** Returns the lines of a plan with one step, without the last line (the limits). */
 function linesOf(step: PlanStep): string[] {
   const lines = planText({ ...empty, steps: [step] }, limits, plain).split('\n');
   expect(lines.at(-1)).toBe('');
@@ -37,7 +37,7 @@ describe('a step', () => {
 });
 
 describe('a plan', () => {
-  it('shows its steps in order, then what stays, then the limits', () => {
+  it('shows its steps in order, then unchanged subscriptions, then the limits', () => {
     const plan: Plan = {
       steps: [
         { kind: 'delete', name: 'old', current },
@@ -63,24 +63,24 @@ describe('a plan', () => {
     ]);
   });
 
-  it('with nothing to do says so by what it does not show', () => {
+  it('without changes prints only the limits', () => {
     expect(planText(empty, { runningMax: 1, totalMax: 3 }, plain)).toBe(
       '  The account has 0 of 1 running, 0 of 3 in total.\n',
     );
   });
 
-  it('is coloured on a terminal, and the words are the same', () => {
+  it('is coloured on a terminal, with the same text', () => {
     const terminal = { write: () => true, once: () => undefined, isTTY: true };
     const steps: PlanStep[] = [{ kind: 'create', desired }, replacing()];
     const coloured = planText({ ...empty, steps }, limits, painter({ env: {} }, terminal));
     expect(coloured).toContain('\u001b[32m+\u001b[39m');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours consist of them
     const bare = coloured.replaceAll(/\u001b\[\d+m/g, '');
     expect(bare).toBe(planText({ ...empty, steps }, limits, plain));
   });
 });
 
-describe('words of the catalogue', () => {
+describe('text from the catalogue', () => {
   const nasty = 'a\u001b[2J\r\nb\u0007\u009b1m\u202ec\u2028d';
   const odd: CatalogueSubscription = {
     ...current,
@@ -97,9 +97,9 @@ describe('words of the catalogue', () => {
     ['edited', { kind: 'edit', desired, current: odd, edit, adopted: true }, 3],
     ['replaced', replacing({ old: [odd, odd], ready: odd }), 6],
     ['deleted', { kind: 'delete', name: nasty, current: odd }, 3],
-    ['forgotten', { kind: 'forget', name: nasty }, 1],
+    ['removed', { kind: 'forget', name: nasty }, 1],
   ])(
-    'cannot move the cursor, break a line or turn the text around when it is %s',
+    'cannot move the cursor, break a line or reverse the text when it is %s',
     (_title, step, count) => {
       const plan = { ...empty, steps: [step], obsolete: [`${nasty}!`] };
       const text = planText(plan, limits, plain);
@@ -112,7 +112,7 @@ describe('words of the catalogue', () => {
 });
 
 describe('a secret', () => {
-  it('is in no plan: it tells that credentials change, not to what', async () => {
+  it('is in no plan: a plan shows that credentials change, without the values', async () => {
     const { dataDir, run } = await openAccountContext();
     const register = ['register', '--event', 'created'];
     const created = await expectEnd(run([...register, '--yes']), 0);

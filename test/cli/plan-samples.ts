@@ -1,4 +1,4 @@
-/** Plans and their steps, each with what is shown of it as text and as JSON. */
+/** Plans and their steps, each with its text and its JSON. */
 import { expect } from 'vitest';
 import type { Plan, PlanStep } from '../../src/admin/plan.ts';
 import type { CatalogueSubscription } from '../../src/admin/subscription-client.ts';
@@ -26,8 +26,8 @@ export const current: CatalogueSubscription = {
 };
 
 const { events, filter, status } = desired;
-const wanted = { events, filter, status, endpoint };
-/** Nothing to do in an account that holds nothing. */
+const desiredState = { events, filter, status, endpoint };
+/** An empty plan for an account without subscriptions. */
 export const empty: Plan = {
   steps: [],
   unchanged: [],
@@ -57,12 +57,12 @@ const editing = (edit: Edit['edit'], more: Partial<Edit> = {}): PlanStep => ({
 
 const id = '    id        c06f2e68';
 const changedEvents = ['    - events  created', '    + events  created, modified'];
-const json = { name: 'alps', id: 'c06f2e68', wanted };
-const paused = { ...wanted, status: 'paused' };
+const json = { name: 'alps', id: 'c06f2e68', wanted: desiredState };
+const paused = { ...desiredState, status: 'paused' };
 const replaced = (first: string[], ...more: unknown[]) =>
   ['~ replace   alps', '    id      c06f2e68', ...first, ...more] as string[];
 
-/** What a step is, the step, its lines, and its JSON. */
+/** Title, step, its lines, and its JSON. */
 export const shownSteps: [string, PlanStep, string[], object][] = [
   [
     'that creates',
@@ -84,7 +84,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
       '    filter  (none: all products)',
       '    status  running',
     ],
-    { ...json, actions: ['create'], id: null, wanted: { ...wanted, filter: '' } },
+    { ...json, actions: ['create'], id: null, wanted: { ...desiredState, filter: '' } },
   ],
   [
     'that adopts',
@@ -193,7 +193,7 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     { name: 'alps', actions: ['delete'], id: 'c06f2e68' },
   ],
   [
-    'that forgets',
+    'that removes our record',
     { kind: 'forget', name: 'alps' },
     ['- forget    alps', '    removed from the data directory'],
     { name: 'alps', actions: ['forget'], id: null },

@@ -1,14 +1,14 @@
-/** Products as the catalogue describes them, and a data directory that has been told of them. */
+/** Products as the catalogue describes them, and a data directory that received their notifications. */
 import type { Delivery } from '../../src/domain/ports.ts';
 import { createContext, delivery } from './filled-store.ts';
 
-/** What tests say of a product; all else is the same for every one. */
+/** Properties of a product that a test sets; the others have defaults. */
 export interface Sample {
   id: string;
   name: string;
   sensed?: string;
   published?: string;
-  /** Well-known text. */
+  /** Footprint as well-known text. */
   area?: string;
   cloud?: number;
   attributes?: Record<string, string>;
@@ -22,7 +22,7 @@ export const guid = (digits: string) => `00000000-0000-4000-8000-${digits.padSta
 const box = (west: number, south: number) =>
   `POLYGON ((${west} ${south}, ${west + 1} ${south}, ${west + 1} ${south + 1}, ${west} ${south + 1}, ${west} ${south}))`;
 
-/** Two of Sentinel-2, one of Sentinel-1 beyond the antimeridian, one without much, one deleted. */
+/** Two of Sentinel-2, one of Sentinel-1 across the antimeridian, one with few fields, one deleted. */
 export const samples: readonly Sample[] = [
   {
     id: guid('1'),
@@ -72,7 +72,7 @@ function sentinel(number: string, serial: string, productType: string, tileId?: 
   };
 }
 
-/** The record of a sample, in the catalogue's form. */
+/** The record of a sample, in the catalogue's format. */
 export function recordOf(sample: Sample): Record<string, unknown> {
   const { id, name, sensed, published, area, cloud, attributes = {}, fields = {} } = sample;
   const texts = Object.entries(attributes).map(([key, value]) => attribute('String', key, value));
@@ -101,8 +101,8 @@ function attribute(kind: string, name: string, value: unknown) {
   };
 }
 
-/** The notification of a sample. */
-export function told(sample: Sample): Delivery {
+/** The delivery with the notification of a sample. */
+export function deliveryOf(sample: Sample): Delivery {
   return delivery({
     SubscriptionEvent: sample.event ?? 'created',
     ProductId: sample.id,
@@ -112,10 +112,10 @@ export function told(sample: Sample): Delivery {
   });
 }
 
-/** A data directory that has been told of all samples. */
+/** A data directory that received the notifications of all samples. */
 export async function createProductContext(atEnd?: (cleanUp: () => void) => void) {
   const context = createContext(atEnd);
-  await context.fill(samples.map(told));
+  await context.fill(samples.map(deliveryOf));
   return {
     ...context,
     /** The last digit of each product that a query prints, in its order. */

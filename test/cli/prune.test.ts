@@ -1,4 +1,4 @@
-/** `earshot prune`: what it tells, asks, does, and refuses. */
+/** `earshot prune`: preview, confirmation, result and refusals. */
 import { describe, expect, it } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
@@ -9,7 +9,7 @@ import { filledContext, withStore as withOpenStore } from './filled-store.ts';
 
 const dayUs = 86_400_000_000;
 
-/** One notification a day, the first ten days ago, and one that came just now. */
+/** A log with one notification a day for ten days, and one received just now. */
 async function openContext() {
   const oneADay = Array.from({ length: 11 }, (_, i) =>
     delivery(notification(10 - i), { receivedAtUs: nowUs - (10 - i) * dayUs }),
@@ -26,7 +26,7 @@ const days = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => `ack-${from + i}`);
 
 describe('earshot prune', () => {
-  it('tells what will go, asks, removes it, and says how much smaller the file is', async () => {
+  it('prints what it will delete, asks, deletes it, and reports the freed space', async () => {
     const { run, left } = await openContext();
     const refused = await run('prune --older-than 3d', { answers: ['n'] });
     expect(refused).toMatchObject({ code: 1, out: '' });
@@ -39,7 +39,7 @@ describe('earshot prune', () => {
     expect(await left()).toEqual(days(0, 4));
   });
 
-  it('asks nothing with --yes, and refuses to go on where there is nobody to ask', async () => {
+  it('skips the confirmation with --yes, and fails without a terminal', async () => {
     const { run, left } = await openContext();
     expect(await run('prune --older-than 3d')).toMatchObject({
       code: 2,
@@ -53,7 +53,7 @@ describe('earshot prune', () => {
     });
   });
 
-  it('answers in JSON, and does nothing in a dry run', async () => {
+  it('prints JSON with --json, and changes nothing with --dry-run', async () => {
     const { run, left } = await openContext();
     const { out, err } = await run('prune --older-than 3d --dry-run --json');
     expect(err).toBe('');
@@ -72,7 +72,7 @@ describe('earshot prune', () => {
     });
   });
 
-  it('does what EARSHOT_KEEP says where no flag says otherwise', async () => {
+  it('uses EARSHOT_KEEP when no flag sets the limit', async () => {
     const { run, left } = await openContext();
     await expectRefusal(run('prune'), 'EARSHOT_KEEP is not set. Add --older-than 365d');
     const env = { EARSHOT_KEEP: '5d,50GB' };
@@ -88,12 +88,12 @@ describe('earshot prune', () => {
     ['--to-size 20', 'must be a size such as 50GB or 20GiB.'],
     ['--to-size 20gb', 'Did you mean 20GB?'],
     ['--forget-reader x --dry-run', "cannot be used with option '--dry-run'"],
-  ])('refuses %s', async (flags, told) => {
+  ])('refuses %s', async (flags, message) => {
     const { run } = await openContext();
-    await expectEnd(run(`prune ${flags}`), 2, told);
+    await expectEnd(run(`prune ${flags}`), 2, message);
   });
 
-  it('names who holds it back, since when, and what to do', async () => {
+  it('names the readers that block pruning, since when, and the next step', async () => {
     const { run, left, withStore } = await openContext();
     await withStore(async (store) => {
       await store.moveCursor('downloads', 3, nowUs - 9 * dayUs);
@@ -110,15 +110,15 @@ describe('earshot prune', () => {
       ].join('\n'),
     );
     expect(await left()).toHaveLength(9);
-    const forgotten = await run('prune --forget-reader downloads', { answers: ['y'] });
-    expect(forgotten).toMatchObject({ code: 0 });
-    expect(forgotten.err).toContain('Remove the position of reader downloads, at position 3');
+    const removed = await run('prune --forget-reader downloads', { answers: ['y'] });
+    expect(removed).toMatchObject({ code: 0 });
+    expect(removed.err).toContain('Remove the position of reader downloads, at position 3');
     await run('prune --forget-reader sink:orders --yes');
     expect((await run('prune --older-than 2d --yes')).err).not.toContain('blocked');
     expect(await left()).toEqual(days(0, 3));
   });
 
-  it('forgets only what is there, and no sink that has something left', async () => {
+  it('--forget-reader refuses an unknown reader, and a sink with unfinished work', async () => {
     const { run, withStore } = await openContext();
     await withStore(({ sinks }) =>
       sinks.enqueue({
@@ -135,21 +135,21 @@ describe('earshot prune', () => {
     expect(err).toContain('To drop: `earshot sinks drop orders --waiting`.');
   });
 
-  it('takes pruned products out of the index, where there is one', async () => {
+  it('removes pruned products from the index, if there is one', async () => {
     const { dataDir, run } = await openContext();
     await catchUpIndex({ dataDir });
     await run('prune --older-than 3d --yes');
     expect(await printedJson(run('index status --json'))).toMatchObject({ products: 4, behind: 0 });
   });
 
-  it('shows how far it is on a terminal, and nowhere else', async () => {
+  it('shows progress on a terminal only', async () => {
     const { run } = await openContext();
     const { err } = await run('prune --older-than 3d --yes', { isTTY: true });
     expect(err).toContain('\rDeleting: 7 of 7');
     expect(err).toContain('\rFreeing disk space:');
   });
 
-  it('leaves the log to another program that prunes', async () => {
+  it('fails while another program prunes the log', async () => {
     const { dataDir, run, left } = await openContext();
     const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
     expect(await run('prune --older-than 3d --yes')).toMatchObject({

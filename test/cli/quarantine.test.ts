@@ -1,4 +1,4 @@
-/** `earshot quarantine`: what is held, what it looks like, and reading it again. */
+/** `earshot quarantine`: listing, showing, retrying and dropping quarantined bodies. */
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { replaceBody } from '../helpers/replace-body.ts';
@@ -8,8 +8,8 @@ import { createContext, delivery, filledContext, rawDelivery } from './filled-st
 const fields = ['id', 'receivedAt', 'subscription', 'reason', 'faults', 'bodyBytes', 'releasedAt'];
 const headers = ['Content-Type', 'text/html', 'Authorization', 'Basic c2VjcmV0', 'X-A', '1'];
 
-/** Three bodies that are held: no JSON, an array with a bad item, no product. */
-async function createHeldContext() {
+/** Three quarantined bodies: invalid JSON, an array with an invalid item, no product. */
+async function createQuarantineContext() {
   return filledContext([
     delivery(),
     rawDelivery('<html>\u001b[2Jé</html>\nsecond line  ', { headers, subscription: null }),
@@ -18,10 +18,10 @@ async function createHeldContext() {
   ]);
 }
 
-const it = test.extend('context', () => createHeldContext());
+const it = test.extend('context', () => createQuarantineContext());
 
-/** Puts a body that can be read in the place of a held one, as if the program had learnt to read it. */
-function replaceHeldBody(dataDir: string, id: number, body: string): void {
+/** Replaces a quarantined body by a readable one, as if a new version of the program could read it. */
+function replaceQuarantinedBody(dataDir: string, id: number, body: string): void {
   const database = new Sqlite(`${dataDir}/earshot.db`);
   const bodyId = database.prepare('SELECT body_id FROM quarantine WHERE id = ?').pluck().get(id);
   database.close();
@@ -32,11 +32,11 @@ async function listed(context: ReturnType<typeof createContext>, ...flags: strin
   return await printedJson(context.earshot(['quarantine', 'list', '--json', ...flags]));
 }
 
-const held = async (context: ReturnType<typeof createContext>): Promise<number[]> =>
+const quarantinedIds = async (context: ReturnType<typeof createContext>): Promise<number[]> =>
   (await listed(context)).map(({ id }: { id: number }) => id);
 
 describe('quarantine list', () => {
-  it('shows what is held, newest first', async ({ context }) => {
+  it('lists quarantined bodies, newest first', async ({ context }) => {
     const out = await printed(context.earshot('quarantine list'));
     const [title, ...lines] = out.trimEnd().split('\n');
     expect(title).toMatch(/^id +received \(UTC\) +bytes +subscription +reason$/);
@@ -59,7 +59,7 @@ describe('quarantine list', () => {
     });
   });
 
-  it('says so when nothing is held', async () => {
+  it('reports an empty quarantine', async () => {
     const context = await filledContext([delivery()]);
     expect(await context.earshot('quarantine list')).toMatchObject({
       code: 0,
@@ -72,7 +72,7 @@ describe('quarantine list', () => {
 
 describe('quarantine show', () => {
   it('shows reason, headers without credentials, and the body, safe for a terminal', async () => {
-    const context = await createHeldContext();
+    const context = await createQuarantineContext();
     const { out } = await expectEnd(context.earshot('quarantine show 1'), 0);
     expect(out).toMatch(/^entry +1$/m);
     expect(out).toMatch(/^subscription +-$/m);
@@ -89,19 +89,19 @@ describe('quarantine show', () => {
     await context.fill([rawDelivery(bytes)]);
     const { outBytes } = await expectEnd(context.earshot('quarantine show 1 --body'), 0);
     expect(outBytes.equals(bytes)).toBe(true);
-    // A terminal obeys some of them.
+    // A terminal would act on some of them.
     const shown = await context.earshot('quarantine show 1 --body', { isTTY: true });
     expect(shown.out).toBe('\ufffd\ufffd\ufffd \ufffd\n');
   });
 
-  it('prints all of it as JSON, the body as base64', async ({ context }) => {
+  it('prints everything as JSON, the body as base64', async ({ context }) => {
     const entry = await printedJson(context.earshot('quarantine show 1 --json'));
     expect(Object.keys(entry)).toEqual([...fields, 'headers', 'bodyBase64']);
     expect(entry.headers).toEqual(['Content-Type', 'text/html', 'X-A', '1']);
     expect(Buffer.from(entry.bodyBase64, 'base64').toString()).toMatch(/^<html>.*\n.*line {2}$/);
   });
 
-  it('of an entry that is not there exits 1 and names the list', async ({ context }) => {
+  it('of an unknown entry exits 1 and names the list', async ({ context }) => {
     const { code, out, err } = await context.earshot('quarantine show 99');
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/^earshot: There is no quarantine entry 99\..*quarantine list/);
@@ -109,9 +109,9 @@ describe('quarantine show', () => {
 });
 
 describe('quarantine retry', () => {
-  it('stores what can be read now, and releases it', async ({ context }) => {
+  it('stores a body that is readable now, and releases it', async ({ context }) => {
     const body = '{"SubscriptionEvent":"created","ProductId":"late","AckId":"late"}';
-    replaceHeldBody(context.dataDir, 3, body);
+    replaceQuarantinedBody(context.dataDir, 3, body);
     expect(await context.earshot('quarantine retry 3')).toMatchObject({
       code: 0,
       out: '3  stored 1\n',
@@ -120,29 +120,33 @@ describe('quarantine retry', () => {
     const [row] = await context.rows('query --ack-id late');
     expect(row).toMatchObject({ receivedAt: '2026-05-02T11:00:00.000000Z', productId: 'late' });
     expect((await context.earshot('query --ack-id late --body')).out).toBe(body);
-    expect(await held(context)).toEqual([2, 1]);
+    expect(await quarantinedIds(context)).toEqual([2, 1]);
     expect((await listed(context, '--released'))[0]).toMatchObject({
       id: 3,
       releasedAt: '2026-05-02T12:00:00.000000Z',
     });
   });
 
-  it('--all leaves alone what has been released', async () => {
+  it('--all skips released entries', async () => {
     const context = await filledContext([rawDelivery('{}')]);
-    replaceHeldBody(context.dataDir, 1, '{"SubscriptionEvent":"created","ProductId":"late"}');
+    replaceQuarantinedBody(
+      context.dataDir,
+      1,
+      '{"SubscriptionEvent":"created","ProductId":"late"}',
+    );
     const argv = ['quarantine', 'retry', '--all'];
     expect(await context.earshot(argv)).toMatchObject({ code: 0, out: '1  stored 1\n' });
     expect(await context.earshot(argv)).toMatchObject({ code: 0, out: '' });
   });
 
-  it('keeps what cannot be read and exits 1', async ({ context }) => {
+  it('keeps an unreadable body, and exits 1', async ({ context }) => {
     const { out, err } = await expectEnd(context.earshot('quarantine retry 3'), 1);
     expect(out).toMatch(/^3 {2}still quarantined: ProductId and value/);
     expect(err).toBe('earshot: 1 of 1 still invalid and quarantined.\n');
   });
 
-  it('--all tries every entry, and tells of each', async ({ context }) => {
-    replaceHeldBody(
+  it('--all retries every entry, and reports each result', async ({ context }) => {
+    replaceQuarantinedBody(
       context.dataDir,
       2,
       '{"SubscriptionEvent":"created","ProductId":"p","AckId":"good"}',
@@ -150,10 +154,10 @@ describe('quarantine retry', () => {
     const { out, err } = await expectEnd(context.earshot('quarantine retry --all'), 1);
     expect(out).toMatch(/^3 {2}still quarantined.*\n2 {2}duplicate\n1 {2}still quarantined.*\n$/);
     expect(err).toContain('2 of 3 still invalid');
-    expect(await held(context)).toEqual([3, 1]);
+    expect(await quarantinedIds(context)).toEqual([3, 1]);
   });
 
-  it('--all with nothing held is done', async () => {
+  it('--all succeeds with an empty quarantine', async () => {
     const context = await filledContext([delivery()]);
     expect(await context.earshot('quarantine retry --all')).toMatchObject({
       code: 0,
@@ -161,22 +165,19 @@ describe('quarantine retry', () => {
     });
   });
 
-  it.each([[[]], [['1', '--all']]])(
-    '%j is neither one entry nor all, and exits 2',
-    async (words) => {
-      const context = await createHeldContext();
-      const { code, out, err } = await context.earshot(['quarantine', 'retry', ...words]);
-      expect({ code, out }).toEqual({ code: 2, out: '' });
-      expect(err).toContain('Use one id or --all');
-    },
-  );
+  it.each([[[]], [['1', '--all']]])('with %j is a usage error: one id or --all', async (words) => {
+    const context = await createQuarantineContext();
+    const { code, out, err } = await context.earshot(['quarantine', 'retry', ...words]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Use one id or --all');
+  });
 
-  it('of an entry that is not held exits 1 and names the list', async ({ context }) => {
+  it('of an unknown entry exits 1 and names the list', async ({ context }) => {
     const { err } = await expectEnd(context.earshot('quarantine retry 99'), 1);
     expect(err).toMatch(/^earshot: There is no body with id 99 .*quarantine list/);
   });
 
-  it('of a reused AckId leaves one entry at most, however often', async () => {
+  it('of a reused AckId leaves at most one entry, however often it runs', async () => {
     const context = await filledContext([delivery(), delivery({ ProductId: 'another' })]);
     for (let i = 0; i < 2; i += 1) await context.earshot('quarantine retry --all');
     expect(await listed(context, '--released')).toHaveLength(1);
@@ -184,29 +185,31 @@ describe('quarantine retry', () => {
 });
 
 describe('quarantine drop', () => {
-  it('shows what goes, and removes nothing without an answer', async ({ context }) => {
+  it('shows the entries, and removes nothing without an answer', async ({ context }) => {
     const { err } = await expectEnd(context.earshot('quarantine drop 2'), 2, / 2 .*sea-ice/);
     expect(err).toContain('Confirmation needs a terminal');
-    expect(await held(context)).toEqual([3, 2, 1]);
+    expect(await quarantinedIds(context)).toEqual([3, 2, 1]);
   });
 
-  it('removes entries by id, by age, or all; notifications of the same body stay', async () => {
-    const context = await createHeldContext();
+  it('removes entries by id, by age, or all, and keeps notifications of the same body', async () => {
+    const context = await createQuarantineContext();
     expect((await context.earshot('quarantine drop 2 3 --yes')).code).toBe(0);
-    expect(await held(context)).toEqual([1]);
+    expect(await quarantinedIds(context)).toEqual([1]);
     const old = await context.earshot('quarantine drop --older-than 2h --yes');
     expect(old).toMatchObject({ code: 0, err: expect.stringContaining('Nothing to drop.') });
     const { err } = await context.earshot('quarantine drop --older-than 30m --yes');
     expect(err).toContain('Dropped 1 body.');
-    expect(await held(context)).toEqual([]);
+    expect(await quarantinedIds(context)).toEqual([]);
     const body = await context.earshot('query --ack-id good --body');
     expect(JSON.parse(body.out)[0].AckId).toBe('good');
   });
 
-  it('refuses an unknown entry, and a call that names none or two ways', async ({ context }) => {
+  it('refuses an unknown entry, and a call with no selection or two of them', async ({
+    context,
+  }) => {
     expect((await context.earshot('quarantine drop 1 9 --yes')).code).toBe(1);
     expect((await context.earshot('quarantine drop')).code).toBe(2);
     expect((await context.earshot('quarantine drop 1 --all')).code).toBe(2);
-    expect(await held(context)).toEqual([3, 2, 1]);
+    expect(await quarantinedIds(context)).toEqual([3, 2, 1]);
   });
 });

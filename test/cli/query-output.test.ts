@@ -1,4 +1,4 @@
-/** The forms in which `earshot query` prints rows, for programs and for people. */
+/** Output formats of `earshot query`, for programs and for people. */
 import { describe, expect, test } from 'vitest';
 import { expectEnd, printed } from './fake-io.ts';
 import {
@@ -9,7 +9,7 @@ import {
   rawDelivery,
   subscriptionId,
 } from './filled-store.ts';
-import { told } from './product-samples.ts';
+import { deliveryOf } from './product-samples.ts';
 
 /** The fields of the interface contract, in its order. */
 const fields = [
@@ -40,7 +40,7 @@ const bareRow = {
   timesSeen: 1,
 };
 
-/** One notification that came twice and has everything, and one that has next to nothing. */
+/** A duplicate notification with every field, and one with almost none. */
 async function createTwoRows() {
   const context = createContext();
   const bare = { AckId: undefined, ProductName: undefined, SubscriptionId: undefined };
@@ -87,7 +87,7 @@ describe('the rows for programs', () => {
     ]);
   });
 
-  it('are the same in all three forms when names are odd', async () => {
+  it('are the same in all three formats when names are unusual', async () => {
     const context = createContext();
     const name = 'a "quoted",\r\nnäme, with 氷,\u2028 and more';
     await context.fill([delivery({ ProductName: name, AckId: ' a,"b" ' })]);
@@ -100,7 +100,7 @@ describe('the rows for programs', () => {
   });
 
   it.each(['=1+1', '+1', '-1', '@SUM(A1)', '=HYPERLINK("http://x","y")'])(
-    'as csv never begin a field with the formula %s',
+    'never begin a csv field with the formula %s',
     async (formula) => {
       const context = await filledContext([
         delivery({ ProductName: formula, ProductId: formula, AckId: formula }),
@@ -116,11 +116,11 @@ describe('the rows for programs', () => {
 const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
 const sentinel2 = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
 const box = 'POLYGON ((5 51, 6 51, 6 52, 5 52, 5 51))';
-/** Control characters, and marks that turn text around. */
+/** Control characters, and marks that reverse text. */
 const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/u;
 
 describe('the table', () => {
-  it('has a title line and one line a row', async ({ context }) => {
+  it('has a header line, and one line per row', async ({ context }) => {
     const { out } = await context.earshot('query --order oldest');
     expect(out.split('\n')).toEqual([
       'position  received (UTC)       event    sat  type  sensed (UTC)  tile/orbit  cloud  place  product       subscription  seen',
@@ -130,7 +130,7 @@ describe('the table', () => {
     ]);
   });
 
-  it('fits a terminal of 80 columns: the middle of names that follow no convention is left out', async () => {
+  it('fits a terminal of 80 columns by shortening unconventional names in the middle', async () => {
     const context = await filledContext([delivery({ ProductName: long }), ...numbered(2, 3)]);
     const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
     const lines = out.trimEnd().split('\n');
@@ -139,7 +139,7 @@ describe('the table', () => {
     expect(out).toMatch(/S2A_MSIL\S*…\S*MORE\.SAFE/);
   });
 
-  it('leaves names whole on a wide terminal and in a pipe', async () => {
+  it('prints full names on a wide terminal and in a pipe', async () => {
     const context = await filledContext([delivery({ ProductName: long })]);
     expect((await context.earshot('query', { isTTY: true, columns: 200 })).out).toContain(long);
     expect((await context.earshot('query', { columns: 80 })).out).toContain(long);
@@ -151,14 +151,17 @@ describe('the table', () => {
     expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
   });
 
-  it('shows what identifies a product instead of its name, with cloud cover and place', async () => {
+  it('shows identifying columns instead of the product name, with cloud cover and place', async () => {
     const context = createContext();
     const sample = { id: 'product-1', name: sentinel2, cloud: 19.96, area: box };
     const sensed = '2026-05-01T10:30:21Z';
-    await context.fill([told({ ...sample, sensed }), told({ ...sample, id: 'product-2' })]);
+    await context.fill([
+      deliveryOf({ ...sample, sensed }),
+      deliveryOf({ ...sample, id: 'product-2' }),
+    ]);
     const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
     const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  52N 6E';
-    // The second record has no time: it is that of the name.
+    // The second record has no time; the one in its name is used.
     expect(out.split('\n')).toEqual([
       'position  received      event    sat  type     sensed      tile   cloud  place',
       `       2  ${short}`,
@@ -172,7 +175,7 @@ describe('the table', () => {
     expect(wide).toContain(`  51.5°N 5.5°E  ${sentinel2}  sea-ice`);
   });
 
-  it('has the columns that --columns names, as csv has', async ({ context }) => {
+  it('has the columns of --columns, with the same names as csv', async ({ context }) => {
     const argv = ['query', '--order', 'oldest', '--columns', 'ackId,event'];
     expect((await context.earshot(argv)).out).toBe(
       'ackId  event\nack-1  created\n-      created\n',
@@ -183,7 +186,7 @@ describe('the table', () => {
     expect(wrong.err).toContain(`unknown column "tile". Use names from: ${fields.join(', ')}.`);
   });
 
-  it('never lets a text from outside steer the terminal', async () => {
+  it('removes control characters of external texts', async () => {
     const context = createContext();
     const hostile =
       '\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\r\n\tevil\u0000\u007f\u2066\u061c';
@@ -233,14 +236,14 @@ describe('query drift', () => {
     );
   });
 
-  it('still names a documented shape after hundreds of fields that nobody knows', async () => {
+  it('names a documented shape after hundreds of unknown fields', async () => {
     const context = createContext();
     const unknown = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`field${i}`, 0]));
     await context.fill([delivery(unknown), delivery({ AckId: 'ack-2', value: 'odd' })]);
     expect((await context.earshot('query drift')).out).toMatch(/^value-odd +1 /m);
   });
 
-  it('is an empty array, or nothing, when there was none', async () => {
+  it('prints an empty array, or nothing, without drift', async () => {
     const context = await filledContext([delivery()]);
     expect(await context.earshot('query drift --json')).toMatchObject({
       code: 0,

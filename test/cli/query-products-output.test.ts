@@ -1,4 +1,4 @@
-/** The forms in which `earshot query products` prints, for programs and for people. */
+/** Output formats of `earshot query products`, for programs and for people. */
 import { existsSync, readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -9,11 +9,11 @@ import type { FoundProduct } from '../../src/domain/products.ts';
 import { expectRefusal, printed, printedJson } from './fake-io.ts';
 import {
   createProductContext,
+  deliveryOf,
   guid,
   recordOf,
   type Sample,
   samples,
-  told,
 } from './product-samples.ts';
 
 const it = test.extend('context', () => createProductContext());
@@ -25,7 +25,7 @@ const fields = [
   ...'processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl'.split(' '),
 ];
 
-/** Sample 1 in columns. */
+/** Sample 1 as columns. */
 const columns = {
   position: 1,
   productId: guid('1'),
@@ -33,7 +33,7 @@ const columns = {
   collection: 'SENTINEL-2',
   platform: 'SENTINEL-2A',
   productType: 'S2MSI2A',
-  // From the name, as the record has no such attribute.
+  // Read from the name, because the record has no such attribute.
   processingLevel: 'S2MSI2A',
   sensingStart: '2026-05-01T10:30:21.000000Z',
   sensingEnd: '2026-05-01T10:30:21.000000Z',
@@ -60,7 +60,7 @@ const context = await createProductContext(afterAll);
 const oldest = ['query', 'products', '--orderby', 'received asc'];
 
 describe('the products for programs', () => {
-  it('are the records as received: in an array, or one a line', async () => {
+  it('are the records as received: in an array, or one per line', async () => {
     const records = samples.slice(0, 4).map(recordOf);
     const out = await printed(context.earshot([...oldest, '--json']));
     expect(JSON.parse(out)).toEqual(records);
@@ -69,7 +69,7 @@ describe('the products for programs', () => {
     expect(lines.at(-1)).toBe('');
   });
 
-  it('are columns as csv, in which no name is a formula', async () => {
+  it('are columns as csv, without formulas', async () => {
     const { out } = await context.earshot([...oldest, '--output', 'csv']);
     const lines = out.split('\n');
     expect(lines).toHaveLength(6);
@@ -96,9 +96,9 @@ describe('the products for programs', () => {
     expect(bare).toMatchObject({ id: guid('4'), geometry: null });
   });
 
-  it('are cut at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ context: own }) => {
+  it('are split at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ context: own }) => {
     const area = 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))';
-    await own.fill([told({ id: guid('7'), name: 'S2A_ACROSS.SAFE', area })]);
+    await own.fill([deliveryOf({ id: guid('7'), name: 'S2A_ACROSS.SAFE', area })]);
     const argv = ['query', 'products', '--name', 'S2A_ACROSS*', '--output', 'geojson'];
     const [feature] = JSON.parse((await own.earshot(argv)).out).features;
     expect(feature.geometry.type).toBe('MultiPolygon');
@@ -124,16 +124,16 @@ describe('the products for programs', () => {
     expect(await written).toBe(expected);
   });
 
-  it('wait for a reader that takes one chunk at a time', async () => {
+  it('wait for a reader that accepts one chunk at a time', async () => {
     for (const form of ['json', 'geojson', 'csv']) {
       const ended = await context.earshot([...oldest, '--output', form], { slowReader: true });
       expect(ended.code).toBe(0);
     }
   });
 
-  it('are all there beyond the 50 that a person is shown', async ({ context: own }) => {
+  it('are all printed, beyond the 50 that a table shows', async ({ context: own }) => {
     const many = Array.from({ length: 60 }, (_, i) => ({ id: guid(`${100 + i}`), name: `N${i}` }));
-    await own.fill(many.map(told));
+    await own.fill(many.map(deliveryOf));
     const table = await own.earshot('query products');
     expect(table.out.trimEnd().split('\n')).toHaveLength(51);
     expect(table.err).toMatch(/^50 rows\. Next page: --after \S+\n$/);
@@ -144,7 +144,7 @@ describe('the products for programs', () => {
 });
 
 describe('download URLs', () => {
-  it('begin with the configured catalogue', async () => {
+  it('start with the configured catalogue', async () => {
     const env = { EARSHOT_CATALOGUE_URL: 'https://datahub.creodias.eu/odata/v1' };
     const argv = [...oldest, '--limit', '1', '--columns', 'downloadUrl', '--output', 'csv'];
     const { out } = await context.earshot(argv, { env });
@@ -154,7 +154,7 @@ describe('download URLs', () => {
 });
 
 describe('--columns', () => {
-  it('chooses the columns of csv, in the order given', async () => {
+  it('selects the columns of csv, in the given order', async () => {
     const argv = [...oldest, '--limit', '2', '--output', 'csv', '--columns', 'tile, s3Path'];
     expect(await context.earshot(argv)).toMatchObject({
       code: 0,
@@ -162,7 +162,7 @@ describe('--columns', () => {
     });
   });
 
-  it('chooses the columns of the table, and cuts none of them', async () => {
+  it('selects the columns of the table, and shortens none of them', async () => {
     const argv = [...oldest, '--limit', '2', '--columns', 'tile,downloadUrl'];
     const { out } = await context.earshot(argv, { isTTY: true, columns: 80 });
     const urls = [1, 2].map((digit) => columns.downloadUrl.replace(guid('1'), guid(`${digit}`)));
@@ -177,13 +177,13 @@ describe('--columns', () => {
     ['summary', 'unknown column "summary"'],
     ['', 'unknown column ""'],
     ['tile --output geojson', 'not with geojson. Use --output csv'],
-  ])('%s is refused, with advice', async (line, advice) => {
+  ])('%s is refused with advice', async (line, advice) => {
     const [names = '', ...more] = line.split(' ');
     await expectRefusal(context.earshot([...oldest, '--columns', names, ...more]), advice);
   });
 });
 
-/** A name of each mission, with what its row must show. */
+/** A name of each mission, and the expected row. */
 const named: readonly [string, RegExp][] = [
   [
     'S1C_IW_GRDH_1SDV_20260101T001022_20260101T001052_005702_00B654_2A4D.SAFE',
@@ -235,7 +235,7 @@ describe('tables of real names', async () => {
         const event = i % 2 === 0 ? 'created' : 'deleted';
         return { id: `${fields.Id}`, name: `${fields.Name}`, event, fields };
       });
-    await many.fill([...real, ...products].map((sample) => told(sample as Sample)));
+    await many.fill([...real, ...products].map((sample) => deliveryOf(sample as Sample)));
   });
 
   it.each([80, 100, 160])(
@@ -269,7 +269,7 @@ describe('tables of real names', async () => {
     },
   );
 
-  it('of Sentinel-2 fit 80 columns with the time of sensing', async () => {
+  it('of Sentinel-2 fit 80 columns with the sensing time', async () => {
     const columns = 80;
     const argv = ['query', 'products', '--collection', 'SENTINEL-2'];
     const { out } = await many.earshot(argv, { isTTY: true, columns });
@@ -285,7 +285,7 @@ describe('tables of real names', async () => {
 });
 
 describe('the table', () => {
-  it('has a line for each product, and first what it is sorted by', async () => {
+  it('has one line per product, starting with the sort column', async () => {
     const { out } = await context.earshot([...oldest, '--limit', '4']);
     const names = samples.map(({ name }) => name);
     expect(out.split('\n')).toEqual([
@@ -304,20 +304,22 @@ describe('the table', () => {
     ['ModificationDate', 'modified (UTC)    sensed (UTC)'],
     ['ContentDate/Start', 'sensed (UTC)      sat'],
     ['ContentDate/End', 'sensing end (UTC)  sensed (UTC)'],
-  ])('sorted by %s begins with %s', async (order, title) => {
+  ])('sorted by %s starts with %s', async (order, title) => {
     const argv = ['query', 'products', '--orderby', order];
     expect((await context.earshot(argv)).out.slice(0, title.length)).toBe(title);
   });
 
-  it('of deleted products shows the date of deletion and what it is sorted by', async () => {
+  it('of deleted products shows the deletion date and the sort column', async () => {
     const argv = ['query', 'products', '--deleted', '--orderby', 'ContentDate/Start'];
     const [title] = (await context.earshot(argv)).out.split('\n');
     expect(title).toMatch(/^sensed \(UTC\) +deleted \(UTC\) +sat +type +tile\/orbit +cause +place/);
   });
 
-  it('never shows as much cloud as --cloud-below excludes', async ({ context: own }) => {
+  it('rounds cloud cover down, so that it stays below --cloud-below', async ({ context: own }) => {
     const covers = [19.6, 19.96, 19.999, 19.04, 0.04];
-    await own.fill(covers.map((cloud, i) => told({ id: guid(`${20 + i}`), name: `N${i}`, cloud })));
+    await own.fill(
+      covers.map((cloud, i) => deliveryOf({ id: guid(`${20 + i}`), name: `N${i}`, cloud })),
+    );
     const argv = ['query', 'products', '--cloud-below', '20', '--name', 'N*'];
     const { out } = await own.earshot([...argv, '--orderby', 'received asc']);
     expect(out.match(/[\d.]+ %/g)).toEqual(['19.6 %', '19.9 %', '19.9 %', '19.0 %', '0.0 %']);
@@ -330,8 +332,10 @@ describe('the table', () => {
     );
   });
 
-  it('fits a terminal of 80 columns, and lets no name steer it', async ({ context: own }) => {
-    await own.fill([told({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' })]);
+  it('fits a terminal of 80 columns, and removes control characters of names', async ({
+    context: own,
+  }) => {
+    await own.fill([deliveryOf({ id: guid('8'), name: 'S2A_\u001b[2J_\u202e.SAFE' })]);
     const terminal = { isTTY: true, columns: 80 };
     for (const form of ['table', 'json', 'csv']) {
       const argv = ['query', 'products', '--output', form];

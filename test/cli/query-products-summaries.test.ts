@@ -1,4 +1,4 @@
-/** `earshot query products --summaries`: a text beside each product, in every form. */
+/** `earshot query products --summaries`: a summary with each product, in every format. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { withTexts } from '../../src/cli/product-output.ts';
 import type { FoundProduct, Products } from '../../src/domain/products.ts';
@@ -9,7 +9,7 @@ import { createContext } from './filled-store.ts';
 import { createProductContext, guid, recordOf, samples } from './product-samples.ts';
 import { hostile, putSummaries, steering } from './summary-samples.ts';
 
-// These tests only read. Product 3 has no text, 4 only a template, 5 is deleted.
+// These tests only read. Product 3 has no summary, 4 only one from the facts, 5 is deleted.
 const context = await createProductContext(afterAll);
 await putSummaries(context.dataDir, [
   { text: { text: 'Written by a model.' } },
@@ -41,8 +41,8 @@ const ofFacts = {
   createdAt: '2026-05-02T12:00:00.000000Z',
 };
 
-describe('the text beside a product', () => {
-  it('is in each record as json and ndjson: the one written, else one made of the facts', async () => {
+describe('the summary of a product', () => {
+  it('is in each record as json and ndjson: the stored one, otherwise one made of the facts', async () => {
     const rows = await printedJson(query(['--json']));
     expect(rows[0]).toEqual({ ...recordOf(samples[0] ?? expect.fail()), summary: written });
     expect(rows[1].summary).toMatchObject({ text: hostile, verified: false });
@@ -54,7 +54,7 @@ describe('the text beside a product', () => {
     expect(deleted).toMatchObject({ Id: guid('5'), summary: { text: 'It was deleted.' } });
   });
 
-  it('is three more columns as csv, in which none is a formula', async () => {
+  it('is three more columns as csv, without formulas', async () => {
     const { out } = await query(['--output', 'csv']);
     const [header, first, second] = out.split('\n');
     expect(header).toMatch(/,s3Path,downloadUrl,summary,summaryModel,summaryVerified$/);
@@ -65,18 +65,18 @@ describe('the text beside a product', () => {
     expect((await query(['--name', 'x', '--output', 'csv'])).out).toBe(`${header}\n`);
   });
 
-  it('is a property as geojson, and stands behind the id as ids', async () => {
+  it('is a property as geojson, and follows the id as ids', async () => {
     const { features } = await printedJson(query(['--output', 'geojson']));
     expect(features[0].properties).toMatchObject({ productId: guid('1'), summary: written });
     expect(features[2]).toMatchObject({ geometry: {}, properties: { summary: ofFacts } });
     const { out } = await query(['--output', 'ids']);
     const lines = out.split('\n');
     expect(lines[0]).toBe(`${guid('1')}\tWritten by a model.`);
-    // One line each, and two fields, whatever the text holds.
+    // One line each with two fields, whatever the text contains.
     expect(lines.map((line) => line.split('\t').length)).toEqual([2, 2, 2, 2, 1]);
   });
 
-  it('stands below each product for people, alive or deleted', async () => {
+  it('is printed below each product in a table, deleted or not', async () => {
     const { out, err } = await query(['--limit', '3']);
     expect(out).toContain(
       `2026-05-01 10:30  ${samples[0]?.name}  S2MSI2A  12.5 %  1.2 GB\n  Written by a model.\n\n`,
@@ -89,7 +89,7 @@ describe('the text beside a product', () => {
     );
   });
 
-  it('steers no terminal, in any form', async () => {
+  it('contains no control characters, in any format', async () => {
     for (const form of ['table', 'json', 'ndjson', 'csv', 'geojson', 'ids']) {
       const { code, out } = await query(['--output', form], true);
       expect({ form, code, out: out.match(steering)?.[0] }).toEqual({ form, code: 0 });
@@ -97,14 +97,14 @@ describe('the text beside a product', () => {
     }
   });
 
-  it.each(['--count', '--explain'])('goes not with %s', async (flag) => {
+  it.each(['--count', '--explain'])('cannot be combined with %s', async (flag) => {
     expect(await query([flag])).toMatchObject({ code: 2, out: '' });
   });
 });
 
 const count = 150;
 
-/** Products 1 to 3 have texts; none has other versions. */
+/** Products 1 to 3 have summaries; none has other versions. */
 async function openStream() {
   const { dataDir } = createContext();
   await putSummaries(
@@ -113,7 +113,7 @@ async function openStream() {
   );
   const state = { read: 0 };
   const found = async function* (): AsyncGenerator<FoundProduct> {
-    // The last of them is a known one again.
+    // The last one repeats a known product.
     for (let number = 1; number <= count; number += 1) {
       state.read = number;
       yield foundProduct({ productId: guid(`${number === count ? 2 : number}`), position: number });
@@ -123,7 +123,7 @@ async function openStream() {
   return { state, shown: withTexts(found(), products, { dataDir, nowUs: () => nowUs }) };
 }
 
-it('gives every product its own text, in their order', async () => {
+it('gives every product its own summary, in order', async () => {
   const { shown } = await openStream();
   const all = await collect(shown);
   expect(all.map(({ row }) => row.position)).toEqual(
@@ -139,7 +139,7 @@ it('gives every product its own text, in their order', async () => {
   expect(all.every(({ summary }) => summary !== undefined && summary.text !== '')).toBe(true);
 });
 
-it('reads as many products ahead as it looks up together, and no more', async () => {
+it('reads ahead only one batch of summary lookups', async () => {
   const { state, shown } = await openStream();
   await shown.next();
   expect(state.read).toBe(64);

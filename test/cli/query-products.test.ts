@@ -1,4 +1,4 @@
-/** `earshot query products`: which products the flags choose, in which order, and how it pages. */
+/** `earshot query products`: selection, order and paging. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -10,17 +10,17 @@ import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, expectRefusal, nowUs, printedJson } from './fake-io.ts';
-import { createProductContext, guid, samples, told } from './product-samples.ts';
+import { createProductContext, deliveryOf, guid, samples } from './product-samples.ts';
 
 const it = test.extend('context', () => createProductContext());
 
-// These tests only read: they share one data directory and one open index, as most of a command's time is opening it.
+// These tests only read: they share one data directory and one open index, because opening takes the most time.
 const context = await createProductContext(afterAll);
 await catchUpIndex({ dataDir: context.dataDir });
 const products = openProducts(context.dataDir);
 afterAll(() => products.close());
 
-/** The last digits of what the flags choose, newest received first: what the command asks the index. */
+/** Runs the query of these flags in the index; returns the last digits of the ids, newest received first. */
 async function chosen(words: readonly string[]): Promise<string> {
   const nothing = { write: () => true, once: () => undefined };
   const io = { stderr: nothing, env: {}, readFile: (path: string) => readFileSync(path, 'utf8') };
@@ -88,7 +88,7 @@ describe('query products', () => {
     ['--deleted --tile 31UFR', '5'],
     ['--deleted --bbox 5,51,6,52 --collection S2', '5'],
     ['--collection S2 --cloud-below 20 --sensed 7d', '1'],
-  ])('%s chooses %s', async (line, digits) => {
+  ])('%s selects %s', async (line, digits) => {
     expect(await chosen(line.split(' ').filter(Boolean))).toBe(digits);
   });
 
@@ -98,11 +98,11 @@ describe('query products', () => {
     [['--filter', "Name eq 'x' or Online eq true", '--platform', 'S1A'], '3'],
     [['--filter', ' '], '4321'],
     [['--filter', 'DeletionDate ge 2026-05-02', '--deleted'], '5'],
-  ])('%j chooses %s', async (words, digits) => {
+  ])('%j selects %s', async (words, digits) => {
     expect(await chosen(words)).toBe(digits);
   });
 
-  it('chooses by the area of a GeoJSON file', async () => {
+  it('selects by the area of a GeoJSON file', async () => {
     const file = join(temporaryDirectory(), 'area.geojson');
     const coordinates = [
       [
@@ -120,15 +120,15 @@ describe('query products', () => {
     }
   });
 
-  it('chooses by the time at which the first notification was received', async ({
+  it('selects by the time at which the first notification was received', async ({
     context: own,
   }) => {
     const [one] = samples;
     if (one === undefined) throw new Error('there are no samples');
-    // A later notification about a known product makes it no newer.
+    // A later notification about a known product does not make it newer.
     await own.fill([
-      { ...told({ ...one, id: guid('7') }), receivedAtUs: nowUs - 60e6 },
-      { ...told({ ...one, fields: { ContentLength: 5 } }), receivedAtUs: nowUs - 60e6 },
+      { ...deliveryOf({ ...one, id: guid('7') }), receivedAtUs: nowUs - 60e6 },
+      { ...deliveryOf({ ...one, fields: { ContentLength: 5 } }), receivedAtUs: nowUs - 60e6 },
     ]);
     expect(await own.digits(['--since', '30m'])).toBe('7');
     expect(await own.digits(['--until', '30m'])).toBe('4321');
@@ -149,30 +149,34 @@ describe('query products', () => {
     expect(await context.digits(words)).toBe(digits);
   });
 
-  it('counts instead', async () => {
+  it('prints the count with --count', async () => {
     const counted = await context.earshot('query products --collection S2 --count');
     expect(counted).toMatchObject({ code: 0, out: '2\n', err: '' });
     const gone = await context.earshot('query products --deleted --count');
     expect(gone.out).toBe('1\n');
   });
 
-  it('tells what the flags mean, and how it is found', async () => {
+  it('--explain prints the filter of the flags, and the query plan', async () => {
     const argv = ['query', 'products', '--platform', 'S2A', '--sensed', '2026-05', '--explain'];
-    const told = await printedJson(expectEnd(context.earshot([...argv, '--json']), 0));
-    expect(Object.keys(told)).toEqual(
+    const explained = await printedJson(expectEnd(context.earshot([...argv, '--json']), 0));
+    expect(Object.keys(explained)).toEqual(
       'entity filter orderby narrowedBy byColumns byRecords plan'.split(' '),
     );
-    expect(told.filter).toContain("'platformSerialIdentifier'");
-    expect(told.filter).toMatch(/ContentDate\/Start ge 2026-05-01.* lt 2026-06-01/);
-    expect(told).toMatchObject({ entity: 'Products', orderby: 'received desc', byRecords: [] });
+    expect(explained.filter).toContain("'platformSerialIdentifier'");
+    expect(explained.filter).toMatch(/ContentDate\/Start ge 2026-05-01.* lt 2026-06-01/);
+    expect(explained).toMatchObject({
+      entity: 'Products',
+      orderby: 'received desc',
+      byRecords: [],
+    });
     const text = (await context.earshot(argv)).out;
-    expect(text).toContain(told.filter);
+    expect(text).toContain(explained.filter);
     expect(text).toMatch(/^plan {8}/m);
   });
 
-  it('finds what arrived since it last looked', async ({ context: own }) => {
+  it('finds products that arrived since the last query', async ({ context: own }) => {
     expect(await own.digits(['--limit', '1'])).toBe('4');
-    await own.fill([told({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
+    await own.fill([deliveryOf({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
     expect(await own.digits(['--limit', '1'])).toBe('6');
   });
 
@@ -180,7 +184,7 @@ describe('query products', () => {
     ['received desc', '4321'],
     // A product without a date counts as the oldest.
     ['ContentDate/Start asc', '4213'],
-  ])('pages by the key that it prints, ordered by %s', async (orderby, digits) => {
+  ])('prints a key for the next page, ordered by %s', async (orderby, digits) => {
     const page = (form: string, ...words: string[]) =>
       context.earshot(['query', 'products', '--orderby', orderby, '--output', form, ...words]);
     const first = await page('ids', '--limit', '1');
@@ -192,13 +196,16 @@ describe('query products', () => {
     expect(beyond).toMatchObject({ code: 0, out: '', err: 'No more rows.\n' });
   });
 
-  it.each([['--count'], ['--name', 'none']])('ends when the user says so: %s', async (...words) => {
-    const asking = context.start(['query', 'products', ...words]);
-    asking.stop();
-    expect(await asking.ended).toMatchObject({ code: 1, out: '' });
-  });
+  it.each([['--count'], ['--name', 'none']])(
+    'stops at the request of the user: %s',
+    async (...words) => {
+      const asking = context.start(['query', 'products', ...words]);
+      asking.stop();
+      expect(await asking.ended).toMatchObject({ code: 1, out: '' });
+    },
+  );
 
-  it('says on stderr that nothing matches, and is done', async () => {
+  it('reports on stderr that nothing matches, and exits 0', async () => {
     const { code, out, err } = await context.earshot('query products --name S2A_MSI');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toMatch(/^No product matches\..*--explain\n$/);
@@ -209,14 +216,14 @@ describe('a box', () => {
   it.each([
     ['48,6,45,11', 357, '6,45,11,48'],
     ['-30,15,-35,20', 355, '15,-35,20,-30'],
-  ])('%s that looks like latitude first is warned about', async (box, degrees, corrected) => {
+  ])('%s that starts with a latitude causes a warning', async (box, degrees, corrected) => {
     const { err } = await expectEnd(context.earshot(['query', 'products', `--bbox=${box}`]), 0);
     expect(err).toContain(
       `warning: --bbox: The box spans ${degrees} degrees of longitude, across the antimeridian. The order is west,south,east,north. If you wrote latitudes first, use ${corrected}.\n`,
     );
   });
 
-  it.each(['6,45,11,48', '170,-20,-170,20', '100,0,-80,20'])('%s is not', async (box) => {
+  it.each(['6,45,11,48', '170,-20,-170,20', '100,0,-80,20'])('%s causes none', async (box) => {
     const { err } = await context.earshot(['query', 'products', `--bbox=${box}`]);
     expect(err).not.toContain('warning');
   });
@@ -228,9 +235,9 @@ describe('a record without attributes', () => {
 
   it('has the tile, orbit and level of its name, and --tile finds it', async ({ context: own }) => {
     const [id, other] = [guid('7'), guid('8')];
-    await own.fill([told({ id, name, fields: { Attributes: undefined } })]);
+    await own.fill([deliveryOf({ id, name, fields: { Attributes: undefined } })]);
     const attributes = { tileId: '33UVV' };
-    await own.fill([told({ id: other, name: 'unnamed', attributes })]);
+    await own.fill([deliveryOf({ id: other, name: 'unnamed', attributes })]);
     const columns =
       'platform,productType,processingLevel,tile,relativeOrbitNumber,processingBaseline';
     const csv = [...query, '--output', 'csv', '--columns', columns];
@@ -241,7 +248,7 @@ describe('a record without attributes', () => {
   });
 
   it('matches no filter on an attribute, as in the catalogue', async ({ context: own }) => {
-    await own.fill([told({ id: guid('7'), name, fields: { Attributes: undefined } })]);
+    await own.fill([deliveryOf({ id: guid('7'), name, fields: { Attributes: undefined } })]);
     const filter =
       "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/OData.CSC.StringAttribute/Value eq '33UVV')";
     expect(await own.digits(['--filter', filter])).toBe('');
@@ -249,8 +256,8 @@ describe('a record without attributes', () => {
   });
 });
 
-describe('a collection that is none', () => {
-  it('is warned about, with the one that may be meant', async () => {
+describe('an unknown collection', () => {
+  it('causes a warning with the most similar name', async () => {
     const argv = ['query', 'products', '--collection', 'SENTINEL2', '--count'];
     const { code, out, err } = await context.earshot(argv);
     expect({ code, out }).toEqual({ code: 0, out: '0\n' });
@@ -258,7 +265,7 @@ describe('a collection that is none', () => {
   });
 });
 
-describe('wrong words', () => {
+describe('usage errors', () => {
   it.each<[string, RegExp]>([
     ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],
     [
@@ -318,7 +325,7 @@ describe('wrong words', () => {
     ['--count --output csv', /cannot be used with/],
     ['--explain --count', /cannot be used with/],
     ['--cloudy 3', /unknown option '--cloudy'/],
-  ])('%s exits 2 and says what would be right', async (line, message) => {
+  ])('%s exits 2 with a correction', async (line, message) => {
     await expectRefusal(context.earshot(['query', 'products', ...line.split(' ')]), message);
   });
 
@@ -328,7 +335,7 @@ describe('wrong words', () => {
     ['DeletionDate gt 2026-01-01', [], /DeletedProducts/],
     ['Online eq true', ['--deleted'], /Online/],
     ['Collection/Name eq SENTINEL-2', [], /'SENTINEL-2'/],
-  ])('the filter %s is refused with the place', async (filter, words, message) => {
+  ])('the filter %s is refused with the position', async (filter, words, message) => {
     const argv = ['query', 'products', '--filter', filter, ...words];
     const { code, out, err } = await context.earshot(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });

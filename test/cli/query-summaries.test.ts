@@ -1,4 +1,4 @@
-/** `earshot query summaries`: every form and filter, and texts that would do harm. */
+/** `earshot query summaries`: every format and filter, and harmful texts. */
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summaries.ts';
@@ -33,8 +33,8 @@ await putSummaries(context.dataDir, [
 
 const query = (...words: string[]) => context.earshot(['query', 'summaries', ...words]);
 
-describe('the summaries for people', () => {
-  it('stand below what they are about, with what is wrong with them', async () => {
+describe('the summaries in a table', () => {
+  it('are printed below their subject, with their problems', async () => {
     const out = await printed(query());
     expect(out.split('\n')).toEqual([
       'name of 6  #6 queued',
@@ -60,7 +60,7 @@ describe('the summaries for people', () => {
     ]);
   });
 
-  it('fit a terminal, with how far they are in colour', async () => {
+  it('fit a terminal, with a coloured status', async () => {
     const own = await filledContext();
     const text = 'This product of Sentinel-2A holds reflectance over parts of Italy and Slovenia.';
     const outcome = { outcome: 'failed', error: `Why: ${text}`, template: text } as const;
@@ -99,11 +99,11 @@ describe('the summaries for people', () => {
     ['--state dropped', 'No dropped summaries.\n'],
     ['--state failed --kind digest', 'No failed summaries.\n'],
     ['--unverified --kind digest', 'No unverified summary matches.\n'],
-  ])('with %s are said to be none, which is well', async (line, err) => {
+  ])('%s: no summary matches, and the exit code is 0', async (line, err) => {
     expect(await query(...line.split(' '))).toMatchObject({ code: 0, out: '', err });
   });
 
-  it('come page by page', async () => {
+  it('are printed in pages', async () => {
     const first = await query('--limit', '4');
     expect(first.err).toBe('4 rows. Next page: --before 3\n');
     const rest = await query('--limit', '4', '--before', '3');
@@ -177,14 +177,14 @@ describe('the summaries for programs', () => {
     ['--since 4h --until 2h', [3, 2]],
     ['--kind product --before 4 --limit 2', [3, 2]],
     ['--subscription nobody', []],
-  ])('with %s are %j', async (line, ids) => {
+  ])('%s selects %j', async (line, ids) => {
     const rows = await context.rows(['query', 'summaries', ...line.split(' ')]);
     expect(rows.map(({ id }) => id)).toEqual(ids);
   });
 });
 
-describe('hostile texts, names and errors', () => {
-  it('steer no terminal, and are no formulas', async () => {
+describe('harmful texts, names and errors', () => {
+  it('are printed without control characters and formulas', async () => {
     const own = await filledContext();
     const job = { productName: hostile, subscription: hostile };
     await putSummaries(own.dataDir, [

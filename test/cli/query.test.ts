@@ -1,4 +1,4 @@
-/** `earshot query`: which rows it chooses, in which order, and how it pages. */
+/** `earshot query`: selection, order and paging. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
@@ -12,7 +12,7 @@ import {
   withStore,
 } from './filled-store.ts';
 
-/** Five notifications that differ in everything a filter can ask for. */
+/** Five notifications that differ in every field that a filter can use. */
 async function createVariedContext() {
   const context = createContext(afterAll);
   const ago = (hours: number) => ({ receivedAtUs: nowUs - hours * hourUs });
@@ -83,7 +83,7 @@ describe('query', () => {
     ['--limit 2', [5, 4]],
     ['--limit 2 --order oldest', [1, 2]],
     ['--event created --product-id product-1 --since 7d', [1]],
-  ])('%s chooses the positions %j', async (line, positions) => {
+  ])('%s selects the positions %j', async (line, positions) => {
     const argv = line.split(' ').filter((word) => word !== '');
     expect(await context.positions(['query', ...argv])).toEqual(positions);
   });
@@ -99,11 +99,11 @@ describe('query', () => {
     ['*]_*', [4]],
     ['S?A_*', [3, 1]],
     ['*', [4, 3, 2, 1]],
-  ])('--name %s chooses the positions %j', async (pattern, positions) => {
+  ])('--name %s selects the positions %j', async (pattern, positions) => {
     expect(await context.positions(['query', '--name', pattern])).toEqual(positions);
   });
 
-  it('--since and --until are right when the clock was set back in between', async () => {
+  it('--since and --until are correct when the clock was set back in between', async () => {
     const back = createContext();
     const hoursAgo = [5, 4, 1, 3, 2];
     await back.fill(
@@ -116,7 +116,7 @@ describe('query', () => {
     expect(await back.positions('query --since 150m')).toEqual([5, 3]);
   });
 
-  it('says on stderr which event is not documented, and looks for it all the same', async () => {
+  it('warns on stderr of an undocumented event, and searches for it', async () => {
     const argv = ['query', '--event', 'created,updated', '--json'];
     const { out, err } = await expectEnd(context.earshot(argv), 0);
     expect(JSON.parse(out)).toHaveLength(3);
@@ -124,7 +124,7 @@ describe('query', () => {
     expect((await context.earshot('query --event Deleted')).err).toBe('');
   });
 
-  it('says on stderr that nothing matches, and is done', async () => {
+  it('reports on stderr that nothing matches, and exits 0', async () => {
     const { code, out, err } = await context.earshot('query --product-id none');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe('No notification matches. `earshot query` without flags shows the newest.\n');
@@ -132,7 +132,7 @@ describe('query', () => {
     expect(named.err).toMatch(/^No notification matches\. --name is case-sensitive and must match/);
   });
 
-  it('says of an empty log that nothing has been received', async () => {
+  it('reports for an empty log that nothing has been received', async () => {
     const own = await filledContext();
     expect(await own.earshot('query')).toMatchObject({
       code: 0,
@@ -140,7 +140,7 @@ describe('query', () => {
     });
   });
 
-  it('shows 50 rows to a person, all of them to a program', async () => {
+  it('prints 50 rows in a table, and all of them as JSON', async () => {
     const large = await filledContext(numbered(1, 60));
     const { out, err } = await large.earshot('query');
     expect(out.trimEnd().split('\n')).toHaveLength(51);
@@ -148,7 +148,7 @@ describe('query', () => {
     expect(await large.positions('query')).toHaveLength(60);
   });
 
-  it('streams more rows than one page of the store holds', async () => {
+  it('streams more rows than one page of the store contains', async () => {
     const large = createContext();
     await withStore(large.dataDir, (store) =>
       Promise.all(numbered(1, 2500).map((each) => store.accept(each))),
@@ -163,30 +163,33 @@ describe('paging', () => {
   it.each<['newest' | 'oldest', '--before' | '--after', number[]]>([
     ['newest', '--before', [6, 5, 4, 3, 2, 1]],
     ['oldest', '--after', [1, 2, 3, 4, 5, 6]],
-  ])('by the hint, %s first, stays right while rows arrive', async (order, flag, expected) => {
-    const context = createContext();
-    await withStore(context.dataDir, async (store) => {
-      for (const each of numbered(1, 6)) await store.accept(each);
-      const seen: number[] = [];
-      let bound: string[] = [];
-      for (let page = 0; page < 3; page += 1) {
-        const argv = ['query', '--order', order, '--limit', '2', ...bound];
-        const { out, err } = await context.earshot(argv);
-        seen.push(...[...out.matchAll(/^ *(\d+) /gm)].map(([, position]) => Number(position)));
-        const hint = err.match(/Next page: (--\w+) (\d+)/);
-        expect(hint?.[1]).toBe(flag);
-        bound = [flag, hint?.[2] ?? ''];
-        for (const each of numbered(100 + page * 3, 102 + page * 3)) await store.accept(each);
-      }
-      expect(seen).toEqual(expected);
-    });
-  });
+  ])(
+    'by the printed hint, %s first, stays correct while rows arrive',
+    async (order, flag, expected) => {
+      const context = createContext();
+      await withStore(context.dataDir, async (store) => {
+        for (const each of numbered(1, 6)) await store.accept(each);
+        const seen: number[] = [];
+        let bound: string[] = [];
+        for (let page = 0; page < 3; page += 1) {
+          const argv = ['query', '--order', order, '--limit', '2', ...bound];
+          const { out, err } = await context.earshot(argv);
+          seen.push(...[...out.matchAll(/^ *(\d+) /gm)].map(([, position]) => Number(position)));
+          const hint = err.match(/Next page: (--\w+) (\d+)/);
+          expect(hint?.[1]).toBe(flag);
+          bound = [flag, hint?.[2] ?? ''];
+          for (const each of numbered(100 + page * 3, 102 + page * 3)) await store.accept(each);
+        }
+        expect(seen).toEqual(expected);
+      });
+    },
+  );
 });
 
 describe('query --body', () => {
   const odd = `  {"SubscriptionEvent":"created","ProductId":"p","ProductName":"Ærø — 氷 \\u00e9",\r\n\t"AckId":"odd" }  \n\n `;
 
-  it('prints the body byte by byte as it came, broken UTF-8 too', async () => {
+  it('prints the body byte for byte as received, including broken UTF-8', async () => {
     const broken = Buffer.from(odd.replace('Ærø', '~'));
     broken[broken.indexOf('~')] = 0xff;
     const bytes = Buffer.concat([Buffer.from('\ufeff'), Buffer.from(odd)]);
@@ -198,7 +201,7 @@ describe('query --body', () => {
     }
   });
 
-  it('parts several bodies by a line break', async () => {
+  it('separates several bodies by a line break', async () => {
     const context = createContext();
     const deliveries = numbered(1, 3);
     await context.fill(deliveries);
@@ -206,12 +209,12 @@ describe('query --body', () => {
     expect(out).toBe(deliveries.map(({ body }) => Buffer.from(body).toString()).join('\n'));
   });
 
-  it('is not cut at 50 rows', async () => {
+  it('has no limit of 50 rows', async () => {
     const context = await filledContext(numbered(1, 60));
     expect((await context.earshot('query --body')).out.split('\n')).toHaveLength(60);
   });
 
-  it('fails when there is none', async () => {
+  it('fails when no body matches', async () => {
     const context = await filledContext([delivery()]);
     const { code, out, err } = await context.earshot('query --ack-id none --body');
     expect({ code, out }).toEqual({ code: 1, out: '' });

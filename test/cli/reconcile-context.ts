@@ -1,4 +1,4 @@
-/** A catalogue with a past on loopback, and a data directory that was told of a part of it. */
+/** A catalogue with past products on loopback, and a data directory that received pushes of some of them. */
 
 import { onTestFinished } from 'vitest';
 import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
@@ -20,11 +20,11 @@ import {
 import { withStore as withOpenStore } from './filled-store.ts';
 
 export const hourUs = 3_600_000_000;
-/** When every command of these tests runs: 2026-05-02T12:20:00Z. */
+/** Time at which every command of these tests runs: 2026-05-02T12:20:00Z. */
 export const nowUs = Date.UTC(2026, 4, 2, 12, 20) * 1000;
 
-/** A product as the catalogue lists it. */
-export interface HeldProduct {
+/** A product as the catalogue returns it. */
+export interface CatalogueProduct {
   Id: string;
   Name: string;
   PublicationDate: string;
@@ -36,18 +36,18 @@ export interface ReconcileContext {
   dataDir: string;
   start(argv: Words, options?: FakeIoOptions): Running;
   run(argv: Words, options?: FakeIoOptions): Promise<Ended>;
-  /** What the catalogue has, oldest first. */
-  held(): Promise<HeldProduct[]>;
+  /** Returns the products of the catalogue, oldest first. */
+  catalogueProducts(): Promise<CatalogueProduct[]>;
   withStore<Result>(use: (store: Store) => Promise<Result>): Promise<Result>;
-  /** Says that a subscription to all of it was registered, two weeks ago unless told. */
-  register(name: string, wanted?: { filter?: string; atUs?: number }): Promise<void>;
+  /** Registers a subscription in the data directory, by default two weeks ago for all products. */
+  register(name: string, options?: { filter?: string; atUs?: number }): Promise<void>;
   /** Stores pushes of these products' publication, received a minute after it. */
-  push(name: string, products: readonly HeldProduct[]): Promise<void>;
-  /** How many requests for lists there were. */
+  push(name: string, products: readonly CatalogueProduct[]): Promise<void>;
+  /** Number of catalogue queries. */
   asked(): number;
 }
 
-/** The past is two days of 48 products each, some modified, some deleted. */
+/** Opens a catalogue with the past two days: 48 products each, some modified, some deleted. */
 export async function openReconcileContext(
   options: Partial<SandboxOptions> = {},
 ): Promise<ReconcileContext> {
@@ -75,7 +75,7 @@ export async function openReconcileContext(
     dataDir,
     start,
     run: (argv, more) => start(argv, more).ended,
-    held: () => heldIn(sandbox),
+    catalogueProducts: () => productsIn(sandbox),
     withStore,
     register: (name, { filter = '', atUs = nowUs - 14 * 24 * hourUs } = {}) =>
       withStore((store) => store.administration.commit({ save: registration(name, filter, atUs) })),
@@ -87,7 +87,7 @@ export async function openReconcileContext(
   };
 }
 
-/** One round of the comparison that a receiver makes automatically. */
+/** Runs one round of the comparison that a receiver makes automatically. */
 export function compareAutomatically(
   { dataDir, sandbox, withStore }: ReconcileContext,
   atUs = nowUs,
@@ -125,7 +125,7 @@ function registration(name: string, filter: string, atUs: number) {
   };
 }
 
-function pushOf(subscription: string, product: HeldProduct) {
+function pushOf(subscription: string, product: CatalogueProduct) {
   const publishedMs = Date.parse(product.PublicationDate);
   const body = {
     SubscriptionEvent: 'created',
@@ -133,7 +133,7 @@ function pushOf(subscription: string, product: HeldProduct) {
     ProductName: product.Name,
     NotificationDate: new Date(publishedMs + 50_000).toISOString(),
     AckId: `ack-${product.Id}`,
-    // As it was then: before any modification.
+    // The record at publication time, before any modification.
     value: { ...product, ModificationDate: product.PublicationDate },
   };
   return {
@@ -145,9 +145,9 @@ function pushOf(subscription: string, product: HeldProduct) {
   };
 }
 
-async function heldIn({ catalogueUrl }: Sandbox): Promise<HeldProduct[]> {
+async function productsIn({ catalogueUrl }: Sandbox): Promise<CatalogueProduct[]> {
   const query = '$orderby=PublicationDate asc&$top=1000&$expand=Attributes';
   const answer = await fetch(`${catalogueUrl}/odata/v1/Products?${query}`);
-  const { value } = (await answer.json()) as { value: HeldProduct[] };
+  const { value } = (await answer.json()) as { value: CatalogueProduct[] };
   return value;
 }

@@ -1,4 +1,4 @@
-/** `earshot reconcile` where something is in the way: words, windows, the catalogue, another program, Ctrl-C, the clock. */
+/** `earshot reconcile` with problems: wrong arguments, windows, the catalogue, another program, Ctrl-C, the clock. */
 import { describe, expect, test } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
@@ -22,7 +22,7 @@ async function openRegistered(options: Parameters<typeof openReconcileContext>[0
 
 const it = test.extend('context', () => openRegistered());
 
-/** Runs the command until it asks for the third list, which is never answered. */
+/** Runs the command and stops it at the third catalogue query, which is never answered. */
 async function cutThird(context: ReconcileContext, clock: () => number) {
   let asked = 0;
   const stopping: typeof fetch = async (input, init) => {
@@ -38,24 +38,24 @@ const rowsOf = ({ withStore }: ReconcileContext) =>
   withStore((store) => collect(store.find({ order: 'oldest' })));
 
 describe('earshot reconcile', () => {
-  it('refuses a subscription that never was, and says which were', async ({ context }) => {
+  it('refuses an unknown subscription, and names the known ones', async ({ context }) => {
     expect(await context.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
       code: 2,
       err: 'earshot: Unknown subscription in this data directory: alps. Known subscriptions: sea-ice.\n',
     });
   });
 
-  it('says that nothing was registered, and what to do', async () => {
+  it('reports that nothing was registered, and the next step', async () => {
     const context = await openReconcileContext({ past: undefined });
     await context.withStore(async () => undefined);
     const { err } = await expectEnd(context.run(reconcile), 2);
     expect(err).toContain('No subscription was ever registered in this data directory');
     expect(err).toContain('earshot register');
-    // Named or not, there is nothing to be named.
+    // The answer is the same with a name, because none is known.
     expect((await context.run([...reconcile, '--subscription', 'alps'])).err).toBe(err);
   });
 
-  it('refuses an empty window, and times that are none', async () => {
+  it('refuses an empty window and invalid times', async () => {
     const context = await openRegistered({ past: undefined });
     let clockUs = nowUs;
     const ticking = () => {
@@ -77,7 +77,7 @@ describe('earshot reconcile', () => {
     expect(context.asked()).toBe(0);
   });
 
-  it('says so where nothing was asked for in the window', async () => {
+  it('reports that no subscription was active in the window', async () => {
     const context = await openRegistered({ past: undefined });
     const atUs = nowUs - 86_400_000_000;
     await context.withStore(({ administration }) =>
@@ -86,7 +86,7 @@ describe('earshot reconcile', () => {
         history: [
           {
             ...{ atUs, subscription: 'sea-ice', subscriptionId: null },
-            ...{ action: 'deleted', actor: 'subscriptions', reason: 'No longer wanted.' },
+            ...{ action: 'deleted', actor: 'subscriptions', reason: 'Removed by the user.' },
           },
         ],
       }),
@@ -98,7 +98,7 @@ describe('earshot reconcile', () => {
     );
   });
 
-  it('names what to set when the catalogue wants a login, and logs in when that is set', async () => {
+  it('names the settings for a catalogue with login, and logs in once they are set', async () => {
     const context = await openRegistered();
     context.sandbox.service.change({ queriesNeedToken: true });
     expect(await context.run(reconcile)).toMatchObject({
@@ -109,7 +109,7 @@ describe('earshot reconcile', () => {
     expect(await context.run(reconcile, { env })).toMatchObject({ code: 0 });
   });
 
-  it('asks again for pages that are broken, and ends with all of it', async ({ context }) => {
+  it('retries broken pages, and completes', async ({ context }) => {
     context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
     const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
@@ -117,7 +117,9 @@ describe('earshot reconcile', () => {
     );
   });
 
-  it('takes the progress away before it tells that the catalogue fails', async ({ context }) => {
+  it('removes the progress line before it reports an error of the catalogue', async ({
+    context,
+  }) => {
     let asked = 0;
     const failing: typeof fetch = async (input, init) => {
       asked += 1;
@@ -132,7 +134,7 @@ describe('earshot reconcile', () => {
     );
   });
 
-  it('does not wait for hours: it ends with how long the catalogue wants to be left alone', async () => {
+  it('does not wait for hours: it ends with the delay that the catalogue requests', async () => {
     const context = await openRegistered();
     context.sandbox.service.change({
       queryRetryAfterSeconds: 900,
@@ -146,7 +148,7 @@ describe('earshot reconcile', () => {
     expect(context.asked()).toBe(1);
   });
 
-  it('ends at once with Ctrl-C while a catalogue that is down is tried again', async () => {
+  it('ends at once with Ctrl-C while it retries a failing catalogue', async () => {
     const context = await openRegistered();
     let tries = 0;
     const fetchDown: typeof fetch = async () => {
@@ -155,7 +157,7 @@ describe('earshot reconcile', () => {
       throw new TypeError('fetch failed', { cause: refused });
     };
     const down = context.start(reconcile, { fetch: fetchDown });
-    // The second try comes a second later; the cause is told once.
+    // The first retry follows after a second; the cause is reported once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
     const line = 'The catalogue does not respond (ECONNREFUSED); retrying for about 2 min …\n';
     expect(down.err()).toBe(line);
@@ -166,7 +168,7 @@ describe('earshot reconcile', () => {
     });
   });
 
-  it('goes on after Ctrl-C from the hours that are done, and ends the same', async ({
+  it('continues after Ctrl-C with the remaining hours, and ends with the same result', async ({
     context,
   }) => {
     let nowMs = nowUs / 1_000;
@@ -176,12 +178,12 @@ describe('earshot reconcile', () => {
     const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
     expect(err).toMatch(/^Continuing the run started 12 min ago\.\nRecovered 9 of 112 events/);
     expect(await rowsOf(context)).toHaveLength(112);
-    // That one is finished: the same words begin anew.
+    // That run is complete: the same command starts a new one.
     const again = await context.run(reconcile, { nowUs: clock });
     expect(again.err).toMatch(/^Nothing is missing: 112 events\./);
   });
 
-  it('says that it waits for another program that compares, and then goes on', async () => {
+  it('reports that it waits for another comparison, and then continues', async () => {
     const context = await openRegistered();
     const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
     const running = context.start(reconcile);
@@ -194,69 +196,71 @@ describe('earshot reconcile', () => {
 
 const dayUs = 24 * hourUs;
 
-/** When what is in the log was received. */
+/** Times of receipt in the log. */
 const receivedAt = async (context: ReconcileContext) =>
   new Set((await rowsOf(context)).map(({ receivedAtUs }) => receivedAtUs));
 
-it('calls no hour complete that lasts yet by the catalogue’s clock, though ours is a day ahead', async () => {
+it('calls no hour complete that has not ended by the catalogue’s clock, when ours is a day ahead', async () => {
   const context = await openRegistered();
   await expectEnd(context.run(reconcile, { nowUs: () => nowUs + dayUs }), 0);
   const hours = await context.withStore(({ completeness }) =>
     completeness.coverage({ sinceUs: 0, untilUs: nowUs + 9 * dayUs }),
   );
-  // The whole hours of two days: the third one is to come.
+  // The complete hours of two days: the third day is in the future.
   expect(hours).toHaveLength(3 * 47);
   const latestUs = Math.max(...hours.map((hour) => hour.hourUs + hourUs));
   expect(latestUs).toBe(Date.UTC(2026, 4, 2, 12) * 1_000);
   expect(Math.max(...hours.map(({ comparedAtUs }) => comparedAtUs))).toBeLessThan(nowUs + hourUs);
-  // What was found meanwhile stands in the log with the right time.
+  // The recovered events have the correct time in the log.
   expect(await printedJson(context.run('reconcile --since 3d --json'))).toMatchObject({
     fetched: 0,
   });
 });
 
-it('goes on with a run within two hours, and begins anew after that', async ({ context }) => {
+it('continues a run within two hours, and starts a new one after that', async ({ context }) => {
   let atUs = nowUs;
   const clock = () => atUs;
   const cut = async (afterUs: number) => {
     atUs += afterUs;
     return (await cutThird(context, clock)).err;
   };
-  expect(await cut(0)).not.toContain('Going on');
+  expect(await cut(0)).not.toContain('Continuing');
   expect(await cut(2 * hourUs)).toContain('Continuing the run started 120 min ago.');
-  expect(await cut(1)).not.toContain('Going on');
+  expect(await cut(1)).not.toContain('Continuing');
 });
 
 it.each([
   [-3, "about 3 h behind the catalogue's, so a range such as --since 12h ends too early"],
   [3, "about 3 h ahead of the catalogue's, so a range such as --since 12h starts too late"],
 ])(
-  'dates what it fetches by our clock, as pushes are, and tells of %d h once',
-  async (hours, told) => {
+  'dates recovered events by our clock, like pushes, and reports a difference of %d h once',
+  async (hours, difference) => {
     const context = await openRegistered();
     const ownUs = nowUs + hours * hourUs;
     const { err } = await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0);
     const lines = err.split('\n');
     expect(lines).toHaveLength(3);
-    expect(lines[1]).toBe(`The clock of this machine is ${told}. Synchronize it with NTP.`);
+    expect(lines[1]).toBe(`The clock of this machine is ${difference}. Synchronize it with NTP.`);
     expect(await receivedAt(context)).toEqual(new Set([ownUs]));
   },
 );
 
-it('takes a clock that is a minute off for right', async ({ context }) => {
+it('accepts a clock that differs by a minute', async ({ context }) => {
   const ownUs = nowUs + 60_000_000;
   const { err } = await context.run(reconcile, { nowUs: () => ownUs });
   expect(err).toMatch(/^Recovered 112 of 112 events\. .*\n$/);
 });
 
-it('dates what the receiver fetches by our clock', async ({ context }) => {
+it('dates events that the receiver recovers by our clock', async ({ context }) => {
   await catchUpIndex({ dataDir: context.dataDir });
   const ownUs = nowUs - 3 * hourUs;
   expect(await compareAutomatically(context, ownUs)).toBe('all');
   expect(await receivedAt(context)).toEqual(new Set([ownUs]));
 });
 
-it('promises no more than it can after a cut when our clock is ahead', async ({ context }) => {
+it('warns after an interruption that hours may repeat when our clock is ahead', async ({
+  context,
+}) => {
   const clock = () => nowUs + 3 * hourUs;
   expect((await cutThird(context, clock)).err).toMatch(
     /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again: /,

@@ -1,15 +1,15 @@
-/** `earshot reconcile` against a catalogue on loopback: what it finds, writes and prints. */
+/** `earshot reconcile` against a catalogue on loopback: found, stored and printed events. */
 import { describe, expect, it } from 'vitest';
 import type { CatalogueEvent } from '../../src/sandbox/publishing/events.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { expectEnd } from './fake-io.ts';
 import { hourUs, nowUs, openReconcileContext, type ReconcileContext } from './reconcile-context.ts';
 
-/** A context of which 60 publications were pushed. */
-async function openPartlyTold() {
+/** A context with 60 pushed publications. */
+async function openPartlyPushed() {
   const context = await openReconcileContext();
   await context.register('sea-ice');
-  await context.push('sea-ice', (await context.held()).slice(0, 60));
+  await context.push('sea-ice', (await context.catalogueProducts()).slice(0, 60));
   return context;
 }
 
@@ -19,7 +19,7 @@ const rowsOf = ({ withStore }: ReconcileContext) =>
 const eventsOf = (rows: readonly { event: string; productId: string }[]) =>
   rows.map(({ event, productId }) => `${event} ${productId}`).toSorted();
 
-/** What the catalogue still shows of its events: each product's newest state. */
+/** The events that the catalogue still shows: each product's newest state. */
 function shown({ sandbox }: ReconcileContext): string[] {
   const events: CatalogueEvent[] = [...sandbox.events()];
   const isGone = new Set(
@@ -32,8 +32,8 @@ function shown({ sandbox }: ReconcileContext): string[] {
 }
 
 describe('earshot reconcile', () => {
-  it('writes all that the catalogue shows and no push told of, and finds nothing the second time', async () => {
-    const context = await openPartlyTold();
+  it('stores every event that the catalogue shows and no push reported, and finds nothing in a second run', async () => {
+    const context = await openPartlyPushed();
     const first = await expectEnd(context.run('reconcile --since 3d'), 0);
     expect(first.err).toMatch(/^Recovered 52 of 112 events\. 3 requests, /);
     const rows = await rowsOf(context);
@@ -45,8 +45,8 @@ describe('earshot reconcile', () => {
     expect(await rowsOf(context)).toEqual(rows);
   });
 
-  it('prints the counts as a table, and how far it is on a terminal only', async () => {
-    const context = await openPartlyTold();
+  it('prints the counts as a table, and progress on a terminal only', async () => {
+    const context = await openPartlyPushed();
     const inPipe = await context.run('reconcile --since 3d');
     expect(inPipe.out.split('\n')).toEqual([
       'subscription  event     expected  pushed  late  recovered  missing',
@@ -61,42 +61,42 @@ describe('earshot reconcile', () => {
       columns: 80,
     });
     expect(onTerminal.out).toBe(inPipe.out);
-    const [progress = '', verdict = ''] = onTerminal.err.split('\n');
+    const [progress = '', result = ''] = onTerminal.err.split('\n');
     expect(progress).toContain(
       '\rsea-ice created (1 of 3) · 87 of 87 · 2026-05-02 12:20 · 1 request',
     );
     expect(progress).toContain('\rsea-ice deleted (3 of 3) · 9 of 9');
-    expect(verdict).toMatch(/^Nothing is missing/);
+    expect(result).toMatch(/^Nothing is missing/);
     for (const line of `${onTerminal.out}${onTerminal.err}`.split(/[\r\n]/)) {
-      if (line !== verdict) expect(line.length).toBeLessThan(80);
+      if (line !== result) expect(line.length).toBeLessThan(80);
     }
   });
 
-  it('with --dry-run lists what is missing, and writes nothing', async () => {
-    const context = await openPartlyTold();
+  it('lists missing events with --dry-run, and writes nothing', async () => {
+    const context = await openPartlyPushed();
     const before = await rowsOf(context);
     const { out, err } = await expectEnd(context.run('reconcile --since 3d --dry-run'), 0);
     const lines = out.split('\n').slice(0, -1);
     expect(lines).toHaveLength(52);
-    const [newest] = (await context.held()).toReversed();
+    const [newest] = (await context.catalogueProducts()).toReversed();
     const date = newest?.PublicationDate.slice(0, 19).replace('T', ' ');
     expect(lines).toContain(`${date}  created   sea-ice  ${newest?.Name}`);
     expect(err).toMatch(/^52 of 112 events are missing\. To fetch them, omit --dry-run\. /);
     expect(await rowsOf(context)).toEqual(before);
-    // Nor what is known of hours.
+    // The known hours did not change, either.
     const coverage = await context.run('coverage --since 3d --json');
     expect(JSON.parse(coverage.out).subscriptions[0]).toMatchObject({ comparedHours: 0 });
   });
 
-  it('with --dry-run --json gives a line for each missing event, its fields as documented', async () => {
-    const context = await openPartlyTold();
+  it('prints a line per missing event with --dry-run --json, with the documented fields', async () => {
+    const context = await openPartlyPushed();
     const { out } = await context.run('reconcile --since 3d --dry-run --json');
     const rows = out
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line));
-    const told = new Set(eventsOf(await rowsOf(context)));
-    expect(eventsOf(rows)).toEqual(shown(context).filter((event) => !told.has(event)));
+    const pushed = new Set(eventsOf(await rowsOf(context)));
+    expect(eventsOf(rows)).toEqual(shown(context).filter((event) => !pushed.has(event)));
     const deleted = rows.find(({ event }) => event === 'deleted');
     expect(Object.keys(deleted)).toEqual(
       'subscription event productId productName date'.split(' '),
@@ -106,8 +106,8 @@ describe('earshot reconcile', () => {
     expect(help).toContain(`missing event: ${Object.keys(deleted).slice(0, 2).join(', ')}`);
   });
 
-  it('with --check exits with 3 and writes no notification, and 0 once nothing is missing', async () => {
-    const context = await openPartlyTold();
+  it('exits with 3 and writes no notification with --check, and with 0 once nothing is missing', async () => {
+    const context = await openPartlyPushed();
     const before = await rowsOf(context);
     const check = ['reconcile', '--since', '3d', '--check'];
     const first = await expectEnd(context.run(check), 3);
@@ -123,9 +123,9 @@ describe('earshot reconcile', () => {
     expect(await context.run(check)).toMatchObject({ code: 0 });
   });
 
-  it('with --json tells the window, what it took, and the counts, each field as documented', async () => {
-    const context = await openPartlyTold();
-    // The names of these flags before, which still work.
+  it('prints the window, the effort and the counts with --json, with the documented fields', async () => {
+    const context = await openPartlyPushed();
+    // The deprecated names of these flags, which still work.
     const { out, err } = await context.run('reconcile --from 3d --to 1h -o json');
     expect(err).toBe('');
     const document = JSON.parse(out);
@@ -157,7 +157,7 @@ describe('earshot reconcile', () => {
     }
   });
 
-  it('reports how many deletions may be expected or not', async () => {
+  it('reports the number of deletions that the filter cannot decide', async () => {
     const context = await openReconcileContext();
     await context.register('online', { filter: 'Online eq true' });
     const { out, err } = await expectEnd(context.run('reconcile --since 3d'), 0);
@@ -171,11 +171,13 @@ describe('earshot reconcile', () => {
     expect(deleted).toMatchObject({ event: 'deleted', expected: 0, undecided: deletedProducts });
   });
 
-  it('compares a subscription with its own filter, and only the one that is named', async () => {
+  it('compares a subscription with its own filter, and only the named one', async () => {
     const context = await openReconcileContext();
     await context.register('all');
     await context.register('s2', { filter: "Collection/Name eq 'SENTINEL-2'" });
-    const wanted = (await context.held()).filter(({ Name }) => Name.startsWith('S2'));
+    const matching = (await context.catalogueProducts()).filter(({ Name }) =>
+      Name.startsWith('S2'),
+    );
     const { out } = await context.run('reconcile --since 3d --subscription s2 --json'.split(' '));
     const { counts } = JSON.parse(out);
     expect(counts.map((row: { subscription: string }) => row.subscription)).toEqual([
@@ -185,22 +187,22 @@ describe('earshot reconcile', () => {
     ]);
     const rows = await rowsOf(context);
     const created = rows.filter(({ event }) => event === 'created');
-    expect(created.map(({ productId }) => productId)).toEqual(wanted.map(({ Id }) => Id));
+    expect(created.map(({ productId }) => productId)).toEqual(matching.map(({ Id }) => Id));
   });
 });
 
-/** All that was published in the last two days was pushed; of the first, it was pruned. */
+/** A context in which the publications of the last two days were pushed, and those of the first day pruned. */
 async function openPruned() {
   const context = await openReconcileContext({ modifiedShare: 0, deletedShare: 0 });
   await context.register('sea-ice');
-  await context.push('sea-ice', await context.held());
+  await context.push('sea-ice', await context.catalogueProducts());
   await context.run('reconcile --since 3d');
   const { err } = await context.run('prune --older-than 1d --yes');
   expect(err).toContain('Deleted 47 notifications.');
   return context;
 }
 
-it('compares from where the log is whole, and fetches nothing of what was pruned', async () => {
+it('compares from the end of the pruned part, and recovers nothing that was pruned', async () => {
   const { run, withStore } = await openPruned();
   const { err } = await expectEnd(run('reconcile --since 3d'), 0);
   expect(err).toContain(
@@ -209,7 +211,7 @@ it('compares from where the log is whole, and fetches nothing of what was pruned
   expect(await withStore((store) => store.counts())).toMatchObject({ notifications: 49 });
 });
 
-it('refuses a window of which nothing is left', async () => {
+it('refuses a window that was pruned completely', async () => {
   const { run, asked } = await openPruned();
   const before = asked();
   const { err } = await expectEnd(run('reconcile --since 3d --until 2d'), 2);
@@ -219,7 +221,7 @@ it('refuses a window of which nothing is left', async () => {
   expect(asked()).toBe(before);
 });
 
-it('says of hours that were pruned that they were, and counts the others alone', async () => {
+it('reports pruned hours, and counts only the others', async () => {
   const { run, withStore } = await openPruned();
   const { out } = await expectEnd(run('coverage --since 3d'), 0);
   const [table = '', strip = '', legend] = out.split('\n\n');

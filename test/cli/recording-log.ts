@@ -1,4 +1,4 @@
-/** Logs for tests: one that records its lines, and one that drops them. */
+/** Logs for tests: one that records its lines, and one that discards them. */
 import type { Logger } from '../../src/domain/ports.ts';
 
 export interface LogLine {
@@ -11,7 +11,7 @@ const drop = () => undefined;
 
 export const silentLog: Logger = { debug: drop, info: drop, warn: drop, error: drop };
 
-/** A log, its lines, and those of one level. */
+/** Returns a log, its lines, and the lines of one level. */
 export function recordingLog() {
   const lines: LogLine[] = [];
   const at = (level: string) => (fields: object, message: string) =>

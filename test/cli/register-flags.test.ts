@@ -1,4 +1,4 @@
-/** The filter of `earshot register`: from the flags of `query products`, and checked before the catalogue checks it. */
+/** The filter of `earshot register`: built from the flags of `query products`, and checked before the catalogue checks it. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -49,7 +49,7 @@ describe('register with product flags', () => {
     expect(done.err).toContain(`Filter: ${filter}\n`);
     const checked = await runCommand(['filter', 'check', filter]);
     expect(checked).toMatchObject({ code: 0, out: '' });
-    // The same flags again describe what is registered already.
+    // Repeating the same flags leads to the registered filter.
     const again = await context.run(['register', '--subscription', 'alps', ...flags, '--check']);
     expect(again).toMatchObject({ code: 0 });
   });
@@ -59,7 +59,7 @@ describe('register with product flags', () => {
     ['177,-20,-178,-12', 0, 2],
     ['177,-20,-180,-12', 0, 1],
     ['5,45,11,48', 0, 1],
-  ])('warns of --bbox %s only about its own numbers', async (box, warnings, parts) => {
+  ])('warns of --bbox %s only because of its own numbers', async (box, warnings, parts) => {
     const context = await openAccountContext();
     const done = await expectEnd(context.run(['register', `--bbox=${box}`, '--dry-run']), 0);
     expect(done.err.match(/warning/g) ?? []).toHaveLength(warnings);
@@ -68,7 +68,7 @@ describe('register with product flags', () => {
     expect(await runCommand(['filter', 'check', filter])).toMatchObject({ code: 0, out: '' });
   });
 
-  it('reports how many products of the last week match, before anything is changed', async () => {
+  it('reports how many products of the last week match, before it changes anything', async () => {
     const context = await openAccountContext({
       sandbox: { past: { durationMs: 20 * 86_400_000, productsPerDay: 50 } },
     });
@@ -85,7 +85,7 @@ describe('register with product flags', () => {
     expect(questions).toHaveLength(2);
   });
 
-  it('waits for a catalogue that asks for a short pause', async ({ context }) => {
+  it('waits for a catalogue that requests a short delay', async ({ context }) => {
     let refusals = 1;
     const busy: typeof fetch = (input, init) => {
       const isCount = String(input instanceof Request ? input.url : input).includes('/Products');
@@ -109,7 +109,7 @@ describe('register with product flags', () => {
     expect(rows(context)).toMatchObject([{ filter: "Collection/Name eq 'SENTINEL-1'" }]);
   });
 
-  it('takes the flags for deletions, and refuses a field that deleted products lack', async () => {
+  it('accepts the flags for deletions, and refuses a field that deleted products lack', async () => {
     const context = await openAccountContext();
     const deleted = [
       'register',
@@ -144,7 +144,7 @@ describe('register with product flags', () => {
     await expectEnd(runCommand(['register', ...flags, '--yes'], { env }), 2, reason);
   });
 
-  it('does not subscribe to every product because of a name alone', async ({ context }) => {
+  it('does not subscribe to every product when only a name is given', async ({ context }) => {
     const refused = await expectEnd(context.run('register --subscription alps --yes'), 2);
     expect(refused.err).toContain('No subscription is described.');
     expect(rows(context)).toEqual([]);
@@ -153,10 +153,10 @@ describe('register with product flags', () => {
 
 const good = "Collection/Name eq 'SENTINEL-2'";
 const wrong = "foo eq 'bar'";
-const trap = `${good} and Online in (true)`;
+const suspect = `${good} and Online in (true)`;
 
-describe('a filter that the catalogue would refuse', () => {
-  it('is refused with the place, and nothing is created', async ({ context }) => {
+describe('a filter that the catalogue would reject', () => {
+  it('is refused with the position, and nothing is created', async ({ context }) => {
     for (const flags of [['--yes'], ['--dry-run'], ['--check']]) {
       const refused = await context.run(['register', '--filter', wrong, ...flags]);
       expect(refused).toMatchObject({ code: 2, out: '' });
@@ -173,7 +173,7 @@ describe('a filter that the catalogue would refuse', () => {
     expect(creations(context)).toBe(1);
   });
 
-  it('keeps the others from being made, too, and each error is told with its name', async () => {
+  it('prevents the creation of the others, too, and each error names its subscription', async () => {
     const context = await openAccountContext();
     writeSubscriptions(context, {
       a: { filter: good },
@@ -187,26 +187,26 @@ describe('a filter that the catalogue would refuse', () => {
     expect(rows(context)).toEqual([]);
   });
 
-  it('is a warning for one that runs already: the catalogue has accepted it', () => {
+  it('causes only a warning if registered: the catalogue has accepted it', () => {
     const one: DesiredSubscription = {
       name: 'default',
       events: ['created'],
       filter: wrong,
       status: 'running',
     };
-    const told: unknown[] = [];
-    const stderr = { write: (chunk: unknown) => told.push(chunk) > 0, once: () => undefined };
+    const written: unknown[] = [];
+    const stderr = { write: (chunk: unknown) => written.push(chunk) > 0, once: () => undefined };
     refuseFilters([one], { steps: [] }, { env: {}, stderr });
-    expect(told.join('')).toMatch(/^The filter of "default": error: .*foo/);
+    expect(written.join('')).toMatch(/^The filter of "default": error: .*foo/);
     const steps = [{ kind: 'create' as const, desired: one }];
     expect(() => refuseFilters([one], { steps }, { env: {}, stderr })).toThrow(/has errors/);
   });
 });
 
-it('what is only a trap is told, and registered', async ({ context }) => {
-  const done = await expectEnd(context.run(['register', '--filter', trap, '--yes']), 0);
+it('a filter with a common mistake is registered with a warning', async ({ context }) => {
+  const done = await expectEnd(context.run(['register', '--filter', suspect, '--yes']), 0);
   expect(done.err).toMatch(/The filter of "default": warning: /);
-  expect(rows(context)).toMatchObject([{ filter: trap }]);
+  expect(rows(context)).toMatchObject([{ filter: suspect }]);
 });
 
 describe('earshot doctor', () => {
@@ -215,8 +215,12 @@ describe('earshot doctor', () => {
     return findings.filter(({ check }) => check === 'filters');
   };
 
-  it('tells what is wrong with the filters that are wanted', async ({ context }) => {
-    writeSubscriptions(context, { a: { filter: wrong }, b: { filter: trap }, c: { filter: good } });
+  it('reports findings in the configured filters', async ({ context }) => {
+    writeSubscriptions(context, {
+      a: { filter: wrong },
+      b: { filter: suspect },
+      c: { filter: good },
+    });
     expect(await filterFindings(context)).toMatchObject([
       { state: 'fail', message: expect.stringMatching(/^"a": .*foo/) },
       { state: 'warn', message: expect.stringMatching(/^"b": /) },
@@ -225,7 +229,7 @@ describe('earshot doctor', () => {
     expect(await filterFindings(context)).toMatchObject([{ state: 'pass' }]);
   });
 
-  it('has nothing to say where nothing is wanted, and warns of a wrong one that is registered', async () => {
+  it('reports nothing without configured filters, and warns of a registered filter with errors', async () => {
     const context = await openAccountContext();
     expect(await filterFindings(context)).toEqual([]);
     await context.run(['register', '--filter', good, '--yes']);

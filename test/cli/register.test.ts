@@ -1,6 +1,6 @@
 /** `earshot register` against the sandbox's catalogue, over real sockets. */
 import { describe, expect, test } from 'vitest';
-import { creations, openAccountContext, rows, stranger } from './account-context.ts';
+import { creations, openAccountContext, rows, unmanaged } from './account-context.ts';
 import { expectEnd } from './fake-io.ts';
 import { writeSubscriptions } from './filled-store.ts';
 
@@ -8,12 +8,14 @@ const it = test.extend('context', () => openAccountContext());
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
-/** A filter that only the catalogue is to judge. */
+/** A filter that only the catalogue checks. */
 const unchecked = ['register', '--filter', "foo eq 'bar'", '--skip-filter-check'];
 const registered = ['register', '--event', 'created,modified', '--filter', filter, '--yes'];
 
 describe('earshot register', () => {
-  it('registers from nothing, and has nothing to do the second time', async ({ context }) => {
+  it('registers a first subscription, and has nothing to do the second time', async ({
+    context,
+  }) => {
     await expectEnd(context.run(registered), 0, 'Done.');
     expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
     const second = await expectEnd(context.run('register --yes'), 0);
@@ -21,7 +23,7 @@ describe('earshot register', () => {
     expect(creations(context)).toBe(1);
   });
 
-  it('replaces when the filter changes, the new one running before the old one goes', async () => {
+  it('replaces when the filter changes: the new one runs before the old one is deleted', async () => {
     const context = await openAccountContext();
     await context.run(registered);
     const changed = await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
@@ -34,8 +36,8 @@ describe('earshot register', () => {
     expect(await context.receiver.store.administration.gaps()).toEqual([]);
   });
 
-  it('changes places and records the gap where only two may run', async ({ context }) => {
-    context.sandbox.addSubscription(stranger('a'));
+  it('pauses the old one first and records the gap when only two may run', async ({ context }) => {
+    context.sandbox.addSubscription(unmanaged('a'));
     await context.run(registered);
     const changed = await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
     expect(changed.out).toContain('a short gap, which is recorded');
@@ -49,9 +51,9 @@ describe('earshot register', () => {
     expect(gap?.toUs).toBeGreaterThanOrEqual(gap?.fromUs ?? Number.POSITIVE_INFINITY);
   });
 
-  it('deletes first, and records the gap, where ten exist', async ({ context }) => {
+  it('deletes first, and records the gap, when ten exist', async ({ context }) => {
     await context.run(registered);
-    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
+    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(unmanaged(`s${i}`, 'paused'));
     await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
     expect(rows(context)).toContainEqual({
       name: 'default',
@@ -63,9 +65,9 @@ describe('earshot register', () => {
     expect(gaps.map((gap) => gap.filter)).toEqual([filter, otherFilter]);
   });
 
-  it('puts the old one back when the new one is refused where ten exist', async ({ context }) => {
+  it('recreates the old one when the new one is refused and ten exist', async ({ context }) => {
     await context.run(registered);
-    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(stranger(`s${i}`, 'paused'));
+    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(unmanaged(`s${i}`, 'paused'));
     await expectEnd(context.run([...unchecked, '--yes']), 1, 'It was recreated');
     expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
@@ -73,9 +75,11 @@ describe('earshot register', () => {
     expect(gaps.map((gap) => [gap.filter, gap.toUs === null])).toEqual([[filter, false]]);
   });
 
-  it('leaves two strangers alone, and counts them: a third one cannot run', async ({ context }) => {
-    const strangers = [
-      context.sandbox.addSubscription(stranger('a')),
+  it('keeps two unmanaged subscriptions and counts them: a third one cannot run', async ({
+    context,
+  }) => {
+    const others = [
+      context.sandbox.addSubscription(unmanaged('a')),
       context.sandbox.addSubscription({ type: 'pull', events: ['created'] }),
     ];
     const refused = await expectEnd(
@@ -84,20 +88,20 @@ describe('earshot register', () => {
       /exceeds the limits.*Nothing was changed/,
     );
     expect(refused.err).toContain('the maximum is 2');
-    expect(context.sandbox.subscriptions()).toEqual(strangers);
+    expect(context.sandbox.subscriptions()).toEqual(others);
     expect(creations(context)).toBe(0);
     await expectEnd(context.run([...registered, '--status', 'paused']), 0);
-    expect(context.sandbox.subscriptions().slice(0, 2)).toEqual(strangers);
+    expect(context.sandbox.subscriptions().slice(0, 2)).toEqual(others);
     expect(rows(context)[2]).toMatchObject({ name: 'default', status: 'paused' });
   });
 
-  it('refuses a file that wants three running before anybody is asked', async ({ context }) => {
+  it('refuses a file with three running ones before any request', async ({ context }) => {
     writeSubscriptions(context, { a: {}, b: {}, c: {} });
     await expectEnd(context.run('register --yes'), 2, '3 running subscriptions');
     expect(context.sandbox.requests()).toEqual([]);
   });
 
-  it('takes earshot.config.ts for what is wanted, and refuses flags beside it', async () => {
+  it('uses earshot.config.ts as the desired state, and refuses flags in addition', async () => {
     const context = await openAccountContext();
     writeSubscriptions(context, {
       'alps-s2': { filter },
@@ -112,10 +116,12 @@ describe('earshot register', () => {
     ]);
   });
 
-  it('reports what is no longer wanted, and deletes it only with --prune', async ({ context }) => {
+  it('reports a subscription missing in the file, and deletes it only with --prune', async ({
+    context,
+  }) => {
     writeSubscriptions(context, { a: { filter }, b: { filter } });
     await context.run('register --yes');
-    const other = context.sandbox.addSubscription(stranger('x', 'paused'));
+    const other = context.sandbox.addSubscription(unmanaged('x', 'paused'));
     writeSubscriptions(context, { a: { filter } });
     const kept = await context.run('register --yes');
     expect(kept.out).toContain('not configured, kept: b');
@@ -125,9 +131,9 @@ describe('earshot register', () => {
     expect(context.sandbox.subscriptions()).toContainEqual(other);
   });
 
-  it('adopts those of an earlier public URL', async ({ context }) => {
+  it('adopts subscriptions of an earlier public URL', async ({ context }) => {
     const earlier = 'https://localhost:4433';
-    const moved = { ...stranger('a'), endpoint: `${earlier}/notifications/default`, filter };
+    const moved = { ...unmanaged('a'), endpoint: `${earlier}/notifications/default`, filter };
     const { id } = context.sandbox.addSubscription(moved);
     const command = ['register', '--filter', filter, '--moved-from', earlier, '--yes'];
     const adopted = await expectEnd(context.run(command), 0);
@@ -149,7 +155,7 @@ describe('before it writes, earshot register', () => {
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
   });
 
-  it('tells the plan as JSON', async ({ context }) => {
+  it('prints the plan as JSON', async ({ context }) => {
     const shown = await context.run([...registered.slice(0, -1), '--dry-run', '--json']);
     expect(JSON.parse(shown.out)).toEqual({
       changes: [
@@ -172,7 +178,7 @@ describe('before it writes, earshot register', () => {
     });
   });
 
-  it('stops when the endpoint does not answer as it must, unless it is told not to look', async () => {
+  it('stops when the endpoint check fails, unless the check is skipped', async () => {
     const context = await openAccountContext();
     const { EARSHOT_PROBE_CA: _, ...env } = context.env;
     const refused = await expectEnd(context.run(registered, { env }), 1);
@@ -185,31 +191,31 @@ describe('before it writes, earshot register', () => {
     expect(rows(context)).toHaveLength(1);
   });
 
-  it('says what it needs when nothing was ever wanted', async ({ context }) => {
+  it('names the missing flags when no subscription is configured', async ({ context }) => {
     await expectEnd(context.run('register --yes'), 2, '--event created');
   });
 
-  it('lists everything that is missing at once', async ({ context: { run } }) => {
+  it('lists all missing settings at once', async ({ context: { run } }) => {
     const refused = await expectEnd(run(registered, { env: {} }), 2);
     expect(refused.err).toMatch(/EARSHOT_ACCOUNT_USERNAME(.|\n)*EARSHOT_PUBLIC_URL/);
   });
 });
 
-describe('after an answer that was lost, earshot register', () => {
-  it('finds what was created instead of creating it again', async ({ context }) => {
+describe('after a lost answer, earshot register', () => {
+  it('finds the created subscription instead of creating it again', async ({ context }) => {
     context.sandbox.service.change({ createAnswersLost: 1 });
     expect(await context.run(registered)).toMatchObject({ code: 0 });
     expect(rows(context)).toHaveLength(1);
     expect(creations(context)).toBe(1);
   });
 
-  it('tries again what was not created', async ({ context }) => {
+  it('retries a creation that failed', async ({ context }) => {
     context.sandbox.service.change({ createsRefused503: 1 });
     expect(await context.run(registered)).toMatchObject({ code: 0 });
     expect(rows(context)).toHaveLength(1);
   });
 
-  it('shows the catalogue’s own words about a filter, and leaves nothing behind', async () => {
+  it('shows the catalogue’s own message about a filter, and leaves nothing behind', async () => {
     const context = await openAccountContext();
     await expectEnd(context.run([...unchecked, '--yes']), 1, 'Invalid field: foo');
     expect(rows(context)).toEqual([]);

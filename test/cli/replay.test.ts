@@ -1,4 +1,4 @@
-/** `earshot replay`: how many it would be, the question, and what a receiver hands over then. */
+/** `earshot replay`: preview, confirmation, and the deliveries of the receiver. */
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Hooked, startHook } from '../sinks/hook-server.ts';
@@ -8,7 +8,7 @@ import { createSinkCommandContext } from './sink-context.ts';
 
 const names = ['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2A_5'];
 
-/** Five notifications, an hour apart, and a sink that wants those of Sentinel-2. */
+/** Five notifications, an hour apart, and a sink that accepts those of Sentinel-2. */
 async function openContext(url = 'https://bus.example.org/hook') {
   const context = createSinkCommandContext(
     `{ bus: { webhook: '${url}', filter: "startswith(Name,'S2')", from: 'start' } }`,
@@ -20,7 +20,7 @@ async function openContext(url = 'https://bus.example.org/hook') {
 }
 
 describe('earshot replay', () => {
-  it('counts what the sink wants, by time and filter, and with --dry-run does nothing', async () => {
+  it('counts the matching notifications by time and filter, and changes nothing with --dry-run', async () => {
     const { earshot, replays } = await openContext();
     const count = async (...words: string[]) => {
       const { code, out, err } = await earshot(['replay', '--sink', 'bus', '--dry-run', ...words]);
@@ -44,7 +44,7 @@ describe('earshot replay', () => {
     expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 4, replay: null });
   });
 
-  it('asks, and without a terminal wants --yes', async () => {
+  it('asks for confirmation, and requires --yes without a terminal', async () => {
     const { earshot, replays } = await openContext();
     const none = await earshot('replay --sink bus');
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
@@ -56,7 +56,7 @@ describe('earshot replay', () => {
     expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
   });
 
-  it('refuses a second one of the same while the first has not finished, and no other', async () => {
+  it('refuses the same replay while the first is unfinished, and accepts different ones', async () => {
     const { earshot, replays, dataDir } = await openContext();
     const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
     const first = await ask('--since', '7h');
@@ -73,7 +73,7 @@ describe('earshot replay', () => {
     expect((await ask('--since', '7h', '--filter', "contains(Name,'A_')")).code).toBe(0);
     expect((await ask('--since', '8h')).code).toBe(0);
     expect(await replays()).toHaveLength(3);
-    // All queued, but not all handed over.
+    // All queued, but not all delivered.
     const items = [{ position: 1, productId: 'product-1' }];
     const stream = { sink: 'bus', replayId: 3, after: 0, upTo: 5 };
     await withStore(dataDir, ({ sinks }) => sinks.enqueue({ ...stream, items, atUs: nowUs }));
@@ -84,7 +84,7 @@ describe('earshot replay', () => {
     expect((await ask('--since', '8h')).code).toBe(0);
   });
 
-  it('takes a second one where something has come that the first does not reach', async () => {
+  it('accepts the same replay again when new notifications have arrived', async () => {
     const { earshot, replays, fill } = await openContext();
     const ask = () => earshot('replay --sink bus --yes --since 7h');
     expect((await ask()).code).toBe(0);
@@ -101,7 +101,7 @@ describe('earshot replay', () => {
     expect((await ask()).err).toContain('Replay 2 to bus (requested');
   });
 
-  it('says that the folder has no earshot.config.ts', async () => {
+  it('reports that the folder has no earshot.config.ts', async () => {
     const { earshot, replays } = await openContext();
     const workingDir = temporaryDirectory();
     const { err } = await expectEnd(earshot('replay --sink bus --yes', { workingDir }), 2);
@@ -133,7 +133,7 @@ describe('earshot replay', () => {
     expect(await replays()).toEqual([]);
   });
 
-  it('goes to a sound sink beside a faulty one, which is refused with its own faults alone', async () => {
+  it('goes to a valid sink next to a faulty one, which is refused with its own faults', async () => {
     const { earshot, fillNames } = createSinkCommandContext(
       `{ bus: { command: ['a'] }, odd: { webhook: 'https://a.example', secretFile: 'gone' },
          odder: { command: ['a'], filter: 'Naem' } }`,
@@ -153,7 +153,7 @@ describe('earshot replay', () => {
     );
   });
 
-  it('is handed over by the receiver: exactly those, marked, under ids of their own', async () => {
+  it('is delivered by the receiver: exactly the matching ones, marked, with new ids', async () => {
     const hook = await startHook();
     const { earshot, replays, serveUntil } = await openContext(hook.url);
     const isDone = (count: number) => async () => hook.received.length >= count;
@@ -169,9 +169,9 @@ describe('earshot replay', () => {
       const [counts] = await sinks.counts();
       return (await sinks.replays({ all: false })).length === 0 && counts?.waiting === 0;
     });
-    const told = hook.received.map(({ data }: Hooked) => data);
-    expect(told.map(({ position }) => position).toSorted()).toEqual([2, 5]);
-    for (const { position, id, notificationId, replay } of told) {
+    const replayed = hook.received.map(({ data }: Hooked) => data);
+    expect(replayed.map(({ position }) => position).toSorted()).toEqual([2, 5]);
+    for (const { position, id, notificationId, replay } of replayed) {
       const plain = first.get(position);
       expect({ id, notificationId, replay }).toEqual({
         id: `${plain}_replay_1`,

@@ -1,4 +1,4 @@
-/** The products of a time that a filter wants are looked up many at once, in the order of the log. */
+/** Lookup of the products that a filter requests for a time: in batches, in the order of the log. */
 import { expect, it, onTestFinished } from 'vitest';
 import { productsReceived } from '../../src/cli/summaries/jobs.ts';
 import type { Products } from '../../src/domain/products.ts';
@@ -8,7 +8,7 @@ import { openProducts } from '../../src/store/products/products.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { nowUs } from './fake-io.ts';
 import { createContext, hourUs } from './filled-store.ts';
-import { guid, told } from './product-samples.ts';
+import { deliveryOf, guid } from './product-samples.ts';
 
 const count = 150;
 const clear = requireFilter(
@@ -17,11 +17,11 @@ const clear = requireFilter(
 );
 const span = { sinceUs: nowUs - 2 * hourUs };
 
-/** Every second product is clear; the first 20 are told of twice, then with their ids in capitals. */
+/** Every second product is clear; the first 20 have a second notification with ids in capitals. */
 async function openSources() {
   const { dataDir, fill } = createContext();
   const all = Array.from({ length: count }, (_, i) =>
-    told({ id: guid(`a${i}`), name: `product ${i}`, cloud: i % 2 === 0 ? 1 : 99 }),
+    deliveryOf({ id: guid(`a${i}`), name: `product ${i}`, cloud: i % 2 === 0 ? 1 : 99 }),
   );
   const again = all.slice(0, 20).map((one) => ({
     ...one,
@@ -56,15 +56,15 @@ const numbersOf = (jobs: readonly { productName: string | null }[]) =>
 const even = (from: number, downTo: number) =>
   Array.from({ length: (from - downTo) / 2 + 1 }, (_, i) => from - 2 * i);
 
-it('finds those that match, the newest first, each once, with few questions', async () => {
+it('finds the matching products, newest first, each once, with few queries', async () => {
   const { asked, sources } = await openSources();
   const jobs = await productsReceived(span, clear, {}, sources);
   expect(numbersOf(jobs)).toEqual([...even(18, 0), ...even(148, 20)]);
-  // Three batches, each asked of those alive and of those deleted.
+  // Three batches, each queried for existing and for deleted products.
   expect(asked).toHaveLength(6);
 });
 
-it('finds no more than are wanted, and looks no further', async () => {
+it('stops at the requested number of products', async () => {
   const { asked, sources } = await openSources();
   const jobs = await productsReceived(span, clear, { limit: 12 }, sources);
   expect(numbersOf(jobs)).toEqual([...even(18, 0), 148, 146]);
@@ -72,7 +72,7 @@ it('finds no more than are wanted, and looks no further', async () => {
   expect(await productsReceived(span, null, { limit: 3 }, sources)).toHaveLength(3);
 });
 
-it('ends when it is stopped', async () => {
+it('ends on request', async () => {
   const { stopper, sources } = await openSources();
   stopper.abort();
   const jobs = productsReceived(span, clear, {}, sources);

@@ -17,7 +17,7 @@ import { openStore } from '../../src/store/store.ts';
 import { contentsIn, fill, openFilled, secrets } from '../store/backups/backup-context.ts';
 import { expectEnd, runCommand, version, type Words } from './fake-io.ts';
 
-/** A backup of five notifications, and the data directory with three more, closed. */
+/** A backup of five notifications, and the closed data directory with three more. */
 async function openContext() {
   const context = await openFilled(5);
   const { file, dataDir, folder, store } = context;
@@ -34,7 +34,7 @@ async function openContext() {
 const aside = 'before-restore-20260502T120000Z';
 
 describe('earshot restore', () => {
-  it('makes a new data directory without a question, and says what is next', async () => {
+  it('creates a new data directory without a question, and prints the next step', async () => {
     const { file, fresh, run } = await openContext();
     const ended = await run(['restore', file, '--data-dir', fresh]);
     expect(ended).toMatchObject({ code: 0, out: '' });
@@ -44,7 +44,7 @@ describe('earshot restore', () => {
     expect(await contentsIn(fresh)).toHaveLength(5);
   });
 
-  it('shows what lies there and where it goes, and does nothing without a yes', async () => {
+  it('shows the existing data directory and its new place, and changes nothing without a yes', async () => {
     const { file, dataDir, run } = await openContext();
     const refused = await expectEnd(run(['restore', file]), 2);
     expect(refused.err).toMatch(/contains:\n {2}acme +folder.*\n {2}earshot\.db +[\d.]+ [KM]iB/);
@@ -58,7 +58,7 @@ describe('earshot restore', () => {
     expect(await contentsIn(join(dataDir, aside))).toHaveLength(8);
   });
 
-  it('says that a receiver has to be stopped, before it asks anything', async () => {
+  it('requires that the receiver is stopped, before it asks anything', async () => {
     const { file, dataDir, run } = await openContext();
     const store = await openStore({ dataDir, nowUs: () => 0 });
     const ended = await run(['restore', file], { answers: [] });
@@ -67,7 +67,7 @@ describe('earshot restore', () => {
     expect(ended.err).toMatch(/^earshot: \S+ is in use by a receiver or another command/);
   });
 
-  it('tells with --json what it has done', async () => {
+  it('prints the result with --json', async () => {
     const { file, dataDir, fresh, run } = await openContext();
     const backup = {
       file,
@@ -87,7 +87,7 @@ describe('earshot restore', () => {
     expect(JSON.parse(check.out)).toEqual(backup);
   });
 
-  it('shows on a terminal how far it is, and takes the line away', async () => {
+  it('shows progress on a terminal, and removes the line at the end', async () => {
     const { file, fresh, run } = await openContext();
     const shown = await run(['restore', file, '--data-dir', fresh], { isTTY: true });
     expect(shown.err).toMatch(/\rCopying: \d+ %.*\rVerifying: 100 %\r +\r\/.*: 5 notifications/s);
@@ -95,7 +95,7 @@ describe('earshot restore', () => {
     expect(silent.err).not.toContain('\r');
   });
 
-  it('warns of a backup with secrets that every user may read', async () => {
+  it('warns of a backup with secrets that every user can read', async () => {
     const { file, fresh, run } = await openContext();
     const warning = `Run: chmod 600 ${file}`;
     expect((await run(['restore', '--check', file])).err).not.toContain(warning);
@@ -105,7 +105,7 @@ describe('earshot restore', () => {
     expect(ended).toMatchObject({ code: 0, err: expect.stringContaining(warning) });
   });
 
-  it('says what to do about a backup without secrets', async () => {
+  it('prints the next step for a backup without secrets', async () => {
     const { file, fresh, dataDir, run } = await openContext();
     await run(['backup', '--to', file, '--force', '--without-secrets']);
     const ended = await run(['restore', file, '--data-dir', fresh]);
@@ -114,7 +114,7 @@ describe('earshot restore', () => {
     expect(existsSync(join(dataDir, 'endpoint-credentials.json'))).toBe(true);
   });
 
-  it('refuses a damaged backup, and leaves all as it was', async () => {
+  it('refuses a damaged backup, and changes nothing', async () => {
     const { file, dataDir, run } = await openContext();
     const bytes = readFileSync(file);
     bytes.fill(0, 70_000, 70_001);
@@ -128,7 +128,7 @@ describe('earshot restore', () => {
 });
 
 describe('earshot restore --check', () => {
-  it('exits 0 for a sound backup, and touches nothing', async () => {
+  it('exits 0 for an intact backup, and changes nothing', async () => {
     const { file, dataDir, out, run } = await openContext();
     const before = [readdirSync(dataDir), readdirSync(out)];
     const ended = await run(['restore', '--check', file], { env: {} });
@@ -136,7 +136,7 @@ describe('earshot restore --check', () => {
     expect([readdirSync(dataDir), readdirSync(out)]).toEqual(before);
   });
 
-  it('exits 3 for one that is cut short or changed, 2 for what is none', async () => {
+  it('exits 3 for a truncated or changed backup, and 2 for another file', async () => {
     const { file, dataDir, run } = await openContext();
     const sound = readFileSync(file);
     truncateSync(file, sound.length - 1);
@@ -152,7 +152,7 @@ describe('earshot restore --check', () => {
   it.each([
     ['nothing.db', 'there is no such file'],
     ['', 'it is a directory'],
-  ])('says of %o in plain words why it is no backup', async (name, reason) => {
+  ])('explains for %o why it is no backup', async (name, reason) => {
     const { folder, run } = await openContext();
     const path = join(folder, name);
     for (const flags of [[], ['--check']]) {
@@ -164,7 +164,7 @@ describe('earshot restore --check', () => {
   });
 });
 
-describe('a backup of somebody else that means harm', () => {
+describe('a malicious backup', () => {
   const change = (sql: string) => (database: Database) => void database.exec(sql);
   const addFile = (path: string) => (database: Database) =>
     void database.prepare("INSERT INTO backup_file VALUES (?, x'00')").run(path);
@@ -194,7 +194,7 @@ describe('a backup of somebody else that means harm', () => {
     ['a view', change('CREATE VIEW v AS SELECT 1')],
   ];
 
-  it('is refused by restore, restore --check and backup list alike, with the same words', async () => {
+  it('is refused by restore, restore --check and backup list with the same message', async () => {
     const { file, folder, fresh, out, run } = await openContext();
     const sound = readFileSync(file);
     const before = readdirSync(folder);
@@ -215,7 +215,7 @@ describe('a backup of somebody else that means harm', () => {
   });
 });
 
-/** Changes a backup, and seals it again, as anybody can. */
+/** Changes a backup, and computes a new seal, as an attacker can. */
 function forge(file: string, change: (database: Database) => void): void {
   truncateSync(file, statSync(file).size - sealBytes);
   const database = new Sqlite(file);

@@ -1,4 +1,4 @@
-/** `earshot sandbox`: wrong arguments and settings are refused before anything is sent; what it prints at its start. */
+/** `earshot sandbox`: wrong arguments and settings are refused before anything is sent; the lines it prints at start. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -7,9 +7,9 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type EndpointAnswer, startEndpoint, startTrustedEndpoint } from '../sandbox/set-up.ts';
 import { runCommand, startCommand } from './fake-io.ts';
 
-const password = 'hunter2-not-to-be-told';
+const password = 'hunter2-not-to-be-shown';
 const env = { EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: password };
-/** Ports of the system's choice, so that a command that starts after all disturbs nobody. */
+/** Free ports, so that a command that starts by mistake does not conflict with others. */
 const loopback = '127.0.0.1:0';
 const ports = ['--control', loopback, '--inference', loopback];
 const control = [...ports, '--service', loopback, '--products', '1'];
@@ -21,7 +21,7 @@ function writeFile(text: string): string {
   return file;
 }
 
-/** Flags with the others in place of those of the same name: no option is given twice. */
+/** Replaces flags by others of the same name: no option is given twice. */
 function replaced(flags: readonly string[], others: readonly string[]): string[] {
   const isOther = (word = '') => word.startsWith('--') && others.includes(word);
   return [...flags.filter((word, i) => !isOther(word) && !isOther(flags[i - 1])), ...others];
@@ -50,7 +50,7 @@ describe('the sandbox', () => {
     ['--inference 0.0.0.0:0', /inference service must not listen on 0\.0\.0\.0/],
     ['--service 0.0.0.0:0', /service must not listen on 0\.0\.0\.0/],
     ['--rate 20000', /rate/],
-  ])('%s exits 2 and says what would be right', async (line, message) => {
+  ])('%s exits 2 with a correction', async (line, message) => {
     const argv = ['sandbox', ...replaced(control, line.split(' '))];
     const { code, out, err } = await runCommand(argv, { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -83,7 +83,7 @@ describe('the sandbox', () => {
   );
 });
 
-/** Runs it until its services answer a login with these fields, then stops it. */
+/** Runs the sandbox until its services answer a login with these fields, then stops it. */
 async function runUntilLogin(
   argv: readonly string[],
   variables: Record<string, string>,
@@ -103,7 +103,7 @@ async function runUntilLogin(
   return { code, err, lines, status, tokenUrl };
 }
 
-describe('the sandbox prints at its start', () => {
+describe('the sandbox prints at start', () => {
   it('the lines for .env, and that it waits for a registration', async () => {
     const { code, err, lines, tokenUrl } = await runUntilLogin([], {});
     expect(code).toBe(0);
@@ -119,7 +119,7 @@ describe('the sandbox prints at its start', () => {
     ]);
   });
 
-  it('no password that was chosen, and no shared secret', async () => {
+  it('no password that the user chose, and no shared secret', async () => {
     const { err, lines } = await runUntilLogin([], {
       EARSHOT_ACCOUNT_USERNAME: 'me@example.org',
       EARSHOT_ACCOUNT_PASSWORD: password,
@@ -131,7 +131,7 @@ describe('the sandbox prints at its start', () => {
     expect(err).not.toContain('JBSWY');
   });
 
-  it('where it publishes to, with an endpoint', async () => {
+  it('the endpoint to which it publishes', async () => {
     const { err } = await runUntilLogin(endpoint, env);
     expect(err).toContain('Publishing to https://localhost:1/notifications/default.');
     expect(err).not.toContain(password);
@@ -155,7 +155,7 @@ describe('the sandbox gives advice when a notification', () => {
     expect(err()).toMatch(new RegExp(`not delivered yet: .*\\. ${advice}`));
   });
 
-  it('meets a certificate of an authority that it does not trust', async () => {
+  it('gets a certificate of an untrusted authority', async () => {
     const { url } = await startTrustedEndpoint();
     const argv = ['sandbox', ...control, '--endpoint', url.href];
     const { err, stop, ended } = startCommand(argv, { env });

@@ -1,4 +1,4 @@
-/** What a running receiver counts and times: each is caused, collected and compared. */
+/** Metrics of a running receiver: each event is caused, collected and compared. */
 import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { sinkReader } from '../../src/domain/sinks.ts';
@@ -7,7 +7,7 @@ import { openServed } from './served-context.ts';
 
 const one = (number: number) => JSON.stringify(notification(number));
 
-it('counts requests by what became of them, and the notifications in them', async () => {
+it('counts requests by outcome, and the notifications in them', async () => {
   const { post, scrape, passUs, breakStore } = await openServed();
   const alps = '/notifications/alps';
   expect(await post(alps, one(1))).toBe(200);
@@ -37,7 +37,7 @@ it('counts requests by what became of them, and the notifications in them', asyn
   expect(counted('(none)', 'rejected')).toBe(1);
 });
 
-it('times commits, and none that failed', async () => {
+it('times successful commits only', async () => {
   const { post, scrape, store } = await openServed();
   for (let i = 1; i <= 3; i += 1) expect(await post('/notifications/alps', one(i))).toBe(200);
   const all = Array.from({ length: 40 }, (_, i) => post('/notifications/alps', one(100 + i)));
@@ -55,22 +55,27 @@ it('times commits, and none that failed', async () => {
   expect(value('earshot_commit_deliveries_sum')).toBe(43);
 });
 
-it('tells how late created products were told of, by their own dates', async () => {
+it('measures the delay of pushes for created products, from their publication dates', async () => {
   const { post, scrape, nowUs } = await openServed();
-  const told = async (path: string, event: string, agoSeconds: number | null, number: number) => {
+  const pushEvent = async (
+    path: string,
+    event: string,
+    agoSeconds: number | null,
+    number: number,
+  ) => {
     const date = agoSeconds === null ? 'soon' : formatDateUs(nowUs() - agoSeconds * 1_000_000);
     const value = { Id: `product-${number}`, Name: 'S2A.SAFE', PublicationDate: date };
     const body = { ...notification(number), SubscriptionEvent: event, value };
     expect(await post(path, JSON.stringify(body))).toBe(200);
   };
-  await told('/notifications/alps', 'created', 90, 1);
-  await told('/notifications/alps', 'Created', 4_000, 2);
-  await told('/notifications/alps', 'modified', 900_000, 3);
-  await told('/notifications/alps', 'created', null, 4);
-  await told('/notifications/alps', 'created', -30, 5);
-  // Known already: it says nothing about today.
-  await told('/notifications/alps', 'created', 90, 1);
-  await told('/notifications', 'created', 30, 6);
+  await pushEvent('/notifications/alps', 'created', 90, 1);
+  await pushEvent('/notifications/alps', 'Created', 4_000, 2);
+  await pushEvent('/notifications/alps', 'modified', 900_000, 3);
+  await pushEvent('/notifications/alps', 'created', null, 4);
+  await pushEvent('/notifications/alps', 'created', -30, 5);
+  // A duplicate: its delay is not measured.
+  await pushEvent('/notifications/alps', 'created', 90, 1);
+  await pushEvent('/notifications', 'created', 30, 6);
   const { value } = await scrape();
   const delay = 'earshot_publication_to_receipt_seconds';
   const alps = { subscription: 'alps' };
@@ -86,7 +91,7 @@ it('tells how late created products were told of, by their own dates', async () 
 const hourUs = 3_600_000_000;
 const dayUs = 24 * hourUs;
 
-/** With a status that is gathered again for each scrape. */
+/** Opens a receiver whose status is gathered again for each scrape. */
 async function open() {
   const context = await openServed({ index: true });
   const scrape = () => {
@@ -100,13 +105,13 @@ async function open() {
   return { ...context, scrape, push, seconds };
 }
 
-/** Within so many seconds. */
+/** Compares with a tolerance in seconds. */
 const near = (expected: number, value: number | undefined, within = 30) => {
   expect(Math.abs((value ?? Number.NaN) - expected)).toBeLessThan(within);
 };
 
 describe('a running receiver', () => {
-  it('shows its log, its index, its quarantine, its readers and its disk', async () => {
+  it('exports its log, its index, its quarantine, its readers and its disk', async () => {
     const { scrape, push, seconds, store } = await open();
     const before = await scrape();
     expect(before.value('earshot_last_notification_timestamp_seconds')).toBeUndefined();
@@ -139,7 +144,7 @@ describe('a running receiver', () => {
     expect(value('earshot_disk_reserve_bytes')).toBeGreaterThanOrEqual(0);
   });
 
-  it('shows that it refuses, and takes again', async () => {
+  it('exports that it refuses pushes, and that it accepts them again', async () => {
     const { scrape, breakStore, repairStore } = await open();
     const { value } = await scrape();
     expect(value('earshot_refusing')).toBe(0);
@@ -154,7 +159,7 @@ describe('a running receiver', () => {
     await expect.poll(async () => (await scrape()).value('earshot_refusing')).toBe(0);
   });
 
-  it('shows its certificate', async () => {
+  it('exports its certificate', async () => {
     const { scrape, seconds, passUs } = await open();
     const left = async () => (await scrape()).value('earshot_certificate_left_days');
     const { value } = await scrape();

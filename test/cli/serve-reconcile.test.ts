@@ -1,4 +1,4 @@
-/** The comparison inside a receiver: one kind's trouble holds up no other, and clocks may differ. */
+/** The comparison inside a receiver: a failing kind of event does not block others, and clocks may differ. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -22,17 +22,17 @@ import { recordingLog } from './recording-log.ts';
 const nowUs = t0 + 5 * hour + 50 * minute;
 
 interface ContextOptions {
-  /** By the word in the subscription's filter; an empty list where there is none. */
+  /** Answers by a word in the subscription's filter; by default an empty result. */
   answers?: Record<string, Answer>;
-  /** A question that asks for this moment, by the word in it, is refused. */
+  /** A query with this word that covers this moment fails. */
   spoilt?: { word: string; us: number };
-  /** How far our clock is ahead of the catalogue's. */
+  /** Difference between our clock and the catalogue's, in microseconds. */
   aheadUs?: number;
-  /** The date of the first event that the first subscriptions expect, by the catalogue's clock. */
+  /** Date of the first event that the first subscriptions expect, by the catalogue's clock. */
   sinceUs?: number;
 }
 
-/** Two subscriptions, to what is named A and B. */
+/** Two subscriptions, for products with the names A and B. */
 async function openContext({
   answers = {},
   spoilt,
@@ -82,13 +82,13 @@ async function openContext({
     fetch: dated,
   };
   const parts = { store, products, log };
-  const told = () => lines.map(({ fields, ...line }) => ({ ...fields, ...line }));
-  const warnings = () => told().filter(({ level }) => level === 'warn' || level === 'error');
+  const logged = () => lines.map(({ fields, ...line }) => ({ ...fields, ...line }));
+  const warnings = () => logged().filter(({ level }) => level === 'warn' || level === 'error');
   const coverage = () => store.completeness.coverage({ sinceUs: 0, untilUs: 2 * nowUs });
-  return { store, dataDir, asked, parts, config, io, stopping, told, warnings, coverage };
+  return { store, dataDir, asked, parts, config, io, stopping, logged, warnings, coverage };
 }
 
-/** Whether the window of a question has this moment. */
+/** Returns true if the window of a query covers this moment. */
 function isWithin(filter: string, us: number): boolean {
   const [, since = '', until = ''] = / ge (\S+) and \S+ lt (\S+)/.exec(filter) ?? [];
   return us >= Date.parse(since) * 1_000 && us < Date.parse(until) * 1_000;
@@ -107,14 +107,14 @@ function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openContext>>
   return createReconcileRounds(parts, config, io, io.signal);
 }
 
-/** Not tried again: somebody has moved. */
+/** A redirect, which is not retried. */
 const refused = { status: 302, body: {} };
-/** Asked for with the first hour. */
+/** Part of a query that covers the first hour. */
 const fromT0 = ` ge ${new Date(t0 / 1_000).toISOString()}`;
 const record = { Name: 'x', PublicationDate: formatDateUs(t0 + 5 * minute) };
 
 describe('a round', () => {
-  it('goes on with the others where one kind of events cannot be compared, and says which', async () => {
+  it('continues with the others when one kind of event cannot be compared, and logs which', async () => {
     const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
     const round = roundsOf(context);
     const found: RoundOutcome[] = [await round()];
@@ -127,12 +127,12 @@ describe('a round', () => {
     ]);
     const compared = (await context.coverage()).map((one) => `${one.subscription} ${one.event}`);
     expect([...new Set(compared)]).toEqual(['a deleted', 'b created', 'b deleted']);
-    // Then nothing else is due.
+    // Nothing else is due then.
     found.push(await round());
     expect(found).toEqual(['some', 'none']);
   });
 
-  it('goes on behind an hour that cannot be compared, says which, and tries it again', async () => {
+  it('continues after an hour that cannot be compared, logs it, and retries it', async () => {
     const spoilt = { word: "'A') and PublicationDate", us: t0 + 2.5 * hour };
     const context = await openContext({ spoilt });
     const round = roundsOf(context);
@@ -144,20 +144,20 @@ describe('a round', () => {
         .map(({ hourUs }) => (hourUs - t0) / hour);
 
     expect(await round()).toBe('some');
-    // A page spoils the hours before, too, until they are asked for alone.
+    // A failing page affects the hours before it, too, until they are queried separately.
     expect(await comparedHours()).toEqual([0, 3, 4]);
-    const told = { level: 'warn', subscription: 'a', event: 'created' };
-    expect(context.warnings()).toMatchObject([{ ...told, notCompared: [interval(1, 3)] }]);
+    const expected = { level: 'warn', subscription: 'a', event: 'created' };
+    expect(context.warnings()).toMatchObject([{ ...expected, notCompared: [interval(1, 3)] }]);
     expect(await round()).toBe('some');
     expect(await comparedHours()).toEqual([0, 1, 3, 4]);
-    expect(context.warnings()[1]).toMatchObject({ ...told, notCompared: [interval(2, 3)] });
+    expect(context.warnings()[1]).toMatchObject({ ...expected, notCompared: [interval(2, 3)] });
     expect(await round()).toBe('none');
     spoilt.us = 0;
     expect(await round()).toBe('all');
     expect(await comparedHours()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('fails no more than five times for a kind, and passes over more hours each time', async () => {
+  it('fails at most five times per kind, and skips more hours each time', async () => {
     const sinceUs = t0 - 20 * hour;
     const context = await openContext({ sinceUs, answers: { "'B') and DeletionDate": refused } });
     expect(await roundsOf(context)()).toBe('some');
@@ -166,14 +166,14 @@ describe('a round', () => {
     expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([0, 1, 3, 7, 15]);
   });
 
-  it('tries no more than one kind twice with a catalogue that answers nobody', async () => {
+  it('retries only one kind with a catalogue that never answers', async () => {
     const context = await openContext({ answers: { '': refused } });
     expect(await roundsOf(context)()).toBe('none');
     expect(context.asked).toHaveLength(2 + 1 + 1 + 1);
     expect(context.warnings()).toHaveLength(4);
   });
 
-  it('tells how many records could not be read, and compares the hour all the same', async () => {
+  it('logs the number of unreadable records, and compares the hour', async () => {
     const context = await openContext({
       answers: { [`'A') and PublicationDate${fromT0}`]: { body: { value: [record] } } },
     });
@@ -184,7 +184,7 @@ describe('a round', () => {
     expect(await context.coverage()).toHaveLength(2 * 2 * 5);
   });
 
-  it('tells of how many records the filter cannot be asked', async () => {
+  it('logs the number of records that the filter cannot decide', async () => {
     const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
     const context = await openContext({
       answers: {
@@ -199,12 +199,12 @@ describe('a round', () => {
     ]);
   });
 
-  it('tells when it begins and ends to catch up with more than a day, and of nothing shorter', async () => {
+  it('logs the start and end of catching up with more than a day, and nothing shorter', async () => {
     const sinceUs = t0 - 10 * 24 * hour;
     const context = await openContext({ sinceUs });
     const round = roundsOf(context);
     await round();
-    const infos = context.told().filter(({ level }) => level === 'info');
+    const infos = context.logged().filter(({ level }) => level === 'info');
     expect(infos).toHaveLength(2 * 4);
     const walk = {
       ...{ subscription: 'a', event: 'created', hours: 245 },
@@ -221,10 +221,10 @@ describe('a round', () => {
     });
     const short = await openContext();
     await roundsOf(short)();
-    expect(short.told().filter(({ level }) => level === 'info')).toEqual([]);
+    expect(short.logged().filter(({ level }) => level === 'info')).toEqual([]);
   });
 
-  it('tells at debug level that the catalogue is asked again', async () => {
+  it('logs retries of a catalogue query at debug level', async () => {
     let failures = 0;
     const busy: Answer = (response) => {
       failures += 1;
@@ -233,7 +233,9 @@ describe('a round', () => {
     };
     const context = await openContext({ answers: { "'A') and PublicationDate": busy } });
     expect(await roundsOf(context)()).toBe('all');
-    const asked = context.told().filter(({ message }) => message === 'retrying a catalogue query');
+    const asked = context
+      .logged()
+      .filter(({ message }) => message === 'retrying a catalogue query');
     expect(asked).toMatchObject([
       { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
     ]);
@@ -243,7 +245,7 @@ describe('a round', () => {
     ['behind', -hour],
     ['ahead', hour],
   ])(
-    'knows by the catalogue’s clock when we were away, though ours is an hour %s',
+    'determines downtime by the catalogue’s clock, when ours is an hour %s',
     async (_, aheadUs) => {
       const context = await openContext({ aheadUs });
       const { completeness } = context.store;
@@ -252,13 +254,13 @@ describe('a round', () => {
       await completeness.recordUptime({ fromUs: t0, toUs: ownNowUs - 40 * minute });
       await completeness.recordUptime({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
       const round = roundsOf(context);
-      // The first answer tells the time.
+      // The first answer contains the time.
       await round();
       context.asked.length = 0;
       expect(await round()).toBe('all');
       const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
       expect(context.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
-      // That has been looked at.
+      // The downtime has been compared.
       context.asked.length = 0;
       await round();
       expect(context.asked).toEqual([]);
@@ -267,19 +269,19 @@ describe('a round', () => {
 });
 
 describe('the loop', () => {
-  it('waits no longer than usual after a round that was busy, or in which something was compared', async () => {
+  it('waits no longer than usual after a round that was busy, or that compared something', async () => {
     const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
     const { parts, config, io } = context;
     const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
     const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
     const loop = startReconcile(parts, config, io, timing);
     onTestFinished(() => loop.stop());
-    // Some rounds: the first of them would be the last for an hour if it counted as failed.
+    // A few rounds: if the first one counted as failed, no other would follow for an hour.
     await pause(100);
     expect(context.asked).toEqual([]);
     release();
-    // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of what is refused; the
-    // second has nothing else, and gives up sooner.
+    // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of the failing kind;
+    // the second has nothing else, and gives up sooner.
     await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
     expect(context.asked).toHaveLength(3 * 2 + 3 + 2);
   });

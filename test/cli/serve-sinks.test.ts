@@ -1,4 +1,4 @@
-/** Sinks inside a receiver: what log and watchdog are told of those that cannot be started, or wait in vain. */
+/** Sinks inside a receiver: log lines and watchdog state for sinks that cannot start, or wait without result. */
 
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ function writeConfig(text: string): string {
   return folder;
 }
 
-/** With this `earshot.config.ts`, if any; `prepare` is given the data directory. */
+/** Serves the sinks of this `earshot.config.ts`, if any; `prepare` gets the data directory. */
 async function serve(
   config: string | null,
   prepare: (dataDir: string, store: Opened['store']) => unknown = () => undefined,
@@ -39,7 +39,7 @@ async function serve(
 }
 
 describe('the sinks of a receiver', () => {
-  it('are named to the watchdog, or known to be none', async () => {
+  it('are reported to the watchdog, also when there are none', async () => {
     const none = await serve(null);
     expect(none.deliveryState()).toEqual({ names: [], faults: new Map(), fault: null });
     const { deliveryState, lines } = await serve(file("{ act: { command: ['true'] } }"));
@@ -47,7 +47,7 @@ describe('the sinks of a receiver', () => {
     await expect.poll(lines).toMatchObject([{ level: 'info' }]);
   });
 
-  it('that the file names wrongly are a fault with its reason, and not known', async () => {
+  it('are an unknown list and a fault with its reason when the file is invalid', async () => {
     const { deliveryState } = await serve(file('{ act: {} }'));
     const { names, fault } = deliveryState();
     expect(names).toBeNull();
@@ -55,7 +55,7 @@ describe('the sinks of a receiver', () => {
     expect(fault).toContain('act');
   });
 
-  it('are started but for the faulty ones, of which log and watchdog are told each reason', async () => {
+  it('start except for the faulty ones, whose reasons are logged and reported to the watchdog', async () => {
     const { deliveryState, lines, store } = await serve(
       file(`{
         act: { command: ['true'], from: 'start' },
@@ -85,21 +85,21 @@ describe('the sinks of a receiver', () => {
       })),
     );
     expect(lines().find(({ level }) => level === 'info')?.fields).toEqual({ sinks: ['act'] });
-    // What these have stays as it is.
+    // The state of the faulty sinks does not change.
     expect(await store.cursor('sink:hook')).toBe(1);
     expect(await store.cursor('sink:odd')).toBeNull();
     const counts = await store.sinks.counts();
     expect(counts.find(({ sink }) => sink === 'hook')).toMatchObject({ waiting: 1, dead: 0 });
   });
 
-  it('that are all faulty are told one by one', async () => {
+  it('are reported one by one when all are faulty', async () => {
     const { deliveryState } = await serve(file("{ odd: { command: ['true'], filter: 'x' } }"));
     const { names, faults, fault } = deliveryState();
     expect({ names, fault }).toEqual({ names: ['odd'], fault: null });
     expect(faults?.get('odd')).toContain('sinks.odd.filter');
   });
 
-  it('that want a subscription that nobody knows are warned of, with the name that may be meant', async () => {
+  it('cause a warning with a suggestion when they name an unknown subscription', async () => {
     const { lines, deliveryState } = await serve(
       file(
         "{ act: { command: ['true'], subscriptions: ['alps', 'nlie', 'oder'] } }",
@@ -120,7 +120,7 @@ describe('the sinks of a receiver', () => {
   const act = "{ act: { command: ['true'], from: 'start' } }";
   const none = { definitions: [], faulty: [] };
 
-  it('whose lock file cannot be used are a fault with its reason', async () => {
+  it('are a fault with its reason when the lock file cannot be used', async () => {
     const { deliveryState } = await serve(file(act), (dataDir) =>
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
@@ -128,7 +128,7 @@ describe('the sinks of a receiver', () => {
     expect(deliveryState().names).toEqual(['act']);
   });
 
-  it('have no fault any more after a change to none, and start with a later change', async () => {
+  it('have no fault after a change to none, and start with a later change', async () => {
     const { deliveryState, change, store, dataDir } = await serve(file(act), (dataDir) =>
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
@@ -142,7 +142,7 @@ describe('the sinks of a receiver', () => {
     expect(deliveryState().fault).toBeNull();
   });
 
-  it('are those of a change that comes while they start', async () => {
+  it('change when the file changes while they start', async () => {
     const next = await loadEachSink(
       writeConfig(file("{ next: { command: ['true'], from: 'start' } }")),
     );

@@ -1,4 +1,4 @@
-/** The status of a receiver that serves: whether it takes notifications, and what it is told of the rest. */
+/** The status of a running receiver: readiness to accept notifications, and the state of its parts. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,8 +41,8 @@ async function openStatus(reasons: readonly UnreadyReason[]) {
   };
 }
 
-describe('a receiver that serves', () => {
-  it('takes notifications, since it began, with nothing beside it by default', async () => {
+describe('a receiver', () => {
+  it('accepts notifications since its start, and has no optional parts by default', async () => {
     const { status, setBackgroundJobs, pass } = await openStatus([]);
     pass(60_000_000);
     expect(await status()).toMatchObject({
@@ -74,7 +74,7 @@ describe('a receiver that serves', () => {
     ['store', 'The disk is full.'],
     ['writer', 'The writer thread does not answer.'],
     ['certificate', 'There is no valid certificate.'],
-  ])('that is not ready for its %s says so', async (reason, words) => {
+  ])('reports that it is not ready because of its %s', async (reason, words) => {
     const { status } = await openStatus([reason]);
     const { receiver, parts } = await status();
     expect(receiver).toMatchObject({ refusing: words });
@@ -99,7 +99,7 @@ describe('a running receiver', () => {
     await expect.poll(() => ask('/readyz')).toEqual(ready);
   });
 
-  it('is not ready without its writer, however fresh the last commit is', async () => {
+  it('is not ready without its writer, however recent the last commit is', async () => {
     const { ask, post, store } = await openServed();
     const body = JSON.stringify(notification(1));
     expect(await post('/notifications/alps', body)).toBe(200);
@@ -107,7 +107,7 @@ describe('a running receiver', () => {
     expect(await ask('/readyz')).toEqual({ status: 503, text: 'writer' });
   });
 
-  it('is not ready before its certificate begins, and once it has ended', async () => {
+  it('is not ready before its certificate is valid, and after it has expired', async () => {
     const { ask, passUs } = await openServed();
     passUs(-dayUs);
     expect(await ask('/readyz')).toEqual({ status: 503, text: 'certificate' });
@@ -123,14 +123,14 @@ describe('readiness', () => {
   const valid = { notBefore: new Date(0), notAfter: new Date(10_000) };
   const nowUs = () => 5_000_000;
 
-  it('names a writer that does not answer, and everything else that is wrong', async () => {
+  it('names a writer that does not answer, and every other problem', async () => {
     const store = { ...writable, checkWritable: () => new Promise<never>(() => undefined) };
     const certificate = { served: () => null };
     const readiness = createReadiness({ store, certificate, nowUs, timeoutMs: 20 });
     expect(await readiness()).toEqual(['writer', 'certificate']);
   });
 
-  it('asks for no certificate where there is plain HTTP', async () => {
+  it('requires no certificate for plain HTTP', async () => {
     const served = (certificate: typeof valid | null | undefined) =>
       createReadiness({ store: writable, certificate: { served: () => certificate }, nowUs })();
     expect(await served(undefined)).toEqual([]);
@@ -142,7 +142,7 @@ describe('readiness', () => {
 const order = { directoryUrl: 'https://authority.example/dir', host: 'earshot.example.org' };
 const atUs = 1_795_000_000_000_000;
 
-it('tells how the tries for a first certificate end', async () => {
+it('contains the results of the attempts for a first certificate', async () => {
   const dataDir = temporaryDirectory();
   mkdirSync(join(dataDir, 'acme'), { mode: 0o700 });
   const tls = {

@@ -1,4 +1,4 @@
-/** The parts put together: what only the composition can get wrong. */
+/** The composed receiver: faults that only the composition can cause. */
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
   return { lines, files, renew, open, servedSerial };
 }
 
-describe('a receiver that is put together', () => {
+describe('a composed receiver', () => {
   it('serves renewed certificate files, and the old pair while the new one is broken', async () => {
     const { lines, files, renew, servedSerial } = await startServing({ certificateWatchMs: 20 });
     const first = await servedSerial();
@@ -72,7 +72,7 @@ describe('a receiver that is put together', () => {
     ]);
   });
 
-  it('cuts off a sender with the right credentials who never finishes the body', async () => {
+  it('disconnects a sender with valid credentials that never finishes the body', async () => {
     const limits = { requestTimeoutMs: 300, headersTimeoutMs: 200 };
     const { open } = await startServing({ limits });
     const socket = await open();
@@ -98,7 +98,7 @@ describe('a receiver that is put together', () => {
 });
 
 describe('earshot start', () => {
-  it('warns loudly of plain HTTP, and stops cleanly when asked', async () => {
+  it('warns of plain HTTP, and stops cleanly on request', async () => {
     const starting = startCommand(['start'], {
       env: {
         EARSHOT_TLS: 'off',
@@ -123,11 +123,11 @@ describe('earshot start', () => {
   });
 });
 
-it('start warns in its log of a secret that every user may read, and of a file that they may change', async () => {
+it('logs a warning for a secret that every user can read, and for a file that they can change', async () => {
   const workingDir = temporaryDirectory();
   const password = join(workingDir, 'password');
   const config = join(workingDir, 'earshot.config.ts');
-  writeFileSync(password, 'hunter2-not-to-be-told\n');
+  writeFileSync(password, 'hunter2-not-to-be-shown\n');
   writeFileSync(config, 'export default { subscriptions: {} };\n');
   chmodSync(password, 0o644);
   chmodSync(config, 0o666);
@@ -148,8 +148,8 @@ it('start warns in its log of a secret that every user may read, and of a file t
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  const told = lines.filter(({ msg }) => msg.startsWith('Every user of this machine'));
-  expect(told).toMatchObject([
+  const warned = lines.filter(({ msg }) => msg.startsWith('Every user of this machine'));
+  expect(warned).toMatchObject([
     {
       level: 'warn',
       msg: `Every user of this machine may read or change ${password}.`,

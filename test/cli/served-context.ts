@@ -1,4 +1,4 @@
-/** A receiver as `start` composes it, with both listeners, a clock that a test may move, and its metrics. */
+/** A receiver as `start` composes it, with both listeners, an adjustable clock, and its metrics. */
 
 import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { silentLog } from './recording-log.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
 
-/** Closed when the test is over. */
+/** Opens the receiver; it is closed when the test has finished. */
 export async function openServed({ index = false } = {}) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
@@ -59,9 +59,9 @@ export async function openServed({ index = false } = {}) {
   };
   return {
     ...receiver,
-    /** The authority's root, PEM. */
+    /** Root certificate of the authority, PEM. */
     ca: authority.certificatePem,
-    /** A file stands where the data directory was: nothing can be written. */
+    /** Replaces the data directory by a file, so that nothing can be written. */
     breakStore: () => {
       rmSync(dataDir, { recursive: true });
       writeFileSync(dataDir, '');

@@ -1,4 +1,4 @@
-/** `earshot setup`: questions, flags, and the file that it would write. Nothing is started here. */
+/** `earshot setup`: questions, flags, and the file that it would write. It starts nothing here. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ const complete = [
   ...['--collection', 'S2'],
 ];
 
-/** Flags with the others in place of those of the same name: no option is given twice. */
+/** Replaces flags by others of the same name: no option is given twice. */
 function replaced(flags: readonly string[], others: readonly string[]): string[] {
   const isOther = (word = '') => word.startsWith('--') && others.includes(word);
   return [...flags.filter((word, i) => !isOther(word) && !isOther(flags[i - 1])), ...others];
@@ -51,13 +51,13 @@ describe('setup without a terminal', () => {
       '--yes',
     ])
       expect(err).toContain(`  - ${flag}  `);
-    // What has a default, or may be left out, is not missing.
+    // Settings with a default and optional ones are not missing.
     for (const flag of ['--tls', '--listen', '--email', '--account-totp-file', '--cert'])
       expect(err).not.toContain(`- ${flag} `);
     expect(existsSync(envFile)).toBe(false);
   });
 
-  it('takes variables for answers', async () => {
+  it('takes answers from variables', async () => {
     const { run } = context({
       EARSHOT_PUBLIC_URL: 'https://earshot.example.org:8443',
       EARSHOT_ACME_AGREE: 'yes',
@@ -71,7 +71,7 @@ describe('setup without a terminal', () => {
     expect(out).not.toContain(secret);
   });
 
-  it('prints with --dry-run the file and the steps, and writes nothing', async () => {
+  it('prints the file and the steps with --dry-run, and writes nothing', async () => {
     const { run, envFile, workingDir } = context();
     const { code, out } = await run([...complete, '--subscription', 'alps', '--dry-run']);
     expect(code).toBe(0);
@@ -92,7 +92,7 @@ describe('setup without a terminal', () => {
     expect(existsSync(join(workingDir, 'data'))).toBe(false);
   });
 
-  it('chooses ports and proxy for --tls off, and drops the files of an earlier certificate', async () => {
+  it('chooses ports and proxy for --tls off, and removes the files of an earlier certificate', async () => {
     const { run, envFile } = context({
       EARSHOT_TLS: 'files',
       EARSHOT_TLS_CERT: 'c.pem',
@@ -105,7 +105,7 @@ describe('setup without a terminal', () => {
     expect(out).toContain('Removed: EARSHOT_TLS_CERT, EARSHOT_TLS_KEY\n');
   });
 
-  it('takes files of the folder in which it was called, by flag and by answer', async () => {
+  it('finds files relative to the current folder, by flag and by answer', async () => {
     const { run, workingDir } = context();
     const files = complete.filter((flag) => flag !== '--agree');
     const { out } = await run([
@@ -160,7 +160,7 @@ describe('setup without a terminal', () => {
 });
 
 describe('setup on a terminal', () => {
-  it('asks for everything, explains wrong answers, and asks again', async () => {
+  it('asks for everything, explains invalid answers, and asks again', async () => {
     const { run, envFile } = context();
     const { code, err, out } = await run(
       ['--dry-run'],
@@ -195,7 +195,7 @@ describe('setup on a terminal', () => {
     expect(existsSync(envFile)).toBe(false);
   });
 
-  it('asks back before it subscribes to every product', async () => {
+  it('asks for confirmation before it subscribes to every product', async () => {
     const { run } = context();
     const account = complete.slice(0, -2);
     const { code, err } = await run(
@@ -207,14 +207,14 @@ describe('setup on a terminal', () => {
     expect(code).toBe(0);
   });
 
-  it('gives up after five answers that it cannot use', async () => {
+  it('gives up after five invalid answers', async () => {
     const { run } = context();
     const { code, err } = await run(['--dry-run'], []);
     expect(err.match(/Public host name/g)).toHaveLength(5);
     expect(code).toBe(2);
   });
 
-  it('keeps what is set when the answer is empty', async () => {
+  it('keeps the current value when the answer is empty', async () => {
     const { run } = context({
       EARSHOT_PUBLIC_URL: 'https://old.example.org',
       EARSHOT_ACCOUNT_USERNAME: 'me',
@@ -232,13 +232,13 @@ describe('setup on a terminal', () => {
 
 const header = 'Written by a test.';
 
-it('begins a new file with its header', () => {
+it('starts a new file with its header', () => {
   expect(mergeEnvFile(null, { EARSHOT_TLS: 'acme' }, { header })).toBe(
     '# Written by a test.\nEARSHOT_TLS=acme\n',
   );
 });
 
-it('keeps comments, other names, and lines that say the same already', () => {
+it('keeps comments, other names, and lines that already have the value', () => {
   const before = [
     '# mine',
     'OTHER="1"',
@@ -256,19 +256,19 @@ it('ends the last line before it adds one', () => {
   expect(mergeEnvFile('A=1', { B: '2' }, { header })).toBe('A=1\nB=2\n');
 });
 
-it('removes what is dropped', () => {
+it('removes dropped names', () => {
   const text = mergeEnvFile('A=1\nB=2\n', {}, { header, dropped: ['A'] });
   expect(text).toBe('B=2\n');
 });
 
-it('refuses to change a value of several lines instead of leaving a part of it', () => {
+it('refuses to change a value of several lines instead of keeping a part of it', () => {
   const before = 'EARSHOT_ACCOUNT_PASSWORD="one\ntwo"\n';
   const merge = () =>
     mergeEnvFile(before, { EARSHOT_ACCOUNT_PASSWORD: 'a\'b"c' }, { header, dropped: [] });
   expect(merge).toThrow(/\.env cannot represent|cannot be changed automatically/);
 });
 
-it('writes every value so that it is read back, or refuses it', () => {
+it('writes every value so that it can be read back, or refuses it', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, unit: 'grapheme-ascii' }), (value) => {
       try {

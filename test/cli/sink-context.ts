@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type FakeIoOptions, nowUs, silentLog, type Words } from './fake-io.ts';
 import { createContext, delivery, hourUs, withStore } from './filled-store.ts';
 
-/** `sinks` is the text of the file's `sinks`, an object. */
+/** Creates a context; `sinks` is the source text of the `sinks` object in the file. */
 export function createSinkCommandContext(sinks: string) {
   const workingDir = temporaryDirectory();
   writeFileSync(
@@ -25,7 +25,7 @@ export function createSinkCommandContext(sinks: string) {
     workingDir,
     earshot: (argv: Words, more: FakeIoOptions = {}) =>
       context.earshot(argv, { workingDir, ...more }),
-    /** One notification for each name, an hour apart, the last one an hour ago. */
+    /** Stores a notification for each name, an hour apart, the last one an hour ago. */
     fillNames: (names: readonly string[]) =>
       context.fill(
         names.map((Name, i) =>
@@ -35,7 +35,7 @@ export function createSinkCommandContext(sinks: string) {
           ),
         ),
       ),
-    /** Hands over as a receiver does, until the condition holds. */
+    /** Delivers as a receiver does, until the condition is true. */
     serveUntil: async (isDone: (sinks: Store['sinks']) => Promise<boolean>) => {
       const store = await openStore({ dataDir: context.dataDir, nowUs: () => nowUs });
       const running = startSinks(
@@ -68,7 +68,7 @@ const two = `{ bus: { webhook: 'https://bus.example.org/hook' }, act: { command:
 export const refusal =
   'it answered 422: the column `cloud` does not exist in the table of products';
 
-/** Of four notifications, `bus` has taken one, refused two, and has one waiting; `act` never began. */
+/** The sink `bus` accepted one of four notifications and refused two; one is queued. `act` has no state yet. */
 export async function openRefusedContext() {
   const context = createSinkCommandContext(two);
   await context.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);

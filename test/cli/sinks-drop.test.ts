@@ -1,4 +1,4 @@
-/** `earshot sinks retry` and `drop`: what becomes of dead letters, and of what waits. */
+/** `earshot sinks retry` and `drop`: dead letters, and queued notifications. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { withStore } from './filled-store.ts';
 import { openRefusedContext } from './sink-context.ts';
 
 describe('earshot sinks retry and drop', () => {
-  it('set named dead letters, or all, to wait again', async () => {
+  it('queue named dead letters, or all of them, again', async () => {
     const { earshot, counts } = await openRefusedContext();
     const one = await earshot('sinks retry bus 2');
     expect(one).toMatchObject({ code: 0, out: '' });
@@ -23,7 +23,7 @@ describe('earshot sinks retry and drop', () => {
     expect(drop).toMatchObject({ code: 0, err: 'bus has no dead letters.\n' });
   });
 
-  it('do what can be done, and name ids that are of no dead letter', async () => {
+  it('process known ids, and name ids without a dead letter', async () => {
     const { earshot, counts } = await openRefusedContext();
     const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 1);
     expect(retry.err).toBe(
@@ -36,7 +36,7 @@ describe('earshot sinks retry and drop', () => {
     expect(await counts()).toMatchObject({ waiting: 2, dead: 0 });
   });
 
-  it('want ids or --all, not both, and ids that are numbers', async () => {
+  it('require ids or --all, not both, and numeric ids', async () => {
     const { earshot, counts } = await openRefusedContext();
     for (const words of [
       ['retry', 'bus'],
@@ -50,7 +50,7 @@ describe('earshot sinks retry and drop', () => {
     expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
   });
 
-  it('drop asks first, and without a terminal wants --yes', async () => {
+  it('drop asks first, and requires --yes without a terminal', async () => {
     const { earshot, counts } = await openRefusedContext();
     expect((await earshot('sinks drop bus --all')).code).toBe(2);
     const no = await expectEnd(earshot('sinks drop bus --all', { answers: ['n'] }), 1);
@@ -65,7 +65,7 @@ describe('earshot sinks retry and drop', () => {
 });
 
 describe('alerts about a sink', () => {
-  it('show what is left after dead letters were dropped or retried, and are resolved with the last', async () => {
+  it('count the remaining dead letters after drop and retry, and are resolved with the last', async () => {
     const { dataDir, earshot } = await openRefusedContext();
     const env = { EARSHOT_ALERT_COMMAND: 'notify-me' };
     const causes = async () => {
@@ -81,7 +81,7 @@ describe('alerts about a sink', () => {
     expect(await causes()).toEqual(['The sink bus has refused 2 notifications permanently.']);
     expect((await earshot('sinks drop bus 3 --yes', { env })).code).toBe(0);
     expect(await causes()).toEqual(['The sink bus has refused 1 notification permanently.']);
-    // Without the receiver's settings: the end of an alert goes where its beginning went.
+    // Without the receiver's settings, the resolution is sent to the channels of the first message.
     expect((await earshot('sinks drop bus --all --yes')).code).toBe(0);
     expect(await causes()).toEqual([]);
     const unsentDeliveries = await withStore(dataDir, ({ alerts }) =>
@@ -95,7 +95,7 @@ describe('alerts about a sink', () => {
 });
 
 describe('earshot sinks drop --waiting', () => {
-  it('says what goes, new or of replays, and how to have it again', async () => {
+  it('describes what it drops, new or replayed, and how to deliver it again', async () => {
     const { dataDir, earshot, counts } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const asked = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
@@ -120,7 +120,7 @@ describe('earshot sinks drop --waiting', () => {
     expect(none).toMatchObject({ code: 0, err: 'The queue of bus is empty.\n' });
   });
 
-  it('drops what was asked about, and no more, and tells what it dropped', async () => {
+  it('drops exactly what the question named, and reports it', async () => {
     const { dataDir, workingDir } = await openRefusedContext();
     const replay = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
     const one = (position: number) => [{ position, productId: `product-${position}` }];
@@ -128,12 +128,12 @@ describe('earshot sinks drop --waiting', () => {
       const { sinks } = store;
       const asked = { ...replay, afterPosition: 0, lastPosition: 5 };
       const { id: replayId } = await sinks.addReplay(asked);
-      let told = '';
+      let written = '';
       const write = (chunk: string | Uint8Array) => {
-        told += chunk;
+        written += chunk;
         return true;
       };
-      /** The receiver goes on, and another replay is asked for, while the question stands. */
+      /** The receiver continues, and another replay is requested, while the question is open. */
       const ask = async () => {
         const stream = { sink: 'bus', atUs: nowUs };
         await sinks.enqueue({ ...stream, replayId, after: 0, upTo: 2, items: one(1) });
@@ -143,7 +143,7 @@ describe('earshot sinks drop --waiting', () => {
       };
       const io = { stderr: { write, once: () => undefined }, ask, nowUs: () => nowUs, workingDir };
       await dropWaiting(io, store, { sink: 'bus', yes: undefined });
-      expect(told).toMatch(
+      expect(written).toMatch(
         /^Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 3 unread positions of the log\./,
       );
       const left: number[] = [];
@@ -156,7 +156,7 @@ describe('earshot sinks drop --waiting', () => {
     });
   });
 
-  it('says that a sink that is gone is to be put back before it has them again', async () => {
+  it('says that a removed sink must be configured again before a replay', async () => {
     const { dataDir, earshot, workingDir } = await openRefusedContext();
     const fillOld = (after: number) =>
       withStore(dataDir, ({ sinks }) =>

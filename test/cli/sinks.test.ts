@@ -1,4 +1,4 @@
-/** `earshot sinks list`, `dead` and `test`: how far each is, dead letters, and a marked sample. */
+/** `earshot sinks list`, `dead` and `test`: progress, dead letters, and a marked sample. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -10,7 +10,7 @@ import { hourUs, withStore } from './filled-store.ts';
 import { createSinkCommandContext, openRefusedContext, refusal } from './sink-context.ts';
 
 describe('earshot sinks list', () => {
-  it('says where there are none', async () => {
+  it('reports that there are none', async () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('sinks list');
@@ -18,7 +18,7 @@ describe('earshot sinks list', () => {
     expect(err).toBe('No sinks. See docs/sinks.md to add one.\n');
   });
 
-  it('shows how far each is, within 80 columns, and below what was refused', async () => {
+  it('shows progress within 80 columns, and refused notifications below', async () => {
     const { earshot } = await openRefusedContext();
     const { out } = await earshot('sinks list', {
       isTTY: true,
@@ -40,7 +40,7 @@ describe('earshot sinks list', () => {
     expect(Math.max(...out.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80);
   });
 
-  it('--json has every field, and sinks that the file no longer has', async () => {
+  it('--json has every field, and sinks that are no longer in the file', async () => {
     const { dataDir, earshot } = await openRefusedContext();
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
     const { out } = await earshot('sinks list --json');
@@ -68,7 +68,7 @@ describe('earshot sinks list', () => {
     ]);
   });
 
-  it('says why something waits, apart from what was refused for good', async () => {
+  it('shows why a notification is queued, separate from the permanently refused ones', async () => {
     const { dataDir, earshot } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const [item] = await sinks.due({ sink: 'bus', nowUs, limit: 1 });
@@ -80,7 +80,7 @@ describe('earshot sinks list', () => {
     expect(out).toContain(`  bus has 2 dead letters. Last error: ${refusal}. To list`);
   });
 
-  it('says why with the newest failure of what waits, and how many have failed', async () => {
+  it('shows the newest error of the queued notifications, and their number', async () => {
     const { dataDir, earshot } = await openRefusedContext();
     const list = async () => (await earshot('sinks list')).out;
     await withStore(dataDir, async ({ sinks }) => {
@@ -88,7 +88,7 @@ describe('earshot sinks list', () => {
       const stream = { sink: 'bus', replayId: null, after: 4, upTo: 7 };
       await sinks.enqueue({ ...stream, items, atUs: nowUs });
     });
-    /** The due ones fail in this order, by their place among them. */
+    /** The due ones fail in this order, by their index. */
     const fail = (failures: readonly [number, string][]) =>
       withStore(dataDir, async ({ sinks }) => {
         const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
@@ -114,7 +114,7 @@ describe('earshot sinks list', () => {
     expect(await list()).toContain('notifications: newer item, earlier try (attempted: 2 of 3).\n');
   });
 
-  it('says that no receiver hands over, until one does', async () => {
+  it('reports that no receiver delivers, until one does', async () => {
     const { dataDir, earshot } = await openRefusedContext();
     const note = 'No receiver is delivering to sinks. Start it with `earshot start`.';
     expect((await earshot('sinks list')).err).toContain(note);
@@ -125,7 +125,7 @@ describe('earshot sinks list', () => {
     expect((await earshot('sinks list')).err).toContain(note);
   });
 
-  it('names subscriptions that nobody knows', async () => {
+  it('names unknown subscriptions', async () => {
     const { earshot, fillNames } = createSinkCommandContext(
       "{ bus: { command: ['a'], subscriptions: ['alsp'] } }",
     );
@@ -136,7 +136,7 @@ describe('earshot sinks list', () => {
     expect(replay.err).toContain(`Warning: ${warning} No subscription is known yet.`);
   });
 
-  it('marks thousands, and says how to be rid of what is left of a sink that is gone', async () => {
+  it('groups digits of thousands, and says how to remove the rest of a removed sink', async () => {
     const { dataDir, earshot, workingDir } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const items = Array.from({ length: 1_288 }, () => ({ position: 5, productId: 'product-5' }));
@@ -155,7 +155,7 @@ describe('earshot sinks list', () => {
     expect(elsewhere.out).not.toContain('is no longer');
   });
 
-  it('shows sound sinks beside faulty ones, and faults with their place', async () => {
+  it('shows valid sinks next to faulty ones, and faults with their position', async () => {
     const { dataDir, earshot } = createSinkCommandContext(
       `{ bus: { filter: "Naem eq 'x'", command: ['a'] }, act: { command: ['a'] } }`,
     );
@@ -171,7 +171,7 @@ describe('earshot sinks list', () => {
     ]);
   });
 
-  it('prints the faults of a file that cannot be read as a whole, next to the sinks of the data', async () => {
+  it('prints the faults of an unreadable file next to the sinks of the data directory', async () => {
     const { dataDir, earshot } = createSinkCommandContext(`[{ name: 'bus', command: ['a'] }]`);
     expect(await earshot('sinks list')).toMatchObject({ code: 2, out: '' });
     await withStore(dataDir, async () => undefined);
@@ -190,7 +190,7 @@ describe('earshot sinks list', () => {
 });
 
 describe('earshot sinks dead', () => {
-  it('shows each with its event, product and whole reason, newest first, and what to do next', async () => {
+  it('shows each with its event, product and full reason, newest first, and the next step', async () => {
     const { earshot } = await openRefusedContext();
     const { out } = await expectEnd(earshot('sinks dead'), 0, '`earshot sinks retry <sink> --all`');
     expect(out.split('\n')).toEqual([
@@ -212,7 +212,7 @@ describe('earshot sinks dead', () => {
     expect(none).toMatchObject({ code: 0, out: '', err: 'No dead letters of act.\n' });
   });
 
-  it('shows 50 unless told, and all as JSON', async () => {
+  it('shows 50 by default, and all as JSON', async () => {
     const { dataDir, earshot } = await openRefusedContext();
     await withStore(dataDir, async ({ sinks }) => {
       const items = Array.from({ length: 60 }, () => ({ position: 5, productId: 'product-5' }));
@@ -244,9 +244,9 @@ describe('earshot sinks dead', () => {
   });
 });
 
-describe('a name that no sink has', () => {
+describe('an unknown sink name', () => {
   it.each([['dead'], ['retry', '--all'], ['drop', '--all'], ['drop', '--waiting', '--yes']])(
-    'is refused by %s, with the names that there are, before anything is asked',
+    'is refused by %s with the known names, before any question',
     async (command, ...flags) => {
       const { dataDir, earshot, counts } = await openRefusedContext();
       await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
@@ -261,7 +261,7 @@ describe('a name that no sink has', () => {
     },
   );
 
-  it('is told from one that is faulty, and from one that the file no longer has', async () => {
+  it('is distinguished from a faulty sink, and from one that was removed from the file', async () => {
     const { dataDir, earshot } = createSinkCommandContext(
       "{ odd: { webhook: 'https://a.example', secretFile: 'gone' } }",
     );
@@ -276,7 +276,7 @@ describe('a name that no sink has', () => {
     expect(list).toMatchObject({ code: 0, out: expect.stringContaining('sinks.odd.secretFile') });
   });
 
-  it('says where there are no sinks at all', async () => {
+  it('is refused with a hint when there are no sinks at all', async () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
@@ -285,7 +285,7 @@ describe('a name that no sink has', () => {
 });
 
 describe('earshot sinks test', () => {
-  it('delivers the newest notification that the sink wants, marked, and moves nothing', async () => {
+  it('delivers the newest matching notification, marked, and moves no cursor', async () => {
     const hook = await startHook();
     const { earshot, fillNames, dataDir } = createSinkCommandContext(
       `{ hook: { webhook: '${hook.url}', filter: "startswith(Name,'S2A')" } }`,
@@ -302,7 +302,7 @@ describe('earshot sinks test', () => {
     expect(cursor).toBeNull();
   });
 
-  it('delivers a built-in sample without a log, and exits 1 with the answer of a sink that refuses', async () => {
+  it('delivers a built-in sample without a log, and exits 1 with the answer of a refusing sink', async () => {
     const hook = await startHook({
       answer: (_hooked, response) => void response.writeHead(422).end('no such table'),
     });

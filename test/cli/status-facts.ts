@@ -1,4 +1,4 @@
-/** The facts of a receiver with which all is well, to be changed one at a time. */
+/** The facts of a healthy receiver; tests change one at a time. */
 
 import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import type { Alert, AlertKind, AlertSeverity } from '../../src/domain/alerts.ts';
@@ -14,7 +14,7 @@ export type Facts = { -readonly [Field in keyof StatusFacts]: StatusFacts[Field]
 
 const running = { state: 'running', pausedOnPurpose: false } as const;
 
-/** Two subscriptions, a certificate of its own, a sink, summaries, backups. */
+/** Two subscriptions, a managed certificate, a sink, summaries, backups. */
 export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
   return {
     atUs: nowUs,
@@ -106,8 +106,12 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
   };
 }
 
-/** One that lasts since an hour ago. */
-export function lasting(kind: AlertKind, subject = '', severity: AlertSeverity = 'warning'): Alert {
+/** An alert that was raised an hour ago. */
+export function activeAlert(
+  kind: AlertKind,
+  subject = '',
+  severity: AlertSeverity = 'warning',
+): Alert {
   return {
     id: 1,
     ...{ kind, subject, severity },
@@ -119,8 +123,8 @@ export function lasting(kind: AlertKind, subject = '', severity: AlertSeverity =
   };
 }
 
-/** The word on one part, where all else is well. */
-export async function judgedPart(part: StatusPart, changes: Partial<Facts> = {}) {
+/** Evaluates one part; all other facts are healthy. */
+export async function evaluatedPart(part: StatusPart, changes: Partial<Facts> = {}) {
   const parts = evaluateStatus(wellFacts(changes));
   return parts.find((one) => one.part === part);
 }

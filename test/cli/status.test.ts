@@ -1,4 +1,4 @@
-/** `earshot status`: one screen, for people and programs, whether a receiver runs or not. */
+/** `earshot status`: one screen for people, JSON for programs, with and without a running receiver. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,11 +11,11 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { registration } from '../watch/watch-context.ts';
 import { type FakeIoOptions, nowUs, version } from './fake-io.ts';
 import { filledContext, hourUs, numbered, withStore } from './filled-store.ts';
-import { lasting } from './status-facts.ts';
+import { activeAlert } from './status-facts.ts';
 
 const password = 'a:secret';
 
-/** A data directory with one subscription and two notifications; nobody listens by default. */
+/** A data directory with one subscription and two notifications; by default no receiver listens. */
 async function openContext(port?: number) {
   const context = await filledContext(numbered(1, 2));
   await withStore(context.dataDir, async ({ administration, completeness }) => {
@@ -31,7 +31,7 @@ async function openContext(port?: number) {
     EARSHOT_LISTEN: `127.0.0.1:${port ?? (await freePort())}`,
     EARSHOT_ENDPOINT_USERNAME: 'catalogue',
     EARSHOT_ENDPOINT_PASSWORD: password,
-    // Nothing indexes here.
+    // No index in this context.
     EARSHOT_INDEX: 'off',
   };
   const workingDir = temporaryDirectory();
@@ -51,7 +51,7 @@ async function listening(answer: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The line of a part, and what follows it up to the next one. */
+/** The line of a part with its continuation lines. */
 function part(out: string, name: string): string {
   const lines = out.split('\n');
   const from = lines.findIndex((line) => line.slice(3).startsWith(`${name} `));
@@ -60,7 +60,7 @@ function part(out: string, name: string): string {
 }
 
 describe('earshot status', () => {
-  it('says with which parts all is well, on one screen', async () => {
+  it('lists the healthy parts on one screen', async () => {
     const { status } = await openContext(await listening(200));
     const { code, out, err } = await status(['--check']);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
@@ -71,9 +71,9 @@ describe('earshot status', () => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
   });
 
-  it('says first that no receiver runs, what else is wrong, and what to do', async () => {
+  it('starts with the missing receiver, then other problems and the next step', async () => {
     const { status, dataDir } = await openContext();
-    const alert = lasting('disk', '', 'critical');
+    const alert = activeAlert('disk', '', 'critical');
     await withStore(dataDir, ({ alerts }) =>
       alerts.settleFindings({ checked: [], findings: [alert], channels: [], atUs: nowUs }),
     );
@@ -86,7 +86,7 @@ describe('earshot status', () => {
     expect(part(out, 'disk')).toMatch(/^!! disk.*The cause of disk\.\n +Next: What to do about/);
   });
 
-  it('says that a receiver refuses', async () => {
+  it('reports that a receiver refuses notifications', async () => {
     const { status } = await openContext(await listening(503));
     const { out } = await status();
     expect(part(out, 'receiver')).toMatch(
@@ -94,7 +94,7 @@ describe('earshot status', () => {
     );
   });
 
-  it('with --check ends with 3, and the reason on standard error', async () => {
+  it('ends with 3 and the reason on stderr with --check', async () => {
     const { status } = await openContext();
     const { code, out, err } = await status(['--check']);
     expect(code).toBe(3);
@@ -102,7 +102,7 @@ describe('earshot status', () => {
     expect(err).toMatch(/^earshot: Not all is well: The receiver is not running: .+\n$/);
   });
 
-  it('with --json has the facts and the judgement', async () => {
+  it('has the facts and the levels with --json', async () => {
     const { status } = await openContext(await listening(200));
     const { code, out } = await status(['--json', '--check']);
     expect(code).toBe(0);
@@ -118,7 +118,7 @@ describe('earshot status', () => {
     });
   });
 
-  it('has colour on a terminal alone, and keeps to its width', async () => {
+  it('has colour on a terminal only, and fits its width', async () => {
     const { status } = await openContext();
     expect((await status()).out).not.toContain('\u001b');
     const { out } = await status([], { isTTY: true, columns: 72 });
@@ -128,7 +128,7 @@ describe('earshot status', () => {
     expect(Math.max(...widths)).toBeLessThanOrEqual(72);
   });
 
-  it('is a program of its own that ends, beside nobody', { timeout: 30_000 }, async () => {
+  it('is a command of its own that ends, without a receiver', { timeout: 30_000 }, async () => {
     const { env, workingDir } = await openContext();
     const { code, out, err } = await spawnCommand(['status', '--check'], { env, cwd: workingDir })
       .ended;
@@ -138,8 +138,8 @@ describe('earshot status', () => {
   });
 });
 
-describe('earshot status tells who has made a mistake', () => {
-  it('that settings are missing here, below all that the data directory shows', async () => {
+describe('earshot status reports the cause of a problem:', () => {
+  it('missing settings, below the state of the data directory', async () => {
     const { status } = await openContext();
     const env = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' };
     const { code, out, err } = await status([], { env });
@@ -153,10 +153,10 @@ describe('earshot status tells who has made a mistake', () => {
     expect(err).toContain('HTTPS needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY');
   });
 
-  it('that no data is there', async () => {
+  it('a missing data directory', async () => {
     const { status } = await openContext();
     const folder = temporaryDirectory();
-    // Also where other settings lack, as they do for a folder that is not the receiver's.
+    // Also when other settings are missing, as in a folder that is not the receiver's.
     for (const lacking of [{}, { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_TLS: '' }]) {
       const { code, out, err } = await status(['--data-dir', folder], { env: lacking });
       expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -165,7 +165,7 @@ describe('earshot status tells who has made a mistake', () => {
     }
   });
 
-  it('that an option, or a word, is none', async () => {
+  it('an unknown option or argument', async () => {
     const { status } = await openContext();
     const misspelt = await status(['--jsn']);
     expect(misspelt).toMatchObject({ code: 2, out: '' });
@@ -173,16 +173,16 @@ describe('earshot status tells who has made a mistake', () => {
     expect(await status(['now'])).toMatchObject({ code: 2, out: '' });
   });
 
-  it('that another receiver, or another program, answers', async () => {
+  it('another receiver, or another program, answers', async () => {
     const other = await openContext(await listening(401));
     expect(part((await other.status()).out, 'receiver')).toMatch(
       /^! {2}receiver .*It has different credentials\. Run this command with the settings of the receiver\./,
     );
-    const stranger = await openContext(await listening(302));
-    expect(part((await stranger.status()).out, 'receiver')).toMatch(/Another program answers/);
+    const foreign = await openContext(await listening(302));
+    expect(part((await foreign.status()).out, 'receiver')).toMatch(/Another program answers/);
   });
 
-  it('that earshot.config.ts cannot be read, and tells the rest', async () => {
+  it('an unreadable earshot.config.ts, next to all other parts', async () => {
     const { status, workingDir } = await openContext(await listening(200));
     writeFileSync(
       join(workingDir, 'earshot.config.ts'),

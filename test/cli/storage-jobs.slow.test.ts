@@ -1,4 +1,4 @@
-/** Backups that the receiver makes by itself, with a clock that the test moves. */
+/** Automatic backups and pruning of the receiver, with a clock that the test moves. */
 
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ async function openBackups(keep = 7) {
 
 const soon = { timeout: 15_000 };
 
-it('is made at once where there is none, and then whenever one is due, over a restart too', async () => {
+it('is made at once if there is none, then whenever one is due, also after a restart', async () => {
   const { store, start, names, messages, setHour } = await openBackups();
   const running = start();
   await expect.poll(names, soon).toEqual([nameAt(0)]);
@@ -57,20 +57,20 @@ it('is made at once where there is none, and then whenever one is due, over a re
   expect(made).toMatchObject({ startedAtUs: beginUs, lastPosition: 5, error: null });
   setHour(23.9);
   await running.stop();
-  const lookedAt = vi.spyOn(store.backups, 'lastBackups');
+  const checks = vi.spyOn(store.backups, 'lastBackups');
   start();
-  // It has looked, and looked again.
-  await expect.poll(() => lookedAt.mock.calls.length, soon).toBeGreaterThan(3);
+  // The job has checked repeatedly.
+  await expect.poll(() => checks.mock.calls.length, soon).toBeGreaterThan(3);
   expect(names()).toEqual([nameAt(0)]);
   setHour(24);
   await expect.poll(names, soon).toEqual([nameAt(0), nameAt(24)]);
 });
 
-it('leaves as many as are to be kept, and what is not its own', async () => {
+it('keeps the configured number of backups, and files that it did not make', async () => {
   const { to, start, names, setHour } = await openBackups(2);
   mkdirSync(to, { recursive: true, mode: 0o700 });
   for (const name of ['mine.db', 'earshot.db', nameAt(-48)]) writeFileSync(join(to, name), 'x');
-  // Somebody makes one by hand meanwhile.
+  // A user makes one with the command in between.
   const byHand = `${nameAt(-1)}.part`;
   writeFileSync(join(to, byHand), 'x');
   start();
@@ -80,7 +80,7 @@ it('leaves as many as are to be kept, and what is not its own', async () => {
   await expect.poll(names, soon).toEqual([byHand, nameAt(0), nameAt(24), ...others.slice(1)]);
 });
 
-it('tries again after a failure, removes nothing before it has succeeded, and remembers both', async () => {
+it('retries after a failure, removes nothing before a success, and records both', async () => {
   const { store, dataDir, start, names, messages, setHour } = await openBackups(1);
   start();
   await expect.poll(names, soon).toEqual([nameAt(0)]);
@@ -98,7 +98,7 @@ it('tries again after a failure, removes nothing before it has succeeded, and re
   await expect.poll(names, soon).toEqual([nameAt(24)]);
 });
 
-it('waits for a backup that somebody makes by hand', async () => {
+it('waits for a backup that a user makes', async () => {
   const { dataDir, start, names, messages } = await openBackups();
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   start();
@@ -109,7 +109,7 @@ it('waits for a backup that somebody makes by hand', async () => {
   await expect.poll(names, soon).toEqual([nameAt(0)]);
 });
 
-it('ends with the receiver, and leaves nothing half done', async () => {
+it('ends with the receiver, and leaves no partial file', async () => {
   const { start, names } = await openBackups();
   await start().stop();
   expect(names().filter((name) => name.includes('part'))).toEqual([]);
@@ -118,7 +118,7 @@ it('ends with the receiver, and leaves nothing half done', async () => {
 const dayUs = 86_400_000_000;
 const newestUs = 1_795_000_000_000_000;
 
-/** One notification a day, the last one now; rounds follow each other at once. */
+/** A log with one notification a day, the last one now; rounds follow each other without delay. */
 async function openKeeping(keep: Partial<Retention>, { clockUs = newestUs, days = 30 } = {}) {
   const { store, dataDir } = await openSqliteStore();
   for (let day = days; day >= 0; day -= 1) {
@@ -144,8 +144,8 @@ async function openKeeping(keep: Partial<Retention>, { clockUs = newestUs, days 
   return { store, dataDir, start, left, logged, messages };
 }
 
-describe('a receiver that is told what to keep', () => {
-  it('removes what is older once it has begun, and says so', async () => {
+describe('automatic pruning of a receiver', () => {
+  it('removes older notifications after its start, and logs the result', async () => {
     const { start, left, logged, messages } = await openKeeping({ ageUs: 10 * dayUs });
     start();
     await expect.poll(() => messages('info')).toHaveLength(2);
@@ -164,7 +164,7 @@ describe('a receiver that is told what to keep', () => {
     expect([await left(), messages('warn'), messages('error')]).toEqual([11, [], []]);
   });
 
-  it('counts age from the newest notification, whatever its clock says', async () => {
+  it('counts age from the newest notification, whatever the clock says', async () => {
     const ahead = await openKeeping({ ageUs: 10 * dayUs }, { clockUs: newestUs + 3_650 * dayUs });
     ahead.start();
     await expect.poll(() => ahead.messages('debug').length).toBeGreaterThan(0);
@@ -175,7 +175,7 @@ describe('a receiver that is told what to keep', () => {
     expect(await behind.left()).toBe(31);
   });
 
-  it('removes nothing for one that came while its clock was ahead', async () => {
+  it('removes nothing because of a notification that came while the clock was ahead', async () => {
     const clockUs = newestUs + 3_650 * dayUs;
     const { store, start, left, messages } = await openKeeping({ ageUs: 40 * dayUs }, { clockUs });
     const NotificationDate = formatDateUs(newestUs);
@@ -185,9 +185,9 @@ describe('a receiver that is told what to keep', () => {
     expect(await left()).toBe(32);
   });
 
-  it('removes no notification for what the quarantine takes up', async () => {
+  it('removes no notification for the space that the quarantine uses', async () => {
     const { store, start, left, messages } = await openKeeping({ bytes: 2 * 2 ** 20 });
-    for (let held = 0; held < 8; held += 1) {
+    for (let count = 0; count < 8; count += 1) {
       await store.accept(
         delivery(randomBytes(2 ** 19).toString('latin1'), { receivedAtUs: newestUs }),
       );
@@ -198,7 +198,7 @@ describe('a receiver that is told what to keep', () => {
     expect(await left()).toBe(31);
   });
 
-  it('tells who keeps it from going as far as it should', async () => {
+  it('logs readers that block pruning', async () => {
     const { store, start, left, logged } = await openKeeping({ ageUs: 10 * dayUs });
     await store.moveCursor('downloads', 5, newestUs);
     start();
@@ -223,17 +223,17 @@ describe('a receiver that is told what to keep', () => {
   });
 });
 
-it('is started by `earshot start` where EARSHOT_KEEP is set, and nowhere else', async () => {
+it('is started by `earshot start` only when EARSHOT_KEEP is set', async () => {
   const context = await createReceiverContext(temporaryDirectory());
-  const phrase = 'automatic pruning enabled';
+  const enabled = 'automatic pruning enabled';
   const kept = await context.start({ EARSHOT_KEEP: '365d,50GB' });
-  await expect.poll(kept.log).toContain(phrase);
+  await expect.poll(kept.log).toContain(enabled);
   expect(kept.log()).toContain('"keep":"365d, 46 GiB"');
   kept.child.kill('SIGTERM');
   await new Promise((resolve) => kept.child.once('exit', resolve));
   const all = await context.start();
-  // What works beside is started before the end is.
+  // Background jobs start before the signal to stop is sent.
   all.child.kill('SIGTERM');
   await new Promise((resolve) => all.child.once('exit', resolve));
-  expect(all.log()).not.toContain(phrase);
+  expect(all.log()).not.toContain(enabled);
 }, 60_000);

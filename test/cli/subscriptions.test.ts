@@ -5,13 +5,13 @@ import {
   asPerson,
   openAccountContext,
   rows,
-  stranger,
+  unmanaged,
 } from './account-context.ts';
 import { expectEnd, printedJson } from './fake-io.ts';
 
 async function openContext(): Promise<AccountContext & { foreignId: string }> {
   const context = await openAccountContext();
-  const { id } = context.sandbox.addSubscription(stranger('other'));
+  const { id } = context.sandbox.addSubscription(unmanaged('other'));
   const command = ['register', '--event', 'created', '--filter', "Name eq 'x'", '--yes'];
   expect(await context.run(command)).toMatchObject({ code: 0 });
   return { ...context, foreignId: id };
@@ -20,7 +20,7 @@ async function openContext(): Promise<AccountContext & { foreignId: string }> {
 const it = test.extend('context', () => openContext());
 
 describe('earshot subscriptions', () => {
-  it('lists ours by name, and others without one', async () => {
+  it('lists managed ones by name, and unmanaged ones without a name', async () => {
     const { run, foreignId, publicUrl } = await openContext();
     const listed = await printedJson(run('subscriptions list --json'));
     expect(listed).toMatchObject([
@@ -35,7 +35,7 @@ describe('earshot subscriptions', () => {
     expect(table.out.split('\n')[1]).toMatch(/^default {2}running {2}push {2}created/);
   });
 
-  it('fits 80 columns: the id of one without a name stays, of the others the times', async () => {
+  it('fits 80 columns: unmanaged rows keep the id, managed ones the times', async () => {
     const { run, foreignId } = await openContext();
     const terminal = { isTTY: true, columns: 80 };
     const lengths = (out: string) =>
@@ -54,7 +54,7 @@ describe('earshot subscriptions', () => {
     expect(Math.max(...lengths(ours))).toBeLessThanOrEqual(80);
   });
 
-  it('shows until when one lives, and what was missed', async ({ context: { run } }) => {
+  it('shows when one will be cancelled, and its gaps', async ({ context: { run } }) => {
     await run('subscriptions pause default');
     const { out } = await run('subscriptions show default');
     expect(out).toMatch(/status +paused, by command/);
@@ -73,7 +73,7 @@ describe('earshot subscriptions', () => {
     expect(gaps[0]?.toUs).not.toBeNull();
   });
 
-  it('resumes what was registered as paused, and maintains it as running from then on', async () => {
+  it('resumes one that was registered as paused, and keeps it running from then on', async () => {
     const context = await openContext();
     await context.run('register --status paused --yes');
     expect(await context.run('subscriptions resume default')).toMatchObject({ code: 0 });
@@ -81,14 +81,14 @@ describe('earshot subscriptions', () => {
     expect(JSON.parse(round.out)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
 
-  it('does not resume a third one, and says what to do', async ({ context }) => {
+  it('refuses to resume a third one, and prints the next step', async ({ context }) => {
     await context.run('subscriptions pause default');
-    context.sandbox.addSubscription(stranger('second'));
+    context.sandbox.addSubscription(unmanaged('second'));
     await expectEnd(context.run('subscriptions resume default'), 1, 'Pause another one first');
     expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 
-  it.each(['cancel', 'delete'])('shows what goes, asks, and lets %s take it away', async (how) => {
+  it.each(['cancel', 'delete'])('asks, and removes the subscription by %s', async (how) => {
     const context = await openContext();
     const refused = await context.run(['subscriptions', how, 'default'], { answers: ['no'] });
     expect(refused.code).toBe(1);
@@ -97,7 +97,7 @@ describe('earshot subscriptions', () => {
     expect(rows(context)).toHaveLength(2);
     await expectEnd(context.run(['subscriptions', how, 'default', '--yes']), 0);
     expect(rows(context).map(({ name }) => name)).toEqual(['other']);
-    // What a command took away stays away.
+    // A subscription that a command removed is not recreated.
     await context.run('maintain');
     expect(rows(context)).toHaveLength(1);
     const { out } = await context.run('subscriptions history default --json');
@@ -105,7 +105,7 @@ describe('earshot subscriptions', () => {
     expect(JSON.parse(out)[0]).toMatchObject({ action, actor: 'subscriptions' });
   });
 
-  it('pauses what the catalogue has paused already, so that maintenance leaves it', async () => {
+  it('pauses one that the catalogue has paused, so that maintenance does not resume it', async () => {
     const context = await openContext();
     context.passDays(61);
     expect(rows(context)[1]).toMatchObject({ status: 'paused' });
@@ -114,7 +114,7 @@ describe('earshot subscriptions', () => {
     expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 
-  it('forgets what a deletion that was cut short has left here', async ({ context }) => {
+  it('removes the local record of an interrupted deletion', async ({ context }) => {
     const id = context.sandbox.subscriptions()[1]?.id ?? '';
     expect(await asPerson(context, id)).toBe(204);
     await expectEnd(
@@ -128,7 +128,7 @@ describe('earshot subscriptions', () => {
     });
   });
 
-  it('never touches what others made', async ({ context }) => {
+  it('never changes unmanaged subscriptions', async ({ context }) => {
     for (const how of ['pause', 'resume', 'cancel', 'delete']) {
       const yes = how === 'cancel' || how === 'delete' ? ['--yes'] : [];
       await expectEnd(

@@ -1,4 +1,4 @@
-/** `earshot summarize` where something is wrong: with the words, the settings, the service, the budget. */
+/** `earshot summarize` with problems: arguments, settings, inference service, budget. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -6,7 +6,7 @@ import { otherProject } from '../../src/sandbox/live-settings.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { createSummaryContext, model } from './summary-context.ts';
 
-describe('a slip on the command line', () => {
+describe('a usage error', () => {
   it.each([
     ['--digest daily', /Allowed choices are hour, day, week/],
     ['--since tomorrow', /'tomorrow' is invalid\. Use 90m, 24h, 7d or a date such as/],
@@ -26,14 +26,14 @@ describe('a slip on the command line', () => {
     ['--digest hour --since 365d', /8760 windows, and each needs a request/],
     ['--each', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
     ['--dry', /unknown option '--dry'[\s\S]*earshot summarize --help/],
-  ])('%s exits 2 and says what would be right', async (line, message) => {
+  ])('%s exits 2 with a correction', async (line, message) => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
     const { code, out, err } = await runCommand(['summarize', ...line.split(' ')], { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);
   });
 
-  it('in a filter is shown at its place, before anything is opened', async () => {
+  it('in a filter is shown with its position, before anything is opened', async () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
     const argv = ['summarize', '--each', '--filter', 'Naem'];
     const { code, out, err } = await runCommand(argv, { env });
@@ -42,15 +42,15 @@ describe('a slip on the command line', () => {
   });
 });
 
-describe('a service that asks for a pause', () => {
-  /** The clock of the commands runs, from their usual time on. */
+describe('a service that requests a delay', () => {
+  /** Returns a running clock that starts at the usual time of the tests. */
   function runningClock() {
     const beginMs = performance.now();
     return () => nowUs + Math.round((performance.now() - beginMs) * 1_000);
   }
 
   it.each([429, 503])(
-    'with %i and a short Retry-After is waited for, and the work is finished',
+    'with %i and a short Retry-After is retried after that time, and the work completes',
     async (status) => {
       const context = await createSummaryContext();
       let refusals = 2;
@@ -70,9 +70,9 @@ describe('a service that asks for a pause', () => {
     },
   );
 
-  it('of no length is asked again less and less often, not until the budget is spent', async () => {
+  it('without a time is retried with growing delays, before the budget is spent', async () => {
     const context = await createSummaryContext();
-    // From the first request on: what comes before it takes its time on a busy machine.
+    // Measured from the first request: the time before it depends on the machine.
     let refusedUntilMs: number | undefined;
     let refused = 0;
     const busy = async (...request: Parameters<typeof fetch>) => {
@@ -102,7 +102,7 @@ describe('a service that asks for a pause', () => {
     );
   });
 
-  it('of more than two minutes is left alone; a later run asks only for what is missing', async () => {
+  it('of more than two minutes is not retried; a later run requests only what is missing', async () => {
     const context = await createSummaryContext();
     await context.summarize(['--each', '--limit', '2']);
     context.sandbox.inference.change({ retryAfterSeconds: 121, next: { rateLimited: 2 } });
@@ -120,8 +120,8 @@ describe('a service that asks for a pause', () => {
   });
 });
 
-describe('settings that the service does not take', () => {
-  it('are told with what to do, exit 1, and leave the rest for later', async () => {
+describe('settings that the service rejects', () => {
+  it('are reported with advice and exit code 1, and leave the rest queued', async () => {
     const context = await createSummaryContext();
     for (const [env, message] of [
       [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, /does not accept the key \(401\)/],
@@ -134,7 +134,7 @@ describe('settings that the service does not take', () => {
       const { code, out, err } = await context.summarize(['--each'], { env });
       expect({ env, code, out }).toEqual({ env, code: 1, out: '' });
       expect(err).toMatch(message);
-      // Once, however many met it.
+      // Reported once for all failed requests.
       expect(err.match(/inference service/gi)).toHaveLength(1);
       expect(err).toMatch(
         /\. 5 waiting; next retry 2026-05-02 12:\d\d UTC, .*`earshot summarize`\.\n$/,
@@ -144,7 +144,7 @@ describe('settings that the service does not take', () => {
     expect(context.sandbox.inference.totals().distinct).toBe(0);
     const waiting = await context.summaries('--state', 'waiting');
     expect(waiting).toHaveLength(5);
-    // Readers have the template until then.
+    // Until then, readers see the text made of the facts.
     const tried = waiting.filter(({ error }) => error !== null);
     expect(tried[0]).toMatchObject({ model: null, text: expect.stringMatching(/^This .*product/) });
   });
@@ -160,7 +160,7 @@ describe('settings that the service does not take', () => {
 });
 
 describe('the budget', () => {
-  it('is kept, and what exceeds it waits, with the limit named, and exit 0', async () => {
+  it('is kept: the rest stays queued, the limit is named, and the exit code is 0', async () => {
     const context = await createSummaryContext();
     const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '2' };
     const { code, err } = await context.summarize(['--each'], { env });
@@ -182,7 +182,7 @@ describe('the budget', () => {
     const none = { EARSHOT_SUMMARY_TOKENS_PER_DAY: '0' };
     const ended = await context.summarize(['--each', '--limit', '4', '--json'], { env: none });
     expect(ended.code).toBe(0);
-    // Of this run alone: one of the run before still waits.
+    // Counts this run only: one summary of the previous run is still queued.
     expect(ended.err).toMatch(
       /^(?:\d already present\. )?\d waiting: nothing is sent while EARSHOT_SUMMARY_TOKENS_PER_DAY is 0\.\n$/,
     );
@@ -190,8 +190,8 @@ describe('the budget', () => {
   });
 });
 
-describe('a text that fails', () => {
-  it('is shown with its reason, exits 1, and is tried again by its id or with all', async () => {
+describe('a failed summary', () => {
+  it('is shown with its reason, exits 1, and is retried by id or with all', async () => {
     const context = await createSummaryContext({ faults: { emptyContent: 1 } });
     let minutes = 0;
     const nowUs = () => Date.UTC(2026, 4, 2, 12, minutes) * 1000;
@@ -216,8 +216,8 @@ describe('a text that fails', () => {
       /^There is no summary #99\.\nNothing to retry. Only failed and dropped summaries, or unverified ones named by id,/,
     );
     const one = await context.summarize(['--retry', `${newest?.id},99`], { nowUs });
-    const told = '1 to be retried.\nThere is no summary #99.\n1 written.\n';
-    expect(one).toMatchObject({ code: 0, err: told });
+    const report = '1 to be retried.\nThere is no summary #99.\n1 written.\n';
+    expect(one).toMatchObject({ code: 0, err: report });
     expect(one.out).toContain(newest?.productName);
     const again = await context.summarize(['--retry', `${newest?.id}`], { nowUs });
     expect(again.err).toContain(`#${newest?.id} is done and verified.\n`);
@@ -227,8 +227,8 @@ describe('a text that fails', () => {
   });
 });
 
-describe('what waits', () => {
-  it('is dropped by its id or with all, without a word to the service', async () => {
+describe('a queued summary', () => {
+  it('is dropped by id or with all, without a request to the service', async () => {
     const context = await createSummaryContext();
     const env = { EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '0' };
     await context.summarize(['--each'], { env });
@@ -246,8 +246,8 @@ describe('what waits', () => {
   });
 });
 
-describe('a text that is not verified', () => {
-  it('is asked for again by its id', async () => {
+describe('an unverified summary', () => {
+  it('is requested again by its id', async () => {
     const context = await createSummaryContext({ next: { inventedNumber: 2 } });
     await context.summarize(['--each', '--limit', '1']);
     const [kept] = await context.summaries('--unverified');
@@ -259,8 +259,8 @@ describe('a text that is not verified', () => {
   });
 });
 
-describe('beside others', () => {
-  it('shares the work with a running receiver, and tells of each text all the same', async () => {
+describe('concurrency', () => {
+  it('shares the work with a running receiver, and reports every text', async () => {
     const context = await createSummaryContext({ answerDelayMs: 3000 });
     const env = {
       EARSHOT_LISTEN: '127.0.0.1:0',
@@ -279,7 +279,7 @@ describe('beside others', () => {
     await vi.waitFor(() => expect(receiver.err()).toContain('"summaries enabled"'), 10_000);
     const warned = receiver.err().match(/subscriptions\.alps\.summary\.each\.filter.*SENTINEL2.*/g);
     expect(warned).toMatchObject([expect.stringContaining('suspicious filter in a summary rule')]);
-    // Two at a time each: the command has written its own before the receiver has.
+    // Two at a time each: the command finishes its own texts before the receiver does.
     const { code, out, err } = await context.summarize(['--each', '--limit', '4']);
     expect({ code, err }).toEqual({ code: 0, err: '4 written.\n' });
     expect(out.match(/ {2}written\n/g)).toHaveLength(4);
@@ -290,7 +290,7 @@ describe('beside others', () => {
     expect((await receiver.ended).code).toBe(0);
   });
 
-  it('ends at once when the user ends it, and leaves what it had in hand for later', async () => {
+  it('ends at once when the user stops it, and leaves its unfinished texts queued', async () => {
     const context = await createSummaryContext({ next: { hang: 2 } });
     const running = context.startWithModel(['summarize', '--each']);
     await vi.waitFor(() => expect(context.sandbox.inference.totals().inFlight).toBe(2), 10_000);

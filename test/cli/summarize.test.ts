@@ -1,10 +1,10 @@
-/** `earshot summarize`: what the rules ask for, what flags ask for, and what would be sent. */
+/** `earshot summarize`: requests of rules, requests of flags, and the preview of requests. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { summaryFields } from '../../src/domain/summaries.ts';
 import { nowUs, runCommand } from './fake-io.ts';
-import { guid, samples, told } from './product-samples.ts';
+import { deliveryOf, guid, samples } from './product-samples.ts';
 import { createSummaryContext, model } from './summary-context.ts';
 
 const linesOf = (out: string) =>
@@ -19,7 +19,7 @@ const news = ['6', '7'].map((digit) => ({
 }));
 
 describe('earshot summarize', () => {
-  it('without flags does what the rules ask for, of what came since there were any', async () => {
+  it('applies the rules by default to notifications that arrived since they exist', async () => {
     const context = await createSummaryContext();
     const none = await context.summarize([]);
     expect(none).toMatchObject({ code: 0, out: '' });
@@ -31,9 +31,9 @@ describe('earshot summarize', () => {
     expect(first.err).toMatch(
       /^No summaries are due\. For products received before.*--each --since 24h`\n$/,
     );
-    await context.fill(news.map(told));
+    await context.fill(news.map(deliveryOf));
 
-    // A look at it sends nothing and changes nothing, and shows what is sent then, byte by byte.
+    // The preview sends and changes nothing, and prints the later request byte for byte.
     const look = await context.summarize(['--dry-run', '--json'], { env });
     expect(look.err).toMatch(
       /^2 requests, about [\d,]+ tokens\. Budget: 60 requests per hour, 500 per day, 500,000 tokens per day\. Nothing was sent\.\n$/,
@@ -53,7 +53,7 @@ describe('earshot summarize', () => {
     expect(context.sandbox.inference.totals()).toMatchObject({ distinct: 2, repeated: 0 });
   });
 
-  it('takes rules out of earshot.config.ts, and refuses one with a fault', async () => {
+  it('takes rules from earshot.config.ts, and refuses a faulty one', async () => {
     const context = await createSummaryContext();
     const write = (summary: string) =>
       writeFileSync(
@@ -62,7 +62,7 @@ describe('earshot summarize', () => {
       );
     write(`{ each: { filter: "endswith(Name,'110007.SAFE')" } }`);
     await context.summarize([]);
-    await context.fill(news.map(told));
+    await context.fill(news.map(deliveryOf));
     expect((await context.summarize([])).err).toBe('1 written.\n');
     expect(await context.summaries()).toMatchObject([{ productId: guid('7'), error: null }]);
 
@@ -72,7 +72,7 @@ describe('earshot summarize', () => {
     expect(err).toMatch(/sea-ice\.summary\.each\.filter: [\s\S]*Naem/);
   });
 
-  it('--each writes about each product that came in a time, once', async () => {
+  it('--each writes once about each product received in a time range', async () => {
     const context = await createSummaryContext();
     const some = await context.summarize(['--each', '--since', '2h', '--limit', '2', '--json']);
     expect(some).toMatchObject({ code: 0, err: '2 written.\n' });
@@ -96,7 +96,7 @@ describe('earshot summarize', () => {
     expect(context.sandbox.inference.totals()).toMatchObject({ distinct: 5, repeated: 0 });
   });
 
-  it('--each --filter takes products of any time, and with a time those of it', async () => {
+  it('--each --filter selects products of any time, or of the given time range', async () => {
     const context = await createSummaryContext();
     const later = () => Date.UTC(2026, 4, 20) * 1000;
     const words = ['--each', '--filter', "startswith(Name,'S2')", '--dry-run', '--json'];
@@ -109,14 +109,14 @@ describe('earshot summarize', () => {
     expect(await namesIn('--since', '30d')).toEqual([guid('5'), guid('2'), guid('1')]);
   });
 
-  it('--digest writes one text for each whole window that is over', async () => {
+  it('--digest writes one text for each complete window', async () => {
     const context = await createSummaryContext();
     const last = await context.summarize(['--digest', 'hour']);
     expect(last).toMatchObject({ code: 0, err: '1 written.\n' });
     expect(last.out).toMatch(
       /^digest of all subscriptions, 2026-05-02 11:00 to 2026-05-02 12:00 UTC {2}written\n {2}.*5 products/,
     );
-    // The same windows, whenever in the hour it is asked for, and whatever --since cuts.
+    // The windows do not depend on the minute of the run or on --since.
     const minutes = (count: number) => () => nowUs + count * 60_000_000;
     const later = await context.summarize(['--digest', 'hour', '--since', '150m'], {
       nowUs: minutes(20),
@@ -130,7 +130,7 @@ describe('earshot summarize', () => {
     );
   });
 
-  it('--digest tells of the window that still lasts where nothing came before it', async () => {
+  it('--digest uses the current window when there is nothing before it', async () => {
     const context = await createSummaryContext();
     const part = ['--filter', "Collection/Name eq 'SENTINEL-1'", '--subscription', 'sea-ice'];
     const { err } = await context.summarize([
@@ -162,7 +162,7 @@ describe('earshot summarize', () => {
     expect(look.err).toMatch(/\n1 request, .* 1 without content\./);
   });
 
-  it('tells a slip in the name of a subscription from a time without news', async () => {
+  it('distinguishes a misspelled subscription from a time without notifications', async () => {
     const context = await createSummaryContext();
     writeFileSync(
       join(context.workingDir, 'earshot.config.ts'),
@@ -178,7 +178,7 @@ describe('earshot summarize', () => {
     expect(await context.summaries()).toEqual([]);
   });
 
-  it('asks once more for a text that invents, and keeps it with a mark if it does so again', async () => {
+  it('requests a text with invented facts once more, and marks it as unverified if they remain', async () => {
     const context = await createSummaryContext({ next: { inventedNumber: 3 } });
     const words = ['--each', '--filter', "startswith(Name,'S2')"];
     const { code, out, err } = await context.summarize(words);
@@ -190,7 +190,7 @@ describe('earshot summarize', () => {
     ]);
   });
 
-  it('without a model makes the texts of the facts alone', async () => {
+  it('makes the texts of the facts alone when no model is configured', async () => {
     const context = await createSummaryContext();
     const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
     const look = await context.summarize(['--each', '--dry-run', '--limit', '1'], { env });

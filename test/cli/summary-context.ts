@@ -1,4 +1,4 @@
-/** A data directory that was told of products, and the sandbox's inference service to write about them. */
+/** A data directory with products, and the sandbox's inference service to write about them. */
 import { onTestFinished } from 'vitest';
 import { demoProject, type InferenceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -8,7 +8,7 @@ import { createProductContext } from './product-samples.ts';
 
 export const model = demoProject.models[0];
 
-/** No rule asks for anything, and a model is configured, unless `env` says otherwise. */
+/** Creates a context without rules and with a model, unless `env` changes that. */
 export async function createSummaryContext(inference: InferenceSettingsInput = {}) {
   const context = await createProductContext();
   const sandbox = await startSandbox({ now: Date.now, inference });
@@ -35,7 +35,7 @@ export async function createSummaryContext(inference: InferenceSettingsInput = {
     ...context,
     sandbox,
     workingDir,
-    /** The bodies of the requests that were sent, in their order. */
+    /** The bodies of the sent requests, in order. */
     sent,
     summarize: (words: readonly string[], more: FakeIoOptions = {}) =>
       context.earshot(['summarize', ...words], options(more)),

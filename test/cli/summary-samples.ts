@@ -1,4 +1,4 @@
-/** Summaries put into a store directly, as no service would answer them: for what is shown of them. */
+/** Summaries stored directly, with texts that no service would send, to test how they are shown. */
 import type { NewSummaryJob, SummaryOutcome, SummaryText } from '../../src/domain/summaries.ts';
 import { nowUs } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
@@ -7,25 +7,25 @@ import { guid } from './product-samples.ts';
 /** Escape sequences of both kinds, direction marks, markup, a formula, a line break, quotes. */
 export const hostile = '=1+1 \u001b[2J\u009b31m\u202e<b>&"quoted", \nnext\u2028line\t\u0007';
 
-/** What may reach no terminal. */
+/** Characters that must not reach a terminal. */
 export const steering = /[\p{Cc}\u202e\u2028](?<!\n)/u;
 
-/** A text of the model about a product, or whatever else came of it. */
+/** The state of a summary about a product. */
 export interface SampleSummary {
   job?: Partial<NewSummaryJob>;
   text?: Partial<SummaryText>;
   outcome?: SummaryOutcome;
-  /** Left waiting when there is neither. */
+  /** Stays queued when both are missing. */
   waits?: true;
 }
 
-/** Asks for each, one hour after the other from 07:00 on, and settles it. */
+/** Enqueues each summary, an hour apart from 07:00 on, and settles it. */
 export function putSummaries(dataDir: string, all: readonly SampleSummary[]): Promise<void> {
   return withStore(dataDir, async ({ summaries }) => {
     for (const [i, { job, text, outcome, waits }] of all.entries()) {
       const atUs = nowUs - (5 - i) * hourUs;
-      const wanted = { ...jobOf(guid(`${i + 1}`), atUs), ...job };
-      const { ids } = await summaries.enqueue({ jobs: [wanted], waitingMax: 100, atUs });
+      const queued = { ...jobOf(guid(`${i + 1}`), atUs), ...job };
+      const { ids } = await summaries.enqueue({ jobs: [queued], waitingMax: 100, atUs });
       if (waits) continue;
       const written = { ...plainText, createdAtUs: atUs, ...text };
       const key = Buffer.alloc(32, i + 1);

@@ -1,4 +1,4 @@
-/** What systemd hears of the service, by its own tool and a socket such as it listens on. */
+/** Notifications to systemd, sent by its own tool to a socket like systemd's. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { recordingLog } from './recording-log.ts';
 
-/** Node cannot listen on unix datagram sockets; Perl, which is part of every Debian, can. */
+/** Node cannot listen on unix datagram sockets; Perl, part of every Debian, can. */
 const listener = `
   use IO::Socket::UNIX; use Socket; $| = 1;
   my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $ARGV[0]) or die $!;
@@ -19,7 +19,7 @@ const listener = `
   while (defined $socket->recv(my $message, 65536)) { print "$message\\n" }
 `;
 
-async function startServiceManager(): Promise<{ socket: string; heard(): string[] }> {
+async function startServiceManager(): Promise<{ socket: string; received(): string[] }> {
   const socket = join(temporaryDirectory(), 'notify');
   const child = spawn('perl', ['-e', listener, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -28,12 +28,12 @@ async function startServiceManager(): Promise<{ socket: string; heard(): string[
     text += chunk;
   });
   await once(child.stdout, 'data');
-  // The tool itself waits until what it sent has been read (sd_notify_barrier(3)).
-  const heard = () => text.trim().split('\n').slice(1);
-  return { socket, heard: () => heard().filter((line) => line !== 'BARRIER=1') };
+  // The tool waits until its message has been read (sd_notify_barrier(3)).
+  const received = () => text.trim().split('\n').slice(1);
+  return { socket, received: () => received().filter((line) => line !== 'BARRIER=1') };
 }
 
-/** Ends with the test, also when the test fails. */
+/** Starts the notices; they stop at the end of the test, also when it fails. */
 function startNotices(env: Record<string, string>, checkWritable = async () => {}) {
   const { log, at } = recordingLog();
   const errors = () => at('error').map(({ message }) => message);
@@ -48,40 +48,40 @@ const refused = () => Promise.reject(new Error('The disk is full.'));
 const never = () => new Promise<void>(() => {});
 
 const tools = ['/usr/bin/systemd-notify', '/usr/bin/perl'];
-const canHear = process.env.CI !== undefined || tools.every((tool) => existsSync(tool));
+const canReceive = process.env.CI !== undefined || tools.every((tool) => existsSync(tool));
 
-describe.runIf(canHear)('systemd', () => {
-  it('hears that the program is ready, and that it stops', async () => {
-    const { socket, heard } = await startServiceManager();
+describe.runIf(canReceive)('systemd', () => {
+  it('is notified when the program is ready, and when it stops', async () => {
+    const { socket, received } = await startServiceManager();
     const context = await createReceiverContext(temporaryDirectory());
     const { child } = await context.start({ NOTIFY_SOCKET: socket });
-    await expect.poll(heard).toEqual(['READY=1']);
+    await expect.poll(received).toEqual(['READY=1']);
     child.kill('SIGTERM');
     await expect(once(child, 'exit')).resolves.toEqual([0, null]);
-    await expect.poll(heard).toEqual(['READY=1', 'STOPPING=1']);
+    await expect.poll(received).toEqual(['READY=1', 'STOPPING=1']);
   });
 
-  it('gets a sign of life again and again, until the service stops', async () => {
-    const { socket, heard } = await startServiceManager();
+  it('gets watchdog messages until the service stops', async () => {
+    const { socket, received } = await startServiceManager();
     const { stop, errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog });
-    const begins = () => heard().slice(0, 4);
+    const begins = () => received().slice(0, 4);
     await expect.poll(begins).toEqual(['READY=1', 'WATCHDOG=1', 'WATCHDOG=1', 'WATCHDOG=1']);
     stop();
-    await expect.poll(heard).toContain('STOPPING=1');
+    await expect.poll(received).toContain('STOPPING=1');
     expect(errors()).toEqual([]);
   });
 
-  it('gets one also while the disk is full, as a new start would not make room', async () => {
-    const { socket, heard } = await startServiceManager();
+  it('gets them also while the disk is full, because a restart would not free space', async () => {
+    const { socket, received } = await startServiceManager();
     startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, refused);
-    await expect.poll(heard).toContain('WATCHDOG=1');
+    await expect.poll(received).toContain('WATCHDOG=1');
   });
 
   it.each([
     ['does not answer', [never, never, never]],
     ['gave up an old call and does not answer a new one', [refused, never, refused, never]],
-  ])('gets none while the store %s, and one again when it does', async (_name, answers) => {
-    const { socket, heard } = await startServiceManager();
+  ])('gets none while the store %s, and gets them again afterwards', async (_name, answers) => {
+    const { socket, received } = await startServiceManager();
     const waiting = [...answers];
     let allowed = () => {};
     const gate = new Promise<void>((resolve) => {
@@ -94,14 +94,14 @@ describe.runIf(canHear)('systemd', () => {
     const { errors } = startNotices({ NOTIFY_SOCKET: socket, ...watchdog }, checkWritable);
     await expect.poll(() => errors().length).toBeGreaterThan(3);
     expect(errors()[0]).toMatch(/^store does not answer/);
-    await expect.poll(heard).toEqual(['READY=1']);
+    await expect.poll(received).toEqual(['READY=1']);
     allowed();
-    await expect.poll(heard).toContain('WATCHDOG=1');
+    await expect.poll(received).toContain('WATCHDOG=1');
   });
 });
 
-describe('the tool that tells systemd', () => {
-  /** A folder whose systemd-notify writes down what it was given. */
+describe('the tool that notifies systemd', () => {
+  /** Creates a folder whose systemd-notify records its input. */
   function fakeTool(script: string): { PATH: string; written(): string } {
     const folder = temporaryDirectory();
     const file = join(folder, 'systemd-notify');
@@ -114,7 +114,7 @@ describe('the tool that tells systemd', () => {
     return { PATH: `${folder}:${process.env.PATH}`, written };
   }
 
-  it('is not run when no service manager has asked for it', async () => {
+  it('is not run without a service manager', async () => {
     const { PATH, written } = fakeTool('echo "$1 $NOTIFY_SOCKET"');
     for (const env of [{}, { NOTIFY_SOCKET: '' }])
       startNotices({ PATH, ...env, ...watchdog }).stop();
@@ -132,7 +132,7 @@ describe('the tool that tells systemd', () => {
     expect(written()).not.toMatch(/EARSHOT|open sesame/);
   });
 
-  it('is missed in one line of the log, and nothing else fails', async () => {
+  it('causes one log line when it is missing, and nothing else fails', async () => {
     const { stop, errors } = startNotices({
       PATH: temporaryDirectory(),
       NOTIFY_SOCKET: '/run/asked',

@@ -1,4 +1,4 @@
-/** `earshot tail`: where it starts, that it follows, and that a named reader loses nothing. */
+/** `earshot tail`: start position, following, and named readers that lose nothing. */
 import { describe, expect, it, vi } from 'vitest';
 import { expectRefusal, nowUs, printed } from './fake-io.ts';
 import {
@@ -9,12 +9,12 @@ import {
   numbered,
   withStore,
 } from './filled-store.ts';
-import { told } from './product-samples.ts';
+import { deliveryOf } from './product-samples.ts';
 
 const toTheEnd = ['tail', '--no-follow'];
 
 describe('tail --no-follow', () => {
-  it('alone says why it prints nothing', async () => {
+  it('without other flags explains why it prints nothing', async () => {
     const context = await filledContext(numbered(1, 2));
     const { code, out, err } = await context.earshot(toTheEnd);
     expect({ code, out }).toEqual({ code: 0, out: '' });
@@ -35,7 +35,7 @@ describe('tail --no-follow', () => {
     expect(await context.positions([...toTheEnd, ...argv])).toEqual(positions);
   });
 
-  it('prints only what the filter lets through', async () => {
+  it('prints only notifications that match the filter', async () => {
     const context = await filledContext([
       ...numbered(1, 2),
       delivery({ AckId: 'ack-3', SubscriptionEvent: 'deleted' }, { subscription: 'fires' }),
@@ -45,7 +45,7 @@ describe('tail --no-follow', () => {
     expect(await context.positions([...from, '--subscription', 'sea-ice'])).toEqual([1, 2]);
   });
 
-  it('prints a line with time, event and product for people', async () => {
+  it('prints a line with time, event and product on a terminal', async () => {
     const context = await filledContext([delivery()]);
     expect(await context.earshot([...toTheEnd, '--from', 'start'])).toMatchObject({
       code: 0,
@@ -55,7 +55,7 @@ describe('tail --no-follow', () => {
   });
 });
 
-/** Four rows: received three hours, two hours, an hour and half an hour ago. */
+/** Four rows, received three hours, two hours, one hour and half an hour ago. */
 async function createFourHours() {
   const context = createContext();
   const hours = [3, 2, 1, 0.5];
@@ -101,13 +101,13 @@ describe('tail with a start in the past', () => {
       'the reader starts at its stored position. To move the reader, use --from',
     ],
     ['--until 1h', 'Add --since, -n or --from start.'],
-  ])('refuses %s, with advice', async (line, advice) => {
+  ])('refuses %s with advice', async (line, advice) => {
     const context = await createFourHours();
     await expectRefusal(context.earshot(['tail', ...line.split(' ')]), advice);
   });
 
   it.each(['--since 1h', '-n 2 -f', '--since 1h --follow --json'])(
-    '%s prints the past, then what arrives',
+    '%s prints past notifications, then new ones as they arrive',
     async (line) => {
       const context = await createFourHours();
       await withStore(context.dataDir, async (store) => {
@@ -121,7 +121,7 @@ describe('tail with a start in the past', () => {
     },
   );
 
-  it('follows to --until, prints what was received before it, and ends there', async () => {
+  it('follows until --until, prints notifications received before it, and ends then', async () => {
     const context = await createFourHours();
     let clockUs = nowUs;
     await withStore(context.dataDir, async (store) => {
@@ -142,9 +142,9 @@ describe('the lines of tail', () => {
   const radar = 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD_COG.SAFE';
   const area = 'POLYGON ((179 10, -179 10, -179 11, 179 11, 179 10))';
   const products = [
-    told({ id: 'product-1', name, cloud: 19.96, area }),
-    told({ id: 'product-2', name: radar, area }),
-    told({ id: 'product-3', name: 'unknown' }),
+    deliveryOf({ id: 'product-1', name, cloud: 19.96, area }),
+    deliveryOf({ id: 'product-2', name: radar, area }),
+    deliveryOf({ id: 'product-3', name: 'unknown' }),
   ];
   const all = ['tail', '--from', 'start', '--no-follow'];
   const known = [
@@ -163,7 +163,7 @@ describe('the lines of tail', () => {
         '2026-05-02 11:00:00  created   unknown',
       ],
     ],
-  ])('have cloud cover and place, aligned within %i columns', async (columns, lines) => {
+  ])('have aligned cloud cover and place within %i columns', async (columns, lines) => {
     const context = await filledContext(products);
     const { out } = await context.earshot(all, { isTTY: true, columns });
     expect(out.split('\n')).toEqual([...lines, '']);
@@ -173,7 +173,7 @@ describe('the lines of tail', () => {
     expect((await tail.ended).out).toBe(out);
   });
 
-  it('have the whole name on a wide terminal, in a pipe and with --wide', async () => {
+  it('have the full name on a wide terminal, in a pipe and with --wide', async () => {
     const context = await filledContext(products);
     const [first, second] = known.map((line) => line.padEnd(86));
     const lines = [`${first}  ${name}`, `${second}  ${radar}`, known[2], ''];
@@ -187,7 +187,7 @@ describe('the lines of tail', () => {
     expect(wide.out.split('\n')).toEqual(lines);
   });
 
-  it('stay within a narrow terminal', async () => {
+  it('fit a narrow terminal', async () => {
     const context = await filledContext(products);
     const { out } = await context.earshot(all, { isTTY: true, columns: 50 });
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(50);
@@ -198,7 +198,7 @@ describe('the lines of tail', () => {
 describe('a named reader', () => {
   const reader = [...toTheEnd, '--reader', 'downloads'];
 
-  it('goes on where it stopped', async () => {
+  it('continues where it stopped', async () => {
     const context = await filledContext(numbered(1, 2));
     expect(await context.positions([...reader, '--from', 'start'])).toEqual([1, 2]);
     expect(await context.positions(reader)).toEqual([]);
@@ -207,21 +207,21 @@ describe('a named reader', () => {
     expect(await context.positions(reader)).toEqual([]);
   });
 
-  it('that is new starts at the end, and stores that', async () => {
+  it('starts at the end when it is new, and stores that position', async () => {
     const context = await filledContext(numbered(1, 2));
     expect(await context.positions(reader)).toEqual([]);
     await context.fill(numbered(3, 3));
     expect(await context.positions(reader)).toEqual([3]);
   });
 
-  it('can be sent back', async () => {
+  it('can be moved back', async () => {
     const context = await filledContext(numbered(1, 3));
     expect(await context.positions([...reader, '--from', 'start'])).toEqual([1, 2, 3]);
     expect(await context.positions([...reader, '--from', '1'])).toEqual([2, 3]);
     expect(await context.positions(reader)).toEqual([]);
   });
 
-  it('does not move another one', async () => {
+  it('does not move other readers', async () => {
     const context = await filledContext(numbered(1, 2));
     const other = [...toTheEnd, '--reader', 'other', '--from'];
     expect(await context.positions([...other, '0'])).toEqual([1, 2]);
@@ -244,7 +244,7 @@ describe('a named reader', () => {
 
 describe('tail that follows', () => {
   it.each([['--from start'], ['--from start --reader downloads']])(
-    '%s prints what arrives, until it is stopped',
+    '%s prints new notifications until it is stopped',
     async (line) => {
       const context = await filledContext(numbered(1, 1));
       await withStore(context.dataDir, async (store) => {
@@ -260,7 +260,7 @@ describe('tail that follows', () => {
     },
   );
 
-  it('with a name has stored what it printed when it is stopped', async () => {
+  it('has stored the printed position of a named reader when it is stopped', async () => {
     const context = await filledContext(numbered(1, 3));
     const tail = context.start('tail --reader downloads --from 1');
     await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
@@ -270,7 +270,7 @@ describe('tail that follows', () => {
     expect(await context.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([4]);
   });
 
-  it('with a name stores its position as soon as it has caught up', async () => {
+  it('stores the position of a named reader as soon as it has caught up', async () => {
     const context = await filledContext(numbered(1, 3));
     const tail = context.start('tail --reader downloads --from start');
     await withStore(context.dataDir, (store) =>
@@ -280,7 +280,7 @@ describe('tail that follows', () => {
     expect((await tail.ended).code).toBe(0);
   });
 
-  it('with a name goes on with the very next row when it was stopped half-way', async () => {
+  it('continues a named reader with the next row after an interruption', async () => {
     const context = await filledContext(numbered(1, 5));
     const argv = ['tail', '--reader', 'downloads', '--from', 'start'];
     const { code, out } = await context.earshot(argv, { stopAfterChunks: 2 });
@@ -288,7 +288,7 @@ describe('tail that follows', () => {
     expect(await context.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([3, 4, 5]);
   });
 
-  it('ends at once when it was stopped before it began', async () => {
+  it('ends at once when it was stopped before its start', async () => {
     const context = await filledContext(numbered(1, 1));
     const tail = context.start('tail --from start');
     tail.stop();

@@ -1,4 +1,4 @@
-/** What a terminal gets: colour, but not under NO_COLOR; short lines of the log; texts broken between words. */
+/** Terminal output: colour unless NO_COLOR is set, short log lines, text wrapped between words. */
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../src/cli/logger.ts';
 import { wrapText } from '../../src/cli/output.ts';
@@ -8,7 +8,7 @@ import { runCommand } from './fake-io.ts';
 const argv = ['sandbox', '--allow-remote', '--trust', '/nonexistent/ca.pem'];
 const credentials = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
 
-/** What the log writes for one warning. */
+/** Returns the log output of one warning. */
 function logged(isTTY: boolean, env: Record<string, string>): string {
   let text = '';
   const write = (chunk: string | Uint8Array) => {
@@ -16,7 +16,7 @@ function logged(isTTY: boolean, env: Record<string, string>): string {
     return true;
   };
   const log = createLogger({ env, stderr: { isTTY, write, once: () => undefined } }, 'info');
-  log.debug('not told');
+  log.debug('not logged');
   log.warn({ name: 'a\u001b[2Jb', count: 2, err: new Error('why\u0007') }, 'look here');
   return text;
 }
@@ -35,7 +35,7 @@ describe('colour', () => {
 });
 
 describe('the log', () => {
-  it('is short lines for a person, with nothing that steers the terminal', () => {
+  it('is short lines without control characters on a terminal', () => {
     const text = logged(true, { NO_COLOR: '1' });
     expect(text).toMatch(
       /^\d\d:\d\d:\d\d warn {2}look here {2}name=a\ufffd\[2Jb count=2\n +why\ufffd\n$/,
@@ -43,7 +43,7 @@ describe('the log', () => {
     expect(logged(true, {})).toContain('\u001b[');
   });
 
-  it('is JSON lines for a machine', () => {
+  it('is JSON lines otherwise', () => {
     const text = logged(false, {});
     expect(text.split('\n')).toHaveLength(2);
     expect(JSON.parse(text)).toMatchObject({
@@ -59,7 +59,7 @@ describe('the log', () => {
 const text = `This product of Sentinel-2A holds ${'x'.repeat(50)} over parts of Italy and Slovenia.`;
 
 describe('a text on a terminal', () => {
-  it('is broken between words, with its indent, and no line is longer than the terminal', () => {
+  it('is wrapped between words, with its indent, and no line is longer than the terminal', () => {
     expect(wrapText(text, '  ', { isTTY: true, columns: 40 })).toEqual([
       '  This product of Sentinel-2A holds',
       `  ${'x'.repeat(50)}`,
@@ -71,7 +71,7 @@ describe('a text on a terminal', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBe(37);
   });
 
-  it('is measured in cells, in which wide characters count twice', () => {
+  it('is measured in cells: wide characters count twice', () => {
     const lines = wrapText('京都 '.repeat(30).trim(), '', { isTTY: true, columns: 36 });
     expect(lines.map(cellWidth)).toEqual([34, 34, 34, 34, 9]);
   });

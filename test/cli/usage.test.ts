@@ -1,4 +1,4 @@
-/** Words on the command line: what helps, what is refused, and what is said about it. */
+/** Arguments on the command line: help, refusals, and their messages. */
 import type { Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { generatedFiles, idleIo, meaningOf } from '../../src/cli/generated-files.ts';
@@ -48,7 +48,7 @@ describe('earshot', () => {
     }
   });
 
-  it('without any words shows its help as an error', async () => {
+  it('without arguments shows its help as an error', async () => {
     await expectRefusal(runCommand([]), 'Usage: earshot');
   });
 
@@ -75,7 +75,7 @@ describe('earshot', () => {
   });
 });
 
-describe('wrong words', () => {
+describe('usage errors', () => {
   it.each([
     ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
     ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
@@ -161,7 +161,7 @@ describe('wrong words', () => {
     ['demo --products 0', /whole number of 1 or more/],
     ['demo --seed x', /whole number of 0 or more/],
     ['start now', /too many arguments/],
-  ])('earshot %s exits 2 and says what would be right', async (line, message) => {
+  ])('earshot %s exits 2 with a correction', async (line, message) => {
     await expectRefusal(runCommand(line.split(' ')), message);
   });
 });
@@ -174,14 +174,14 @@ describe('--data-dir', () => {
     ['query products --data-dir /nonexistent/named'],
     ['sinks --data-dir /nonexistent/named'],
     ['--data-dir /nonexistent/other sinks list --data-dir /nonexistent/named'],
-  ])('counts more than the variable: earshot %s', async (line) => {
+  ])('takes precedence over the variable: earshot %s', async (line) => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
     const { err } = await runCommand(line.split(' '), { env });
     expect(err).toContain('There is no database in /nonexistent/named.');
   });
 });
 
-it('--data-dir that is a file is called one', async () => {
+it('reports a path that is a file', async () => {
   const file = import.meta.filename;
   const { err } = await expectEnd(runCommand(['query', '--data-dir', file]), 2);
   expect(err).toContain(
@@ -203,8 +203,8 @@ describe('a group without a command', () => {
   });
 });
 
-describe('wrong settings', () => {
-  it('are all told, one a line, and exit 2', async () => {
+describe('faulty settings', () => {
+  it('are all reported, one per line, with exit code 2', async () => {
     const env = { EARSHOT_LISTEN: 'x', EARSHOT_TLS: 'maybe', EARSHOT_LOGLEVEL: 'debug' };
     const { code, out, err } = await runCommand('start', { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -213,7 +213,7 @@ describe('wrong settings', () => {
     expect(err).toContain('Did you mean EARSHOT_LOG_LEVEL?');
   });
 
-  it('of other commands do not keep query from looking', async () => {
+  it('of other commands do not stop query', async () => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot', EARSHOT_TLS: 'maybe' };
     const { err } = await runCommand('query', { env });
     expect(err).toContain('There is no database in /nonexistent/earshot.');
@@ -241,7 +241,7 @@ describe('wrong settings', () => {
   });
 });
 
-// Rules that hold for every command of the tree: the same flag has the same names and means the same.
+// Rules for every command of the tree: the same flag has the same names and the same meaning.
 const program = await createProgram(idleIo, '');
 const tree = withChildren(program).slice(1);
 const options = tree.flatMap((command) =>
@@ -251,7 +251,7 @@ const withFlag = (long: string) => options.filter(({ option }) => option.long ==
 const optionOf = (command: Command, long: string): Option | undefined =>
   command.options.find((option) => option.long === long);
 
-it('--json is the short form of -o, --output json wherever it is taken', () => {
+it('--json is the short form of -o, --output json in every command', () => {
   const wrong = withFlag('--json').filter(({ command, option }) => {
     const output = optionOf(command, '--output');
     const forms = output?.argChoices ?? [];
@@ -266,12 +266,12 @@ it.each([
   ['--output', '-o'],
   ['--limit', '-n'],
   ['--follow', '-f'],
-])('%s has the short form %s wherever it is taken', (long, short) => {
+])('%s has the short form %s in every command', (long, short) => {
   const wrong = withFlag(long).filter(({ option }) => option.short !== short);
   expect(wrong.map(({ name }) => name)).toEqual([]);
 });
 
-it('a short form means one option everywhere', () => {
+it('a short form stands for one option in all commands', () => {
   const meanings = new Map<string, Set<string | undefined>>();
   for (const { option } of options) {
     if (option.short === undefined) continue;
@@ -280,11 +280,11 @@ it('a short form means one option everywhere', () => {
   expect([...meanings].filter(([, names]) => names.size > 1)).toEqual([]);
 });
 
-it('a span of time has no other names than --since and --until', () => {
+it('a time range uses only --since and --until', () => {
   const visible = options.filter(({ option }) => !option.hidden);
   const times = visible.filter(({ option }) => /<time>/.test(option.flags));
   const named = times.map(({ name, option }) => `${name} ${option.long}`);
-  // How long a simulated past lasts, and how late a product may be: lengths, not ends of a span.
+  // The duration of a simulated past and the permitted delay of a product: durations, not ends of a range.
   const lengths = ['earshot sandbox --late-max', 'earshot sandbox --past'];
   expect(named.filter((one) => !/ --(since|until)$/.test(one)).toSorted()).toEqual(lengths);
   const since = new Set(withFlag('--since').map(({ name }) => name));
@@ -297,7 +297,7 @@ it('a span of time has no other names than --since and --until', () => {
   ]);
 });
 
-it('every command takes --data-dir, but for those that read no data directory', () => {
+it('every command has --data-dir, except those that read no data directory', () => {
   const without = tree.filter((command) => optionOf(command, '--data-dir') === undefined);
   expect(without.map(fullName)).toEqual([
     ...['earshot completion', 'earshot filter check', 'earshot demo', 'earshot sandbox'],

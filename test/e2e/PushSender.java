@@ -14,7 +14,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
 /**
- * Pushes files as the catalogue's sender would: over TLS with HTTP/2 offered, one connection for all.
+ * Pushes files like the catalogue's sender: over TLS with HTTP/2 offered, one connection for all.
  * Arguments: root certificate, URL, user, password, "header" or "challenge", files. Prints a line for each answer.
  */
 public class PushSender {

@@ -1,4 +1,4 @@
-/** The real program on one account: over the catalogue's years, in company, and interrupted. */
+/** The real program on one account: over years of the catalogue's clock, concurrently, and interrupted. */
 import { describe, expect, it } from 'vitest';
 import { type AccountContext, openAccountContext, rows } from '../cli/account-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
@@ -16,8 +16,8 @@ async function openRegistered(): Promise<AccountContext> {
   return context;
 }
 
-describe('years that pass at the catalogue alone', () => {
-  it('are maintained by its clock: resumed after 61 days, made anew after 366 more', async () => {
+describe('subscriptions over years of the catalogue’s clock', () => {
+  it('are maintained: resumed after 61 days, recreated after 366 more', async () => {
     const context = await openRegistered();
     context.passDays(61);
     const resumed = await spawned(context, ['maintain']).ended;
@@ -32,7 +32,7 @@ describe('years that pass at the catalogue alone', () => {
   }, 60_000);
 });
 
-describe('commands at the same time', () => {
+describe('concurrent commands', () => {
   it('leave one subscription, with the filter of the last one', async () => {
     const context = await openAccountContext();
     const filters = ['a', 'b', 'c'].map((name) => `contains(Name,'${name}')`);
@@ -49,10 +49,10 @@ describe('commands at the same time', () => {
   }, 60_000);
 });
 
-describe('a command that is interrupted', () => {
-  it('ends soon though the catalogue does not answer, and makes nothing more', async () => {
+describe('an interrupted command', () => {
+  it('ends soon when the catalogue does not answer, and creates nothing more', async () => {
     const context = await openAccountContext();
-    // A session is there, so that the first request is the list.
+    // A session exists, so the first request lists the subscriptions.
     await context.run(['subscriptions', 'list']);
     context.sandbox.service.change({ answerDelayMs: 60_000 });
     const asked = context.sandbox.requests().length;

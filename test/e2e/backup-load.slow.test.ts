@@ -1,4 +1,4 @@
-/** A backup of a receiver under load, restored on a fresh folder: nothing that was answered before it is lost. */
+/** A backup of a receiver under load, restored in a new folder: no earlier acknowledged notification is lost. */
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import {
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const senders = 16;
-/** They come from the data directory, so that the backup has them. */
+/** The credentials come from the data directory, so that the backup contains them. */
 const withoutCredentials = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '' };
 
 async function openContext() {
@@ -41,7 +41,7 @@ type Context = Awaited<ReturnType<typeof openContext>>;
 const bodyOf = (number: number) =>
   JSON.stringify(notification(number, { padding: `${number} `.repeat(500) }));
 
-/** Sends until it is stopped; keeps the numbers that were answered with 200. */
+/** Sends notifications until it is stopped; records the numbers answered with 200. */
 function startLoad({ ca }: Context, { port }: SpawnedReceiver, answered: number[]) {
   const post = createClient({ port, ca, connections: senders });
   let isGoing = true;
@@ -70,7 +70,7 @@ async function stop({ child }: SpawnedReceiver): Promise<void> {
   expect(await exit).toEqual([0, null]);
 }
 
-/** Numbers of what a store holds, each as often as it is there. */
+/** Returns the numbers of all notifications in a store, including duplicates. */
 function storedIn(dataDir: string): number[] {
   const database = new Sqlite(join(dataDir, databaseFileName));
   const stored = database.prepare<[], string>('SELECT ack_id FROM notification').pluck().all();
@@ -79,7 +79,7 @@ function storedIn(dataDir: string): number[] {
   return stored.map((ackId) => Number(ackId.replace('ack-', ''))).toSorted((a, b) => a - b);
 }
 
-it('holds every notification that was answered before, and serves on a fresh folder', async () => {
+it('contains every notification acknowledged before, and runs in a new folder', async () => {
   const context = await openContext();
   const receiver = await context.start();
   const answered: number[] = [];
@@ -99,14 +99,14 @@ it('holds every notification that was answered before, and serves on a fresh fol
   const fresh = join(context.folder, 'fresh');
   const restored = await context.command('restore', made.file, '--to', fresh).ended;
   expect(restored).toMatchObject({ code: 0 });
-  const held = storedIn(fresh);
-  const isHeld = new Set(held);
-  expect(before.filter((number) => !isHeld.has(number))).toEqual([]);
-  expect(held).toHaveLength(made.notifications);
-  expect(isHeld.size).toBe(held.length);
-  expect(held.length).toBeLessThan(answered.length);
+  const stored = storedIn(fresh);
+  const isStored = new Set(stored);
+  expect(before.filter((number) => !isStored.has(number))).toEqual([]);
+  expect(stored).toHaveLength(made.notifications);
+  expect(isStored.size).toBe(stored.length);
+  expect(stored.length).toBeLessThan(answered.length);
 
-  // What came since comes once more, as from the catalogue, with all the rest: each is there once.
+  // Later notifications are sent again with all others, as by the catalogue: each is stored once.
   const again = await context.start(fresh);
   const post = createClient({ port: again.port, ca: context.ca, connections: senders });
   const outcomes = { stored: 0, duplicate: 0 };
@@ -121,13 +121,13 @@ it('holds every notification that was answered before, and serves on a fresh fol
   }
   await stop(again);
   expect(outcomes).toEqual({
-    stored: answered.length - held.length,
-    duplicate: held.length,
+    stored: answered.length - stored.length,
+    duplicate: stored.length,
   });
   expect(storedIn(fresh)).toEqual(answered.toSorted((a, b) => a - b));
 }, 240_000);
 
-it('leaves no half file under its name when it is killed, at any moment', async () => {
+it('leaves no partial file under its name when it is killed at any moment', async () => {
   const context = await openContext();
   const receiver = await context.start();
   const answered: number[] = [];
@@ -139,12 +139,12 @@ it('leaves no half file under its name when it is killed, at any moment', async 
   for (let round = 0; round < 5; round += 1) {
     const backup = context.command('backup', '--to', join(context.out, 'killed.db'));
     await expect.poll(() => names().length, { timeout: 60_000, interval: 2 }).toBeGreaterThan(0);
-    // The moment itself is what is random here, not a wait for something to happen.
+    // The random delay is the moment of the kill; the test waits for no condition here.
     await delay(random.integer(0, 60));
     backup.kill();
     const { code } = await backup.ended;
     if (code === null) killed += 1;
-    // It may have been faster.
+    // It may already have ended.
     expect(names().includes('killed.db')).toBe(code === 0);
     if (code === 0) rmSync(join(context.out, 'killed.db'));
   }

@@ -6,7 +6,7 @@ import { describeBehind } from './behind-suite.ts';
 const program = '/usr/bin/caddy';
 const shipped = join(import.meta.dirname, '../../deploy/caddy/Caddyfile');
 
-/** The snippet with another name, other ports and the line for certificate files taken in. */
+/** The shipped file with another host name, other ports, and its line for certificate files enabled. */
 function filledIn({ proxyPort, receiverPort, certFile, keyFile }: ProxyParts): string {
   return readFileSync(shipped, 'utf8')
     .replace(
@@ -17,7 +17,7 @@ function filledIn({ proxyPort, receiverPort, certFile, keyFile }: ProxyParts): s
     .replaceAll('127.0.0.1:8081', `127.0.0.1:${receiverPort}`);
 }
 
-/** Options of the program that keep it on loopback, away from ports that others may use. */
+/** Caddy options that limit it to loopback and avoid commonly used ports. */
 const ofTheTest = `{
 	admin off
 	default_bind 127.0.0.1

@@ -6,7 +6,7 @@ import { describeBehind } from './behind-suite.ts';
 const program = '/usr/sbin/nginx';
 const shipped = join(import.meta.dirname, '../../deploy/nginx/earshot.conf');
 
-/** The snippet with another name, other ports and other certificate paths; nothing else is changed. */
+/** The shipped file with another host name, other ports and other certificate paths. */
 function filledIn({ proxyPort, receiverPort, certFile, keyFile }: ProxyParts): string {
   return readFileSync(shipped, 'utf8')
     .replaceAll('/etc/letsencrypt/live/earshot.example.org/fullchain.pem', certFile)
@@ -17,7 +17,7 @@ function filledIn({ proxyPort, receiverPort, certFile, keyFile }: ProxyParts): s
     .replaceAll('127.0.0.1:8081', `127.0.0.1:${receiverPort}`);
 }
 
-/** What Debian has around it in nginx.conf, in a folder of the test's own. */
+/** Debian's settings from nginx.conf, in a temporary folder. */
 function around(folder: string): string {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const paths = kinds.map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`).join('\n');

@@ -1,4 +1,4 @@
-/** What must hold behind any proxy that is set up as we ship it: real program, real receiver, HTTPS. */
+/** Tests for any reverse proxy with our shipped configuration: real program, real receiver, HTTPS. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import {
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** What a shipped snippet is filled in with. */
+/** Values that replace those of the shipped configuration. */
 export interface ProxyParts {
   folder: string;
   proxyPort: number;
@@ -26,7 +26,7 @@ export interface ProxyParts {
   keyFile: string;
 }
 
-/** Writes the configuration; the program's name and its words. */
+/** Writes the configuration; returns the program and its arguments. */
 export type PrepareProxy = (parts: ProxyParts) => { program: string; args: string[] };
 
 export interface Ask {
@@ -35,7 +35,7 @@ export interface Ask {
   body?: string;
   headers?: Record<string, string>;
   password?: string;
-  /** A loopback address of the client's. */
+  /** Loopback address of the client. */
   from?: string;
 }
 
@@ -44,9 +44,9 @@ export interface ProxyContext {
   receiver: SpawnedReceiver;
   proxyPort: number;
   ca: string;
-  /** One request over HTTPS. Rejects when the connection breaks before the whole answer is there. */
+  /** Sends one request over HTTPS. Rejects when the connection breaks before the complete answer. */
   ask(request: Ask): Promise<Answer>;
-  /** Starts the receiver again, where the proxy looks for it. */
+  /** Starts the receiver again at the address that the proxy uses. */
   restart(): Promise<SpawnedReceiver>;
 }
 
@@ -74,7 +74,7 @@ export async function startBehind(prepare: PrepareProxy): Promise<ProxyContext> 
   return { context, receiver, proxyPort, ca, ask: createAsk(proxyPort, ca), restart };
 }
 
-/** Resolves when the proxy takes connections. */
+/** Resolves when the proxy accepts connections. */
 async function startProxy(
   { program, args }: { program: string; args: string[] },
   folder: string,
@@ -101,7 +101,7 @@ async function startProxy(
   await expect.poll(answers, { timeout: 10_000 }).toBe('answers');
 }
 
-/** By SIGTERM, as a proxy ends its workers only when it is asked. */
+/** Sends SIGTERM: a proxy ends its workers only on request. */
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, 'exit');
@@ -131,20 +131,20 @@ function createAsk(port: number, ca: string, more: RequestOptions = {}): ProxyCo
   };
 }
 
-/** As the catalogue does it: again until it is taken. */
-export async function sendUntilTaken(ask: ProxyContext['ask'], body: string): Promise<void> {
+/** Repeats a push until it is acknowledged, as the catalogue does. */
+export async function sendUntilAcknowledged(ask: ProxyContext['ask'], body: string): Promise<void> {
   for (;;) {
     const status = await ask({ body }).then(
       (answer) => answer.status,
       () => 0,
     );
     if (status === 200) return;
-    // A pause of the sender's, as a receiver that is away would be asked a thousand times a second.
+    // Limits the attempts: a stopped receiver would get a thousand requests a second.
     await delay(20);
   }
 }
 
-/** Where Debian puts the program; undefined where it is not. In CI it must be there. */
+/** Returns true if Debian's package of the program is installed; in CI it is required. */
 export function installed(program: string): boolean {
   return process.env.CI !== undefined || existsSync(program);
 }

@@ -1,4 +1,4 @@
-/** First issue and renewal at a second ACME server, which is not Pebble and is as strict as a public one. */
+/** First certificate and renewal with a second ACME server besides Pebble, as strict as a public one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
@@ -41,7 +41,7 @@ async function openContext(challenge: 'http-01' | 'tls-alpn-01') {
 
 describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)', () => {
   it.each(['http-01', 'tls-alpn-01'] as const)(
-    'issues by %s at first start, and again when it is asked to beside the receiver',
+    'issues by %s at the first start, and again on request while the receiver runs',
     async (challenge) => {
       const { root, dataDir, start, command } = await openContext(challenge);
       const { port, log } = await start();
@@ -58,14 +58,14 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
     60_000,
   );
 
-  it('gives twelve hours, of which half are left when it is renewed', async () => {
+  it('issues for twelve hours, and the receiver renews after half of them', async () => {
     const { authority, root, dataDir, start } = await openContext('http-01');
     const { child, port } = await start();
     await expect.poll(() => shownSerial(port, root), issued).not.toBeNull();
     await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
     await ended(child);
     let clockAheadUs = 0;
-    const door = createChallengeListener({ host: '127.0.0.1', port: 80 }, null);
+    const listener = createChallengeListener({ host: '127.0.0.1', port: 80 }, null);
     const context = openAcmeContext({
       settings: {
         directoryUrl: authority.directoryUrl,
@@ -76,25 +76,25 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
         eab: undefined,
       },
       dataDir,
-      openListener: (challenges) => door.open(challenges),
+      openListener: (challenges) => listener.open(challenges),
       log: { error: () => undefined },
       nowUs: () => Date.now() * 1000 + clockAheadUs,
       random: () => 0,
       signal: new AbortController().signal,
     });
     const acquireLock = createAcquireLock(dataDir);
-    const look = () =>
+    const check = () =>
       renew(context, { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined });
     try {
       clockAheadUs = 5.5 * hourUs;
-      expect(await look()).toMatchObject({ outcome: 'current' });
+      expect(await check()).toMatchObject({ outcome: 'current' });
       clockAheadUs = 6.1 * hourUs;
       const before = savedSerial(dataDir);
-      const renewal = await look();
+      const renewal = await check();
       expect(renewal).toMatchObject({ outcome: 'renewed' });
       expect(savedSerial(dataDir)).not.toBe(before);
     } finally {
-      await door.close();
+      await listener.close();
     }
   }, 60_000);
 });

@@ -1,4 +1,4 @@
-/** Caddy as a certificate authority: another ACME server than Pebble, which looks at ports 80 and 443. */
+/** Caddy as a certificate authority: an ACME server other than Pebble, which validates on ports 80 and 443. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -10,16 +10,16 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const program = '/usr/bin/caddy';
 
-/** Debian's package `caddy`; required where CI runs. */
+/** True if Debian's package `caddy` is installed; required in CI. */
 export const hasCaddy = existsSync(program);
 
 export interface CaddyAuthority {
   directoryUrl: string;
-  /** PEM file of the root of what it issues, its own certificate included. */
+  /** PEM file of the root certificate, which also verifies its own HTTPS. */
   rootFile: string;
 }
 
-/** It has its own HTTPS on a port of its own, so that 80 and 443 are left to the receiver. */
+/** Caddy's own HTTPS uses another port, so that 80 and 443 are free for the receiver. */
 function configuration(httpPort: number, httpsPort: number): string {
   return `{
 	admin off
@@ -70,7 +70,7 @@ function ended(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Whether this process may listen on a port of loopback, and nobody else does. */
+/** Returns true if this process can listen on a port of loopback that nobody else uses. */
 export function canListen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer().once('error', () => resolve(false));

@@ -1,4 +1,4 @@
-/** The real program that gets its own certificate from Pebble, each of them a process on loopback. */
+/** The real program that gets its certificate from Pebble, each of them a process on loopback. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,17 +21,17 @@ export interface CertificateContext {
   pebble: Pebble;
   proxy: CertificateProxy;
   dataDir: string;
-  /** PEM: the root of what Pebble issues. */
+  /** PEM: root certificate of Pebble's certificates. */
   root: string;
   start(env?: Record<string, string>): Promise<SpawnedReceiver>;
   command(argv: readonly string[], env?: Record<string, string>): SpawnedCommand;
 }
 
-export interface CertificateWorldOptions {
+export interface CertificateContextOptions {
   challenge?: 'http-01' | 'tls-alpn-01';
-  /** Where the data directory is made. */
+  /** Parent folder of the data directory. */
   folder?: string;
-  /** Shared with other contexts; another one unless told. */
+  /** Pebble, if shared with other contexts; by default a new one. */
   pebble?: Pebble;
 }
 
@@ -39,7 +39,7 @@ export async function openCertificateContext({
   challenge = 'http-01',
   folder = temporaryDirectory(),
   ...given
-}: CertificateWorldOptions = {}): Promise<CertificateContext> {
+}: CertificateContextOptions = {}): Promise<CertificateContext> {
   const pebble = given.pebble ?? (await startPebble());
   const proxy = await startCertificateProxy(pebble);
   const context = await createReceiverContext(folder);
@@ -69,7 +69,7 @@ export async function openCertificateContext({
   };
 }
 
-/** The serial number of what a receiver shows; null while it has nothing that the root vouches for. */
+/** Serial number of the certificate that a receiver serves; null unless the root verifies it. */
 export function shownSerial(port: number, root: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ca: root });
@@ -81,7 +81,7 @@ export function shownSerial(port: number, root: string): Promise<string | null> 
   });
 }
 
-/** The serial number of the certificate on disk; null when there is none. */
+/** Serial number of the certificate on disk; null when there is none. */
 export function savedSerial(dataDir: string): string | null {
   try {
     const text = readFileSync(join(dataDir, 'acme', 'certificate.json'), 'utf8');
@@ -94,7 +94,7 @@ export function savedSerial(dataDir: string): string | null {
   }
 }
 
-/** The ids of all that is stored, in a data directory whose receiver may be running. */
+/** The AckIds in a data directory whose receiver may be running. */
 export function storedAckIds(dataDir: string): string[] {
   const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
   const ids = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
@@ -102,7 +102,7 @@ export function storedAckIds(dataDir: string): string[] {
   return ids;
 }
 
-/** Sends one notification over a connection of its own; the answer's status. */
+/** Sends one notification over a new connection; returns the status. */
 export async function postNotification(
   port: number,
   root: string,

@@ -1,4 +1,4 @@
-/** A disk that is full when the new certificate is there: it is served, and saved when there is room. */
+/** The disk is full when a certificate is issued: it is served, and saved when space is free. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,22 +16,22 @@ import { ended } from './certificate-kill.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './disk-small.ts';
 
 const issued = { timeout: 15_000 };
-/** The first pause after a failure with all its jitter, and a look. */
+/** The first delay after a failure with maximum jitter, plus one check. */
 const retried = { timeout: 95_000, interval: 500 };
 
 interface FullDisk {
   context: CertificateContext;
   disk: SmallDisk;
   receiver: SpawnedReceiver;
-  /** Serial numbers of what is on disk, and of what is in memory alone. */
+  /** Serial numbers of the certificate on disk and of the one in memory. */
   old: string | null;
   renewed: string | null;
   answered: string[];
-  /** Sends the next notification; its status. */
+  /** Sends the next notification; returns the status. */
   send(): Promise<number>;
 }
 
-/** A receiver whose disk was filled up while the authority made its second certificate. */
+/** A receiver whose disk becomes full while the authority issues its second certificate. */
 async function fillWhileIssuing(): Promise<FullDisk> {
   const disk = mountSmallDisk(10);
   const context = await openCertificateContext({ folder: disk.folder });
@@ -49,7 +49,7 @@ async function fillWhileIssuing(): Promise<FullDisk> {
     atFinalize.resolve();
     return isFull.promise;
   });
-  // The authority by its other name: what is there is not what is to be had.
+  // The authority has another name: the existing certificate does not match the settings.
   const receiver = await context.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
   const answered: string[] = [];
   let number = 0;
@@ -71,13 +71,13 @@ async function fillWhileIssuing(): Promise<FullDisk> {
 describe.skipIf(!(hasPebble && canMount))(
   'a disk that is full when a certificate is issued (needs pebble, and root to mount one)',
   () => {
-    it('keeps it from being saved, not from being served; with room it is saved, and not ordered again', async () => {
+    it('prevents saving, not serving; the same certificate is saved once space is free', async () => {
       const { context, disk, receiver, old, renewed, answered, send } = await fillWhileIssuing();
       const { dataDir, proxy, root } = context;
       expect(renewed).not.toBeNull();
       await expect.poll(receiver.log, issued).toContain('(ENOSPC): the disk is full. Free some');
       expect(savedSerial(dataDir)).toBe(old);
-      // What was written before has left some room in the database's own files.
+      // Deleted rows have left some free space in the database files.
       await expect.poll(send, { timeout: 15_000, interval: 1 }).toBe(503);
       expect(await shownSerial(receiver.port, root)).toBe(renewed);
 
@@ -94,7 +94,7 @@ describe.skipIf(!(hasPebble && canMount))(
       expect(storedAckIds(dataDir)).toEqual(expect.arrayContaining(answered));
     }, 150_000);
 
-    it('does not lose it to a SIGKILL: the next start saves the same one', async () => {
+    it('does not lose the certificate on SIGKILL: the next start saves it', async () => {
       const { context, disk, receiver, old, renewed, answered } = await fillWhileIssuing();
       const { dataDir, proxy, root } = context;
       await ended(receiver.child);

@@ -9,11 +9,11 @@ import { openCertificateContext, savedSerial } from './certificate-context.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
 
 const kills = 5;
-/** About as long as an issue takes, from its first request on. */
+/** Approximate duration of an issue, from its first request on. */
 const issueMs = 1_500;
 
 describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
-  it('that is killed as each of its files appears ends as one that was not', async () => {
+  it('has the usual result after a kill as each of its files appears', async () => {
     const pebble = await startPebble();
     const files = ['account-', 'order.json', 'challenges', 'certificate.json', 'renewal.json'];
     for (const file of files) {
@@ -21,7 +21,7 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
       const folder = join(context.dataDir, 'acme');
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const appeared = Promise.withResolvers<void>();
-      // Files are written beside their place, and then renamed: their names appear complete.
+      // Files are written under a temporary name and renamed: their names appear when they are complete.
       const watcher = watch(folder, (_event, name) => {
         const isTemporary = /\.json\.\d+$/.test(name ?? '');
         if (name?.startsWith(file) === true && !isTemporary) appeared.resolve();
@@ -35,7 +35,7 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
     }
   }, 120_000);
 
-  it(`that is killed at ${kills} random moments ends as one that was not`, async () => {
+  it(`has the usual result after kills at ${kills} random moments`, async () => {
     const pebble = await startPebble();
     const random = createRandom(20_261_120);
     let cut = 0;
@@ -45,7 +45,7 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
       context.proxy.watch(() => begun.resolve());
       const { child } = await context.start();
       await begun.promise;
-      // The moment itself is what is random here, not a wait for something to happen.
+      // The random delay is the moment of the kill; the test waits for no condition here.
       const pauseMs = random.integer(0, issueMs);
       await delay(pauseMs);
       await ended(child);

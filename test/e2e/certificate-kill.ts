@@ -1,4 +1,4 @@
-/** Kills a receiver that is getting its first certificate, starts it again, and looks what came of it. */
+/** Kills a receiver that is getting its first certificate, starts it again, and checks the result. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'vitest';
@@ -13,7 +13,7 @@ import {
 } from './certificate-context.ts';
 import type { AcmeMoment } from './certificate-proxy.ts';
 
-/** Where a first issue stops by, as Pebble names it. */
+/** Steps of a first issue, as Pebble names them. */
 export const stepsOfAnIssue = [
   ...['dir', 'sign-me-up', 'order-plz', 'my-order', 'authZ', 'chalZ', 'finalize-order', 'certZ'],
 ];
@@ -27,23 +27,23 @@ export async function ended(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** After any kill: the next start serves a certificate, and nothing was made twice or lost. */
+/** Checks after any kill: the next start serves a certificate, and nothing was created twice or lost. */
 export async function checkNextStart(context: CertificateContext, killed: string): Promise<void> {
   const { proxy, root, dataDir } = context;
   const { child, port, log } = await context.start();
   const shown = () => shownSerial(port, root);
   await expect.poll(shown, { ...issued, message: `${killed}\n${log()}` }).not.toBeNull();
-  // What is shown is saved after that.
+  // The served certificate is saved afterwards.
   await expect.poll(() => savedSerial(dataDir), { message: killed }).toBe(await shown());
   expect(proxy.granted('sign-me-up'), `accounts, ${killed}`).toBe(1);
   expect(proxy.granted('finalize-order'), `certificates, ${killed}`).toBe(1);
-  // An order is lost when its answer is; or when nobody was there to answer its challenge.
+  // An order is lost when its answer is lost, or when nobody answered its challenge.
   expect(proxy.granted('order-plz'), `orders, ${killed}`).toBeLessThanOrEqual(2);
   expect(log(), killed).not.toContain('"level":"error"');
   await ended(child);
 }
 
-/** Kills at one moment; null when the certificate was there before it came to that. */
+/** Kills at one moment; returns null when the certificate was served before that moment. */
 async function killAt(
   { proxy, root, start }: CertificateContext,
   isTime: (at: AcmeMoment) => boolean,
@@ -68,7 +68,7 @@ async function killAt(
   return outcome;
 }
 
-/** Kills at each request in turn; tells at which steps that was. */
+/** Kills at each request in turn; returns the steps of these requests. */
 export async function killEverywhere(): Promise<string[]> {
   const pebble = await startPebble();
   const steps: string[] = [];

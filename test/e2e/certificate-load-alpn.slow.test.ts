@@ -1,4 +1,4 @@
-/** Renewals by tls-alpn-01 while notifications pour in. */
+/** Renewals by tls-alpn-01 under load. */
 import { describeRenewalUnderLoad } from './certificate-load.ts';
 
 describeRenewalUnderLoad('tls-alpn-01');

@@ -1,4 +1,4 @@
-/** Renewals by http-01 while notifications pour in. */
+/** Renewals by http-01 under load. */
 import { describeRenewalUnderLoad } from './certificate-load.ts';
 
 describeRenewalUnderLoad('http-01');

@@ -1,4 +1,4 @@
-/** Renewals while notifications pour in: what clients of both kinds see, and what is stored. */
+/** Renewals under load: the effect on each kind of client, and the stored notifications. */
 import { Agent, request } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -14,25 +14,25 @@ import {
 
 const auth = `${credentials.username}:${credentials.password}`;
 
-/** As a client may treat connections: keep one, open one each time, or open one and offer its last session. */
+/** Client behaviour: keep a connection, open one each time, or open one and offer the last session. */
 const kinds = ['keeping', 'opening', 'resuming'] as const;
 type Kind = (typeof kinds)[number];
 
-/** Clients of each kind, and the time between two requests of one: together 100 a second. */
+/** Clients of each kind, and the delay between two requests of one: together 100 a second. */
 const clientsOfAKind = 4;
 const paceMs = 120;
 const renewals = 2;
-/** A running receiver looks at the file every ten seconds. */
+/** A running receiver checks the file every ten seconds. */
 const pickUp = { timeout: 15_000, interval: 50 };
 
 interface Load {
   answered: string[];
   failures: string[];
-  /** The serial number that the last new connection was shown. */
+  /** Serial number of the certificate on the last new connection. */
   newest(): string;
-  /** Connections of the clients that keep theirs. */
+  /** Connections of the clients that keep them. */
   kept: Set<TLSSocket>;
-  /** Connections that resumed the session of another. */
+  /** Connections that resumed a session. */
   resumed(): number;
   stop(): Promise<void>;
 }
@@ -44,7 +44,7 @@ function startLoad(port: number, ca: string): Load {
   let newest = '';
   let resumed = 0;
   let number = 0;
-  let isOver = false;
+  let isStopped = false;
   const send = (agent: Agent, kind: Kind) =>
     new Promise<void>((resolve) => {
       number += 1;
@@ -71,14 +71,14 @@ function startLoad(port: number, ca: string): Load {
     const maxCachedSessions = kind === 'resuming' ? 1 : 0;
     const agent = new Agent({ keepAlive: kind === 'keeping', maxSockets: 1, maxCachedSessions });
     onTestFinished(() => agent.destroy());
-    while (!isOver) {
+    while (!isStopped) {
       const pause = new Promise((resolve) => setTimeout(resolve, paceMs));
       await Promise.all([send(agent, kind), pause]);
     }
   };
   const clients = Array.from({ length: clientsOfAKind }, () => kinds.map(client)).flat();
   const stop = async () => {
-    isOver = true;
+    isStopped = true;
     await Promise.all(clients);
   };
   return { answered, failures, newest: () => newest, kept, resumed: () => resumed, stop };
@@ -86,12 +86,12 @@ function startLoad(port: number, ca: string): Load {
 
 export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): void {
   describe.skipIf(!hasPebble)(`renewals by ${challenge} (needs pebble)`, () => {
-    it('under load fail no request, drop no connection, and are soon seen', async () => {
+    it('under load fail no request, close no connection, and are served soon', async () => {
       const context = await openCertificateContext({ challenge });
       const { root, dataDir } = context;
       const { port, log } = await context.start();
       await expect.poll(() => shownSerial(port, root), pickUp).not.toBeNull();
-      // What is shown is saved after that.
+      // The served certificate is saved afterwards.
       await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
       const load = startLoad(port, root);
       const began = performance.now();
@@ -113,7 +113,7 @@ export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): 
       expect(load.failures).toEqual([]);
       expect(load.answered.length / seconds).toBeGreaterThan(25);
       expect(load.kept.size).toBe(clientsOfAKind);
-      // Nobody is given one (decision 32), and nobody fails for it.
+      // No client is given a session (decision 32), and no request fails because of that.
       expect(load.resumed()).toBe(0);
       expect([...load.kept].filter(({ destroyed }) => destroyed)).toEqual([]);
       expect(storedAckIds(dataDir).toSorted()).toEqual(load.answered.toSorted());

@@ -1,4 +1,4 @@
-/** Several programs on one data directory: one certificate is ordered, and all of them end well. */
+/** Several programs on one data directory: one certificate is ordered, and all of them succeed. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,10 +6,10 @@ import { hasPebble } from '../helpers/pebble.ts';
 import { openCertificateContext, savedSerial, shownSerial } from './certificate-context.ts';
 import { ended } from './certificate-kill.ts';
 
-/** A running receiver looks at the file every ten seconds. */
+/** A running receiver checks the file every ten seconds. */
 const pickUp = { timeout: 15_000 };
 
-/** How many processes have a file open: those that hold the lock on it, and those that wait. */
+/** Number of processes that have a file open: the one with the lock, and those that wait for it. */
 function openedBy(path: string): number {
   return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && hasOpen(pid, path)).length;
 }
@@ -19,14 +19,14 @@ function hasOpen(pid: string, path: string): boolean {
     const folder = `/proc/${pid}/fd`;
     return readdirSync(folder).some((fd) => readlinkSync(join(folder, fd)) === path);
   } catch {
-    // It has ended, or closed the file, in between.
+    // The process has ended, or has closed the file, in between.
     return false;
   }
 }
 
 describe.skipIf(!hasPebble)('programs on one data directory (needs pebble)', () => {
   it.each(['http-01', 'tls-alpn-01'] as const)(
-    'order one certificate by %s together, and all show it',
+    'order one certificate by %s together, and all serve it',
     async (challenge) => {
       const context = await openCertificateContext({ challenge });
       const { proxy, root, dataDir } = context;
@@ -51,7 +51,7 @@ describe.skipIf(!hasPebble)('programs on one data directory (needs pebble)', () 
     60_000,
   );
 
-  it('go on for each other: what one that is killed has ordered, the next one fetches', async () => {
+  it('continue for each other: after a kill, another one fetches the ordered certificate', async () => {
     const context = await openCertificateContext();
     const { proxy, root, dataDir } = context;
     const [reached, passes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -76,15 +76,15 @@ describe.skipIf(!hasPebble)('programs on one data directory (needs pebble)', () 
     expect(savedSerial(dataDir)).not.toBeNull();
   }, 60_000);
 
-  it('answer for each other: the one that does not have the port orders as well', async () => {
+  it('answer challenges for each other: one without the port can order, too', async () => {
     const context = await openCertificateContext();
     const { proxy, root, dataDir } = context;
     const first = await context.start();
     await expect.poll(() => shownSerial(first.port, root), pickUp).not.toBeNull();
-    // What is shown is saved after that.
+    // The served certificate is saved afterwards.
     await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
     const before = savedSerial(dataDir);
-    // To the second one, the authority has another name: what is there is not what it is to have.
+    // For the second one, the authority has another name: the existing certificate does not match its settings.
     const second = await context.start({ EARSHOT_ACME_DIRECTORY: proxy.otherDirectoryUrl });
     await expect.poll(() => savedSerial(dataDir), pickUp).not.toBe(before);
     const { states } = JSON.parse(readFileSync(join(dataDir, 'acme', 'renewal.json'), 'utf8'));

@@ -1,4 +1,4 @@
-/** Stands between earshot and Pebble: keeps account of what was asked, and lets a test step in. */
+/** Proxy between earshot and Pebble: records the requests, and lets a test intervene. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -6,12 +6,12 @@ import { onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import type { Pebble } from '../helpers/pebble.ts';
 
-/** Pebble's names for the steps of an order, as they stand in its URLs. */
+/** Pebble's names for the steps of an order, as in its URLs. */
 export type AcmeStep = 'sign-me-up' | 'order-plz' | 'chalZ' | 'finalize-order' | 'certZ';
 
-/** One request: before it reaches Pebble, or after Pebble has done it, before the answer. */
+/** One request: before it reaches Pebble, or after Pebble has processed it, before the answer. */
 export interface AcmeMoment {
-  /** Counted from 1, without those for nonces, which change nothing. */
+  /** Counted from 1, without requests for nonces, which change nothing. */
   number: number;
   moment: 'before' | 'after';
   path: string;
@@ -19,17 +19,17 @@ export interface AcmeMoment {
 
 export interface CertificateProxy {
   directoryUrl: string;
-  /** The same authority by another name: to earshot, another one. */
+  /** The same authority with another host name, which makes it a different one for earshot. */
   otherDirectoryUrl: string;
-  /** PEM: what its HTTPS is checked against. */
+  /** PEM: root certificate of its HTTPS. */
   caPem: string;
-  /** Requests of a step that Pebble has granted: 201 for what is made, else 200. */
+  /** Counts successful requests of a step: 201 for created objects, otherwise 200. */
   granted(step: AcmeStep): number;
-  /** Called at each moment; what it takes, the request takes. When it rejects, nobody is answered. */
+  /** Called at each moment; its delay postpones the request. When it rejects, the request gets no answer. */
   watch(look: (at: AcmeMoment) => void | Promise<void>): void;
 }
 
-/** Pebble builds its URLs from the request's Host, so that all requests of an order come this way. */
+/** Pebble builds its URLs from the request's Host, so all requests of an order pass through this proxy. */
 export async function startCertificateProxy(pebble: Pebble): Promise<CertificateProxy> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const own = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });

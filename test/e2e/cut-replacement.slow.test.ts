@@ -1,6 +1,6 @@
 /** SIGKILL at every request of a replacement where only two may run: the next run ends the same. */
 import { expect, it } from 'vitest';
-import { rows, stranger } from '../cli/account-context.ts';
+import { rows, unmanaged } from '../cli/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
@@ -9,7 +9,7 @@ const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 it('a replacement that is killed at each of its requests ends as one that was not', async () => {
   const requests = await cutEverywhere(
     async (context) => {
-      context.sandbox.addSubscription(stranger('other'));
+      context.sandbox.addSubscription(unmanaged('other'));
       const registered = await context.run(['register', '--filter', filter, '--yes']);
       expect(registered, registered.err).toMatchObject({ code: 0 });
     },

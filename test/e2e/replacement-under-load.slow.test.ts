@@ -1,6 +1,6 @@
 /** Filters are changed while products pour in: what one that stays received, the changed one did, or a gap says so. */
 import { describe, expect, it } from 'vitest';
-import { openAccountContext, stranger } from '../cli/account-context.ts';
+import { openAccountContext, unmanaged } from '../cli/account-context.ts';
 import { collect } from '../helpers/deliveries.ts';
 
 /** Between a product and the time in its notification; the sandbox and the receiver share a clock. */
@@ -26,7 +26,7 @@ describe('a replacement under load', () => {
       const { store } = context.receiver;
       await expect.poll(() => store.lastPosition()).toBeGreaterThan(20);
       context.sandbox.addSubscription({
-        ...stranger('reference'),
+        ...unmanaged('reference'),
         filter: '',
         endpoint: `${context.publicUrl}/notifications/reference`,
         username: 'earshot-first',

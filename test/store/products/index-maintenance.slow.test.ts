@@ -11,7 +11,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseFilter } from '../../../src/filter/parse.ts';
 import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openStoredProducts } from '../../../src/store/products/products.ts';
-import { samples, told } from '../../cli/product-samples.ts';
+import { deliveryOf, samples } from '../../cli/product-samples.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
 import {
   created,
@@ -278,9 +278,9 @@ describe('the index', () => {
       lastPosition: async () => lastPosition,
     });
     onTestFinished(close);
-    for (const sample of samples.slice(0, 2)) await store.accept(told(sample));
+    for (const sample of samples.slice(0, 2)) await store.accept(deliveryOf(sample));
     expect(await products.count()).toBe(2);
-    for (const sample of samples.slice(2, 4)) await store.accept(told(sample));
+    for (const sample of samples.slice(2, 4)) await store.accept(deliveryOf(sample));
     expect(await products.count()).toBe(2);
     lastPosition = 1;
     expect(await products.count()).toBe(4);

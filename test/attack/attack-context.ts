@@ -1,4 +1,4 @@
-/** Runs an attack as a user would, and reads its report. */
+/** Runs an attack like a user, and reads its report. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ const script = join(import.meta.dirname, '../../scripts/bench.js');
 
 export interface AttackRun {
   exitCode: number;
-  /** What `--json` prints; an empty object when there is none. */
+  /** Output of `--json`; an empty object when there is none. */
   report: ReturnType<typeof JSON.parse>;
   stdout: string;
   stderr: string;
 }
 
-/** Ends the attack, and all that it has started, when the test is over. */
+/** Runs an attack. The attack and its child processes are stopped at the end of the test. */
 export async function runAttack(...words: string[]): Promise<AttackRun> {
   const folder = temporaryDirectory();
   const child = spawn(process.execPath, [script, 'attack', ...words, '--dir', folder, '--json'], {

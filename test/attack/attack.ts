@@ -1,4 +1,4 @@
-/** The attacks of `npm run attack`: which one, and what all of them share. */
+/** `npm run attack`: selects and runs an attack. */
 import { type BenchIo, runBenchmark } from '../../bench/harness.ts';
 import { fuzz } from './fuzz.ts';
 import { logins } from './logins.ts';
@@ -7,17 +7,17 @@ import { slow } from './slow.ts';
 
 const helpText = `Usage: npm run attack -- fuzz|slow|logins|scan [options]
 
-Attacks an \`earshot start\` of its own, on loopback, and exits with 1 when that does harm.
+Starts its own \`earshot start\` on loopback, attacks it, and exits with 1 if that causes harm.
 
-  fuzz    hostile, broken and odd requests to every listener
-  slow    thousands of connections that never come to an end
+  fuzz    hostile, malformed and unusual requests to every listener
+  slow    thousands of slow connections that never finish
   logins  failed logins from thousands of addresses
-  scan    what testssl.sh finds wrong with the HTTPS of the public listener
+  scan    testssl.sh against the HTTPS of the public listener
 
-Each has a --help of its own. docs/security.md has the figures.
+Each has its own --help. Figures: docs/performance.md.
 `;
 
-/** Runs one attack and returns the exit code: 0 no harm done, 1 harm, 2 wrong usage. */
+/** Runs one attack and returns the exit code: 0 no harm, 1 harm, 2 wrong usage. */
 export async function run([name, ...argv]: readonly string[], io: BenchIo): Promise<number> {
   if (name === 'fuzz') return runBenchmark(fuzz, argv, io);
   if (name === 'slow') return runBenchmark(slow, argv, io);

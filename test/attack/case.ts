@@ -1,55 +1,55 @@
-/** What one step of the fuzzer sends, what may come back, and how requests are written down. */
+/** Cases of the fuzzer: bytes to send, permitted answers, and helpers that build requests. */
 import { hash } from 'node:crypto';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 
-/** One request, or what somebody may try to pass off as one or several. */
+/** Bytes that are, or imitate, one or several requests. */
 export interface Case {
   /** Family and kind, such as `framing: two lengths`. */
   readonly name: string;
-  /** What is written, one write each. */
+  /** Bytes to send, one write each. */
   readonly pieces: readonly Buffer[];
-  /** Who sends it: only a holder of the right credentials may be answered with 200. */
-  readonly sender: 'stranger' | 'holder';
-  /** How many answers may come; each has one of these statuses. */
+  /** Only an authenticated sender may be answered with 200. */
+  readonly sender: 'unknownClient' | 'authenticated';
+  /** Maximum number of answers; each has one of these statuses. */
   readonly answersMax: number;
   readonly statuses: readonly number[];
   /**
-   * `stays`: answered, and the next request is served as ever, unless an answer said otherwise.
-   * `closes`: the server ends it, since nobody can tell where the next request begins. `ends`: it waits
-   * for more, and is told that none comes. `foreign`: sent without TLS to a port that speaks it.
+   * `stays`: answered, and the connection stays usable, unless an answer closes it.
+   * `closes`: the server closes it, since the start of the next request is unknown. `ends`: the server
+   * waits for more bytes, and the client ends the connection. `foreign`: sent without TLS to a TLS port.
    */
   readonly connection: 'stays' | 'closes' | 'ends' | 'foreign';
   /** Answers to HEAD have no body. */
   readonly isHead?: boolean;
 }
 
-/** What makers of cases draw on. */
+/** Inputs of the functions that create cases. */
 export interface CaseContext {
   readonly random: Random;
-  /** The right Authorization value. */
-  readonly right: string;
-  /** A whole notification whose AckId begins with `who`. */
+  /** Valid Authorization value. */
+  readonly authorization: string;
+  /** Returns a notification whose AckId begins with `who`. */
   notification(who: Case['sender'] | 'valid', extra?: Readonly<Record<string, unknown>>): string;
 }
 
 export type CaseMaker = (context: CaseContext) => Case;
 
-/** What a stranger may hear: the design's table, and what HTTP itself asks for. */
-export const strangerStatuses: readonly number[] = [400, 401, 404, 405, 408, 413, 429, 431];
+/** Statuses permitted for unknown clients: those of the design, and those of HTTP itself. */
+export const unknownClientStatuses: readonly number[] = [400, 401, 404, 405, 408, 413, 429, 431];
 
-export const holderStatuses: readonly number[] = [200, ...strangerStatuses];
+export const authenticatedStatuses: readonly number[] = [200, ...unknownClientStatuses];
 
 /** No credentials, or wrong ones. */
 export const refusedLogin: readonly number[] = [401, 429];
 
-/** A stranger's case: answered once, and served as ever afterwards, unless told otherwise. */
-export function stranger(
+/** Creates a case, by default of an unknown client, which is answered once, and the connection stays usable. */
+export function attackCase(
   name: string,
   pieces: readonly Buffer[],
   statuses: readonly number[],
   further: Partial<Case> = {},
 ): Case {
-  const usual = { sender: 'stranger', answersMax: 1, connection: 'stays' } as const;
+  const usual = { sender: 'unknownClient', answersMax: 1, connection: 'stays' } as const;
   return { name, pieces, statuses, ...usual, ...further };
 }
 
@@ -57,14 +57,14 @@ interface RequestParts {
   method?: string;
   target?: string;
   version?: string;
-  /** Lines as they are, without line ends. */
+  /** Header lines without line ends. */
   headers?: readonly string[];
   body?: string | Uint8Array;
-  /** False leaves Content-Length out. */
+  /** False omits Content-Length. */
   hasLength?: boolean;
 }
 
-/** A request with Host and length, and the headers that are given; text is written as Latin-1 in the head. */
+/** Builds a request with Host, length and the given headers; its head is encoded as Latin-1. */
 export function request(parts: RequestParts): Buffer {
   const { method = 'POST', target = '/notifications/fuzz', version = 'HTTP/1.1' } = parts;
   const body = Buffer.from(parts.body ?? '');
@@ -78,17 +78,17 @@ export function request(parts: RequestParts): Buffer {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-/** A head of these lines exactly. */
+/** Builds a request head of exactly these lines. */
 export function lines(...given: readonly string[]): Buffer {
   return Buffer.from(`${given.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
-/** The value of an Authorization header. */
+/** Returns the value of an Authorization header. */
 export function basicLogin(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** One of a list that is not empty. */
+/** Draws an item of a list that is not empty. */
 export function oneOf<Item>(random: Random, items: readonly Item[]): Item {
   const item = items[random.integer(0, items.length - 1)];
   if (item === undefined) throw new Error('nothing to choose from');
@@ -99,13 +99,13 @@ export function randomBytes(random: Random, length: number): Buffer {
   return Buffer.from(Array.from({ length }, () => random.integer(0, 255)));
 }
 
-/** What the maker of case number `index` draws on. */
-export function caseContext(seed: number, index: number, right: string): CaseContext {
-  // Neighbouring numbers would begin alike.
+/** Creates the context of case number `index`. */
+export function caseContext(seed: number, index: number, authorization: string): CaseContext {
+  // Without the hash, neighbouring numbers would draw similar values.
   const random = createRandom(hash('sha256', `${seed}/${index}`, 'buffer').readInt32LE());
   return {
     random,
-    right,
+    authorization,
     notification: (who, extra = {}) => {
       const productId = random.uuid();
       return JSON.stringify({
@@ -129,12 +129,12 @@ export interface ValidPush {
   readonly ackId: string;
 }
 
-/** What varies: how the one notification is written down. */
+/** Builds a push of a valid notification in a random form. */
 export function validPush(context: CaseContext): ValidPush {
-  const { random, right } = context;
+  const { random, authorization } = context;
   const body = context.notification('valid');
   const ackId = String(JSON.parse(body).AckId);
-  const login = `Authorization: ${right}`;
+  const login = `Authorization: ${authorization}`;
   const push = (name: string, ...pieces: Buffer[]) => ({ name, pieces, ackId });
   const to = (target?: string) =>
     request({ headers: [login], body, ...(target === undefined ? {} : { target }) });
@@ -158,7 +158,7 @@ export function validPush(context: CaseContext): ValidPush {
       return push('in two pieces', whole.subarray(0, cut), whole.subarray(cut));
     },
     () => {
-      const headers = [`aUTHORIZATION:${right}`, 'Content-Type: text/plain'];
+      const headers = [`aUTHORIZATION:${authorization}`, 'Content-Type: text/plain'];
       return push('odd case', request({ headers, body }));
     },
     () => push('by its whole address', to('http://x/notifications/fuzz')),

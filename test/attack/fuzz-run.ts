@@ -1,4 +1,4 @@
-/** Plays many cases on several connections at a time, with valid pushes among them. */
+/** Runs many cases on several parallel connections, with valid pushes among them. */
 import {
   type Case,
   type CaseContext,
@@ -29,30 +29,30 @@ export interface FuzzRunOptions {
   readonly from: number;
   readonly until: number;
   readonly connections: number;
-  /** The right Authorization value. */
-  readonly right: string;
+  /** Valid Authorization value. */
+  readonly authorization: string;
   readonly draw: (context: CaseContext) => Case;
-  readonly judge: (answer: Answer) => string | null;
-  /** Whether valid pushes are sent among the cases. */
+  readonly check: (answer: Answer) => string | null;
+  /** True sends valid pushes among the cases. */
   readonly withPushes: boolean;
   readonly onProgress?: (played: number) => void;
 }
 
-/** A case that did what it must not, with all that is needed to look at it. */
+/** Failed case, with its requests and answers. */
 export interface Harm {
   readonly index: number;
   readonly name: string;
   readonly what: string;
-  /** What was sent, and answered, as text in which every byte can be told. */
+  /** Sent and received bytes, as JSON strings with one character per byte. */
   readonly sent: string;
   readonly answered: string;
 }
 
 export interface FuzzRun {
   readonly harms: readonly Harm[];
-  /** Answers by family and status; `none` where the connection was closed without one. */
+  /** Numbers of answers by family and status; `none` for a connection closed without an answer. */
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** AckIds of the valid pushes that were answered, and how long each took. */
+  /** AckIds of the answered valid pushes, and their durations. */
   readonly acknowledged: readonly string[];
   readonly pushMs: readonly number[];
 }
@@ -60,10 +60,10 @@ export interface FuzzRun {
 const shownBytesMax = 3_000;
 const casesPerConnectionMax = 100;
 
-/** Every so many cases a push comes on a connection of its own. */
+/** Number of cases after which a valid push is sent on a new connection. */
 const pushEvery = 25;
 
-/** After so many harms the rest would tell nothing new. */
+/** Maximum number of harms; then the run stops. */
 const harmsMax = 25;
 
 export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
@@ -75,9 +75,9 @@ export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
   let next = from;
 
   async function push(wire: Wire, index: number, after: string): Promise<boolean> {
-    const sent = validPush(caseContext(options.seed, index, options.right));
+    const sent = validPush(caseContext(options.seed, index, options.authorization));
     const startMs = performance.now();
-    const played = await playPush(wire, sent, options.judge);
+    const played = await playPush(wire, sent, options.check);
     pushMs.push(performance.now() - startMs);
     if (played.harm === null) acknowledged.push(sent.ackId);
     else harms.push(harmOf(index, `valid push (${sent.name}) after ${after}`, sent, played));
@@ -91,7 +91,7 @@ export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
       const index = next;
       next += 1;
       onProgress(index - from);
-      const context = caseContext(options.seed, index, options.right);
+      const context = caseContext(options.seed, index, options.authorization);
       const played = options.draw(context);
       const isForeign = played.connection === 'foreign';
       if (isForeign && options.address.authorityPem === undefined) continue;
@@ -101,16 +101,16 @@ export async function runFuzz(options: FuzzRunOptions): Promise<FuzzRun> {
         const { port } = options.address;
         wire = await openWire(isForeign ? { port } : options.address, localAddress);
         uses = 0;
-        // Numbers below zero: no case has them.
+        // Negative numbers, which no case has.
         if (options.withPushes && !isForeign && index % pushEvery === 0) {
           await push(wire, -1 - index, 'nothing');
         }
       }
-      const result = await playCase(wire, played, options.judge);
+      const result = await playCase(wire, played, options.check);
       count(answers, played, result);
       if (result.harm !== null) harms.push(harmOf(index, played.name, played, result));
       let isUsable = result.harm === null && result.isOpen;
-      // The next one on the connection must hear its own answer, and be stored.
+      // The next push on the connection must receive its own answer, and be stored.
       if (isUsable && options.withPushes && context.random.chance(0.3)) {
         isUsable = await push(wire, index, played.name);
       }
@@ -149,7 +149,7 @@ function harmOf(
   return { index, name, what: harm ?? '', sent, answered };
 }
 
-/** As a string literal of JSON, one character a byte. */
+/** Returns the bytes as a JSON string literal, one character per byte. */
 function shown(bytes: Buffer): string {
   const text = JSON.stringify(bytes.toString('latin1', 0, shownBytesMax));
   return bytes.length > shownBytesMax ? `${text} … ${bytes.length} bytes` : text;
@@ -166,13 +166,13 @@ const families: Weighted<Weighted<CaseMaker>> = [
   [1, largeBodyMakers],
 ];
 
-/** The makers of the public listener's cases. */
+/** Functions that create the cases for the public listener. */
 export const publicMakers: Weighted<CaseMaker> = families.flatMap(([share, makers]) => {
   const total = makers.reduce((sum, [weight]) => sum + weight, 0);
   return makers.map(([weight, make]) => [(share * weight) / total, make] as const);
 });
 
-/** Returns what draws a case, each maker as often as its weight says. */
+/** Returns a function that draws a case, with the given weights. */
 export function drawFrom(makers: Weighted<CaseMaker>): (context: CaseContext) => Case {
   const total = makers.reduce((sum, [weight]) => sum + weight, 0);
   return (context) => {

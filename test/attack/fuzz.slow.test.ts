@@ -1,8 +1,8 @@
-/** Two and a half thousand hostile requests to the program itself, on every listener. */
+/** 2,500 hostile requests to all listeners of a running receiver. */
 import { expect, it } from 'vitest';
 import { runAttack } from './attack-context.ts';
 
-it('harms nothing by fuzzed requests, and every valid push among them is stored once', {
+it('the receiver survives fuzzed requests and stores every valid push among them once', {
   timeout: 240_000,
 }, async () => {
   const counts = ['--requests', '2000', '--private', '500'];
@@ -18,7 +18,7 @@ it('harms nothing by fuzzed requests, and every valid push among them is stored 
   expect(sum(({ evidence }) => evidence.stored - evidence.answered)).toBe(0);
 });
 
-it('is told to be wrong when a case is asked for without its seed', async () => {
+it('a single case without its seed is refused as wrong usage', async () => {
   const { exitCode, stderr } = await runAttack('fuzz', '--only', '7');
   expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--only wants --seed/)]);
 });

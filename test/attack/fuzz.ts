@@ -1,4 +1,4 @@
-/** `npm run attack -- fuzz`: many requests to each listener, and what was left behind. */
+/** `npm run attack -- fuzz`: many requests to each listener, and a check of the store and the log. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { alignTable, figure, megabytes, quantile } from '../../bench/figures.ts';
@@ -10,6 +10,7 @@ import {
   optional,
   word,
 } from '../../bench/harness.ts';
+import { checkPrivateAnswer, checkPublicAnswer } from './answer-checks.ts';
 import { basicLogin } from './case.ts';
 import { guardedPrivateMakers, openPrivateMakers } from './cases/private.ts';
 import { drawFrom, type FuzzRun, type Harm, publicMakers, runFuzz } from './fuzz-run.ts';
@@ -22,44 +23,43 @@ import {
   takeEvidence,
   watchUse,
 } from './target.ts';
-import { judgePrivateAnswer, judgePublicAnswer } from './verdicts.ts';
 
 const listenerNames = ['https', 'plain', 'private', 'private-password'] as const;
 
 const many = { min: 0, max: 100_000_000 };
 
 const options = {
-  requests: integer('N', 'to the public listener, a fifth of them over plain HTTP', {
+  requests: integer('N', 'requests to the public listener, a fifth of them over plain HTTP', {
     ...{ default: 100_000, ...many },
   }),
-  private: integer('N', 'to the private listener, half of them with a password', {
+  private: integer('N', 'requests to the private listener, half of them with a password', {
     ...{ default: 20_000, ...many },
   }),
   seed: optional(
-    integer('N', 'the same seed sends the same bytes (a new one each time)', {
+    integer('N', 'the same seed sends the same bytes (default: random)', {
       ...{ min: 0, max: 2 ** 32 - 1 },
     }),
   ),
-  connections: integer('N', 'at a time', { default: 24, min: 1, max: 200 }),
-  only: optional(integer('N', 'plays case N alone; wants --seed and --listener', many)),
+  connections: integer('N', 'parallel connections', { default: 24, min: 1, max: 200 }),
+  only: optional(integer('N', 'runs only case N; requires --seed and --listener', many)),
   listener: word('NAME', listenerNames.join(', '), listenerNames),
   dir: dirOption,
 };
 
 export const fuzz: Benchmark<typeof options> = {
   command: 'npm run attack -- fuzz',
-  about: `Sends requests that are broken, hostile or odd to an \`earshot start\` of its own on loopback, with valid
-pushes among them, over HTTPS, plain HTTP and to the private listener; then looks at its store and log.`,
+  about: `Sends malformed, hostile and unusual requests to its own \`earshot start\` on loopback, with valid
+pushes among them, over HTTPS, plain HTTP and to the private listener; then checks its store and log.`,
   options,
-  closing: `Exit code: 0 nothing was harmed, 1 something was, 2 wrong usage.
+  closing: `Exit code: 0 no harm, 1 harm, 2 wrong usage.
 
 Examples:
-  npm run attack -- fuzz                                         some ten minutes
+  npm run attack -- fuzz                                         about ten minutes
   npm run attack -- fuzz --requests 5000 --private 1000 --seed 7
-  npm run attack -- fuzz --seed 7 --listener https --only 1234   one case again`,
+  npm run attack -- fuzz --seed 7 --listener https --only 1234   repeats one case`,
   refuse: ({ only, seed, listener }) =>
     only !== undefined && (seed === undefined || listener === undefined)
-      ? '--only wants --seed and --listener: a case has its number in one run only'
+      ? '--only requires --seed and --listener: the number of a case depends on them'
       : null,
   async measure(chosen, { cleanup, progress, folder }) {
     const { requests, private: privateRequests, connections, only } = chosen;
@@ -89,7 +89,7 @@ Examples:
       text: [
         renderListeners(listeners),
         ...listeners.map(answersOf),
-        harms.length === 0 ? 'Nothing was harmed.' : `${harms.length} harms:`,
+        harms.length === 0 ? 'No harm.' : `${harms.length} harms:`,
         ...harms,
         `Repeat: ${command}`,
       ],
@@ -123,7 +123,7 @@ function row(one: FuzzedListener): string[] {
   ];
 }
 
-/** Families by the statuses that they were answered with. */
+/** Renders the numbers of answers by family and status. */
 function answersOf({ listener, answers }: FuzzedListener): string {
   const statuses = [...new Set(Object.values(answers).flatMap((own) => Object.keys(own)))].sort();
   const families = Object.entries(answers).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -144,7 +144,7 @@ interface FuzzedListener {
   readonly pushMs: readonly number[];
   readonly memory: MemoryUse;
   readonly evidence: Evidence;
-  /** Cases that did harm, and what was found afterwards. */
+  /** Failed cases, and problems found afterwards. */
   readonly harms: readonly (Harm | string)[];
 }
 
@@ -154,7 +154,7 @@ interface FuzzContext extends Pick<BenchContext, 'cleanup' | 'folder'> {
   readonly onProgress: (played: number) => void;
 }
 
-/** Beyond it something is kept that should have gone: measured, it is at 400 MB however many requests come. */
+/** Maximum memory. Measured: 400 MB, regardless of the number of requests; more indicates a leak. */
 const peakBytesMax = 700e6;
 const consolePassword = 'a password of the fuzzer';
 
@@ -179,7 +179,12 @@ async function fuzzListener(
   const run = { seed, connections, onProgress, ...cases };
   const fuzzed = isPublic
     ? await runFuzz({
-        ...{ ...run, address: target.public, right: target.right, judge: judgePublicAnswer },
+        ...{
+          ...run,
+          address: target.public,
+          authorization: target.authorization,
+          check: checkPublicAnswer,
+        },
         ...{ draw: drawFrom(publicMakers), withPushes: true },
       })
     : await fuzzPrivate(target, run, listener === 'private-password');
@@ -201,7 +206,7 @@ type Run = Pick<FuzzContext, 'seed' | 'connections' | 'onProgress'> & {
   until: number;
 };
 
-/** Valid pushes go to the public listener meanwhile: nothing here may be in their way. */
+/** Attacks the private listener while valid pushes go to the public one, which must not be affected. */
 async function fuzzPrivate(
   target: Target,
   run: Run,
@@ -212,7 +217,7 @@ async function fuzzPrivate(
   const makers = hasPassword ? guardedPrivateMakers(login) : openPrivateMakers;
   const fuzzed = await runFuzz({
     ...run,
-    ...{ address: target.private, right: login, judge: judgePrivateAnswer },
+    ...{ address: target.private, authorization: login, check: checkPrivateAnswer },
     ...{ draw: drawFrom(makers), withPushes: false },
   });
   const { acknowledged, failures, tookMs: pushMs } = await pushes.stop();
@@ -220,7 +225,7 @@ async function fuzzPrivate(
   return { ...fuzzed, harms, acknowledged, pushMs };
 }
 
-/** Until there is an index, every query is answered with 503, and said to be an error. */
+/** Waits for the product index; without it, every query is answered with 503 and logged as an error. */
 async function untilIndexed({ private: { port } }: Target): Promise<void> {
   const authorization = basicLogin('earshot', consolePassword);
   const url = `http://127.0.0.1:${port}/odata/v1/Products?$top=1`;

@@ -1,9 +1,9 @@
-/** Failed logins from thousands of addresses against the program itself. */
+/** Failed logins from thousands of addresses at a running receiver. */
 import { expect, it } from 'vitest';
 import { runAttack } from './attack-context.ts';
 
 it.runIf(process.platform === 'linux')(
-  'are limited by address however it is spelled, and right ones never are',
+  'failed logins are limited per address in every notation, and valid ones are never limited',
   { timeout: 120_000 },
   async () => {
     const { exitCode, report } = await runAttack('logins', '--addresses', '2000');

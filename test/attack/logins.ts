@@ -1,25 +1,25 @@
-/** `npm run attack -- logins`: failed logins of thousands of addresses, spellings of one, and lies about them. */
+/** `npm run attack -- logins`: failed logins of thousands of addresses, notations of one, and forged addresses. */
 import { alignTable, figure, megabytes } from '../../bench/figures.ts';
 import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
-import { basicLogin, request, stranger } from './case.ts';
+import { checkPublicAnswer } from './answer-checks.ts';
+import { attackCase, basicLogin, request } from './case.ts';
 import { openWire, playCase, type Wire } from './play-case.ts';
 import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
-import { judgePublicAnswer } from './verdicts.ts';
 
 const options = {
-  addresses: integer('N', 'different ones', { default: 20_000, min: 1, max: 10_000_000 }),
+  addresses: integer('N', 'number of addresses', { default: 20_000, min: 1, max: 10_000_000 }),
   dir: dirOption,
 };
 
-/** What is remembered of addresses is bounded, so more of them take no more memory. */
+/** Maximum memory growth. The number of recorded addresses is bounded. */
 const grownBytesMax = 150e6;
 
 const four = (n: number) => `${11 + (n >> 24)}.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
 
 const hex = (n: number) => n.toString(16);
 
-/** One address of one /64, spelled in another way each time. */
-const spellings: readonly ((n: number) => string)[] = [
+/** Different notations of addresses in one /64. */
+const notations: readonly ((n: number) => string)[] = [
   (n) => `2001:db8:0:0:0:0:0:${hex(n + 1)}`,
   (n) => `2001:DB8::${hex(n + 1).toUpperCase()}`,
   (n) => `[2001:0db8:0000:0000:0000:0000:0000:${hex(n + 1).padStart(4, '0')}]:${1_024 + n}`,
@@ -27,7 +27,7 @@ const spellings: readonly ((n: number) => string)[] = [
   (n) => `2001:db8::${four(n)}`,
 ];
 
-/** Each of one kind; of the last ones so many must be limited. */
+/** Returns the phases, with the number of logins that must be limited. */
 const phasesOf = (addresses: number): readonly LoginPhaseOptions[] => [
   { name: 'many addresses', count: addresses, from: four, limited: 0 },
   {
@@ -38,9 +38,9 @@ const phasesOf = (addresses: number): readonly LoginPhaseOptions[] => [
   },
   { name: 'one address', count: 1_000, from: () => '203.0.113.7', limited: 900 },
   {
-    name: 'one IPv6 network, spelled',
+    name: 'one IPv6 network, all notations',
     count: 1_000,
-    from: (n) => (spellings[n % spellings.length] ?? four)(n),
+    from: (n) => (notations[n % notations.length] ?? four)(n),
     limited: 900,
   },
   {
@@ -49,27 +49,27 @@ const phasesOf = (addresses: number): readonly LoginPhaseOptions[] => [
     from: (n) => (n % 2 === 0 ? '198.51.100.9' : '::ffff:198.51.100.9'),
     limited: 900,
   },
-  // What stands left of what the proxy wrote is the client's own word.
+  // The entries before that of the proxy come from the client and are not trusted.
   {
-    name: 'lies before the truth',
+    name: 'forged entry before the proxy',
     count: 1_000,
     from: (n) => `${four(n)}, 192.0.2.1`,
     limited: 900,
   },
-  // From a peer that is no trusted proxy the header is not read at all.
+  // The header of a peer that is not a trusted proxy is ignored.
   {
-    ...{ name: 'lies without a proxy', count: 1_000, from: four, limited: 900 },
+    ...{ name: 'forged entry without a proxy', count: 1_000, from: four, limited: 900 },
     localAddress: '127.0.0.9',
   },
 ];
 
 export const logins: Benchmark<typeof options> = {
   command: 'npm run attack -- logins',
-  about: `Fails to log in at an \`earshot start\` of its own on loopback, from many addresses (told by a proxy that is
-trusted), from one, from one IPv6 network in all its spellings, and with lies about the address. The right
-credentials must be let in all the while, from limited addresses as well.`,
+  about: `Sends failed logins to its own \`earshot start\` on loopback, from many addresses (reported by a
+trusted proxy), from one, from one IPv6 network in all its notations, and with forged addresses. Valid
+credentials must always be accepted, even from limited addresses.`,
   options,
-  closing: 'Exit code: 0 as it should be, 1 not, 2 wrong usage.',
+  closing: 'Exit code: 0 no faults, 1 faults, 2 wrong usage.',
   async measure({ addresses }, { cleanup, progress, folder: parentFolder }) {
     const startMs = performance.now();
     const environment = { EARSHOT_TRUSTED_PROXIES: '127.0.0.1' };
@@ -95,7 +95,7 @@ credentials must be let in all the while, from limited addresses as well.`,
         renderPhases(phases),
         `Memory: ${megabytes(memory.startBytes)} MB at the start, ${megabytes(memory.peakBytes)} MB at most. Lines in the log: ${loginLines}.`,
         harms.length === 0
-          ? 'All as it should be.'
+          ? 'No faults.'
           : `${harms.length} faults:\n${harms.slice(0, 30).join('\n')}`,
       ],
       hasFailed: harms.length > 0,
@@ -104,10 +104,10 @@ credentials must be let in all the while, from limited addresses as well.`,
 };
 
 function renderPhases(phases: readonly LoginPhase[]): string {
-  const head = ['failed logins from', 'sent', '401', '429', 'right ones', 'let in', 'seconds'];
-  const rows = phases.map(({ name, sent, refused, limited, right, authorize, seconds }) => [
+  const head = ['failed logins from', 'sent', '401', '429', 'valid logins', 'accepted', 'seconds'];
+  const rows = phases.map(({ name, sent, refused, limited, valid, accepted, seconds }) => [
     name,
-    ...[sent, refused, limited, right, authorize, seconds].map((value) => figure(value)),
+    ...[sent, refused, limited, valid, accepted, seconds].map((value) => figure(value)),
   ]);
   return alignTable([head, ...rows]);
 }
@@ -115,11 +115,11 @@ function renderPhases(phases: readonly LoginPhase[]): string {
 interface LoginPhaseOptions {
   readonly name: string;
   readonly count: number;
-  /** What `X-Forwarded-For` says in number `n`. */
+  /** Returns the `X-Forwarded-For` of login number `n`. */
   readonly from: (n: number) => string;
-  /** How many must be answered with 429; the others with 401. */
+  /** Number that must be answered with 429; the others with 401. */
   readonly limited: number;
-  /** Where they really come from; 127.0.0.1 is the trusted proxy. */
+  /** Actual source address; 127.0.0.1 is the trusted proxy. */
   readonly localAddress?: string;
 }
 
@@ -128,31 +128,31 @@ interface LoginPhase {
   readonly sent: number;
   readonly refused: number;
   readonly limited: number;
-  /** Right credentials, and how many of them were let in. */
-  readonly right: number;
-  readonly authorize: number;
+  /** Number of valid logins, and of those accepted. */
+  readonly valid: number;
+  readonly accepted: number;
   readonly seconds: number;
   readonly faults: readonly string[];
 }
 
 const connectionCount = 8;
-const rightEvery = 20;
+const validEvery = 20;
 
-/** To be over within the minute in which failures are counted together, unless it is about many addresses. */
+/** Runs a phase; unless it uses many addresses, it must end within the minute in which failures are counted together. */
 async function runLoginPhase(
-  { public: address, right: rightLogin }: Target,
+  { public: address, authorization }: Target,
   { name, count, from, limited, localAddress }: LoginPhaseOptions,
 ): Promise<LoginPhase> {
   const startMs = performance.now();
   const seen = new Map<number, number>();
   const faults: string[] = [];
-  let [next, right, authorize] = [0, 0, 0];
+  let [next, valid, accepted] = [0, 0, 0];
 
   async function ask(wire: Wire, n: number, login: string): Promise<number> {
     const headers = [`Authorization: ${login}`, `X-Forwarded-For: ${from(n)}`];
     const pieces = [request({ method: 'GET', target: '/notifications', headers })];
-    const asked = stranger(name, pieces, [200, 401, 429]);
-    const played = await playCase(wire, asked, judgePublicAnswer);
+    const attempt = attackCase(name, pieces, [200, 401, 429]);
+    const played = await playCase(wire, attempt, checkPublicAnswer);
     if (played.harm !== null) faults.push(played.harm);
     return played.answers[0]?.status ?? 0;
   }
@@ -164,9 +164,9 @@ async function runLoginPhase(
       next += 1;
       const status = await ask(wire, n, basicLogin('guess', String(n)));
       seen.set(status, (seen.get(status) ?? 0) + 1);
-      if (n % rightEvery > 0) continue;
-      right += 1;
-      if ((await ask(wire, n, rightLogin)) === 200) authorize += 1;
+      if (n % validEvery > 0) continue;
+      valid += 1;
+      if ((await ask(wire, n, authorization)) === 200) accepted += 1;
     }
     wire.close();
   }
@@ -178,8 +178,8 @@ async function runLoginPhase(
       `${refused} answers of 401 and ${tooMany} of 429, not ${count - limited} and ${limited}`,
     );
   }
-  if (authorize !== right)
-    faults.push(`${right - authorize} with the right credentials were not let in`);
+  if (accepted !== valid)
+    faults.push(`${valid - accepted} logins with valid credentials were refused`);
   const seconds = (performance.now() - startMs) / 1_000;
-  return { name, sent: count, refused, limited: tooMany, right, authorize, seconds, faults };
+  return { name, sent: count, refused, limited: tooMany, valid, accepted, seconds, faults };
 }

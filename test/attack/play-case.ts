@@ -1,27 +1,27 @@
-/** Plays one case on a connection, and says what is wrong with what comes back. */
+/** Runs one case on a connection and checks the answers. */
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { type Case, stranger, type ValidPush } from './case.ts';
+import { attackCase, type Case, type ValidPush } from './case.ts';
 
 export interface Played {
   readonly answers: readonly Answer[];
-  /** What must not be; null when all is as it should be. */
+  /** Problem of the answers; null when there is none. */
   readonly harm: string | null;
-  /** Whether the connection may be used again. */
+  /** True when the connection can be reused. */
   readonly isOpen: boolean;
 }
 
-/** Longer than the server waits for anything that these cases leave it waiting for. */
+/** Maximum wait for an answer or a close; longer than all timeouts of the server that these cases cause. */
 const patienceMs = 15_000;
 const betweenPiecesMs = 2;
 
-/** `judge` says what is wrong with one answer, or null. */
+/** Runs a case. `check` returns the problem of an answer, or null. */
 export async function playCase(
   wire: Wire,
   played: Case,
-  judge: (answer: Answer) => string | null,
+  check: (answer: Answer) => string | null,
 ): Promise<Played> {
   await sendPieces(wire, played.pieces);
   const { connection, answersMax } = played;
@@ -35,12 +35,12 @@ export async function playCase(
     const answer = await nextAnswer(wire, { isHead: played.isHead === true, giveUpMs });
     if (answer === 'silence') return done('neither answered nor closed');
     if (answer === 'end') break;
-    if (answer instanceof NoAnswer) return done(`an answer that is none: ${answer.message}`);
+    if (answer instanceof NoAnswer) return done(`not an HTTP answer: ${answer.message}`);
     if (answer.status === 100) continue;
     answers.push(answer);
     if (answers.length > answersMax) return done(`${answers.length} answers`);
     const harm = played.statuses.includes(answer.status)
-      ? judge(answer)
+      ? check(answer)
       : `status ${answer.status}, not ${played.statuses.join(', ')}`;
     if (harm !== null) return done(harm);
   }
@@ -50,19 +50,19 @@ export async function playCase(
   return done(null);
 }
 
-/** Sends a valid push, which must be stored, and answered by exactly that. */
+/** Sends a valid push, which must be answered as stored. */
 export async function playPush(
   wire: Wire,
   push: ValidPush,
-  judge: (answer: Answer) => string | null,
+  check: (answer: Answer) => string | null,
 ): Promise<Played> {
   const { name, pieces } = push;
-  const asCase = stranger(name, pieces, [200], { sender: 'holder' });
+  const asCase = attackCase(name, pieces, [200], { sender: 'authenticated' });
   if (wire.received.length > 0) {
-    const harm = `bytes that nobody asked for: ${wire.received.toString('latin1').slice(0, 200)}`;
+    const harm = `unexpected bytes: ${wire.received.toString('latin1').slice(0, 200)}`;
     return { answers: [], harm, isOpen: false };
   }
-  const played = await playCase(wire, asCase, judge);
+  const played = await playCase(wire, asCase, check);
   const [answer] = played.answers;
   if (played.harm !== null || answer?.body === '{"status":"stored"}') return played;
   return { ...played, harm: `a valid push was answered with ${answer?.body ?? 'nothing'}` };
@@ -97,7 +97,7 @@ async function nextAnswer(
   }
 }
 
-/** A port that speaks TLS says nothing but an alert (RFC 8446, 6: record type 21) to who does not. */
+/** A TLS port sends nothing but an alert (RFC 8446, 6: record type 21) to a client without TLS. */
 async function foreignEnd(
   wire: Wire,
   giveUpMs: number,
@@ -119,15 +119,15 @@ function closesConnection(answer: Answer | undefined): boolean {
 
 export interface Answer {
   readonly status: number;
-  /** Names in lower case, in their order. */
+  /** Names in lower case, in the order of the answer. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
 }
 
-/** What is wrong with bytes that are no answer; the message says what. */
+/** Bytes that are not an HTTP answer; the message has the reason. */
 class NoAnswer extends Error {}
 
-/** The first answer in `bytes` and where it ends; null when more bytes are needed. Throws `NoAnswer`. */
+/** Returns the first answer in `bytes` and its end; null when more bytes are needed. Throws `NoAnswer`. */
 function takeAnswer(
   bytes: Buffer,
   { isHead }: { isHead: boolean },
@@ -161,10 +161,10 @@ interface Content {
   end: number;
 }
 
-/** By its one length, or by chunks, and never by both; null when more bytes are needed. */
+/** Reads the content by its length or by chunks, never both; null when more bytes are needed. */
 function contentOf(rest: Buffer, headers: Answer['headers']): Content | null {
-  const valuesOf = (wanted: string) =>
-    headers.filter(([name]) => name === wanted).map(([, value]) => value);
+  const valuesOf = (header: string) =>
+    headers.filter(([name]) => name === header).map(([, value]) => value);
   const [lengths, codings] = [valuesOf('content-length'), valuesOf('transfer-encoding')];
   if (lengths.length + codings.length !== 1) throw new NoAnswer('no single length');
   if (codings.length === 1) return chunksOf(rest);
@@ -191,7 +191,7 @@ function chunksOf(rest: Buffer): Content | null {
   }
 }
 
-/** A listener on loopback; without an authority it speaks plain HTTP. */
+/** Listener on loopback; plain HTTP without an authority. */
 export interface Address {
   readonly port: number;
   readonly authorityPem?: string;
@@ -199,19 +199,19 @@ export interface Address {
 
 export interface Wire {
   readonly socket: Socket;
-  /** What has come and was not taken yet. */
+  /** Received bytes that are not parsed yet. */
   received: Buffer;
-  /** That no more comes: the other side has closed, or reset. */
+  /** True after the other side has closed or reset the connection. */
   hasEnded: boolean;
   send(bytes: Uint8Array): void;
-  /** Resolves when something came, the other side has closed, or the time is over. */
+  /** Resolves when bytes were received, the other side has closed, or the time has elapsed. */
   change(timeoutMs: number): Promise<void>;
   close(): void;
 }
 
 const connectTimeoutMs = 20_000;
 
-/** Rejects when no connection can be made. `localAddress` is one of 127.0.0.0/8 (Linux). */
+/** Connects. Rejects when no connection can be made. `localAddress` is one of 127.0.0.0/8 (Linux). */
 export async function openWire(address: Address, localAddress = '127.0.0.1'): Promise<Wire> {
   const { port, authorityPem } = address;
   const where = { host: '127.0.0.1', port, localAddress };
@@ -221,15 +221,15 @@ export async function openWire(address: Address, localAddress = '127.0.0.1'): Pr
     : connectTcp(where);
   socket.setNoDelay(true);
   const connected = once(socket, isSecure ? 'secureConnect' : 'connect');
-  const late = new AbortController();
-  const timeout = delay(connectTimeoutMs, 'late', { signal: late.signal, ref: false });
+  const timer = new AbortController();
+  const timeout = delay(connectTimeoutMs, 'timeout', { signal: timer.signal, ref: false });
   try {
-    if ((await Promise.race([connected, timeout])) === 'late') throw new Error('no connection');
+    if ((await Promise.race([connected, timeout])) === 'timeout') throw new Error('no connection');
   } catch (error) {
     socket.on('error', () => undefined).destroy();
     throw error;
   } finally {
-    late.abort();
+    timer.abort();
     timeout.catch(() => undefined);
   }
   return wireOver(socket);
@@ -262,7 +262,7 @@ function wireOver(socket: Socket): Wire {
     wire.received = Buffer.concat([wire.received, bytes]);
     wake();
   });
-  // A reset is one of the ways in which a connection ends.
+  // A reset also ends the connection.
   socket.on('end', end).on('close', end).on('error', end);
   return wire;
 }

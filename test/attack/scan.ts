@@ -1,4 +1,4 @@
-/** `npm run attack -- scan`: testssl.sh against the public listener of a receiver of our own. */
+/** `npm run attack -- scan`: testssl.sh against the public listener of its own receiver. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,9 +8,9 @@ import { alignTable, figure } from '../../bench/figures.ts';
 import { type Benchmark, dirOption, flag } from '../../bench/harness.ts';
 import { startTarget } from './target.ts';
 
-const options = { quick: flag('protocols, ciphers and headers alone'), dir: dirOption };
+const options = { quick: flag('only protocols, ciphers and headers'), dir: dirOption };
 
-/** Protocols, kinds of ciphers, forward secrecy, the server's choice, headers. */
+/** Protocols, cipher categories, forward secrecy, server preference, headers. */
 const quickParts = ['-p', '-s', '-f', '-P', '-h'];
 
 const timeoutMs = 600_000;
@@ -19,7 +19,7 @@ const findingsSchema = z.array(
   z.object({ id: z.string(), severity: z.string(), finding: z.string() }),
 );
 
-/** The program under the name that this machine knows it by; null where it is not installed. */
+/** Returns the name of the installed program; null when it is not installed. */
 export function findScanner(): string | null {
   const names = ['testssl', 'testssl.sh'];
   return names.find((name) => spawnSync(name, ['--version']).error === undefined) ?? null;
@@ -27,13 +27,13 @@ export function findScanner(): string | null {
 
 export const scan: Benchmark<typeof options> = {
   command: 'npm run attack -- scan',
-  about: `Runs testssl.sh (Debian's package of that name) against the public listener of an \`earshot start\` of its own.
-Every finding of severity LOW or worse must be one that is known, with a reason; else the exit code is 1.`,
+  about: `Runs testssl.sh (Debian package testssl.sh) against the public listener of its own \`earshot start\`.
+Every finding of severity LOW or worse needs an accepted reason; otherwise the exit code is 1.`,
   options,
-  closing: `Exit code: 0 nothing found, 1 something, 2 wrong usage.
+  closing: `Exit code: 0 no findings without a reason, 1 findings, 2 wrong usage.
 
 Examples:
-  npm run attack -- scan              a minute and a half
+  npm run attack -- scan              90 seconds
   npm run attack -- scan --quick`,
   async measure({ quick }, { cleanup, progress, folder: parentFolder }) {
     const scanner = findScanner();
@@ -44,7 +44,7 @@ Examples:
     const folder = cleanup.temporaryFolder(parentFolder);
     const [result, authority] = [join(folder, 'findings.json'), join(folder, 'authority.pem')];
     writeFileSync(authority, target.endpoint.authorityPem);
-    progress.show('testssl.sh is at work');
+    progress.show('testssl.sh is running');
     const words = [
       ...['--quiet', '--color', '0', '--warnings', 'off', '--add-ca', authority],
       ...['--jsonfile', result, '--ip', '127.0.0.1', ...(quick ? quickParts : [])],
@@ -60,22 +60,24 @@ Examples:
     const findings = findingsSchema.parse(JSON.parse(readFileSync(result, 'utf8')));
     const version = versionOf(scanner);
     const severities = countSeverities(findings);
-    const judged = judgeFindings(findings);
-    const hasFailed = judged.some(({ reason }) => reason === null);
+    const assessed = assessFindings(findings);
+    const hasFailed = assessed.some(({ reason }) => reason === null);
     const counts = Object.entries(severities).map(([severity, count]) => [severity, figure(count)]);
-    const rows = judged.map(({ severity, id, finding, reason }) => [
+    const rows = assessed.map(({ severity, id, finding, reason }) => [
       `${severity} ${id}`,
       finding.slice(0, 80),
-      reason ?? 'must not be',
+      reason ?? 'no accepted reason',
     ]);
     return {
-      // How many findings there are of each severity, and those of LOW and worse.
-      report: { version, severities, judged },
+      // Number of findings of each severity, and the findings of LOW and worse.
+      report: { version, severities, findings: assessed },
       text: [
         `testssl.sh ${version}`,
         alignTable([['severity', 'findings'], ...counts]),
         rows.length === 0 ? 'Nothing of severity LOW or worse.' : alignTable(rows),
-        hasFailed ? 'There are findings.' : 'Nothing was found that counts.',
+        hasFailed
+          ? 'There are findings without an accepted reason.'
+          : 'No findings without an accepted reason.',
       ],
       hasFailed,
     };
@@ -93,32 +95,32 @@ function versionOf(scanner: string): string {
   return /testssl(?:\.sh)?\s+(\S+)/.exec(stdout)?.[1] ?? 'unknown';
 }
 
-/** One finding of its JSON file. */
+/** Finding in the JSON file of testssl.sh. */
 interface Finding {
   readonly id: string;
   readonly severity: string;
   readonly finding: string;
 }
 
-/** From this severity on a finding needs a reason. */
+/** Severities that require a reason. */
 const severitiesThatCount: readonly string[] = ['LOW', 'MEDIUM', 'HIGH', 'CRITICAL', 'FATAL'];
 
-/** Of the certificate that the scan makes for itself, or of a machine without a public name. */
+/** Reasons for findings about the scan's own certificate or a machine without a public name. */
 const accepted: Readonly<Record<string, string>> = {
-  cert_expirationStatus: 'the certificate of the scan lives for 30 days',
-  cert_notAfter: 'the certificate of the scan lives for 30 days',
+  cert_expirationStatus: 'the certificate of the scan is valid for 30 days',
+  cert_notAfter: 'the certificate of the scan is valid for 30 days',
   cert_revocation:
-    'nobody revokes the certificate of the scan; real ones carry what their authority gives',
+    'the certificate of the scan has no revocation; real ones have that of their authority',
   DNS_CAArecord: 'localhost has no records',
 };
 
-interface JudgedFinding extends Finding {
-  /** Null: it must not be. */
+interface AssessedFinding extends Finding {
+  /** Null: not accepted. */
   readonly reason: string | null;
 }
 
-/** Those that need a reason, with it. */
-export function judgeFindings(findings: readonly Finding[]): JudgedFinding[] {
+/** Returns the findings that need a reason, with that reason. */
+export function assessFindings(findings: readonly Finding[]): AssessedFinding[] {
   return findings
     .filter(({ severity }) => severitiesThatCount.includes(severity))
     .map((one) => ({ ...one, reason: accepted[one.id] ?? null }));

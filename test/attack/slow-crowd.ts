@@ -1,30 +1,30 @@
-/** A process of its own that keeps thousands of slow connections open: told what on standard input. */
+/** Separate process that keeps thousands of slow connections open; configured on standard input. */
 import { connect as connectTcp, type Socket } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 
-/** One JSON object on its standard input. */
+/** Configuration, a JSON object on standard input. */
 export interface SlowCrowd {
   readonly port: number;
   readonly count: number;
-  /** Each connection has an address of its own, or all have this one. */
+  /** A separate address per connection, or this one for all. */
   readonly from: 'many' | `127.${string}`;
-  /** Opened per second while the crowd gathers. */
+  /** Connections opened per second at the start. */
   readonly perSecond: number;
-  /** The right Authorization value: all are pushes whose bodies drip. Null for the connections of a stranger. */
+  /** Valid Authorization value of pushes with slow bodies; null for unknown clients. */
   readonly authorization: string | null;
-  /** One that was cut off comes back after so long. */
+  /** Delay before a closed connection is opened again. */
   readonly pauseMs: number;
 }
 
-/** One JSON object a second on its standard output. */
+/** State, a JSON object per second on standard output. */
 export interface CrowdState {
-  /** Open now, as far as this side knows. */
+  /** Open connections, as known to this side. */
   readonly open: number;
   readonly opened: number;
   readonly cut: number;
-  /** Every place has been taken once. */
+  /** True after every connection was opened once. */
   readonly isComplete: boolean;
 }
 
@@ -57,7 +57,7 @@ async function gather(crowd: SlowCrowd): Promise<void> {
   }
 }
 
-/** 127.1.0.1 and on: 250 of each last number. */
+/** Returns an address from 127.1.0.1 upwards, with last numbers from 1 to 250. */
 function addressOf(index: number): string {
   return `127.${1 + Math.floor(index / 62_500)}.${Math.floor(index / 250) % 250}.${1 + (index % 250)}`;
 }
@@ -82,15 +82,15 @@ type SlowKind = (typeof slowKinds)[number] | 'slow push';
 interface SlowPlace {
   readonly port: number;
   readonly localAddress: string;
-  /** The right Authorization value, for `slow push`. */
+  /** Valid Authorization value, for `slow push`. */
   readonly authorization?: string;
 }
 
-/** Opens one and keeps it going until it is closed. Errors are left to `close`. */
+/** Opens a connection and keeps it active until it is closed. Errors are handled by `close`. */
 function openSlow(kind: SlowKind, { authorization, ...place }: SlowPlace): Socket {
   const where = { host: '127.0.0.1', ...place };
   const isBare = kind === 'silent' || kind === 'half a handshake';
-  // Whom it talks to is of no interest to an attacker.
+  // An attacker does not verify the server.
   const socket = isBare ? connectTcp(where) : connectTls({ ...where, rejectUnauthorized: false });
   socket.on('error', () => undefined);
   if (kind !== 'reads nothing') socket.resume();

@@ -1,4 +1,4 @@
-/** `npm run attack -- slow`: crowds of strangers with slow connections, and one with the right credentials. */
+/** `npm run attack -- slow`: crowds of slow connections of unknown clients, and one with valid credentials. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,20 @@ import { type SteadyPushes, startSteadyPushes } from './steady-pushes.ts';
 import { type MemoryUse, startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 
 const options = {
-  connections: integer('N', 'of strangers at a time', { default: 5_000, min: 1, max: 60_000 }),
-  seconds: integer('N', 'of each crowd, when it has gathered', { default: 60, min: 1, max: 3_600 }),
+  connections: integer('N', 'parallel connections of unknown clients', {
+    default: 5_000,
+    min: 1,
+    max: 60_000,
+  }),
+  seconds: integer('N', 'duration of each crowd after its start', {
+    default: 60,
+    min: 1,
+    max: 3_600,
+  }),
   dir: dirOption,
 };
 
-/** 127.0.0.1 is where the pushes come from: behind a proxy, friend and foe have one address. */
+/** 127.0.0.1 is the source of the pushes: behind a proxy, attackers and the catalogue share an address. */
 const crowds: readonly Pick<SlowPhaseOptions, 'name' | 'from' | 'isAuthenticated'>[] = [
   { name: 'one address', from: '127.0.0.2', isAuthenticated: false },
   { name: 'many addresses', from: 'many', isAuthenticated: false },
@@ -24,7 +32,7 @@ const crowds: readonly Pick<SlowPhaseOptions, 'name' | 'from' | 'isAuthenticated
   { name: 'the same, with credentials', from: '127.0.0.1', isAuthenticated: true },
 ];
 
-/** As many as the program takes at all, so that a push needs the place of one of them. */
+/** Maximum connections of the receiver, so that a push has to displace one of them. */
 const authenticatedCount = 1_000;
 const p99MaxMs = 5_000;
 
@@ -32,15 +40,15 @@ const peakBytesMax = 700e6;
 
 export const slow: Benchmark<typeof options> = {
   command: 'npm run attack -- slow',
-  about: `Keeps thousands of slow connections to an \`earshot start\` of its own on loopback: silent ones, handshakes and
-heads that never end, bodies that drip, connections that rest, and readers that read nothing. Then 1,000
-connections with the right credentials, whose bodies drip. Those that are cut off come back after some seconds.
-Valid pushes come meanwhile, and each must be answered.`,
+  about: `Keeps thousands of slow connections to its own \`earshot start\` on loopback: silent ones, handshakes and
+heads that never end, slow bodies, idle connections, and clients that read nothing. Then 1,000
+connections with valid credentials and slow bodies. Closed connections are opened again after a few seconds.
+Each valid push sent in the meantime must be answered.`,
   options,
-  closing: `Exit code: 0 nothing was harmed, 1 something was, 2 wrong usage. Linux only: it needs all of 127.0.0.0/8.
+  closing: `Exit code: 0 no harm, 1 harm, 2 wrong usage. Linux only: requires all of 127.0.0.0/8.
 
 Examples:
-  npm run attack -- slow                              some seven minutes
+  npm run attack -- slow                              about seven minutes
   npm run attack -- slow --connections 500 --seconds 10`,
   async measure({ connections, seconds }, { cleanup, progress, folder }) {
     const startMs = performance.now();
@@ -64,7 +72,7 @@ Examples:
         ...renderPhases(phases),
         `${evidence.stored} of ${evidence.answered} answered pushes are in the log once.`,
         harms.length === 0
-          ? 'Nothing was harmed.'
+          ? 'No harm.'
           : `${harms.length} harms:\n${harms.slice(0, 30).join('\n')}`,
         `Repeat: ${command}`,
       ],
@@ -87,9 +95,9 @@ function harmsOf({ name, pushes, memory, leftOver }: SlowPhase): string[] {
 }
 
 function renderPhases(phases: readonly SlowPhase[]): string[] {
-  const head = ['crowd from', 'opened', 'cut off', 'held at most', 'MB at most', 'left over'];
-  const rows = phases.map(({ name, crowd, heldMax, memory, leftOver }) => [
-    ...[name, figure(crowd.opened), figure(crowd.cut), figure(heldMax)],
+  const head = ['crowd from', 'opened', 'closed', 'max open', 'max MB', 'left over'];
+  const rows = phases.map(({ name, crowd, openMax, memory, leftOver }) => [
+    ...[name, figure(crowd.opened), figure(crowd.cut), figure(openMax)],
     ...[megabytes(memory.peakBytes), figure(leftOver)],
   ]);
   const pushRows = phases.flatMap(({ name, pushes }) =>
@@ -104,7 +112,7 @@ function renderPhases(phases: readonly SlowPhase[]): string[] {
   ];
 }
 
-/** How the pushes of one time did; times in ms. */
+/** Figures of the pushes of one period; times in ms. */
 interface PushFigures {
   readonly answered: number;
   readonly failures: readonly string[];
@@ -116,10 +124,10 @@ interface PushFigures {
 interface SlowPhase {
   readonly name: string;
   readonly crowd: CrowdState;
-  /** Connections that the program had open at most, and those left over afterwards. */
-  readonly heldMax: number;
+  /** Maximum number of open connections of the receiver, and the number left afterwards. */
+  readonly openMax: number;
   readonly leftOver: number;
-  readonly pushes: Readonly<Record<'before' | 'beside' | 'rare' | 'after', PushFigures>>;
+  readonly pushes: Readonly<Record<'before' | 'during' | 'rare' | 'after', PushFigures>>;
   readonly memory: MemoryUse;
   readonly acknowledged: readonly string[];
 }
@@ -127,7 +135,7 @@ interface SlowPhase {
 interface SlowPhaseOptions {
   readonly name: string;
   readonly from: SlowCrowd['from'];
-  /** Whether the crowd has the right credentials, and sends pushes whose bodies drip. */
+  /** True for a crowd with valid credentials that sends pushes with slow bodies. */
   readonly isAuthenticated: boolean;
   readonly connections: number;
   readonly attackMs: number;
@@ -141,7 +149,7 @@ const settleTimeoutMs = 90_000;
 
 const perSecond = 20;
 
-/** As the catalogue at a quiet hour: on one connection that rests in between. */
+/** Rate of the catalogue in a quiet hour, on one connection that is idle in between. */
 const rarePerSecond = 0.25;
 
 async function runSlowPhase(target: Target, options: SlowPhaseOptions): Promise<SlowPhase> {
@@ -153,26 +161,26 @@ async function runSlowPhase(target: Target, options: SlowPhaseOptions): Promise<
   await crowd.complete();
   const pushing = startPushes(target);
   const rare = startSteadyPushes(target, { kind: 'kept', perSecond: rarePerSecond });
-  let heldMax = 0;
+  let openMax = 0;
   const endMs = performance.now() + attackMs;
   while (performance.now() < endMs) {
     await delay(500);
-    heldMax = Math.max(heldMax, openSockets(target.processId) - socketsBefore);
+    openMax = Math.max(openMax, openSockets(target.processId) - socketsBefore);
     const { open, cut } = crowd.state();
-    onProgress(`${name}: ${open} open, ${cut} cut off, ${heldMax} held at most`);
+    onProgress(`${name}: ${open} open, ${cut} closed, at most ${openMax} open`);
   }
-  const beside = [await rare.stop(), ...(await pushing())] as const;
+  const during = [await rare.stop(), ...(await pushing())] as const;
   const state = crowd.state();
   crowd.end();
   const leftOver = await settled(target.processId, socketsBefore);
   const after = await pushFor(target, calmMs);
-  const [rarePushes, ...besidePushes] = beside;
-  const all = [...before, ...beside, ...after];
+  const [rarePushes, ...steadyPushes] = during;
+  const all = [...before, ...during, ...after];
   return {
-    ...{ name, crowd: state, heldMax, leftOver, memory: memory.stop() },
+    ...{ name, crowd: state, openMax, leftOver, memory: memory.stop() },
     pushes: {
       before: figuresOf(before),
-      beside: figuresOf(besidePushes),
+      during: figuresOf(steadyPushes),
       rare: figuresOf([rarePushes]),
       after: figuresOf(after),
     },
@@ -189,7 +197,7 @@ function startCrowd(
   });
   cleanup.ownProcess(child);
   const { port } = target.public;
-  const authorization = isAuthenticated ? target.right : null;
+  const authorization = isAuthenticated ? target.authorization : null;
   const job: SlowCrowd = { port, count, from, authorization, perSecond: 500, pauseMs: 5_000 };
   child.stdin.end(JSON.stringify(job));
   let state: CrowdState = { open: 0, opened: 0, cut: 0, isComplete: false };
@@ -201,7 +209,8 @@ function startCrowd(
     complete: async () => {
       const giveUpMs = performance.now() + gatherTimeoutMs;
       while (!state.isComplete) {
-        if (performance.now() > giveUpMs) throw new Error('the slow connections did not come up');
+        if (performance.now() > giveUpMs)
+          throw new Error('the slow connections were not established');
         await delay(100);
       }
     },
@@ -209,7 +218,7 @@ function startCrowd(
   };
 }
 
-/** Half of the pushes on a connection that is kept, half on new ones. */
+/** Starts pushes, half of them on one connection, half on new ones. */
 function startPushes(target: Target): () => Promise<SteadyPushes[]> {
   const both = (['kept', 'fresh'] as const).map((kind) =>
     startSteadyPushes(target, { kind, perSecond: perSecond / 2 }),
@@ -232,7 +241,7 @@ function figuresOf(pushes: readonly SteadyPushes[]): PushFigures {
   };
 }
 
-/** Waits until the program has let go of the crowd; how many more sockets it has open than before. */
+/** Waits until the receiver has closed the crowd's connections; returns the number of sockets left open. */
 async function settled(processId: number, socketsBefore: number): Promise<number> {
   const giveUpMs = performance.now() + settleTimeoutMs;
   for (;;) {
@@ -242,7 +251,7 @@ async function settled(processId: number, socketsBefore: number): Promise<number
   }
 }
 
-/** 0 on systems without /proc. */
+/** Returns the number of open sockets; 0 on systems without /proc. */
 function openSockets(processId: number): number {
   const folder = `/proc/${processId}/fd`;
   try {
@@ -256,7 +265,7 @@ function isSocket(file: string): boolean {
   try {
     return readlinkSync(file).startsWith('socket:');
   } catch {
-    // Closed since the folder was read.
+    // Closed after the directory was read.
     return false;
   }
 }

@@ -1,29 +1,29 @@
-/** Valid pushes at a steady rate beside an attack: each must be answered, and how long it took is kept. */
+/** Valid pushes at a steady rate during an attack: each must be answered, and its duration is recorded. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { checkPublicAnswer } from './answer-checks.ts';
 import { caseContext, request } from './case.ts';
 import { openWire, playPush, type Wire } from './play-case.ts';
 import type { Target } from './target.ts';
-import { judgePublicAnswer } from './verdicts.ts';
 
 interface SteadyPushesOptions {
   readonly perSecond: number;
-  /** On one connection that is kept, or each on a new one. */
+  /** Same connection for all pushes, or a new one for each. */
   readonly kind: 'kept' | 'fresh';
 }
 
 export interface SteadyPushes {
   readonly acknowledged: readonly string[];
-  /** Milliseconds from the start of each to its whole answer; connecting belongs to it. */
+  /** Milliseconds from the start of each push to its complete answer, including the connection. */
   readonly tookMs: readonly number[];
-  /** What happened to those that were not answered as they must be. */
+  /** Problems of the other pushes. */
   readonly failures: readonly string[];
 }
 
 let runs = 0;
 
-/** To the public listener. */
+/** Starts pushes to the public listener. */
 export function startSteadyPushes(
-  { public: address, right }: Pick<Target, 'public' | 'right'>,
+  { public: address, authorization }: Pick<Target, 'public' | 'authorization'>,
   { perSecond, kind }: SteadyPushesOptions,
 ): { stop(): Promise<SteadyPushes> } {
   const stopper = new AbortController();
@@ -31,18 +31,18 @@ export function startSteadyPushes(
   const failures: string[] = [];
   const tookMs: number[] = [];
   let wire: Wire | null = null;
-  // Ids of their own for each run.
+  // Each run has its own ids.
   runs += 1;
   const firstNumber = runs * 10_000_000;
 
   async function push(number: number): Promise<void> {
     const startMs = performance.now();
-    const body = caseContext(0, firstNumber + number, right).notification('valid');
-    const pieces = [request({ headers: [`Authorization: ${right}`], body })];
+    const body = caseContext(0, firstNumber + number, authorization).notification('valid');
+    const pieces = [request({ headers: [`Authorization: ${authorization}`], body })];
     const ackId = String(JSON.parse(body).AckId);
     try {
       if (wire === null || wire.hasEnded) wire = await openWire(address);
-      const { harm } = await playPush(wire, { name: kind, pieces, ackId }, judgePublicAnswer);
+      const { harm } = await playPush(wire, { name: kind, pieces, ackId }, checkPublicAnswer);
       if (harm === null) acknowledged.push(ackId);
       else failures.push(harm);
       if (harm !== null || kind === 'fresh') drop();
@@ -62,7 +62,7 @@ export function startSteadyPushes(
     const startMs = performance.now();
     for (let number = 0; !stopper.signal.aborted; number += 1) {
       await push(number);
-      // One that is late puts none off for ever.
+      // A delayed push does not delay the following ones permanently.
       const dueMs = startMs + ((number + 1) * 1_000) / perSecond;
       const waitMs = Math.max(0, dueMs - performance.now());
       await delay(waitMs, undefined, { signal: stopper.signal }).catch(() => undefined);

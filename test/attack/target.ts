@@ -1,4 +1,4 @@
-/** The program that is attacked: `earshot start` as a process of its own, in a folder of its own; and what it kept. */
+/** The attacked receiver: a separate `earshot start` process with its own folder, and checks of its store and log. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,32 +17,32 @@ import type { Address } from './play-case.ts';
 
 interface TargetOptions {
   cleanup: Cleanup;
-  /** Where its folder is made. */
+  /** Parent of its folder. */
   parentFolder: string;
   /** Plain HTTP, as behind a proxy. */
   isPlain?: boolean;
-  /** Variables beside the usual ones, or in their place. */
+  /** Environment variables, in addition to the usual ones or instead of them. */
   environment?: NodeJS.ProcessEnv;
 }
 
 export interface Target {
   readonly endpoint: Endpoint;
-  /** The right Authorization value. */
-  readonly right: string;
+  /** Valid Authorization value. */
+  readonly authorization: string;
   readonly public: Address;
   readonly private: Address;
   readonly processId: number;
   readonly dataFolder: string;
   isRunning(): boolean;
-  /** All that it has written to its log. */
+  /** Returns its complete log. */
   log(): string;
-  /** Asks it to stop and resolves with its exit code; null when it had to be killed. */
+  /** Stops it and resolves with its exit code; null when it had to be killed. */
   stop(): Promise<number | null>;
 }
 
 const startTimeoutMs = 60_000;
 
-/** Rejects, with the end of its log, when it does not start. */
+/** Starts a receiver. Rejects with the end of its log when it does not start. */
 export async function startTarget(options: TargetOptions): Promise<Target> {
   const { cleanup, isPlain = false, environment } = options;
   const folder = cleanup.temporaryFolder(options.parentFolder);
@@ -67,7 +67,7 @@ export async function startTarget(options: TargetOptions): Promise<Target> {
           ...(isPlain ? {} : { authorityPem: endpoint.authorityPem }),
         },
         private: { port: privatePort },
-        right: basicLogin(endpoint.username, endpoint.password),
+        authorization: basicLogin(endpoint.username, endpoint.password),
         ...{ endpoint, processId: child.pid, dataFolder, isRunning, log },
         stop: async () => {
           await stop();
@@ -84,22 +84,22 @@ export async function startTarget(options: TargetOptions): Promise<Target> {
 }
 
 export interface Evidence {
-  /** Valid pushes that were answered with 200, and how many of them are in the log once. */
+  /** Number of valid pushes answered with 200, and of those that are in the log once. */
   readonly answered: number;
   readonly stored: number;
   readonly quarantined: number;
-  /** Lines that the program has written to its log. */
+  /** Number of lines in its log. */
   readonly logLines: number;
   readonly loginLines: number;
   readonly harms: readonly string[];
 }
 
-/** Lines about failed logins in a minute, with some room for the minute that is cut in two. */
+/** Maximum number of log lines about failed logins per minute. */
 const loginLinesPerMinuteMax = 31;
 
 /**
- * Stops the program, and looks at what it kept. `answered` are AckIds that begin with `valid`; `logFrom` is
- * how long the log was when the attack began.
+ * Stops the receiver and checks its store and log. `answered` are AckIds that begin with `valid`; `logFrom` is
+ * the length of the log before the attack.
  */
 export async function takeEvidence(
   target: Target,
@@ -107,17 +107,17 @@ export async function takeEvidence(
   { seconds, logFrom = 0 }: { seconds: number; logFrom?: number },
 ): Promise<Evidence> {
   const harms: string[] = [];
-  const kept = await readStore(target.dataFolder);
-  const missing = answered.filter((ackId) => kept.valid.get(ackId) !== 1);
+  const stored = await readStore(target.dataFolder);
+  const missing = answered.filter((ackId) => stored.valid.get(ackId) !== 1);
   if (missing.length > 0) {
     harms.push(
       `${missing.length} pushes were answered, but are not in the log once: ${missing[0]}`,
     );
   }
-  harms.push(...kept.strangers.map((found) => `a stranger's ${found}`));
-  if (!target.isRunning()) harms.push('the program has ended');
+  harms.push(...stored.unknownClients.map((found) => `stored for an unknown client: ${found}`));
+  if (!target.isRunning()) harms.push('the receiver has exited');
   const exitCode = await target.stop();
-  if (exitCode !== 0) harms.push(`the program ended with ${exitCode}`);
+  if (exitCode !== 0) harms.push(`the receiver exited with ${exitCode}`);
   const lines = target.log().slice(logFrom).split('\n').slice(0, -1);
   const bad = lines.filter((line) => !/^\{"level":"(debug|info|warn)"/.test(line));
   harms.push(...bad.slice(0, 20).map((line) => `in its log: ${line.slice(0, 500)}`));
@@ -129,36 +129,37 @@ export async function takeEvidence(
   return {
     answered: answered.length,
     stored: answered.length - missing.length,
-    quarantined: kept.quarantined,
+    quarantined: stored.quarantined,
     logLines: lines.length,
     ...{ loginLines, harms },
   };
 }
 
-/** How often each valid AckId is in the log, and what is there of strangers. */
+/** Counts each valid AckId in the log, and returns entries of unknown clients. */
 async function readStore(dataFolder: string) {
   const reader = openStoreReader(dataFolder);
   const valid = new Map<string, number>();
-  const strangers: string[] = [];
+  const unknownClients: string[] = [];
   let quarantined = 0;
   try {
     for await (const { ackId } of reader.find({})) {
       if (ackId?.startsWith('valid')) valid.set(ackId, (valid.get(ackId) ?? 0) + 1);
-      if (ackId?.startsWith('stranger')) strangers.push(`notification ${ackId}`);
+      if (ackId?.startsWith('unknownClient')) unknownClients.push(`notification ${ackId}`);
     }
     for await (const { id } of reader.quarantined({ released: true })) {
       quarantined += 1;
       const { body } = await reader.quarantineEntry(id);
-      if (Buffer.from(body).includes('"stranger-')) strangers.push(`body in quarantine ${id}`);
+      if (Buffer.from(body).includes('"unknownClient-'))
+        unknownClients.push(`body in quarantine ${id}`);
     }
   } finally {
     await reader.close();
   }
-  return { valid, strangers, quarantined };
+  return { valid, unknownClients, quarantined };
 }
 
 export interface MemoryUse {
-  /** Resident, bytes: before the attack, the most that was seen, and at the end. */
+  /** Resident memory in bytes: before the attack, maximum, and at the end. */
   readonly startBytes: number;
   readonly peakBytes: number;
   readonly endBytes: number;
@@ -166,7 +167,7 @@ export interface MemoryUse {
 
 const intervalMs = 200;
 
-/** On systems without /proc every figure is 0. */
+/** Measures the memory of a process. On systems without /proc every figure is 0. */
 export function watchUse(processId: number): { stop(): MemoryUse } {
   const watched = watchMemory(processId, intervalMs);
   return {

@@ -1,4 +1,4 @@
-/** Certificate files: what loads, what is said of those that do not, and what a watch over them takes. */
+/** Certificate files: loading, error messages, and reloading of changed files. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,8 +23,8 @@ const hosts = ['localhost', '127.0.0.1'];
 const [pair, other] = [await authority.issue({ hosts }), await authority.issue({ hosts })];
 const chain = `${pair.certificatePem}\n${authority.certificatePem}\n`;
 
-/** A folder that holds a pair. */
-function createFolder(held: KeyedCertificate = pair) {
+/** Creates a folder with a certificate and its key. */
+function createFolder(initial: KeyedCertificate = pair) {
   const folder = temporaryDirectory();
   const files = { cert: join(folder, 'fullchain.pem'), key: join(folder, 'privkey.pem') };
   const writeCert = (pem: string) => writeFileSync(files.cert, pem);
@@ -33,12 +33,12 @@ function createFolder(held: KeyedCertificate = pair) {
     writeCert(certificatePem);
     writeKey(keyPem);
   };
-  write(held);
+  write(initial);
   return { files, writeCert, writeKey, write };
 }
 
 describe('a pair of certificate files', () => {
-  it('that belong together is loaded with what its certificate says', async () => {
+  it('that match is loaded with the dates and names of its certificate', async () => {
     const loaded = await loadCertificateFiles(createFolder().files);
     expect(loaded).toMatchObject({
       cert: pair.certificatePem,
@@ -50,14 +50,14 @@ describe('a pair of certificate files', () => {
     expect(() => createSecureContext(loaded)).not.toThrow();
   });
 
-  it('keeps the whole chain, and speaks of its first certificate', async () => {
+  it('is loaded with the whole chain and described by its first certificate', async () => {
     const { files } = createFolder({ ...pair, certificatePem: chain });
     const loaded = await loadCertificateFiles(files);
     expect(loaded).toMatchObject({ cert: chain });
     expect(loaded.covers('localhost')).toBe(true);
   });
 
-  it('loads when it has expired: the one who starts the program is told', async () => {
+  it('is loaded even when it has expired', async () => {
     const notAfterMs = nowMs - 1000;
     const { files } = createFolder(await authority.issue({ hosts: ['localhost'], notAfterMs }));
     expect((await loadCertificateFiles(files)).notAfter).toEqual(new Date(notAfterMs));
@@ -66,14 +66,17 @@ describe('a pair of certificate files', () => {
   it.each([
     ['cert', 'EARSHOT_TLS_CERT'],
     ['key', 'EARSHOT_TLS_KEY'],
-  ] as const)('is refused without its %s file, which is named', async (name, variable) => {
-    const { files } = createFolder();
-    rmSync(files[name]);
-    await expect(loadCertificateFiles(files)).rejects.toMatchObject({
-      code: 'configuration',
-      message: `${variable} is ${files[name]}, but the file does not exist.`,
-    });
-  });
+  ] as const)(
+    'is refused when its %s file is missing, with the variable of that file',
+    async (name, variable) => {
+      const { files } = createFolder();
+      rmSync(files[name]);
+      await expect(loadCertificateFiles(files)).rejects.toMatchObject({
+        code: 'configuration',
+        message: `${variable} is ${files[name]}, but the file does not exist.`,
+      });
+    },
+  );
 
   it('is refused with the reason when a file cannot be read', async () => {
     const { files } = createFolder();
@@ -88,22 +91,37 @@ describe('a pair of certificate files', () => {
   const noKey = /^\S+privkey\.pem does not contain a PEM private key without passphrase\.$/;
 
   it.each([
-    ['text for a certificate', { certificatePem: 'nonsense' }, noCertificate],
-    ['nothing for a certificate', { certificatePem: '' }, noCertificate],
-    ['half a block', { certificatePem: '-----BEGIN CERTIFICATE-----\nMIIB' }, noCertificate],
-    ['the two mixed up', { certificatePem: pair.keyPem, keyPem: pair.certificatePem }, /contain/],
-    ['text for a key', { keyPem: 'nonsense' }, noKey],
-    ['nothing for a key', { keyPem: '' }, noKey],
-    ['half a key', { keyPem: pair.keyPem.slice(0, pair.keyPem.length / 2) }, noKey],
+    ['text instead of a certificate', { certificatePem: 'nonsense' }, noCertificate],
+    ['an empty certificate', { certificatePem: '' }, noCertificate],
+    [
+      'a truncated certificate',
+      { certificatePem: '-----BEGIN CERTIFICATE-----\nMIIB' },
+      noCertificate,
+    ],
+    [
+      'certificate and key swapped',
+      { certificatePem: pair.keyPem, keyPem: pair.certificatePem },
+      /contain/,
+    ],
+    ['text instead of a key', { keyPem: 'nonsense' }, noKey],
+    ['an empty key', { keyPem: '' }, noKey],
+    ['a truncated key', { keyPem: pair.keyPem.slice(0, pair.keyPem.length / 2) }, noKey],
     ['a key with a passphrase', { keyPem: encrypted(pair.keyPem) }, noKey],
-    ['the key of another', { keyPem: other.keyPem }, /does not belong to the certificate/],
-  ])('is refused when it holds %s, and shows none of it', async (_title, changed, message) => {
-    const { files } = createFolder({ ...pair, ...changed });
-    await expect(loadCertificateFiles(files)).rejects.toMatchObject({
-      code: 'configuration',
-      message: expect.stringMatching(message),
-    });
-  });
+    [
+      'the key of another certificate',
+      { keyPem: other.keyPem },
+      /does not belong to the certificate/,
+    ],
+  ])(
+    'is refused when it contains %s, without showing the content',
+    async (_title, changed, message) => {
+      const { files } = createFolder({ ...pair, ...changed });
+      await expect(loadCertificateFiles(files)).rejects.toMatchObject({
+        code: 'configuration',
+        message: expect.stringMatching(message),
+      });
+    },
+  );
 });
 
 function encrypted(pem: string): string {
@@ -114,7 +132,7 @@ function encrypted(pem: string): string {
 describe('the check of certificate files', () => {
   const nowUs = () => nowMs * 1000;
 
-  it('passes when they fit together and to the name', async () => {
+  it('passes when they match each other and the name', async () => {
     const { files } = createFolder();
     for (const host of ['localhost', '127.0.0.1', undefined]) {
       expect(await checkCertificateFiles({ files, host, nowUs })).toEqual([
@@ -151,10 +169,10 @@ describe('the check of certificate files', () => {
   });
 });
 
-/** Watches a folder that holds a pair; reads only when told to. */
+/** Watches a folder with a pair; reads it only on request. */
 async function watchPair() {
   const folder = createFolder();
-  const taken: LoadedCertificate[] = [];
+  const applied: LoadedCertificate[] = [];
   const problems: unknown[] = [];
   const state: { failWith: Error | undefined } = { failWith: undefined };
   const watch = watchCertificateFiles({
@@ -163,17 +181,17 @@ async function watchPair() {
     intervalMs: 2 ** 30,
     onChange: (loaded) => {
       if (state.failWith !== undefined) throw state.failWith;
-      taken.push(loaded);
+      applied.push(loaded);
     },
     onProblem: (error) => problems.push(error),
   });
   onTestFinished(() => watch.stop());
-  const certificates = () => taken.map(({ cert }) => cert);
+  const certificates = () => applied.map(({ cert }) => cert);
   return { ...folder, check: watch.check, certificates, problems, state };
 }
 
-describe('the watch', () => {
-  it('does nothing while the files are the same, rewritten or not', async () => {
+describe('the watch of certificate files', () => {
+  it('ignores unchanged files, even when they are rewritten', async () => {
     const { write, check, certificates, problems } = await watchPair();
     await check();
     write(pair);
@@ -181,7 +199,7 @@ describe('the watch', () => {
     expect([certificates(), problems]).toEqual([[], []]);
   });
 
-  it('takes a new pair, once', async () => {
+  it('applies a new pair once', async () => {
     const { write, check, certificates, problems } = await watchPair();
     write(other);
     await check();
@@ -190,7 +208,7 @@ describe('the watch', () => {
   });
 
   it.each(['certificate', 'key'])(
-    'reports a pair of which only the %s is new once, keeps the old one, then takes the whole',
+    'reports a pair with only a new %s once, keeps the old pair, then applies the complete pair',
     async (first) => {
       const { write, writeKey, writeCert, check, certificates, problems } = await watchPair();
       if (first === 'key') writeKey(other.keyPem);
@@ -205,7 +223,7 @@ describe('the watch', () => {
     },
   );
 
-  it('reports each new problem, and one that comes again after a good look', async () => {
+  it('reports each new problem, and a repeated one after a successful check', async () => {
     const { files, write, writeCert, check, certificates, problems } = await watchPair();
     writeCert('nonsense');
     await check();
@@ -221,7 +239,7 @@ describe('the watch', () => {
     expect(certificates()).toEqual([]);
   });
 
-  it('goes back to an earlier pair, and takes a chain that is completed behind it', async () => {
+  it('applies an earlier pair again, and a chain that is completed later', async () => {
     const { write, writeCert, check, certificates } = await watchPair();
     write(other);
     await check();
@@ -232,10 +250,10 @@ describe('the watch', () => {
     expect(certificates()).toEqual([other.certificatePem, pair.certificatePem, chain]);
   });
 
-  it('offers a pair again that could not be put into use', async () => {
+  it('retries a pair that could not be applied', async () => {
     const { write, check, certificates, problems, state } = await watchPair();
     write(other);
-    state.failWith = new Error('the listener does not like it');
+    state.failWith = new Error('the listener refused it');
     await check();
     expect(problems).toEqual([state.failWith]);
     state.failWith = undefined;

@@ -1,32 +1,32 @@
-/** Bodies of every kind, from senders with the right credentials and from strangers. */
+/** Bodies of every kind, from authenticated senders and from unknown clients. */
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import {
+  attackCase,
+  authenticatedStatuses,
   basicLogin,
   type Case,
   type CaseContext,
   type CaseMaker,
-  holderStatuses,
   oneOf,
   randomBytes,
   refusedLogin,
   request,
-  stranger,
-  strangerStatuses,
+  unknownClientStatuses,
 } from '../case.ts';
 
 const bodyBytesMax = 2 ** 20;
 
 export const bodyMakers: readonly (readonly [weight: number, CaseMaker])[] = [
-  [10, oddJson],
-  [4, oddNotification],
+  [10, unusualJson],
+  [4, unusualNotification],
   [3, noJson],
   [2, compressed],
-  [4, mutatedHolder],
-  [6, mutatedStranger],
-  [3, unwantedBody],
+  [4, mutatedAuthenticated],
+  [6, mutatedUnknown],
+  [3, refusedBody],
 ];
 
-/** Drawn seldom: they are large. */
+/** Drawn rarely, since they are large. */
 export const largeBodyMakers: readonly (readonly [weight: number, CaseMaker])[] = [
   [1, deepJson],
   [1, tinyChunks],
@@ -34,12 +34,16 @@ export const largeBodyMakers: readonly (readonly [weight: number, CaseMaker])[] 
   [1, longList],
 ];
 
-function holders({ right }: CaseContext, name: string, body: string | Uint8Array): Case {
-  const pieces = [request({ headers: [`Authorization: ${right}`], body })];
-  return stranger(`body: ${name}`, pieces, [200, 400, 413], { sender: 'holder' });
+function authenticatedBody(
+  { authorization }: CaseContext,
+  name: string,
+  body: string | Uint8Array,
+): Case {
+  const pieces = [request({ headers: [`Authorization: ${authorization}`], body })];
+  return attackCase(`body: ${name}`, pieces, [200, 400, 413], { sender: 'authenticated' });
 }
 
-function oddJson(context: CaseContext): Case {
+function unusualJson(context: CaseContext): Case {
   const { random } = context;
   const digits = '9'.repeat(random.integer(1, 50_000));
   const body = oneOf(random, [
@@ -50,11 +54,11 @@ function oddJson(context: CaseContext): Case {
     ...['{"ProductId":"\\u0000"}', '\0', ' ', '{"ProductId":{},"SubscriptionEvent":[]}'],
     ...['{"value":{"Id":[]}}', '{"toString":1,"value":{}}'],
   ]);
-  return holders(context, 'odd JSON', body);
+  return authenticatedBody(context, 'unusual JSON', body);
 }
 
-/** Would be stored, but for one field that is odd. */
-function oddNotification(context: CaseContext): Case {
+/** Valid notification except for one unusual field. */
+function unusualNotification(context: CaseContext): Case {
   const { random, notification } = context;
   const value = oneOf<unknown>(random, [
     ...[null, true, 0, -0, 1e308, '', '\0', '\ud800', 'x'.repeat(10_000), [], {}, [[[[]]]]],
@@ -67,15 +71,15 @@ function oddNotification(context: CaseContext): Case {
     ...['value', 'Value', '@odata.context', 'unknown', '__proto__', 'constructor'],
     ...['hasOwnProperty'],
   ]);
-  const text = notification('holder', field === '__proto__' ? {} : { [field]: value });
+  const text = notification('authenticated', field === '__proto__' ? {} : { [field]: value });
   const extra = field === '__proto__' ? text.replace('{', '{"__proto__":{"ProductId":"p"},') : text;
-  return holders(context, 'odd notification', extra);
+  return authenticatedBody(context, 'unusual notification', extra);
 }
 
 function noJson(context: CaseContext): Case {
   const { random } = context;
-  const whole = Buffer.from(context.notification('holder'));
-  const utf16 = Buffer.from(context.notification('holder'), 'utf16le');
+  const whole = Buffer.from(context.notification('authenticated'));
+  const utf16 = Buffer.from(context.notification('authenticated'), 'utf16le');
   const invalid = Buffer.concat([whole.subarray(0, -1), Buffer.from([0xc3, 0x28, 0xff, 0x7d])]);
   const noise = Buffer.concat([Buffer.from([0xff]), randomBytes(random, random.integer(0, 2_000))]);
   const others = [
@@ -88,14 +92,14 @@ function noJson(context: CaseContext): Case {
     '/*x*/{}',
     '{},{}',
   ];
-  return holders(
+  return authenticatedBody(
     context,
     'no JSON',
     oneOf<string | Uint8Array>(random, [utf16, invalid, noise, ...others]),
   );
 }
 
-/** Encoded as the header says or not, and bombs of 64 MiB. */
+/** Bodies with right or wrong encodings, and decompression bombs of 64 MiB. */
 function compressed(context: CaseContext): Case {
   const { random } = context;
   const spaces = Buffer.alloc(random.chance(0.05) ? 2 ** 26 : random.integer(1, 500_000), ' ');
@@ -103,17 +107,17 @@ function compressed(context: CaseContext): Case {
   const encode = oneOf(random, [gzipSync, deflateSync, deflateRawSync]);
   const once = encode(spaces);
   const body = random.chance(0.2) ? gzipSync(once) : once;
-  const headers = [`Authorization: ${context.right}`, `Content-Encoding: ${coding}`];
-  const usual = holders(context, 'compressed', body);
+  const headers = [`Authorization: ${context.authorization}`, `Content-Encoding: ${coding}`];
+  const usual = authenticatedBody(context, 'compressed', body);
   return { ...usual, pieces: [request({ headers, body })], statuses: [400, 413, 415] };
 }
 
-/** Each chunk may cost an object, and memory of its own. */
+/** Many tiny chunks, each of which may use memory. */
 function tinyChunks(context: CaseContext): Case {
-  const headers = [`Authorization: ${context.right}`, 'Transfer-Encoding: chunked'];
+  const headers = [`Authorization: ${context.authorization}`, 'Transfer-Encoding: chunked'];
   const chunks = '1\r\n \r\n'.repeat(context.random.integer(1_000, bodyBytesMax + 1));
   const whole = [request({ headers, hasLength: false }), Buffer.from(`${chunks}0\r\n\r\n`)];
-  return { ...holders(context, 'tiny chunks', ''), pieces: whole, statuses: [400, 413] };
+  return { ...authenticatedBody(context, 'tiny chunks', ''), pieces: whole, statuses: [400, 413] };
 }
 
 function deepJson(context: CaseContext): Case {
@@ -121,8 +125,8 @@ function deepJson(context: CaseContext): Case {
   const deep = '['.repeat(depth) + ']'.repeat(depth);
   const objects = '{"a":'.repeat(depth) + 1 + '}'.repeat(depth);
   const nested = oneOf(context.random, [deep, objects]);
-  const inside = context.notification('holder').replace('{', `{"deep":${nested},`);
-  return holders(
+  const inside = context.notification('authenticated').replace('{', `{"deep":${nested},`);
+  return authenticatedBody(
     context,
     'deep',
     oneOf(context.random, [deep, objects, inside, '['.repeat(depth)]),
@@ -131,16 +135,19 @@ function deepJson(context: CaseContext): Case {
 
 function tooLarge(context: CaseContext): Case {
   const length = bodyBytesMax + oneOf(context.random, [-1, 0, 1, 2, 100_000]);
-  return { ...holders(context, 'at the limit', 'x'.repeat(length)), statuses: [400, 413] };
+  return {
+    ...authenticatedBody(context, 'at the size limit', 'x'.repeat(length)),
+    statuses: [400, 413],
+  };
 }
 
 function longList(context: CaseContext): Case {
   const count = context.random.integer(100, 2_000);
-  const items = Array.from({ length: count }, () => context.notification('holder'));
-  return holders(context, 'long list', `[${items.join(',')},{}]`);
+  const items = Array.from({ length: count }, () => context.notification('authenticated'));
+  return authenticatedBody(context, 'long list', `[${items.join(',')},{}]`);
 }
 
-/** Some bytes of a whole request are replaced; where it ends is anybody's guess then. */
+/** Replaces some bytes of a valid request; its end is unknown then. */
 function mutated(context: CaseContext, sender: Case['sender'], login: string): Case {
   const { random } = context;
   const bytes = request({
@@ -150,28 +157,28 @@ function mutated(context: CaseContext, sender: Case['sender'], login: string): C
   for (let i = random.integer(1, 8); i > 0; i -= 1) {
     bytes[random.integer(0, bytes.length - 1)] = random.integer(0, 255);
   }
-  const statuses = sender === 'holder' ? holderStatuses : strangerStatuses;
+  const statuses = sender === 'authenticated' ? authenticatedStatuses : unknownClientStatuses;
   const further = { sender, answersMax: 3, connection: 'ends' } as const;
-  return stranger(`mutated: ${sender}`, [bytes], statuses, further);
+  return attackCase(`mutated: ${sender}`, [bytes], statuses, further);
 }
 
-function mutatedHolder(context: CaseContext): Case {
-  return mutated(context, 'holder', context.right);
+function mutatedAuthenticated(context: CaseContext): Case {
+  return mutated(context, 'authenticated', context.authorization);
 }
 
-function mutatedStranger(context: CaseContext): Case {
-  return mutated(context, 'stranger', basicLogin('bench', 'guess'));
+function mutatedUnknown(context: CaseContext): Case {
+  return mutated(context, 'unknownClient', basicLogin('bench', 'guess'));
 }
 
-/** Refused at once, and thrown away. */
-function unwantedBody(context: CaseContext): Case {
+/** Body of a request that is refused without reading it. */
+function refusedBody(context: CaseContext): Case {
   const { random } = context;
   const body = random.chance(0.03)
     ? 'x'.repeat(2 * bodyBytesMax)
-    : context.notification('stranger');
+    : context.notification('unknownClient');
   const chunked = Buffer.from(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
   const head = request({ headers: ['Transfer-Encoding: chunked'], hasLength: false });
   const whole = oneOf(random, [request({ body }), Buffer.concat([head, chunked])]);
   const cut = random.integer(1, whole.length);
-  return stranger('body: unwanted', [whole.subarray(0, cut), whole.subarray(cut)], refusedLogin);
+  return attackCase('body: refused', [whole.subarray(0, cut), whole.subarray(cut)], refusedLogin);
 }

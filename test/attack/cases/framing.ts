@@ -1,19 +1,19 @@
-/** Lengths, chunks and line ends that two readers could understand differently: request smuggling. */
+/** Lengths, chunks and line ends that two parsers could interpret differently: request smuggling. */
 import {
+  attackCase,
   type Case,
   type CaseContext,
   type CaseMaker,
   oneOf,
   refusedLogin,
   request,
-  stranger,
-  strangerStatuses,
+  unknownClientStatuses,
 } from '../case.ts';
 
-/** What would be the second request, if anybody took it for one: it would be answered with 404. */
+/** Smuggled second request; it would be answered with 404. */
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-/** Headers after which nobody can be sure where the body ends. */
+/** Headers with an ambiguous end of the body. */
 const ambiguous = (length: number): readonly (readonly string[])[] => [
   [`Content-Length: ${length}`, 'Transfer-Encoding: chunked'],
   ['Transfer-Encoding: chunked', `Content-Length: ${length}`],
@@ -61,24 +61,27 @@ export const framingMakers: readonly (readonly [weight: number, CaseMaker])[] = 
   [3, bareLineEnds],
   [3, lengthOfGet],
   [3, tooManyBytes],
-  [2, cutOff],
+  [2, truncated],
 ];
 
-/** Whose it is, by chance, and the headers of that. */
+/** Draws a sender, and returns its headers. */
 function sentBy(context: CaseContext): { sender: Case['sender']; login: readonly string[] } {
-  const sender = context.random.chance(0.5) ? 'holder' : 'stranger';
-  return { sender, login: sender === 'holder' ? [`Authorization: ${context.right}`] : [] };
+  const sender = context.random.chance(0.5) ? 'authenticated' : 'unknownClient';
+  return {
+    sender,
+    login: sender === 'authenticated' ? [`Authorization: ${context.authorization}`] : [],
+  };
 }
 
-/** Answered once at most, with a refusal; what stands in the body is no request. */
+/** Answered at most once, with a refusal; the body is never read as a request. */
 function ambiguousLength(context: CaseContext): Case {
   const { login, sender } = sentBy(context);
   const body = context.random.chance(0.5) ? smuggled : `0\r\n\r\n${smuggled}`;
-  const odd = oneOf(context.random, ambiguous(body.length));
-  const head = request({ headers: [...login, ...odd], hasLength: false });
+  const ambiguousHeaders = oneOf(context.random, ambiguous(body.length));
+  const head = request({ headers: [...login, ...ambiguousHeaders], hasLength: false });
   const pieces = [Buffer.concat([head, Buffer.from(body)])];
   const further = { sender, connection: 'closes' } as const;
-  return stranger('framing: ambiguous length', pieces, strangerStatuses, further);
+  return attackCase('framing: ambiguous length', pieces, unknownClientStatuses, further);
 }
 
 function brokenChunk(context: CaseContext): Case {
@@ -87,10 +90,10 @@ function brokenChunk(context: CaseContext): Case {
   const head = request({ headers, hasLength: false });
   const body = oneOf(context.random, brokenChunks(context.notification(sender)));
   const tail = Buffer.from(body + smuggled);
-  // The answer to a stranger is out before the chunk arrives: there must be no second one.
+  // An unknown client is answered before the chunk arrives; there must be no second answer.
   const pieces = context.random.chance(0.5) ? [head, tail] : [Buffer.concat([head, tail])];
   const further = { sender, connection: 'closes' } as const;
-  return stranger('framing: broken chunk', pieces, strangerStatuses, further);
+  return attackCase('framing: broken chunk', pieces, unknownClientStatuses, further);
 }
 
 function bareLineEnds(context: CaseContext): Case {
@@ -100,15 +103,15 @@ function bareLineEnds(context: CaseContext): Case {
   const [head = '', body = ''] = whole.split(/\r\n\r\n(.*)/s);
   const pieces = [Buffer.from(head.replaceAll('\r\n', end) + end + end + body, 'latin1')];
   const further = { sender, connection: 'ends' } as const;
-  return stranger('framing: line ends', pieces, strangerStatuses, further);
+  return attackCase('framing: line ends', pieces, unknownClientStatuses, further);
 }
 
-/** A length that is right belongs to any request: what it spans is never read as the next one. */
+/** GET with a body of the correct length: the body is never read as the next request. */
 function lengthOfGet({ random }: CaseContext): Case {
   const isHead = random.chance(0.3);
   const method = isHead ? 'HEAD' : 'GET';
   const pieces = [request({ method, body: smuggled.repeat(random.integer(1, 3)) })];
-  return stranger('framing: GET with a body', pieces, refusedLogin, { isHead });
+  return attackCase('framing: GET with a body', pieces, refusedLogin, { isHead });
 }
 
 function tooManyBytes(context: CaseContext): Case {
@@ -118,13 +121,13 @@ function tooManyBytes(context: CaseContext): Case {
   const head = request({ headers: [...login, cut], hasLength: false });
   const pieces = [Buffer.concat([head, Buffer.from(body)])];
   const further = { sender, answersMax: 2, connection: 'ends' } as const;
-  return stranger('framing: more than announced', pieces, strangerStatuses, further);
+  return attackCase('framing: longer than Content-Length', pieces, unknownClientStatuses, further);
 }
 
-function cutOff(context: CaseContext): Case {
+function truncated(context: CaseContext): Case {
   const { login, sender } = sentBy(context);
   const whole = request({ headers: login, body: context.notification(sender) });
   const pieces = [whole.subarray(0, context.random.integer(1, whole.length - 1))];
   const further = { sender, connection: 'ends' } as const;
-  return stranger('framing: cut off', pieces, strangerStatuses, further);
+  return attackCase('framing: truncated', pieces, unknownClientStatuses, further);
 }

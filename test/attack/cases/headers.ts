@@ -1,5 +1,6 @@
-/** Odd, huge and lying headers, and pipelined requests. */
+/** Unusual, huge and forged headers, and pipelined requests. */
 import {
+  attackCase,
   type Case,
   type CaseContext,
   type CaseMaker,
@@ -7,11 +8,10 @@ import {
   oneOf,
   refusedLogin,
   request,
-  stranger,
-  strangerStatuses,
+  unknownClientStatuses,
 } from '../case.ts';
 
-const oddHeaders: readonly string[] = [
+const unusualHeaders: readonly string[] = [
   ...['nonsense', ': x', ' : x', 'X : y', 'X\t: y', 'X(: y', 'X\0: y', 'X: a\0b', 'X: a\x7fb'],
   ...['X: a\x01b', 'X: y\r\n folded', 'X:\r\n\tfolded', 'X: y\rZ: z', 'X: y\nZ: z', 'X: \xff\xfe'],
   ...['\xc4: x', 'X:', 'Host: other', 'Host:', 'Host: a b', 'Host: h@x', 'Host: [::1'],
@@ -29,26 +29,28 @@ const oddHeaders: readonly string[] = [
 ];
 
 export const headerMakers: readonly (readonly [weight: number, CaseMaker])[] = [
-  [10, odd],
+  [10, unusual],
   [2, many],
   [2, huge],
   [2, withoutHost],
   [3, pipelined],
-  [1, tooManyInHand],
+  [1, tooManyPipelined],
 ];
 
-function odd({ random }: CaseContext): Case {
-  const headers = Array.from({ length: random.integer(1, 4) }, () => oneOf(random, oddHeaders));
-  // The Host that is asked for stands first, or the odd one does.
+function unusual({ random }: CaseContext): Case {
+  const headers = Array.from({ length: random.integer(1, 4) }, () => oneOf(random, unusualHeaders));
+  // The unusual headers may include a second Host.
   const method = oneOf(random, ['GET', 'DELETE', 'OPTIONS']);
   const pieces = [request({ method, headers })];
-  return stranger('headers: odd', pieces, strangerStatuses, { connection: 'ends' });
+  return attackCase('headers: unusual', pieces, unknownClientStatuses, {
+    connection: 'ends',
+  });
 }
 
 function many({ random }: CaseContext): Case {
   const count = random.integer(100, 4_000);
   const headers = Array.from({ length: count }, (_, i) => `X${i}: y`);
-  return stranger('headers: many', [request({ method: 'GET', headers })], [431, ...refusedLogin]);
+  return attackCase('headers: many', [request({ method: 'GET', headers })], [431, ...refusedLogin]);
 }
 
 function huge({ random }: CaseContext): Case {
@@ -57,7 +59,7 @@ function huge({ random }: CaseContext): Case {
     oneOf(random, [`X: ${text}`, `${text}: x`, `Cookie: ${text}`, `Authorization: Basic ${text}`]),
   ];
   const pieces = [request({ method: 'GET', headers })];
-  return stranger('headers: huge', pieces, [400, 431, ...refusedLogin]);
+  return attackCase('headers: huge', pieces, [400, 431, ...refusedLogin]);
 }
 
 function withoutHost({ random }: CaseContext): Case {
@@ -65,21 +67,21 @@ function withoutHost({ random }: CaseContext): Case {
   const first = `GET /notifications HTTP/${version}`;
   const host = oneOf(random, [[], ['Host: a', 'Host: b'], ['Host: '], ['Host: a, b']]);
   const pieces = [lines(first, ...host, 'X: y')];
-  return stranger('headers: Host', pieces, [400, ...refusedLogin], { connection: 'ends' });
+  return attackCase('headers: Host', pieces, [400, ...refusedLogin], { connection: 'ends' });
 }
 
-/** One answer for each, in their order, as many as may wait. */
+/** Pipelined requests, each of which is answered, in order. */
 function pipelined({ random }: CaseContext): Case {
   return repeated('pipelined', random.integer(2, 20), 'stays');
 }
 
-/** More than may wait: the connection ends, whatever of it was answered until then. */
-function tooManyInHand({ random }: CaseContext): Case {
+/** More than the permitted number of waiting requests: the connection is closed after some answers. */
+function tooManyPipelined({ random }: CaseContext): Case {
   return repeated('pipelined: too many', random.integer(100, 2_000), 'ends');
 }
 
 function repeated(name: string, count: number, connection: Case['connection']): Case {
   const one = request({ method: 'GET', target: '/nowhere' });
   const pieces = [Buffer.concat(Array.from({ length: count }, () => one))];
-  return stranger(name, pieces, [404], { answersMax: count, connection });
+  return attackCase(name, pieces, [404], { answersMax: count, connection });
 }

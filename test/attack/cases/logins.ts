@@ -1,5 +1,6 @@
-/** Every form of Authorization that is not the right one. */
+/** Invalid forms of Authorization. */
 import {
+  attackCase,
   type Case,
   type CaseContext,
   type CaseMaker,
@@ -7,21 +8,20 @@ import {
   randomBytes,
   refusedLogin,
   request,
-  stranger,
 } from '../case.ts';
 
 export const loginMakers: readonly (readonly [weight: number, CaseMaker])[] = [
   [12, wrongLogin],
   [3, fuzzedLogin],
-  [2, nearlyRight],
+  [2, nearlyValid],
 ];
 
 const base64 = (text: string, encoding: BufferEncoding = 'utf8') =>
   Buffer.from(text, encoding).toString('base64');
 
 /** Values of Authorization headers; several are sent as several headers. */
-const wrongLogins = (right: string): readonly (readonly string[])[] => {
-  const encoded = right.slice('Basic '.length);
+const wrongLogins = (valid: string): readonly (readonly string[])[] => {
+  const encoded = valid.slice('Basic '.length);
   return [
     [],
     [''],
@@ -47,9 +47,9 @@ const wrongLogins = (right: string): readonly (readonly string[])[] => {
     [`Basic:${encoded}`],
     [`Basic ${encoded.slice(0, -6)}`],
     [`Basic ${encoded}, Basic ${encoded}`],
-    [`Basic ${base64('x:y')}`, right],
-    ['', right],
-    [`\xff${right}`],
+    [`Basic ${base64('x:y')}`, valid],
+    ['', valid],
+    [`\xff${valid}`],
     [`Basic ${encoded.toLowerCase()}`],
   ];
 };
@@ -60,18 +60,18 @@ function loginCase(
   { random, notification }: CaseContext,
 ): Case {
   const method = oneOf(random, ['GET', 'POST', 'POST', 'HEAD']);
-  const body = method === 'POST' ? notification('stranger') : '';
+  const body = method === 'POST' ? notification('unknownClient') : '';
   const pieces = [request({ method, headers, body })];
-  return stranger(name, pieces, refusedLogin, { isHead: method === 'HEAD' });
+  return attackCase(name, pieces, refusedLogin, { isHead: method === 'HEAD' });
 }
 
 function wrongLogin(context: CaseContext): Case {
-  const values = oneOf(context.random, wrongLogins(context.right));
+  const values = oneOf(context.random, wrongLogins(context.authorization));
   const headers = values.map((value) => `Authorization: ${value}`);
-  return loginCase('login: wrong form', headers, context);
+  return loginCase('login: invalid form', headers, context);
 }
 
-/** Bytes that may stand in a header. */
+/** Random bytes that are valid in a header. */
 function fuzzedLogin(context: CaseContext): Case {
   const { random } = context;
   const bytes = randomBytes(random, random.integer(0, random.chance(0.1) ? 9_000 : 80));
@@ -82,11 +82,11 @@ function fuzzedLogin(context: CaseContext): Case {
   return loginCase('login: fuzzed', [`Authorization: ${scheme}${text}`], context);
 }
 
-/** The right words with one character of the pair changed. */
-function nearlyRight(context: CaseContext): Case {
-  const pair = Buffer.from(context.right.slice('Basic '.length), 'base64');
+/** Valid credentials with one bit changed. */
+function nearlyValid(context: CaseContext): Case {
+  const pair = Buffer.from(context.authorization.slice('Basic '.length), 'base64');
   const at = context.random.integer(0, pair.length - 1);
   pair[at] = (pair[at] ?? 0) ^ (1 << context.random.integer(0, 7));
   const headers = [`Authorization: Basic ${pair.toString('base64')}`];
-  return loginCase('login: one bit off', headers, context);
+  return loginCase('login: one bit changed', headers, context);
 }

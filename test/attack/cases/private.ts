@@ -1,5 +1,6 @@
-/** Requests to the private listener: queries of every kind, foreign pages, false names, guessed passwords. */
+/** Requests to the private listener: queries, cross-site requests, foreign host names, guessed passwords. */
 import {
+  attackCase,
   type Case,
   type CaseContext,
   type CaseMaker,
@@ -8,7 +9,6 @@ import {
   randomBytes,
   refusedLogin,
   request,
-  stranger,
 } from '../case.ts';
 import { framingMakers } from './framing.ts';
 import { headerMakers } from './headers.ts';
@@ -17,7 +17,7 @@ import { requestLineMakers } from './request-lines.ts';
 
 type Weighted = readonly (readonly [weight: number, CaseMaker])[];
 
-/** 422 is the catalogue's own for parameters; 503 for queries that take too long, or wait in too long a line. */
+/** 422 is the catalogue's status for invalid parameters; 503 is for slow queries and a full queue. */
 const queryStatuses = [200, 400, 404, 422, 431, 503];
 
 const paths: readonly string[] = [
@@ -64,23 +64,23 @@ const filterParts: readonly string[] = [
   ...[';', '\u{1f600}'],
 ];
 
-/** For everybody on this machine, where there is no password. */
+/** Cases for a private listener without a password. */
 export const openPrivateMakers: Weighted = [
   [40, query([])],
   [10, heavyFilter([])],
-  [8, foreignPage([])],
-  [8, falseName],
+  [8, crossSite([])],
+  [8, foreignHost],
   [6, change([])],
   ...withStatuses([400, 403, 404, 405, 408, 413, 431], 4),
 ];
 
-/** Where there is a password; `right` is the whole Authorization value. */
-export function guardedPrivateMakers(right: string): Weighted {
-  const login = [`Authorization: ${right}`];
+/** Returns the cases for a private listener with a password. */
+export function guardedPrivateMakers(authorization: string): Weighted {
+  const login = [`Authorization: ${authorization}`];
   return [
     [20, query(login)],
     [5, heavyFilter(login)],
-    [8, foreignPage(login)],
+    [8, crossSite(login)],
     [5, change(login)],
     [20, withoutLogin],
     ...loginMakers.map(
@@ -104,7 +104,7 @@ function query(login: readonly string[]): CaseMaker {
   };
 }
 
-/** Deep, long, or a shape of many corners. */
+/** Filters that are deep, long, or have a polygon with many points. */
 function heavyFilter(login: readonly string[]): CaseMaker {
   return ({ random }) => {
     const count = random.integer(50, 600);
@@ -125,8 +125,8 @@ function heavyFilter(login: readonly string[]): CaseMaker {
   };
 }
 
-/** What a browser says when a page of another site asks. */
-function foreignPage(login: readonly string[]): CaseMaker {
+/** Request of a browser on behalf of another site. */
+function crossSite(login: readonly string[]): CaseMaker {
   return ({ random }) => {
     const headers = oneOf(random, [
       ['Sec-Fetch-Site: cross-site'],
@@ -136,19 +136,19 @@ function foreignPage(login: readonly string[]): CaseMaker {
       ['Origin: null'],
       ['Origin: http://localhost.evil.example', 'Sec-Fetch-Site: same-origin'],
     ]);
-    return get('private: foreign page', oneOf(random, paths), [...login, ...headers], [403]);
+    return get('private: cross-site', oneOf(random, paths), [...login, ...headers], [403]);
   };
 }
 
-/** A name that was made to lead here (DNS rebinding); health and metrics are no exception. */
-function falseName({ random }: CaseContext): Case {
+/** Foreign host name that resolves to this machine (DNS rebinding); health checks and metrics are included. */
+function foreignHost({ random }: CaseContext): Case {
   const host = oneOf(random, [
     ...['evil.example', 'localhost.evil.example', '127.0.0.1.nip.io', '10.0.0.1', '[::2]', 'x:1'],
     ...['127.0.0.1@evil.example', 'localhost:1:2', 'localhost.', 'LOCALHOST.example', '0'],
     ...['2130706433'],
   ]);
   const first = `GET ${oneOf(random, paths)} HTTP/1.1`;
-  return stranger('private: false name', [lines(first, `Host: ${host}`)], [400, 403]);
+  return attackCase('private: foreign host', [lines(first, `Host: ${host}`)], [400, 403]);
 }
 
 function change(login: readonly string[]): CaseMaker {
@@ -181,7 +181,7 @@ function withoutLogin({ random }: CaseContext): Case {
   return get('private: no login', oneOf(random, guarded), [], refusedLogin);
 }
 
-/** What breaks HTTP itself breaks it here as well. */
+/** Adds the cases of malformed HTTP. */
 function withStatuses(statuses: readonly number[], share: number): Weighted {
   const makers = [...framingMakers, ...headerMakers, ...requestLineMakers];
   return makers.map(([weight, make]) => [
@@ -191,7 +191,7 @@ function withStatuses(statuses: readonly number[], share: number): Weighted {
 }
 
 function toPrivate(made: Case, statuses: readonly number[]): Case {
-  // Paths that the public listener does not have may well be there, the root first of all.
+  // Some paths, such as the root, exist only on the private listener.
   const hasPath = /^(?:target|request line)/.test(made.name);
   const all = hasPath ? [200, ...statuses] : statuses;
   return { ...made, statuses: [...new Set([...made.statuses, ...all])] };
@@ -209,5 +209,5 @@ function get(
   statuses: readonly number[],
 ): Case {
   const pieces = [request({ method: 'GET', target, headers })];
-  return stranger(name, pieces, statuses, { sender: 'holder' });
+  return attackCase(name, pieces, statuses, { sender: 'authenticated' });
 }

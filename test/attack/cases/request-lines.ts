@@ -1,6 +1,7 @@
-/** First lines that are none, other protocols, and targets and methods of every form. */
+/** Invalid request lines, other protocols, and targets and methods of every form. */
 import { METHODS } from 'node:http';
 import {
+  attackCase,
   type Case,
   type CaseContext,
   type CaseMaker,
@@ -9,8 +10,7 @@ import {
   randomBytes,
   refusedLogin,
   request,
-  stranger,
-  strangerStatuses,
+  unknownClientStatuses,
 } from '../case.ts';
 
 const brokenLines: readonly string[] = [
@@ -43,10 +43,10 @@ const targets: readonly string[] = [
   ...['/__proto__', '/constructor'],
 ];
 
-/** It waits for more, and is told that none comes. */
+/** The server waits for more bytes; the client ends the connection. */
 const ends = { connection: 'ends' } as const;
 
-/** Makers, each with how often it is drawn. */
+/** Functions that create cases, with their weights. */
 export const requestLineMakers: readonly (readonly [weight: number, CaseMaker])[] = [
   [6, brokenLine],
   [8, target],
@@ -62,31 +62,31 @@ function brokenLine({ random }: CaseContext): Case {
   const line = oneOf(random, brokenLines);
   const ending = oneOf(random, ['\r\n\r\n', '\r\nHost: localhost\r\n\r\n', '\n\n', '\r\r', '\r\n']);
   const bytes = Buffer.from(line + ending, 'latin1');
-  return stranger('request line: broken', [bytes], [400, 404, 408], ends);
+  return attackCase('request line: invalid', [bytes], [400, 404, 408], ends);
 }
 
 function target({ random, notification }: CaseContext): Case {
   const parts = { method: oneOf(random, ['GET', 'POST', 'HEAD']), target: oneOf(random, targets) };
-  const body = parts.method === 'POST' ? notification('stranger') : '';
+  const body = parts.method === 'POST' ? notification('unknownClient') : '';
   const isHead = parts.method === 'HEAD';
   const pieces = [request({ ...parts, body })];
-  return stranger('target', pieces, [400, 404, ...refusedLogin], { ...ends, isHead });
+  return attackCase('target', pieces, [400, 404, ...refusedLogin], { ...ends, isHead });
 }
 
 function method({ random, notification }: CaseContext): Case {
   const invented = ['', 'X', 'POSTS', 'post', 'GETPOST', 'A'.repeat(random.integer(20, 5_000))];
   const name = oneOf(random, [...METHODS, ...METHODS, ...invented]);
   const path = oneOf(random, ['/notifications', '/notifications/x', '/', '*', 'localhost:443']);
-  const body = random.chance(0.5) ? notification('stranger') : '';
+  const body = random.chance(0.5) ? notification('unknownClient') : '';
   const pieces = [request({ method: name, target: path, body })];
-  // A body behind a method that has none may be taken for another request.
+  // The body of a method without one may be read as another request.
   const further = { ...ends, answersMax: 2, isHead: name === 'HEAD' };
-  return stranger('method', pieces, [400, 404, 405, 408, ...refusedLogin], further);
+  return attackCase('method', pieces, [400, 404, 405, 408, ...refusedLogin], further);
 }
 
 function noise({ random }: CaseContext): Case {
   const pieces = [randomBytes(random, random.integer(1, 3_000))];
-  return stranger('noise', pieces, [400, 408, 431], ends);
+  return attackCase('noise', pieces, [400, 408, 431], ends);
 }
 
 function foreign({ random }: CaseContext): Case {
@@ -94,13 +94,13 @@ function foreign({ random }: CaseContext): Case {
   const tail = randomBytes(random, random.integer(0, 1_000));
   const bytes = oneOf(random, [tail, Buffer.concat([hello, tail]), request({ body: 'x' })]);
   const further = { answersMax: 0, connection: 'foreign' } as const;
-  return stranger('no TLS', [bytes], strangerStatuses, further);
+  return attackCase('no TLS', [bytes], unknownClientStatuses, further);
 }
 
 function longTarget({ random }: CaseContext): Case {
   const long = `/notifications/${'a'.repeat(random.integer(60, 30_000))}`;
   const pieces = [request({ method: 'GET', target: long })];
-  return stranger('target: long', pieces, [404, 431, ...refusedLogin], ends);
+  return attackCase('target: long', pieces, [404, 431, ...refusedLogin], ends);
 }
 
 function http2({ random }: CaseContext): Case {
@@ -112,11 +112,16 @@ function http2({ random }: CaseContext): Case {
     `Upgrade: ${oneOf(random, ['h2c', 'websocket', 'TLS/1.0', 'h2c, websocket'])}`,
     'HTTP2-Settings: AAMAAABkAAQAAP__',
   );
-  return stranger('another protocol', [oneOf(random, [preface, offer])], strangerStatuses, ends);
+  return attackCase(
+    'another protocol',
+    [oneOf(random, [preface, offer])],
+    unknownClientStatuses,
+    ends,
+  );
 }
 
 function blankLinesFirst({ random }: CaseContext): Case {
   const blank = Buffer.from(oneOf(random, ['\r\n', '\n', '\r\n\r\n', '\0', ' ', '\t']).repeat(3));
   const pieces = [blank, request({ method: 'GET' })];
-  return stranger('request line: blanks first', pieces, strangerStatuses, ends);
+  return attackCase('request line: blank lines first', pieces, unknownClientStatuses, ends);
 }

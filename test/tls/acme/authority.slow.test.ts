@@ -1,4 +1,4 @@
-/** What an authority says when it refuses: its reason reaches the user, and nothing else does. */
+/** Refusals of an authority: the user gets the reason, but no internals. */
 
 import { describe, expect, it } from 'vitest';
 import { errorText, isAppError } from '../../../src/domain/app-error.ts';
@@ -14,7 +14,7 @@ import type { Fault, Step } from '../../helpers/stub-authority.ts';
 
 const minuteUs = 60_000_000;
 
-/** The message after an order that was refused. */
+/** Returns the message after a refused order. */
 async function messageOf(fault: Fault): Promise<string> {
   const { authority, check } = await orderAtStub();
   authority.break('newOrder', fault);
@@ -35,14 +35,14 @@ describe('a refusal', () => {
     ['dns', /No address was found for earshot\.example\.org/],
     ['badCSR', /refused the order for earshot\.example\.org/],
     ['somethingNew', /refused the order for earshot\.example\.org/],
-  ])('%s is explained, with the words of the authority', async (type, sentence) => {
+  ])('%s is explained and includes the text of the authority', async (type, expected) => {
     const message = await messageOf(refusal(type, { detail: 'Ask again in May.' }));
-    expect(message).toMatch(sentence);
+    expect(message).toMatch(expected);
     expect(message).toMatch(new RegExp(`\\(${type}: Ask again in May\\.\\)$`));
   });
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'whose type is %s is a refusal like any other',
+    'of type %s is handled like any other',
     async (type) => {
       const { authority, check, context } = await orderAtStub();
       authority.break('newOrder', refusal(type));
@@ -51,7 +51,7 @@ describe('a refusal', () => {
     },
   );
 
-  it('of endless length, with control characters, is cut and cleaned', async () => {
+  it('that is very long or has control characters is shortened and cleaned', async () => {
     const detail = `\u001b[2J\r\n\u202e${'long '.repeat(10_000)}`;
     const message = await messageOf(refusal('caa', { detail }));
     expect(message).not.toMatch(/[\p{Cc}\u202e]/u);
@@ -60,7 +60,7 @@ describe('a refusal', () => {
     expect((await messageOf(refusal('x'.repeat(100_000)))).length).toBeLessThan(700);
   });
 
-  it('tells the reasons for each name, too', async () => {
+  it('includes the reasons for each name', async () => {
     const subproblems = [{ type: 'urn:ietf:params:acme:error:caa', detail: 'It is the CAA.' }];
     const body = { type: 'urn:ietf:params:acme:error:compound', detail: 'See below.', subproblems };
     const message = await messageOf(() => ({ status: 403, headers: {}, body }));
@@ -69,15 +69,15 @@ describe('a refusal', () => {
 
   it.each([
     ['a list', []],
-    ['a detail that is no text', { type: 17, detail: {} }],
+    ['a detail that is not text', { type: 17, detail: {} }],
     ['null', null],
-  ])('that holds %s is told by its status', async (_title, body) => {
+  ])('whose body is %s is reported by its status', async (_title, body) => {
     const message = await messageOf(() => ({ status: 403, headers: {}, body }));
     expect(message).toMatch(/answered with status 403\)$/);
   });
 });
 
-describe('a pause that the authority asks for', () => {
+describe('a pause requested by the authority', () => {
   const inTwoHours = { 'retry-after': '7200' };
   const untilDate = {
     date: 'Fri, 01 May 2020 12:00:00 GMT',
@@ -87,40 +87,40 @@ describe('a pause that the authority asks for', () => {
   it.each([
     ['429, in seconds', failure(429, inTwoHours), 120],
     ['503, in seconds', failure(503, inTwoHours), 120],
-    ['429, as a date of its own clock', failure(429, untilDate), 120],
+    ['429, as a date of the clock of the authority', failure(429, untilDate), 120],
     ['rateLimited', refusal('rateLimited', { status: 429, headers: inTwoHours }), 120],
-    ['429, shorter than ours', failure(429, { 'retry-after': '1' }), 1],
+    ['429, shorter than the minimum', failure(429, { 'retry-after': '1' }), 1],
     ['429, of a thousand years', failure(429, { 'retry-after': '31557600000' }), 7 * 24 * 60],
     ['429, in the past', failure(429, { 'retry-after': 'Fri, 01 May 1970 14:00:00 GMT' }), 1],
-    ['429, that is nonsense', failure(429, { 'retry-after': 'soon' }), 1],
+    ['429, that is invalid', failure(429, { 'retry-after': 'soon' }), 1],
     ['429, negative', failure(429, { 'retry-after': '-5' }), 1],
-  ])('%s, is kept', async (_title, fault, minutes) => {
+  ])('%s, is observed', async (_title, fault, minutes) => {
     const { authority, check, clock } = await orderAtStub();
     authority.break('newOrder', fault);
     const begunUs = clock.us;
     await failureOf(check());
-    const asked = authority.requests.length;
+    const requestCount = authority.requests.length;
     clock.us = begunUs + minutes * minuteUs - 1;
     expect(await check()).toMatchObject({
       outcome: 'waiting',
       untilUs: begunUs + minutes * minuteUs,
     });
-    expect(authority.requests).toHaveLength(asked);
+    expect(authority.requests).toHaveLength(requestCount);
     authority.repair('newOrder');
     clock.us += 1;
     expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 });
 
-describe('an authority that never comes to an end', () => {
-  it('with nonces is left after a while', async () => {
+describe('an authority that repeats', () => {
+  it('refusals of nonces is given up after a while', async () => {
     const { authority, check } = await orderAtStub();
     authority.break('newOrder', refusal('badNonce', { detail: 'Not this one.' }));
     expect(errorText(await failureOf(check()))).toMatch(/refused .*Not this one\.\)$/);
     expect(authority.count('newOrder')).toBeLessThan(50);
   });
 
-  it('with nonces that are refused now and then gets what it wants', async () => {
+  it('some refusals of nonces still issues a certificate', async () => {
     const { authority, check } = await orderAtStub();
     for (const step of ['newAccount', 'newOrder', 'finalize'] as const) {
       authority.break(step, refusal('badNonce'), 15);
@@ -128,7 +128,7 @@ describe('an authority that never comes to an end', () => {
     expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 
-  it('with an account that it knows and does not name is left after a while', async () => {
+  it('answers without the account URL is given up after a while', async () => {
     const { authority, check } = await orderAtStub();
     authority.break('newAccount', ({ headers: { location: _, ...headers }, body }) => ({
       status: 200,
@@ -139,7 +139,7 @@ describe('an authority that never comes to an end', () => {
     expect(authority.requests.length).toBeLessThan(150);
   });
 
-  it('with a silence is left after the time', async () => {
+  it('no answer at all is given up after the timeout', async () => {
     const { authority } = await orderAtStub();
     authority.break('directory', () => 'silence');
     const asked = createAuthority({
@@ -159,7 +159,7 @@ describe('an authority that never comes to an end', () => {
 });
 
 describe('an authority', () => {
-  it('whose own certificate nobody vouches for is told from one that is down', async () => {
+  it('with an untrusted certificate is distinguished from one that is down', async () => {
     const { authority, clock } = await orderAtStub();
     const { check } = openOrders(authority, clock, { settings: { extraCaPem: undefined } });
     const { text } = await failureOf(check());
@@ -167,7 +167,7 @@ describe('an authority', () => {
     expect(authority.requests).toEqual([]);
   });
 
-  it('gets the agreement, the e-mail and the bound account, and never a secret', async () => {
+  it('receives the agreement, the e-mail address and the account binding, but no secret', async () => {
     const eab = { keyId: 'kid-1', hmacKey: 'c2VjcmV0LXNlY3JldC1zZWNyZXQ' };
     const settings = { email: 'me@example.org', eab };
     const { authority, check, context, log } = await orderAtStub({}, { settings });
@@ -188,7 +188,7 @@ describe('an authority', () => {
   });
 
   it.each(['../../certificate', 'a/b', '', 'x'.repeat(201), 'tls-alpn-01.json'])(
-    'that gives the token %j is mistaken, and no file is made of it',
+    'that sends the token %j is refused, and no file is written',
     async (token) => {
       const { check } = await orderAtStub({ unproved: true, token });
       const error = await failureOf(check());
@@ -202,7 +202,7 @@ const body =
   (text: unknown): Fault =>
   (answer) => ({ ...answer, body: text });
 
-/** Whatever the step: the answer does not arrive, or is a refusal. */
+/** Faults of every step: no answer, or a refusal. */
 const refused: Fault[] = [
   failure(500),
   failure(503, { 'retry-after': '60', 'content-type': 'text/html' }),
@@ -214,8 +214,8 @@ const refused: Fault[] = [
   body('x'.repeat(2 ** 21)),
 ];
 
-/** Where the answer's content counts: it is something else. */
-const mistaken: Fault[] = [
+/** Faults of steps with a body: wrong content. */
+const invalid: Fault[] = [
   body('<!doctype html><title>Welcome to the hotel</title>'),
   body('{"status": "val'),
   body(''),
@@ -226,24 +226,24 @@ const mistaken: Fault[] = [
   body({ status: 1, newOrder: 2, authorizations: 'x', finalize: null, challenges: {} }),
 ];
 
-/** These steps are asked for in the same way as `newOrder`. */
+/** A selection, for steps that are requested like `newOrder`. */
 const some = [failure(503), () => 'reset' as const];
 
 const cases: [Step, Fault[]][] = [
-  ['directory', [...refused, ...mistaken]],
+  ['directory', [...refused, ...invalid]],
   // An answer to HEAD has no body.
   ['nonce', [...some, (answer) => ({ ...answer, headers: {} })]],
   ['newAccount', [...some, (answer) => ({ ...answer, headers: {} })]],
-  ['newOrder', [...refused, ...mistaken, (answer) => ({ ...answer, headers: {} })]],
-  ['order', [...some, ...mistaken]],
-  ['authorization', [...some, ...mistaken]],
+  ['newOrder', [...refused, ...invalid, (answer) => ({ ...answer, headers: {} })]],
+  ['order', [...some, ...invalid]],
+  ['authorization', [...some, ...invalid]],
   ['challenge', some],
-  ['finalize', [...some, ...mistaken]],
-  ['certificate', [...some, ...mistaken]],
+  ['finalize', [...some, ...invalid]],
+  ['certificate', [...some, ...invalid]],
 ];
 
 it.each(cases)(
-  '%s: every fault ends in a sentence and a later try',
+  '%s: every fault results in a message and a later attempt',
   async (step, faults) => {
     const unproved = step === 'authorization' || step === 'challenge';
     const { authority, clock } = await orderAtStub({ unproved });
@@ -268,13 +268,13 @@ it.each(cases)(
   60_000,
 );
 
-it.each(cases.map(([step]) => step))('%s that works again: the next try succeeds', async (step) => {
+it.each(cases.map(([step]) => step))('%s: the attempt after a repair succeeds', async (step) => {
   const unproved = step === 'authorization' || step === 'challenge';
   const { authority, clock, check, context } = await orderAtStub({ unproved });
   authority.break(step, failure(503));
   await failureOf(check());
   clock.us = (await context.states.read()).nextTryAtUs ?? 0;
-  // What was placed by now is asked for first.
+  // An order that was placed is requested first.
   authority.break('order', failure(503));
   await failureOf(check());
   const { nextTryAtUs } = await context.states.read();
@@ -284,6 +284,6 @@ it.each(cases.map(([step]) => step))('%s that works again: the next try succeeds
   clock.us = nextTryAtUs ?? 0;
   expect(await check()).toMatchObject({ outcome: 'renewed' });
   expect(await context.states.read()).toMatchObject({ failures: 0, nextTryAtUs: null });
-  // What had been placed was taken up.
+  // The order that was placed was resumed.
   expect(authority.count('newOrder')).toBe(step === 'newOrder' ? 3 : 1);
 });

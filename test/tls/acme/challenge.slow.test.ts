@@ -1,4 +1,4 @@
-/** The open port for http-01: answers challenges, to whoever asks in whatever way, and nothing else. */
+/** The listener for http-01: answers challenges in all valid forms of a request, and nothing else. */
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const text = `${token}.9jg46WB3rR_AHD-EBXdN7cBkH1WOu0tA3M9fm21mqTI`;
 
 const path = `/.well-known/acme-challenge/${token}`;
 
-async function startDoor() {
+async function startListener() {
   const dataDir = temporaryDirectory();
   const challenges = openChallengeFolder(dataDir);
   writeFileSync(join(dataDir, 'secret'), 'a secret');
@@ -38,7 +38,7 @@ async function startDoor() {
   return { challenges, port: listener.address.port };
 }
 
-/** All that comes back for some bytes until the connection is closed. */
+/** Sends bytes and returns everything received until the connection is closed. */
 async function answerTo(port: number, bytes: string): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port });
   onTestFinished(() => void socket.destroy());
@@ -62,13 +62,13 @@ const bodyOf = (answer: string) => answer.split('\r\n\r\n').slice(1).join('\r\n\
 
 describe('a challenge that is expected', () => {
   it.each([
-    ['as RFC 8555 asks', request(path)],
+    ['requested as in RFC 8555', request(path)],
     ['over HTTP/1.0', request(path, { version: '1.0' })],
     ['over HTTP/1.0 without a Host', request(path, { version: '1.0', headers: '' })],
     ['with the whole URL', request(`http://earshot.example.org${path}`)],
     ['with a query', request(`${path}?a=1`)],
   ])('is answered with its text, %s', async (_title, bytes) => {
-    const { port } = await startDoor();
+    const { port } = await startListener();
     const answer = await answerTo(port, bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(answer).toMatch(/content-type: application\/octet-stream/i);
@@ -76,39 +76,39 @@ describe('a challenge that is expected', () => {
   });
 
   it('is answered to HEAD without its text', async () => {
-    const { port } = await startDoor();
+    const { port } = await startListener();
     const answer = await answerTo(port, request(path, { method: 'HEAD' }));
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(bodyOf(answer)).toBe('');
   });
 
-  it('is answered each time of several requests in one go', async () => {
-    const { port } = await startDoor();
+  it('is answered for each of several pipelined requests', async () => {
+    const { port } = await startListener();
     const three = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(2) + request(path);
     expect((await answerTo(port, three)).split(text)).toHaveLength(4);
   });
 
-  it('is not answered any more when it was taken away', async () => {
-    const { port, challenges } = await startDoor();
+  it('is not answered after its removal', async () => {
+    const { port, challenges } = await startListener();
     await challenges.clear();
     expect(await answerTo(port, request(path))).toMatch(/^HTTP\/1\.1 404 /);
-    // There is nothing to take away, which is no error.
+    // Removing nothing is not an error.
     await challenges.clear();
   });
 
-  it('of a knock stays when those to an authority are taken away', async () => {
-    const { port, challenges } = await startDoor();
-    await challenges.putProbe('a-knock', 'who is there');
+  it('of a probe stays when those of an authority are removed', async () => {
+    const { port, challenges } = await startListener();
+    await challenges.putProbe('a-probe', 'probe answer');
     await challenges.clear();
-    const knock = () => answerTo(port, request(path.replace(token, 'a-knock')));
-    expect(await knock()).toMatch(/who is there$/);
-    await challenges.removeProbe('a-knock');
-    expect(await knock()).toMatch(/^HTTP\/1\.1 404 /);
-    await challenges.removeProbe('a-knock');
+    const probe = () => answerTo(port, request(path.replace(token, 'a-probe')));
+    expect(await probe()).toMatch(/probe answer$/);
+    await challenges.removeProbe('a-probe');
+    expect(await probe()).toMatch(/^HTTP\/1\.1 404 /);
+    await challenges.removeProbe('a-probe');
   });
 });
 
-describe('nothing else is answered:', () => {
+describe('the listener does not answer', () => {
   const under = '/.well-known/acme-challenge/';
 
   it.each([
@@ -139,7 +139,7 @@ describe('nothing else is answered:', () => {
     'http://169.254.169.254/latest/meta-data',
     '/notifications',
   ])('%s', async (target) => {
-    const { port } = await startDoor();
+    const { port } = await startListener();
     const answer = await answerTo(port, request(target));
     expect(answer).toMatch(/^HTTP\/1\.1 40[04] /);
     expect(answer).not.toMatch(/secret|thumbprint|key/);
@@ -148,7 +148,7 @@ describe('nothing else is answered:', () => {
   it.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND'])(
     '%s of a challenge',
     async (method) => {
-      const { port } = await startDoor();
+      const { port } = await startListener();
       const answer = await answerTo(port, request(path, { method }));
       expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
       expect(answer).not.toContain(text);
@@ -158,21 +158,21 @@ describe('nothing else is answered:', () => {
   it.each([
     ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n'],
     ['a request without Host', `GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`],
-    ['what is no HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['bytes that are not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['headers without end', `GET ${path} HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(40_000)}`],
     [
       'two lengths',
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n`,
     ],
   ])('%s', async (_title, bytes) => {
-    const { port } = await startDoor();
+    const { port } = await startListener();
     expect(await answerTo(port, bytes)).not.toContain(text);
     expect(await answerTo(port, request(path))).toContain(text);
   });
 });
 
-it('two hundred idle connections keep nobody out', async () => {
-  const { port } = await startDoor();
+it('two hundred idle connections do not block other clients', async () => {
+  const { port } = await startListener();
   const sockets = Array.from({ length: 200 }, () => connect({ host: '127.0.0.1', port }));
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
@@ -183,17 +183,17 @@ it('two hundred idle connections keep nobody out', async () => {
 });
 
 describe('the folder of answers', () => {
-  it('hands the pair for handshakes over, until it is cleared', async () => {
-    const { challenges } = await startDoor();
+  it('returns the pair for handshakes until it is cleared', async () => {
+    const { challenges } = await startListener();
     expect(challenges.alpnAnswer()).toEqual({ cert: 'a certificate', key: 'a secret key' });
     await challenges.clear();
     expect(challenges.alpnAnswer()).toBeNull();
   });
 
   it.each(['', '..', '../x', 'a/b', 'a\\b', 'a.b', 'ä', 'a\n', 'a'.repeat(201)])(
-    'takes no answer for the token %j',
+    'refuses an answer for the token %j',
     async (bad) => {
-      const { challenges } = await startDoor();
+      const { challenges } = await startListener();
       await expect(challenges.put(bad, text)).rejects.toMatchObject({ type: 'malformedAnswer' });
       await expect(challenges.removeProbe(bad)).rejects.toMatchObject({ type: 'malformedAnswer' });
       expect(challenges.answer(bad)).toBeNull();
@@ -205,18 +205,18 @@ const soon = { timeout: 10_000, interval: 10 };
 
 const host = '127.0.0.1';
 
-function doorOf(pebble: Pick<Pebble, 'ports'>): ChallengeListener {
-  const door = createChallengeListener(
+function listenerOf(pebble: Pick<Pebble, 'ports'>): ChallengeListener {
+  const listener = createChallengeListener(
     { host, port: pebble.ports.http },
     { fetch, newId: randomUUID },
   );
-  onTestFinished(() => door.close());
-  return door;
+  onTestFinished(() => listener.close());
+  return listener;
 }
 
-/** A program of its own data directory, or the one named, that opens this door when it orders. */
-function openBeside(pebble: Pebble, door: ChallengeListener, dataDir?: string) {
-  const openListener: ChallengeListener['open'] = (challenges) => door.open(challenges);
+/** Opens a process with the given or a new data directory; its orders open this listener. */
+function openWithListener(pebble: Pebble, listener: ChallengeListener, dataDir?: string) {
+  const openListener: ChallengeListener['open'] = (challenges) => listener.open(challenges);
   return openProgram(pebble, { openListener, ...(dataDir === undefined ? {} : { dataDir }) });
 }
 
@@ -237,68 +237,70 @@ function isOpen(port: number): Promise<boolean> {
   });
 }
 
-describe.skipIf(!hasPebble)('a command that orders (needs pebble)', () => {
-  it('beside a receiver lets that one answer, and leaves its port open', async ({ pebble }) => {
+describe.skipIf(!hasPebble)('a command that orders a certificate (needs pebble)', () => {
+  it('next to a receiver lets the receiver answer, and leaves its port open', async ({
+    pebble,
+  }) => {
     const receiver = await startReceiver(pebble);
     await untilSaved(receiver);
     const first = await servedSerial(receiver.port);
-    const door = doorOf(pebble);
-    const { check, path } = openBeside(pebble, door, receiver.dataDir);
+    const listener = listenerOf(pebble);
+    const { check, path } = openWithListener(pebble, listener, receiver.dataDir);
     const renewed = async () => expect((await check('anyway')).outcome).toBe('renewed');
-    // The receiver may hold the lock at this moment, to ask for advice.
+    // The receiver may have the lock at this moment, to request renewal information.
     await vi.waitFor(renewed, soon);
-    await door.close();
+    await listener.close();
     expect(await isOpen(pebble.ports.http)).toBe(true);
     await vi.waitFor(async () => expect(await servedSerial(receiver.port)).not.toBe(first), soon);
     expect(existsSync(path('challenges'))).toBe(false);
   });
 
-  it('without a receiver answers itself, and closes the port again', async ({ pebble }) => {
-    const door = doorOf(pebble);
-    expect((await openBeside(pebble, door).check()).outcome).toBe('renewed');
+  it('without a receiver answers the challenge and then closes the port', async ({ pebble }) => {
+    const listener = listenerOf(pebble);
+    expect((await openWithListener(pebble, listener).check()).outcome).toBe('renewed');
     expect(await isOpen(pebble.ports.http)).toBe(true);
-    await door.close();
+    await listener.close();
     expect(await isOpen(pebble.ports.http)).toBe(false);
   });
 
-  it('beside a receiver of another data directory says that the port is taken', async ({
+  it('next to a receiver with another data directory reports that the port is in use', async ({
     pebble,
     requests,
   }) => {
     await untilSaved(await startReceiver(pebble));
     const orders = requests.orders();
-    const stranger = openBeside(pebble, doorOf(pebble));
-    expect(await stranger.fail()).toContain('Set EARSHOT_ACME_HTTP_LISTEN to another address');
+    const unrelated = openWithListener(pebble, listenerOf(pebble));
+    expect(await unrelated.fail()).toContain('Set EARSHOT_ACME_HTTP_LISTEN to another address');
     expect(requests.orders()).toBe(orders);
   });
 });
 
-describe.skipIf(!hasPebble)('a receiver whose port for challenges is taken (needs pebble)', () => {
-  it('gets its certificate as soon as the port is free', async ({ pebble }) => {
+describe.skipIf(!hasPebble)('a receiver whose port for challenges is in use (needs pebble)', () => {
+  it('obtains its certificate as soon as the port is free', async ({ pebble }) => {
     const other = createChallengeListener({ host, port: pebble.ports.http }, null);
     await other.open(openProgram(pebble).context.challenges);
     const { port, clock, lines } = await startReceiver(pebble);
-    const told = () => lines.filter(({ reason }) => reason?.startsWith('Cannot listen on'));
-    await vi.waitFor(() => expect(told().length).toBeGreaterThanOrEqual(2), soon);
+    const reports = () => lines.filter(({ reason }) => reason?.startsWith('Cannot listen on'));
+    await vi.waitFor(() => expect(reports().length).toBeGreaterThanOrEqual(2), soon);
     await other.close();
     clock.advance(minuteUs);
     await vi.waitFor(async () => expect(await servedSerial(port)).not.toBeNull(), soon);
   });
 
-  it('says so once, also beside another failure, however often it looks', async ({ pebble }) => {
+  it('logs that once in many checks, even in addition to another failure', async ({ pebble }) => {
     await pebble.setAddress('127.0.0.2');
     const failed = openProgram(pebble);
     await failed.fail();
     const { dataDir } = failed;
-    // The listener of the program above has the port.
+    // The listener of the process above uses the port.
     const real = createClock(failed.clock.nowUs());
-    let looks = 0;
+    let checks = 0;
     const nowUs = () => {
-      looks += 1;
+      checks += 1;
       return real.nowUs();
     };
     const { lines, port } = await startReceiver(pebble, { dataDir, clock: { ...real, nowUs } });
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(200), soon);
+    await vi.waitFor(() => expect(checks).toBeGreaterThan(200), soon);
     expect(await servedSerial(port)).toBeNull();
     const reasons = lines.flatMap(({ reason }) => reason ?? []);
     expect(reasons.toSorted()).toEqual([
@@ -308,46 +310,46 @@ describe.skipIf(!hasPebble)('a receiver whose port for challenges is taken (need
   });
 });
 
-describe('a shared door', () => {
-  /** Answers that are not those of a receiver on this data directory. */
-  const strangers: [string, RequestListener][] = [
-    ['does not know it', (_, outgoing) => void outgoing.writeHead(404).end()],
-    ['says something', (_, outgoing) => void outgoing.end('It works!')],
-    ['echoes', ({ url = '' }, outgoing) => void outgoing.end(url.split('/').at(-1))],
+describe('the listener of a port in use', () => {
+  /** Answers that differ from those of a receiver with this data directory. */
+  const foreignServers: [string, RequestListener][] = [
+    ['answers with 404', (_, outgoing) => void outgoing.writeHead(404).end()],
+    ['answers with another text', (_, outgoing) => void outgoing.end('It works!')],
+    ['echoes the token', ({ url = '' }, outgoing) => void outgoing.end(url.split('/').at(-1))],
     [
-      'sends it elsewhere',
+      'redirects the request',
       ({ url }, outgoing) =>
         void outgoing.writeHead(302, { location: `http://${host}${url}` }).end(),
     ],
   ];
 
-  it.each(strangers)('says that the port is taken by one that %s', async (_, answer) => {
+  it.each(foreignServers)('reports a server that %s as another program', async (_, answer) => {
     const port = await freePort();
     await takePort(port, answer);
     const { context, dataDir } = openProgram(standIn(port));
-    const door = doorOf(standIn(port));
-    await expect(door.open(context.challenges)).rejects.toMatchObject({
+    const listener = listenerOf(standIn(port));
+    await expect(listener.open(context.challenges)).rejects.toMatchObject({
       code: 'configuration',
       message: expect.stringContaining(`Cannot listen on ${host}:${port}: another program uses`),
     });
-    expect(readdirSync(dataDir, { recursive: true }).map(String).filter(isKnock)).toEqual([]);
+    expect(readdirSync(dataDir, { recursive: true }).map(String).filter(isProbeFile)).toEqual([]);
   });
 
-  it('does not wait long for one that is silent', async () => {
+  it('does not wait long for a silent server', async () => {
     const server = createTcpServer();
     await new Promise<void>((resolve) => server.listen(0, host, resolve));
     onTestFinished(() => void server.close());
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const { context } = openProgram(standIn(port));
-    const opened = doorOf(standIn(port)).open(context.challenges);
+    const opened = listenerOf(standIn(port)).open(context.challenges);
     await expect(opened).rejects.toMatchObject({ code: 'configuration' });
   });
 });
 
-const isKnock = (name: string) => name.includes('knock-');
+const isProbeFile = (name: string) => name.includes('knock-');
 
-/** As much of an authority as a door needs. */
+/** Returns the parts of Pebble that a listener needs. */
 function standIn(http: number): Pebble {
   const ports = { acme: 0, management: 0, dns: 0, dnsManagement: 0, http, tls: 0 };
   const never = () => Promise.reject(new Error('There is no authority.'));

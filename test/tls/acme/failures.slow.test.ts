@@ -1,4 +1,4 @@
-/** A failed order ends in a text and a later try; after a failure, the order is rehearsed first. */
+/** A failed order results in a message and a later attempt, which is first rehearsed at the staging directory. */
 
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
@@ -27,10 +27,10 @@ import {
   watchRequests,
 } from './pebble-context.ts';
 
-const noDoor = async () => undefined;
+const noListener = async () => undefined;
 
-/** A program that has taken the port for challenges, and answers in its own way. */
-async function startStranger(pebble: Pebble, status: number): Promise<void> {
+/** Starts a foreign server on the port for challenges. */
+async function startForeignServer(pebble: Pebble, status: number): Promise<void> {
   const server = createServer((_incoming, outgoing) => {
     outgoing.writeHead(status).end('It works!');
   });
@@ -39,7 +39,7 @@ async function startStranger(pebble: Pebble, status: number): Promise<void> {
 }
 
 /** An ordinary HTTPS server on the public port. */
-async function startStrangeTls(pebble: Pebble, protocols: string[]): Promise<void> {
+async function startForeignTls(pebble: Pebble, protocols: string[]): Promise<void> {
   const authority = await createCertificateAuthority({ now: Date.now });
   const { certificatePem: cert, keyPem: key } = await authority.issue({ hosts: [host] });
   const server = createTlsServer({ cert, key, ALPNProtocols: protocols }, (socket) => {
@@ -49,7 +49,7 @@ async function startStrangeTls(pebble: Pebble, protocols: string[]): Promise<voi
   onTestFinished(() => void server.close());
 }
 
-/** The try after a failure: not before its time, and then it is well, and forgotten. */
+/** Expects the next attempt not before its time, then a success that resets the failures. */
 async function thenSucceeds(program: Program, pauseUs: number): Promise<void> {
   const { clock, check, state } = program;
   const failures = state().failures;
@@ -66,8 +66,8 @@ async function thenSucceeds(program: Program, pauseUs: number): Promise<void> {
   });
 }
 
-describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () => {
-  it('because it leads elsewhere: the failures are counted on disk, until it leads here', async ({
+describe.skipIf(!hasPebble)('an unproved name (needs pebble)', () => {
+  it('with another address: the failures are counted on disk until the address is right', async ({
     pebble,
     requests,
   }) => {
@@ -84,12 +84,12 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
       nextTryAtUs: first.clock.nowUs() + minuteUs,
     });
     expect(lastFailureText(first.state())).toBe(message);
-    // A restart knows of it, and asks nobody.
+    // The state survives a restart, without requests.
     const { clock, dataDir } = first;
     const second = openProgram(pebble, { clock, dataDir });
-    const asked = requests.asked.length;
+    const requestCount = requests.asked.length;
     expect((await second.check()).outcome).toBe('waiting');
-    expect(requests.asked).toHaveLength(asked);
+    expect(requests.asked).toHaveLength(requestCount);
     clock.advance(minuteUs);
     await second.fail();
     expect(second.state().failures).toBe(2);
@@ -99,8 +99,8 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     expect(requests.orders()).toBe(3);
   });
 
-  it('because nobody is on the port: who asks need not wait', async ({ pebble }) => {
-    const closed = openProgram(pebble, { openListener: noDoor });
+  it('without a listener: an order on request does not wait', async ({ pebble }) => {
+    const closed = openProgram(pebble, { openListener: noListener });
     expect(await closed.fail()).toMatch(/could not connect to port 80 of .*\(connection: /);
     const { clock, dataDir } = closed;
     const open = openProgram(pebble, { clock, dataDir });
@@ -109,26 +109,26 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
     expect((await open.check('asked')).outcome).toBe('current');
   });
 
-  it.each([200, 404, 503])('because something else answers with status %i', async (status) => {
+  it.each([200, 404, 503])('with another server that answers with status %i', async (status) => {
     const pebble = await startPebble();
-    await startStranger(pebble, status);
-    const program = openProgram(pebble, { openListener: noDoor });
+    await startForeignServer(pebble, status);
+    const program = openProgram(pebble, { openListener: noListener });
     const message = await program.fail();
     expect(message).toMatch(/^Another server answered for earshot\.example\.org on port 80\. Set/);
     expect(message).toContain('forward port 80 to EARSHOT_ACME_HTTP_LISTEN');
     expect(message).toContain('(unauthorized: ');
   });
 
-  it('because port 443 leads to nobody, or to a proxy that ends HTTPS', async ({ pebble }) => {
+  it('with nothing or a TLS proxy on port 443', async ({ pebble }) => {
     const settings = { challenge: 'tls-alpn-01' as const };
-    const fail = () => openProgram(pebble, { settings, openListener: noDoor }).fail();
+    const fail = () => openProgram(pebble, { settings, openListener: noListener }).fail();
     const advice = /port 443\b.*forward (the port|port 443) to EARSHOT_LISTEN/i;
     expect(await fail()).toMatch(advice);
-    await startStrangeTls(pebble, ['h2', 'http/1.1']);
+    await startForeignTls(pebble, ['h2', 'http/1.1']);
     expect(await fail()).toMatch(advice);
   });
 
-  it('because the port cannot be opened: that counts, and costs the authority nothing', async ({
+  it('with a port that cannot be opened: the failure counts, without requests to the authority', async ({
     pebble,
     requests,
   }) => {
@@ -142,11 +142,11 @@ describe.skipIf(!hasPebble)('a name that cannot be proved (needs pebble)', () =>
   });
 });
 
-describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
+describe.skipIf(!hasPebble)('a refusal of the authority (needs pebble)', () => {
   const hmacKey = Buffer.alloc(48, 'secret').toString('base64url');
   const eab = { keyId: 'kid-1', hmacKey };
 
-  it('a name: the sentence says what to correct', async () => {
+  it('of a name results in a message with the fix', async () => {
     const pebble = await startPebble({ blocked: ['blocked.example.org'] });
     const program = openProgram(pebble, { settings: { host: 'blocked.example.org' } });
     expect(await program.fail()).toMatch(
@@ -155,14 +155,14 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     expect(program.state().failures).toBe(1);
   });
 
-  it('an account that is not bound, or bound by a wrong key, and takes the right one', async () => {
+  it('of an account without a binding or with a wrong key ends with the right key', async () => {
     const pebble = await startPebble({ eabKeys: { [eab.keyId]: hmacKey } });
     const requests = watchRequests(pebble);
     const without = openProgram(pebble);
     expect(await without.fail()).toMatch(
       /requires an external account binding\. Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY /,
     );
-    // The directory says so: no account is asked for in vain.
+    // The directory requires a binding: no account is requested without one.
     expect(requests.accounts()).toBe(0);
     const { dataDir, clock } = without;
     const retry = (changed: object) =>
@@ -179,12 +179,12 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
     }
     expect(without.state().failures).toBe(3);
     expect((await retry({}).check('asked')).outcome).toBe('renewed');
-    // From now on the account is known by its key alone.
+    // From now on the key identifies the account.
     expect((await openProgram(pebble, { dataDir, clock }).check('anyway')).outcome).toBe('renewed');
     expect(requests.accounts()).toBe(3);
   });
 
-  it('a contact: the sentence names the e-mail address', async ({ pebble }) => {
+  it('of a contact results in a message about the e-mail address', async ({ pebble }) => {
     const settings = { email: 'nobody at all' };
     const message = await openProgram(pebble, { settings }).fail();
     expect(message).toMatch(/does not accept the e-mail address\. Correct EARSHOT_ACME_EMAIL\./);
@@ -193,7 +193,7 @@ describe.skipIf(!hasPebble)('an authority that refuses (needs pebble)', () => {
   });
 });
 
-/** True when the leaf of a chain was signed, through what is in the chain, by an authority's root. */
+/** Returns true when a certificate of the chain was signed by the root of the authority. */
 async function isOf({ readRoot }: Pebble, chainPem: string): Promise<boolean> {
   const root = new X509Certificate(await readRoot());
   const [, ...issuers] = chainPem.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? [];
@@ -201,7 +201,7 @@ async function isOf({ readRoot }: Pebble, chainPem: string): Promise<boolean> {
 }
 
 describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
-  it('the authority is only asked again when its staging directory has issued', async () => {
+  it('the authority gets an order only after its staging directory has issued', async () => {
     const { pebble, staging, program, requests, setAddress, filesOf } = await startBoth();
     const { clock, check, fail, saved, state, issued } = program;
     await setAddress(elsewhere);
@@ -209,15 +209,15 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     expect(requests.production.orders()).toBe(1);
     expect(requests.staging.asked).toEqual([]);
 
-    // It fails at staging: that counts, and costs the authority nothing.
-    const asked = requests.production.asked.length;
+    // A failure at staging counts, without requests to the authority.
+    const requestCount = requests.production.asked.length;
     clock.advance(minuteUs);
     expect(await fail()).toContain('(connection: ');
     expect(state().failures).toBe(2);
     expect(requests.staging.orders()).toBe(1);
-    expect(requests.production.asked).toHaveLength(asked);
+    expect(requests.production.asked).toHaveLength(requestCount);
 
-    // It is well there, and fails here.
+    // Success at staging, failure at the authority.
     await staging.setAddress(here);
     clock.advance(2 * minuteUs);
     await fail();
@@ -238,13 +238,13 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     expect(requests.staging.finalized()).toBe(2);
     expect(filesOf().filter((name) => name.startsWith('account-'))).toHaveLength(2);
 
-    // After a success there is nothing to rehearse.
+    // No rehearsal after a success.
     clock.advance(4 * 365 * dayUs);
     expect((await check()).outcome).toBe('renewed');
     expect(requests.staging.orders()).toBe(3);
   });
 
-  it('of another kind than a name that was not proved, nothing is rehearsed', async () => {
+  it('for another reason than an unproved name, there is no rehearsal', async () => {
     const { pebble, program, requests } = await startBoth();
     await pebble.stop();
     expect(await program.fail()).toContain('cannot be reached');
@@ -254,7 +254,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     expect(requests.staging.asked).toEqual([]);
   });
 
-  it('with expiry near, nothing is rehearsed', async () => {
+  it('there is no rehearsal close to expiry', async () => {
     const { program, requests, setAddress } = await startBoth();
     const { clock, check, fail } = program;
     const first = await check();
@@ -269,7 +269,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     expect(requests.staging.asked).toEqual([]);
   });
 
-  it('a staging directory that is down is passed over', async () => {
+  it('a staging directory that is down is skipped', async () => {
     const { staging, program, requests, setAddress } = await startBoth();
     const { clock, check, fail } = program;
     await setAddress(elsewhere);
@@ -278,11 +278,11 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
     await staging.stop();
     clock.advance(minuteUs);
     expect((await check()).outcome).toBe('renewed');
-    // The one that failed, and this one.
+    // The failed order and this one.
     expect(requests.production.orders()).toBe(2);
   });
 
-  it('one that wants a bound account of its own is passed over', async () => {
+  it('a staging directory that requires its own account binding is skipped', async () => {
     const eabKeys = { 'kid-1': Buffer.alloc(48, 'secret').toString('base64url') };
     const { program, requests, setAddress } = await startBoth({ staging: { eabKeys } });
     const { clock, check, fail } = program;
@@ -296,7 +296,7 @@ describe.skipIf(!hasPebble)('after a failure (needs pebble)', () => {
 });
 
 describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
-  it('goes through at the staging directory, leaves nothing, and asks the authority nothing', async () => {
+  it('succeeds at the staging directory, leaves no files, and sends nothing to the authority', async () => {
     const { program, requests, filesOf } = await startBoth();
     expect(await testOrder(program.context)).toBe('issued');
     expect(requests.production.asked).toEqual([]);
@@ -306,7 +306,7 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     expect((await program.check()).outcome).toBe('renewed');
   });
 
-  it('proves the name where there is no staging directory, and has no certificate made', async ({
+  it('without a staging directory proves the name, but requests no certificate', async ({
     pebble,
     requests,
   }) => {
@@ -321,7 +321,7 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
     expect((await check()).outcome).toBe('renewed');
   });
 
-  it('that fails says why, counts as no failure, and leaves the certificate alone', async ({
+  it('that fails reports the reason, counts as no failure, and leaves the certificate unchanged', async ({
     pebble,
   }) => {
     const { context, check, saved, state, dataDir } = openProgram(pebble);
@@ -335,12 +335,12 @@ describe.skipIf(!hasPebble)('a rehearsal (needs pebble)', () => {
   });
 });
 
-/** Addresses for a name: at the first one nobody answers. */
+/** Addresses for the name; nothing listens at the first one. */
 const elsewhere = '127.0.0.2';
 
 const here = '127.0.0.1';
 
-/** The two look at the same ports, and know nothing of each other. */
+/** Starts an authority and its staging directory, which check the same ports. */
 async function startBoth(options: { staging?: PebbleOptions } = {}) {
   const pebble = await startPebble();
   const { http, tls } = pebble.ports;

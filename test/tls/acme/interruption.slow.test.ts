@@ -1,4 +1,4 @@
-/** A program is ended as it touches the disk: the next one finishes the same order, and never a second. */
+/** Interrupted processes: the next process finishes the same order and never places a second one. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import diagnosticsChannel from 'node:diagnostics_channel';
@@ -36,27 +36,25 @@ const requestPlaces: Place[] = [
   ['certZ', 1],
 ];
 
-describe.skipIf(!hasPebble)('a program that is ended in the middle (needs pebble)', () => {
+describe.skipIf(!hasPebble)('an interrupted process (needs pebble)', () => {
   it.for([
-    ['it touches the disk and is stopped', 'stopped', diskPlaces],
-    ['it touches the disk and is killed', 'killed', diskPlaces],
-    ['a request is begun', 'asking', requestPlaces],
-    ['a request is answered', 'answered', requestPlaces],
+    ['stopped at a disk operation', 'stopped', diskPlaces],
+    ['killed at a disk operation', 'killed', diskPlaces],
+    ['stopped at a request', 'asking', requestPlaces],
+    ['stopped at an answer', 'answered', requestPlaces],
   ] as const)(
-    'leaves what the next one needs, wherever %s',
+    '%s leaves the files that the next process needs',
     { timeout: 40_000 },
     async ([_title, end, places], { pebble }) => {
       watchSteps(end === 'answered' ? 'answered' : 'asking');
       const all = await Promise.all(places.map((place) => interrupt(pebble, end, place)));
       for (const one of all) checkAfterwards(one);
-      // Else nothing was there to be taken up.
+      // Otherwise there was no order to resume.
       expect(all.filter(({ order }) => order !== null).length).toBeGreaterThanOrEqual(4);
     },
   );
 
-  it('after everything was saved but the end: the next renewal is another order', async ({
-    pebble,
-  }) => {
+  it('leaves a finished order that the next renewal does not reuse', async ({ pebble }) => {
     const { next, order, outcome } = await interrupt(pebble, 'killed', ['folder.removeOrder', 1]);
     expect([outcome, next.saved('order.json')]).toEqual(['current', order]);
     const { key } = next.saved('certificate.json');
@@ -67,10 +65,8 @@ describe.skipIf(!hasPebble)('a program that is ended in the middle (needs pebble
   });
 });
 
-describe.skipIf(!hasPebble)('an order that was left behind (needs pebble)', () => {
-  it('and that the authority has forgotten, its account too, is placed anew', async ({
-    pebble,
-  }) => {
+describe.skipIf(!hasPebble)('an unfinished order (needs pebble)', () => {
+  it('that the authority has deleted, like its account, is placed again', async ({ pebble }) => {
     const { dataDir, clock, order } = await leaveOrder(pebble);
     await pebble.stop();
     await pebble.start();
@@ -100,7 +96,7 @@ describe.skipIf(!hasPebble)('an order that was left behind (needs pebble)', () =
     expect(filesOf(program)).not.toContain('order.json');
   });
 
-  it('is taken up when it is ours, and of today', async ({ pebble }) => {
+  it('is resumed when it is for this name and less than a day old', async ({ pebble }) => {
     const { dataDir, clock, order } = await leaveOrder(pebble);
     const requests = watchRequests(pebble);
     clock.advance(dayUs - 1);
@@ -115,9 +111,9 @@ const soon = { timeout: 10_000, interval: 10 };
 
 const unusable = ['', '{', '[]', 'null', '{"directoryUrl":1}', '\u0000\u0001'];
 
-describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
+describe.skipIf(!hasPebble)('an unusable file (needs pebble)', () => {
   it.each(['account', 'order.json', 'certificate.json'])(
-    '%s: the sentence names it, and without it all is well',
+    '%s is named in the message, and its removal fixes the error',
     async (which) => {
       const pebble = await startPebble();
       const { next } = await interrupt(pebble, 'killed', ['folder.removeOrder', 1]);
@@ -144,7 +140,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
     },
   );
 
-  it('renewal.json: it begins anew, and keeps no certificate from coming', async ({ pebble }) => {
+  it('renewal.json is reset and does not prevent a certificate', async ({ pebble }) => {
     const { dataDir, clock } = await leaveOrder(pebble);
     for (const text of unusable) {
       const program = openProgram(pebble, { dataDir, clock });
@@ -157,7 +153,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
   });
 
   it.each(['account', 'order.json', 'certificate.json'])(
-    '%s with a key that is none: the sentence names it',
+    '%s with an invalid key is named in the message',
     async (which) => {
       const pebble = await startPebble();
       const { dataDir, clock } = await leaveOrder(pebble);
@@ -170,7 +166,7 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
     },
   );
 
-  it('leaves a running receiver serving what it has; at the start it is told', async ({
+  it('does not affect the certificate of a running receiver, but prevents a start', async ({
     pebble,
   }) => {
     const receiver = await startReceiver(pebble);
@@ -179,20 +175,18 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
     const first = await servedSerial(port);
     const path = join(dataDir, 'acme', 'certificate.json');
     writeFileSync(path, 'damaged');
-    const told = () => lines.filter(({ reason }) => reason?.startsWith(path));
-    await vi.waitFor(() => expect(told()).toHaveLength(1), soon);
+    const reports = () => lines.filter(({ reason }) => reason?.startsWith(path));
+    await vi.waitFor(() => expect(reports()).toHaveLength(1), soon);
     expect(await servedSerial(port)).toBe(first);
     await close();
-    expect(told()).toHaveLength(1);
+    expect(reports()).toHaveLength(1);
     await expect(startReceiver(pebble, { dataDir, clock })).rejects.toMatchObject({
       code: 'configuration',
       message: expect.stringContaining(path),
     });
   });
 
-  it('and holds the answer to tls-alpn-01: such handshakes fail, and all others go on', async ({
-    pebble,
-  }) => {
+  it('with the answer to tls-alpn-01 makes only such handshakes fail', async ({ pebble }) => {
     const receiver = await startReceiver(pebble, { challenge: 'tls-alpn-01' });
     await untilSaved(receiver);
     const { port, dataDir } = receiver;
@@ -209,32 +203,32 @@ describe.skipIf(!hasPebble)('a file that cannot be used (needs pebble)', () => {
 });
 
 /**
- * `stopped`: asked to end, while the call goes on; `killed`: neither this call nor any later one
- * happens. `asking`: as a request is sent; `answered`: when its answer is here.
+ * `stopped`: stopped gracefully during the call; `killed`: neither this call nor any later one
+ * happens. `asking`: stopped when a request is sent; `answered`: when it is answered.
  */
 type End = 'stopped' | 'killed' | 'asking' | 'answered';
 
 interface Interrupted {
-  /** Where it was ended. */
+  /** Point of the interruption. */
   place: Place;
-  /** What was on disk by then. */
+  /** State on disk at that point. */
   order: { key: string } | null;
   failures: number;
-  /** The next program, as it ended. */
+  /** The next process, after its check. */
   next: Program;
   outcome: string;
-  /** What the next program asked of the authority. */
+  /** Requests of the next process to the authority. */
   asked: string[];
 }
 
-/** A call such as `folder.writeOrder`, or the first part of a path such as `chalZ`; the how manieth. */
+/** A call such as `folder.writeOrder`, or the first part of a path such as `chalZ`, and its count from 1. */
 type Place = [name: string, nth: number];
 
 type Step = (name: string) => void;
 
 const steps = new AsyncLocalStorage<Step>();
 
-/** Lets a program end at a place, and the next one take over from what is on disk. */
+/** Interrupts a process at a place, then runs the next process with the same files. */
 async function interrupt(pebble: Pebble, end: End, place: Place): Promise<Interrupted> {
   const controller = new AbortController();
   const [where, nth] = place;
@@ -253,7 +247,7 @@ async function interrupt(pebble: Pebble, end: End, place: Place): Promise<Interr
   await (isOnDisk ? check() : steps.run(step, check)).catch((error: unknown) => {
     if (!controller.signal.aborted) throw error;
   });
-  if (!controller.signal.aborted) throw new Error(`It has not come to ${where} (${nth}).`);
+  if (!controller.signal.aborted) throw new Error(`${where} (${nth}) was not reached.`);
   const { saved, path, clock, dataDir } = program;
   const order = existsSync(path('order.json')) ? saved('order.json') : null;
   const failures = existsSync(path('renewal.json')) ? program.state().failures : 0;
@@ -266,7 +260,7 @@ async function interrupt(pebble: Pebble, end: End, place: Place): Promise<Interr
   return { place, order, failures, next, outcome, asked };
 }
 
-/** The same context, whose every call to the disk is a step. */
+/** Returns the context with every disk call reported as a step. */
 function stepping(context: AcmeContext, end: End, step: Step): AcmeContext {
   const watched = <Part extends object>(part: Part, name: string): Part =>
     new Proxy(part, {
@@ -275,7 +269,8 @@ function stepping(context: AcmeContext, end: End, step: Step): AcmeContext {
         if (typeof call !== 'function' || /^(answer|read)/.test(String(property))) return call;
         return async (...values: unknown[]) => {
           step(`${name}.${String(property)}`);
-          if (end === 'killed' && context.signal.aborted) throw new Error('It is no more.');
+          if (end === 'killed' && context.signal.aborted)
+            throw new Error('The process was killed.');
           return Reflect.apply(call, target, values);
         };
       },
@@ -290,14 +285,14 @@ function stepping(context: AcmeContext, end: End, step: Step): AcmeContext {
   };
 }
 
-/** From now on, requests of programs are steps: as they are sent, or when they are answered. */
+/** Reports requests as steps, when they are sent or when they are answered. */
 function watchSteps(when: 'asking' | 'answered'): void {
   const owners = new WeakMap<object, Step>();
   const nameOf = (request: object) => String(Reflect.get(request, 'path')).split('/')[1] ?? '';
   const onStart = (message: unknown) => {
     const { request } = message as { request: object };
     const step = steps.getStore();
-    // What is asked all the time, and changes nothing.
+    // Frequent requests that change nothing.
     if (step === undefined || /^(dir|nonce-plz)$/.test(nameOf(request))) return;
     if (when === 'asking') step(nameOf(request));
     else owners.set(request, step);
@@ -314,12 +309,12 @@ function watchSteps(when: 'asking' | 'answered'): void {
   });
 }
 
-/** Names of files in its folder. */
+/** Returns the names of the files in its folder. */
 function filesOf({ dataDir }: Pick<Program, 'dataDir'>): string[] {
   return readdirSync(join(dataDir, 'acme')).sort();
 }
 
-/** What a program leaves behind that is ended as soon as its order is placed. */
+/** Stops a process as soon as its order is placed, and returns its files. */
 async function leaveOrder(pebble: Pebble) {
   const controller = new AbortController();
   const { signal } = controller;
@@ -335,20 +330,20 @@ async function leaveOrder(pebble: Pebble) {
   return { dataDir, clock, order: saved('order.json') };
 }
 
-/** What must be true after each of them. */
+/** Checks the state after an interruption. */
 function checkAfterwards({ place, order, failures, next, outcome, asked }: Interrupted): void {
   const where = place.join(' ');
   expect(failures, where).toBe(0);
   expect(['renewed', 'current'], where).toContain(outcome);
   const { key } = next.saved('certificate.json');
-  // What the authority is looking at just then may be gone when it looks: that order is lost.
-  const isLookedAt = where === 'chalZ 1' || where === 'authZ 2';
-  if (order !== null && outcome === 'renewed' && !isLookedAt) {
+  // A challenge that the authority is validating may be gone then: that order is lost.
+  const isValidating = where === 'chalZ 1' || where === 'authZ 2';
+  if (order !== null && outcome === 'renewed' && !isValidating) {
     expect(asked, where).not.toContain('order-plz');
     expect(key, where).toBe(order.key);
   }
   expect(asked.filter((what) => what === 'order-plz').length, where).toBeLessThanOrEqual(1);
-  // The order may stay when all but its end was reached; the next one then drops it.
+  // A finished order may remain on disk; the next process drops it.
   const left = filesOf(next).filter((name) => outcome === 'renewed' || name !== 'order.json');
   const account = expect.stringMatching(/^account-/);
   expect(left.slice(0, 2), where).toEqual([account, 'certificate.json']);

@@ -1,4 +1,4 @@
-/** A certificate that is not what was ordered: refused, and the old one stays. */
+/** Orders that end with an unusable certificate, a full disk or an unwritable file. */
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -22,16 +22,16 @@ const other = await createCertificateAuthority({ now: Date.now });
 const withAnotherKey = await other.issue({ hosts: ['earshot.example.org'] });
 
 it.each([
-  ['with another key', withAnotherKey.certificatePem, /does not belong to the certificate/],
-  ['that is no PEM', 'Thank you for your order.', /does not contain a PEM certificate/],
-  ['of no certificate at all', '', /does not contain a PEM certificate|invalid by RFC 8555/],
+  ['for another key', withAnotherKey.certificatePem, /does not belong to the certificate/],
+  ['that is not PEM', 'Thank you for your order.', /does not contain a PEM certificate/],
+  ['without a certificate', '', /does not contain a PEM certificate|invalid by RFC 8555/],
   [
-    'that breaks off',
+    'that is truncated',
     withAnotherKey.certificatePem.slice(0, 200),
     /does not contain a PEM certificate/,
   ],
   ['that is a key', withAnotherKey.keyPem, /does not contain a PEM certificate/],
-])('a chain %s is refused, and the old one stays', async (_title, chain, message) => {
+])('a chain %s is refused, and the old certificate stays', async (_title, chain, message) => {
   const { authority, check, served, clock, dataDir, context } = await orderAtStub();
   await check();
   const file = join(dataDir, 'acme', 'certificate.json');
@@ -44,7 +44,7 @@ it.each([
   expect(await context.states.read()).toMatchObject({ failures: 1 });
 });
 
-it('a certificate for another name is refused, and none is served', async () => {
+it('a certificate for another name is refused and not served', async () => {
   const { check, served, context } = await orderAtStub({ issueFor: 'other.example.org' });
   expect(errorText(await failureOf(check()))).toMatch(
     /issued a certificate that cannot be used\..*the certificate is not valid for earshot\.example\.org\)$/,
@@ -53,11 +53,11 @@ it('a certificate for another name is refused, and none is served', async () => 
   expect(await context.folder.readCertificate()).toBeNull();
 });
 
-it('certificates that are over at once do not make a storm of orders', async () => {
+it('certificates that expire immediately do not cause a flood of orders', async () => {
   const { authority, check, clock, context } = await orderAtStub({ lifetimeMs: 1_000 });
   await check();
   const state = await context.states.read();
-  // As after a bad day: the limit of such certificates is reached, and not passed.
+  // The limit of short-lived certificates is reached and not exceeded.
   const issuedAtUs = Array.from({ length: 96 }, (_, i) => clock.us - 95 + i);
   await context.states.write({ ...state, issuedAtUs });
   clock.us += 10_000_000;
@@ -68,7 +68,7 @@ it('certificates that are over at once do not make a storm of orders', async () 
   expect(authority.count('newOrder')).toBe(1);
 });
 
-it('a certificate that is over does not take the place of a good one', async () => {
+it('an expired certificate does not replace a valid one', async () => {
   const skew = { ms: 0 };
   const clock = { us: startUs };
   const nowMs = () => clock.us / 1000 - skew.ms;
@@ -84,7 +84,7 @@ it('a certificate that is over does not take the place of a good one', async () 
   expect((await context.folder.readCertificate())?.cert).toBe(served[0]?.cert);
 });
 
-it('what is issued in vain counts: five orders a day, and no more', async () => {
+it('unusable certificates count towards the limit of five orders a day', async () => {
   const { authority, check, clock } = await orderAtStub({ issueFor: 'other.example.org' });
   for (let tenMinutes = 0; tenMinutes < 6 * 24; tenMinutes += 1) {
     await check().catch(() => undefined);
@@ -93,10 +93,10 @@ it('what is issued in vain counts: five orders a day, and no more', async () => 
   expect(authority.count('finalize')).toBe(5);
 });
 
-it('an order whose certificate is fetched at a later try counts once', async () => {
+it('an order whose certificate is downloaded in a later attempt counts once', async () => {
   const { authority, check, clock, context } = await orderAtStub();
   authority.break('certificate', failure(500), 2);
-  for (let tries = 0; tries < 2; tries += 1) {
+  for (let attempt = 0; attempt < 2; attempt += 1) {
     await failureOf(check());
     clock.us += 3_600_000_000;
   }
@@ -105,7 +105,7 @@ it('an order whose certificate is fetched at a later try counts once', async () 
   expect(authority.count('newOrder')).toBe(1);
 });
 
-it('the last certificate of the day is fetched, though the limit is reached by it', async () => {
+it('the certificate of an order that reaches the daily limit is still downloaded', async () => {
   const { authority, check, clock, context } = await orderAtStub();
   const state = await context.states.read();
   const issuedAtUs = [1, 2, 3, 4].map((minutes) => clock.us - minutes * 60_000_000);
@@ -116,7 +116,7 @@ it('the last certificate of the day is fetched, though the limit is reached by i
   clock.us += 3_600_000_000;
   expect((await check()).outcome).toBe('renewed');
   expect(authority.count('newOrder')).toBe(1);
-  // Another one is over the limit.
+  // Another order would exceed the limit.
   expect(errorText(await failureOf(check('anyway')))).toMatch(
     /earshot has ordered its maximum number of certificates in 24 hours/,
   );
@@ -124,7 +124,7 @@ it('the last certificate of the day is fetched, though the limit is reached by i
 
 const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
 
-/** A real file system of a megabyte. CI runs as root, and there it must run. */
+/** Mounts a file system of 1 MB. CI runs as root, so the tests run there. */
 function smallDisk() {
   const disk = temporaryDirectory();
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]);
@@ -136,15 +136,15 @@ function smallDisk() {
       try {
         writeFileSync(filler, Buffer.alloc(2 ** 21));
       } catch {
-        // Full, as it is to be.
+        // Full, as intended.
       }
     },
     free: () => rmSync(filler, { force: true }),
   };
 }
 
-describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root)', () => {
-  /** The answer during which it fills up, the file that cannot be written then, orders in the end. */
+describe.skipIf(!canMount)('a full disk (mounting a small one requires root)', () => {
+  /** Answer during which the disk fills up, file that cannot be written, number of orders at the end. */
   const cases: [Step, RegExp, number][] = [
     ['directory', /account-\w+\.json/, 1],
     ['newOrder', /order\.json/, 3],
@@ -152,56 +152,59 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
     ['certificate', /certificate\.json/, 1],
   ];
 
-  it.each(cases)('since %s: it is told, counted, and ends when there is room', async (...row) => {
-    const [step, file, orders] = row;
-    const disk = smallDisk();
-    const { authority, clock, check, context, served } = await orderAtStub(
-      { unproved: step === 'authorization' },
-      { dataDir: disk.dataDir },
-    );
-    authority.break(step, (answer) => {
-      disk.fill();
-      return answer;
-    });
-    for (const failures of [1, 2]) {
-      const error = await failureOf(check());
-      expect(error.code).toBe('unavailable');
-      expect(errorText(error)).toMatch(file);
-      expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space.');
-      const state = await context.states.read();
-      expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
-      const asked = authority.requests.length;
-      expect(await check()).toMatchObject({ outcome: 'waiting', untilUs: state.nextTryAtUs });
-      expect(authority.requests).toHaveLength(asked);
-      clock.us = state.nextTryAtUs ?? 0;
-    }
-    authority.repair(step);
-    disk.free();
-    expect(await check()).toMatchObject({ outcome: 'renewed' });
-    expect(authority.count('newOrder')).toBe(orders);
-    expect(authority.count('finalize')).toBe(1);
-    // The same certificate each time, served before it could be saved.
-    expect(new Set(served.map(({ cert }) => cert)).size).toBe(1);
-    expect(served).toHaveLength(step === 'certificate' ? 3 : 1);
-    expect(await context.folder.readCertificate()).toMatchObject({ cert: served[0]?.cert });
-    expect(await context.states.read()).toMatchObject({
-      failures: 0,
-      issuedAtUs: [expect.any(Number)],
-    });
-  });
+  it.each(cases)(
+    'during %s is reported and counted, and the order succeeds after space was freed',
+    async (...row) => {
+      const [step, file, orders] = row;
+      const disk = smallDisk();
+      const { authority, clock, check, context, served } = await orderAtStub(
+        { unproved: step === 'authorization' },
+        { dataDir: disk.dataDir },
+      );
+      authority.break(step, (answer) => {
+        disk.fill();
+        return answer;
+      });
+      for (const failures of [1, 2]) {
+        const error = await failureOf(check());
+        expect(error.code).toBe('unavailable');
+        expect(errorText(error)).toMatch(file);
+        expect(errorText(error)).toContain('(ENOSPC): the disk is full. Free some space.');
+        const state = await context.states.read();
+        expect(state).toMatchObject({ failures, lastFailure: { message: error.message } });
+        const requestCount = authority.requests.length;
+        expect(await check()).toMatchObject({ outcome: 'waiting', untilUs: state.nextTryAtUs });
+        expect(authority.requests).toHaveLength(requestCount);
+        clock.us = state.nextTryAtUs ?? 0;
+      }
+      authority.repair(step);
+      disk.free();
+      expect(await check()).toMatchObject({ outcome: 'renewed' });
+      expect(authority.count('newOrder')).toBe(orders);
+      expect(authority.count('finalize')).toBe(1);
+      // The same certificate each time, served before it was saved.
+      expect(new Set(served.map(({ cert }) => cert)).size).toBe(1);
+      expect(served).toHaveLength(step === 'certificate' ? 3 : 1);
+      expect(await context.folder.readCertificate()).toMatchObject({ cert: served[0]?.cert });
+      expect(await context.states.read()).toMatchObject({
+        failures: 0,
+        issuedAtUs: [expect.any(Number)],
+      });
+    },
+  );
 
-  it('before anything is there makes no account', async () => {
+  it('before the first order prevents the creation of an account', async () => {
     const disk = smallDisk();
     mkdirSync(disk.dataDir);
     const { authority, check } = await orderAtStub({}, { dataDir: disk.dataDir });
-    // The lock is there, as after an earlier try.
+    // The lock file exists, as after an earlier attempt.
     writeFileSync(join(disk.dataDir, 'certificate.lock'), '');
     disk.fill();
     expect(errorText(await failureOf(check()))).toContain('the disk is full');
     expect(authority.requests).toEqual([]);
   });
 
-  it('leaves the old certificate whole, and a restart takes the order up', async () => {
+  it('leaves the old certificate intact, and a restart resumes the order', async () => {
     const disk = smallDisk();
     const { authority, clock, check, context } = await orderAtStub({}, { dataDir: disk.dataDir });
     await check();
@@ -226,11 +229,11 @@ describe.skipIf(!canMount)('a disk that is full (mounting a small one takes root
   });
 });
 
-describe('a place that is taken', () => {
+describe('a folder in place of a file', () => {
   it.each([
     ['certificate.json', /certificate\.json/],
     ['order.json', /order\.json/],
-  ])('%s: the sentence says what to do', async (name, file) => {
+  ])('%s: the message explains the fix', async (name, file) => {
     const { dataDir, check, authority, clock, context } = await orderAtStub();
     const path = join(dataDir, 'acme', name);
     authority.break('newOrder', (answer) => {
@@ -247,7 +250,7 @@ describe('a place that is taken', () => {
   });
 });
 
-it('every file with a key belongs to its owner alone', async () => {
+it('every file with a key is readable only for its owner', async () => {
   const { dataDir, check, authority } = await orderAtStub();
   const modes: string[] = [];
   const modeOf = (name: string) => (statSync(join(dataDir, 'acme', name)).mode & 0o777).toString(8);

@@ -1,4 +1,4 @@
-/** A program's view of ACME at a real authority: its files, its clock, and what it asks of Pebble. */
+/** ACME processes that order from Pebble: their files, clock and requests. */
 
 import diagnosticsChannel from 'node:diagnostics_channel';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -17,10 +17,10 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 export const minuteUs = 60_000_000;
 export const dayUs = 24 * 60 * minuteUs;
 
-/** The name that is certified unless told. */
+/** Default name of the certificate. */
 export const host = 'earshot.example.org';
 
-/** A clock that moves when it is told. */
+/** Creates a clock that only the test advances. */
 export function createClock(startUs = Date.now() * 1000) {
   let atUs = startUs;
   return {
@@ -41,7 +41,7 @@ export interface LogLine {
   reason?: string;
 }
 
-/** A log that keeps its lines. */
+/** Creates a log that records its lines. */
 export function createLines() {
   const lines: LogLine[] = [];
   const note = (level: string) => (fields: object, message: string) => {
@@ -76,11 +76,11 @@ export interface ContextOptions {
   clock?: Clock;
   random?: () => number;
   signal?: AbortSignal;
-  /** How the port for challenges is opened; the programs of a test share one listener unless told. */
+  /** Opens the port for challenges. By default all processes of a test share one listener. */
   openListener?: (challenges: ChallengeFolder) => Promise<void>;
 }
 
-/** One program that orders; a second one on the same folder is opened by `dataDir`. */
+/** Opens a simulated process that orders certificates; `dataDir` opens another one with the same folder. */
 export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
   const { dataDir = join(temporaryDirectory(), 'data'), clock = createClock() } = options;
   const { random = () => 0, signal = new AbortController().signal } = options;
@@ -107,15 +107,15 @@ export function openProgram(pebble: Pebble, options: ContextOptions = {}) {
     });
   const fail = (when: RenewOptions['when'] = 'due'): Promise<string> =>
     check(when).then(({ outcome }) => {
-      throw new Error(`It should have failed, and was ${outcome}.`);
+      throw new Error(`Expected a failure, but the outcome was ${outcome}.`);
     }, errorText);
   const path = (name: string) => join(dataDir, 'acme', name);
-  /** What is on disk. */
+  /** Returns the content of a saved file. */
   const saved = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
   const state = () => savedState(dataDir);
   return { context, dataDir, clock, lines, check, fail, issued, path, saved, state, acquireLock };
 }
-/** The state of the renewal that was written last; throws before there is one. */
+/** Returns the last saved state of the renewal; throws when there is none. */
 export function savedState(dataDir: string): RenewalState {
   const text = readFileSync(join(dataDir, 'acme', 'renewal.json'), 'utf8');
   const [state] = renewalStatesSchema.parse(JSON.parse(text)).states;
@@ -125,35 +125,38 @@ export function savedState(dataDir: string): RenewalState {
 
 export type Program = ReturnType<typeof openProgram>;
 
-const desks = new WeakMap<Pebble, { folders: Set<ChallengeFolder>; opening: Promise<unknown> }>();
+const sharedListeners = new WeakMap<
+  Pebble,
+  { folders: Set<ChallengeFolder>; opening: Promise<unknown> }
+>();
 
-/** One listener answers for all programs of a test: the authority knows one port for them all. */
+/** Answers the challenges of all processes of a test with one listener, since the authority uses one port. */
 async function answerFrom(challenges: ChallengeFolder, pebble: Pebble): Promise<void> {
-  let desk = desks.get(pebble);
-  if (desk === undefined) {
+  let shared = sharedListeners.get(pebble);
+  if (shared === undefined) {
     const folders = new Set<ChallengeFolder>();
     const answer = (token: string) =>
       [...folders].map((folder) => folder.answer(token)).find((text) => text !== null) ?? null;
     const listen = { host: '127.0.0.1', port: pebble.ports.http };
     const opening = startChallengeListener({ listen, challenges: { answer } });
-    desk = { folders, opening };
-    desks.set(pebble, desk);
+    shared = { folders, opening };
+    sharedListeners.set(pebble, shared);
     const listener = await opening;
     onTestFinished(() => listener.close(0));
   }
-  desk.folders.add(challenges);
-  await desk.opening;
+  shared.folders.add(challenges);
+  await shared.opening;
 }
 
-export interface Asked {
-  /** Such as `order-plz`, the first part of Pebble's paths. */
+export interface SentRequest {
+  /** First part of Pebble's path, such as `order-plz`. */
   what: string;
   method: string;
 }
 
-/** Counts what this process asks of an authority, each repetition for a nonce included. */
+/** Counts the requests of this process to an authority, including repetitions for a nonce. */
 export function watchRequests({ directoryUrl }: Pick<Pebble, 'directoryUrl'>) {
-  const asked: Asked[] = [];
+  const asked: SentRequest[] = [];
   const { host: authority } = new URL(directoryUrl);
   const watch = (message: unknown) => {
     const { request } = message as { request: { host: string; path: string; method: string } };
@@ -174,7 +177,7 @@ export function watchRequests({ directoryUrl }: Pick<Pebble, 'directoryUrl'>) {
   };
 }
 
-/** A test with an authority of its own, and what this process asks of it. */
+/** A test with its own authority and the requests to it. */
 export const it = test
   .extend('pebble', () => startPebble())
   .extend('requests', ({ pebble }) => watchRequests(pebble));

@@ -1,4 +1,4 @@
-/** A receiver that gets its certificate from Pebble, in this process, and those who connect to it. */
+/** A receiver in this process that obtains its certificate from Pebble, and clients of it. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -26,7 +26,7 @@ export interface ReceiverOptions {
   stagingUrl?: string;
 }
 
-/** How often it looks after its certificate: so often that a test need not wait for it. */
+/** Interval of certificate checks; short, so that tests need not wait. */
 const checkEveryMs = 10;
 
 export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {}) {
@@ -67,7 +67,7 @@ function closeOnce(receiver: RunningReceiver): () => Promise<void> {
   };
 }
 
-/** Resolves when an order that began at the time of the clock has ended well, down to its files. */
+/** Resolves when an order that began at the current time has succeeded and its files are written. */
 export async function untilSaved({
   dataDir,
   clock,
@@ -79,7 +79,7 @@ export async function untilSaved({
   await vi.waitFor(check, { timeout: 20_000, interval: 10 });
 }
 
-/** One handshake, unverified; rejects when it fails. */
+/** Performs a TLS handshake without verification; rejects when it fails. */
 export async function handshake(
   port: number,
   options: { protocols?: string[] } = {},
@@ -99,7 +99,7 @@ export async function handshake(
   }
 }
 
-/** The serial number of what is served; null while handshakes fail. */
+/** Returns the serial number of the served certificate; null while handshakes fail. */
 export function servedSerial(port: number): Promise<string | null> {
   return handshake(port).then(
     ({ certificate }) => certificate.serialNumber,
@@ -107,7 +107,7 @@ export function servedSerial(port: number): Promise<string | null> {
   );
 }
 
-/** A client that verifies, with a whole handshake for each request; resolves with the status. */
+/** Creates a client that verifies the certificate in a full handshake per request; returns the status. */
 export function createVerifyingClient(port: number, ca: string, name = host) {
   const agent = new Agent({ ca, maxCachedSessions: 0, ALPNProtocols: ['http/1.1'] });
   onTestFinished(() => agent.destroy());

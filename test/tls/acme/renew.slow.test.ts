@@ -1,4 +1,4 @@
-/** When a certificate is renewed: by its share of life, after changes, and once for all programs. */
+/** Renewals: by remaining lifetime, after changes of settings, and once for several processes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, vi } from 'vitest';
@@ -17,7 +17,7 @@ import { createVerifyingClient, servedSerial, startReceiver } from './receiver-c
 
 const days = (count: number) => count * 24 * 3600;
 
-/** A program that has its first certificate. */
+/** Opens a process and obtains its first certificate. */
 async function withCertificate(pebble: Pebble) {
   const program = openProgram(pebble);
   expect((await program.check()).outcome).toBe('renewed');
@@ -30,7 +30,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
   it.each([
     ['90 days, with a third left', days(90), 1 / 3],
     ['six hours, with half of them left', 6 * 3600, 1 / 2],
-  ])('that lives for %s, is renewed once', async (_, validitySeconds, shareLeft) => {
+  ])('with a lifetime of %s, is renewed once', async (_, validitySeconds, shareLeft) => {
     const pebble = await startPebble({ validitySeconds });
     const requests = watchRequests(pebble);
     const { clock, check, certificate, due, saved } = await withCertificate(pebble);
@@ -50,7 +50,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     expect(requests.orders()).toBe(2);
   });
 
-  it('is ordered at once for another name, and by another authority', async () => {
+  it('is ordered immediately for another name and from another authority', async () => {
     const [pebble, other] = [await startPebble(), await startPebble()];
     const { clock, dataDir, saved } = await withCertificate(pebble);
     const settings = { host: 'other.example.org' };
@@ -64,10 +64,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
     expect(names.filter((name) => name.startsWith('account-'))).toHaveLength(2);
   });
 
-  it('is ordered once by two programs that want it at the same time', async ({
-    pebble,
-    requests,
-  }) => {
+  it('is ordered once by two concurrent processes', async ({ pebble, requests }) => {
     const one = openProgram(pebble);
     const { clock, dataDir } = one;
     const two = openProgram(pebble, { clock, dataDir });
@@ -77,7 +74,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
       reason: { code: 'conflict' },
     });
     expect(requests.orders()).toBe(1);
-    // Who waits for the other takes what the other has got, even when it wants one anyway.
+    // A waiting process uses the certificate of the other, even with `anyway`.
     const waiting = ({ context, acquireLock }: typeof one) =>
       renew(context, {
         when: 'anyway',
@@ -91,7 +88,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
   });
 });
 
-/** A program that has its first certificate, and when the one that it has is due: each has its own time. */
+/** Opens a process with its first certificate and a function that reads its due date. */
 async function withShortLived(pebble: Pebble) {
   const program = openProgram(pebble);
   expect((await program.check()).outcome).toBe('renewed');
@@ -104,10 +101,7 @@ async function withShortLived(pebble: Pebble) {
 }
 
 describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
-  it('is ordered by hand five times in 24 hours, and not once more before they have passed', async ({
-    pebble,
-    requests,
-  }) => {
+  it('can be ordered manually at most five times in 24 hours', async ({ pebble, requests }) => {
     const { clock, dataDir, check, fail } = await withShortLived(pebble);
     const firstUs = clock.nowUs();
     for (let i = 0; i < 4; i += 1) {
@@ -130,7 +124,7 @@ describe.skipIf(!hasPebble)('a certificate (needs pebble)', () => {
 });
 
 describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
-  it('by a year ahead makes no storm of orders, and set right makes none', async () => {
+  it('by a year ahead causes no flood of orders, nor does its correction', async () => {
     const pebble = await startPebble({ validitySeconds: days(90) });
     const requests = watchRequests(pebble);
     const { clock, check, readDue } = await withShortLived(pebble);
@@ -145,7 +139,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
       clock.advance(dayUs / 2);
       await check();
     }
-    // Every certificate looks as old; still there are no more than five within a week.
+    // Every certificate looks expired; still there are at most five orders within a week.
     expect(requests.orders()).toBe(5);
     clock.set(rightUs + minuteUs);
     const due = await readDue();
@@ -156,7 +150,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     expect((await check()).outcome).toBe('renewed');
   });
 
-  it('by a year behind is no reason to order, nor to wait for a year after a failure', async () => {
+  it('by a year behind causes no order, and no wait of a year after a failure', async () => {
     const pebble = await startPebble({ validitySeconds: days(90) });
     const requests = watchRequests(pebble);
     const { clock, dataDir, due } = await withShortLived(pebble);
@@ -164,7 +158,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     clock.advance(-365 * dayUs);
     for (let i = 0; i < 5; i += 1) expect((await program.check()).outcome).toBe('current');
     expect(requests.orders()).toBe(1);
-    // It fails a year ahead; then the clock is set right.
+    // A failure a year ahead; then the clock is corrected.
     leaveAccount(dataDir);
     await pebble.setAddress('127.0.0.2');
     clock.set(due.atUs + 365 * dayUs);
@@ -178,7 +172,7 @@ describe.skipIf(!hasPebble)('a clock that is wrong (needs pebble)', () => {
     expect((await program.check()).outcome).toBe('renewed');
   });
 
-  it('makes nobody come back at the same second: pauses are drawn', async ({ pebble }) => {
+  it('does not synchronize reattempts, since delays are random', async ({ pebble }) => {
     const clock = createClock();
     const closed = { openListener: () => Promise.reject(new Error('taken')), clock };
     const pauses: number[] = [];
@@ -199,21 +193,21 @@ const hourUs = 60 * minuteUs;
 
 const validitySeconds = 10 * 24 * 3600;
 
-/** Minutes between the tries: then every six hours. */
+/** Minutes between the first attempts; later attempts are every six hours. */
 const firstPauses = [1, 2, 5, 10, 30, 60, 120, 240];
 
-function triesWithin(minutes: number): number {
-  let tries = 1;
+function attemptsWithin(minutes: number): number {
+  let attempts = 1;
   let at = 0;
   for (let failures = 1; ; failures += 1) {
     at += firstPauses[failures - 1] ?? 360;
-    if (at >= minutes) return tries;
-    tries += 1;
+    if (at >= minutes) return attempts;
+    attempts += 1;
   }
 }
 
-describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pebble)', () => {
-  it('is tried a handful of times in the first hour, then every six hours', async () => {
+describe.skipIf(!hasPebble)('an authority that is down for two weeks (needs pebble)', () => {
+  it('gets six attempts in the first hour, later one every six hours', async () => {
     const pebble = await startPebble({ validitySeconds });
     const program = openProgram(pebble);
     expect((await program.check()).outcome).toBe('renewed');
@@ -222,15 +216,15 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
     const { clock, check, state } = program;
     clock.advance(6 * dayUs);
     const beganUs = clock.nowUs();
-    // Looks at every minute of the first day, then every half hour.
+    // Checks every minute of the first day, then every half hour.
     const within = async (endUs: number, stepUs: number) => {
       for (; clock.nowUs() < endUs; clock.advance(stepUs)) await check().catch(() => undefined);
       expect(state().failures).toBe(requests.directories());
       return requests.directories();
     };
-    expect(await within(beganUs + hourUs, minuteUs)).toBe(triesWithin(60));
-    expect(triesWithin(60)).toBe(6);
-    expect(await within(beganUs + dayUs, minuteUs)).toBe(triesWithin(24 * 60));
+    expect(await within(beganUs + hourUs, minuteUs)).toBe(attemptsWithin(60));
+    expect(attemptsWithin(60)).toBe(6);
+    expect(await within(beganUs + dayUs, minuteUs)).toBe(attemptsWithin(24 * 60));
     expect(await within(beganUs + 14 * dayUs, 30 * minuteUs)).toBeLessThanOrEqual(65);
     expect(requests.asked).toHaveLength(requests.directories());
     await pebble.start();
@@ -239,7 +233,7 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
     expect(state()).toMatchObject({ failures: 0, nextTryAtUs: null });
   });
 
-  it('leaves the old certificate served, over restarts, and beyond its end', async () => {
+  it('does not stop the old certificate from being served, across restarts and after expiry', async () => {
     const pebble = await startPebble({ validitySeconds });
     const clock = createClock();
     let receiver = await startReceiver(pebble, { clock });
@@ -265,10 +259,10 @@ describe.skipIf(!hasPebble)('an authority that is down for a fortnight (needs pe
     }
     expect(clock.nowUs()).toBeGreaterThan(Date.now() * 1000 + 19 * dayUs);
     expect(await createVerifyingClient(receiver.port, root)()).toBe(200);
-    // Tries, and questions for advice, of which there are as few.
+    // Attempts, and as few requests for renewal information.
     expect(requests.asked.length).toBeLessThanOrEqual(2 * 14 * 4 + 2);
-    const told = receiver.lines.map(({ message }) => message);
-    expect(told).toContain('certificate has expired; the catalogue will reject it');
+    const messages = receiver.lines.map(({ message }) => message);
+    expect(messages).toContain('certificate has expired; the catalogue will reject it');
     await pebble.start();
     clock.advance(6 * hourUs);
     await vi.waitFor(async () => expect(await servedSerial(receiver.port)).not.toBe(old), soon);

@@ -1,4 +1,4 @@
-/** The time of a renewal: by lifetime, by the authority's advice (RFC 9773), and never too near the end. */
+/** Time of a renewal: by lifetime, by the authority's renewal information (RFC 9773), and never too close to expiry. */
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -36,14 +36,14 @@ const certificateOf = (lifetimeMs: number, cert = 'a certificate'): CertificateL
   notAfter: new Date(beginMs + lifetimeMs),
 });
 
-/** The share of the lifetime that has passed at a time. */
+/** Returns the share of the lifetime that has passed at a time. */
 const shareAt = (atUs: number, lifetimeMs: number) => (atUs / 1000 - beginMs) / lifetimeMs;
 
 const lifetimes = fc.integer({ min: 1, max: 400 * dayMs });
 
 const texts = fc.string({ minLength: 1 });
 
-/** Far around every lifetime above: begun, over, long gone, reversed. */
+/** Windows before, during and after every lifetime above, some of them reversed. */
 const timesUs = fc.integer({ min: -500 * dayMs, max: 900 * dayMs }).map((ms) => ms * 1000);
 
 const windows = fc
@@ -51,7 +51,7 @@ const windows = fc
   .map(([start, end]) => ({ startUs: beginMs * 1000 + start, endUs: beginMs * 1000 + end }));
 
 describe('the time of renewal', () => {
-  it('is always within the lifetime, whatever the authority advises', () => {
+  it('is always within the lifetime, for any renewal information', () => {
     const window = fc.option(windows);
     fc.assert(
       fc.property(lifetimes, texts, window, (lifetimeMs, cert, advice) => {
@@ -70,7 +70,7 @@ describe('the time of renewal', () => {
     ['10 days: half is left', 10, 1 / 2],
     ['6 days: half is left', 6, 1 / 2],
     ['6 hours: half is left', 0.25, 1 / 2],
-  ])('of one that lives %s', (_title, days, share) => {
+  ])('of a certificate with a lifetime of %s', (_title, days, share) => {
     fc.assert(
       fc.property(texts, (cert) => {
         const { atUs, because } = renewalTime(certificateOf(days * dayMs, cert), null);
@@ -82,7 +82,7 @@ describe('the time of renewal', () => {
     );
   });
 
-  it('differs between certificates, with advice and without', () => {
+  it('differs between certificates, with and without renewal information', () => {
     const window = { startUs: beginMs * 1000, endUs: (beginMs + 9 * dayMs) * 1000 };
     for (const advice of [null, window]) {
       const times = Array.from(
@@ -93,7 +93,7 @@ describe('the time of renewal', () => {
     }
   });
 
-  it('is the same each time one is asked about the same certificate', () => {
+  it('is always the same for the same certificate', () => {
     fc.assert(
       fc.property(lifetimes, texts, fc.option(windows), (lifetimeMs, cert, advice) => {
         const asked = () => renewalTime(certificateOf(lifetimeMs, cert), advice);
@@ -103,7 +103,7 @@ describe('the time of renewal', () => {
   });
 });
 
-describe('advice', () => {
+describe('renewal information', () => {
   const lifetimeMs = 90 * dayMs;
   const at = (days: number) => (beginMs + days * dayMs) * 1000;
   const advised = (start: number, end: number, cert?: string) =>
@@ -122,7 +122,7 @@ describe('advice', () => {
     );
   });
 
-  it('is spread over all of its window', () => {
+  it('results in times spread over its whole window', () => {
     const shares = Array.from({ length: 400 }, (_, i) =>
       shareAt(advised(0, 9, `${i}`).atUs, 9 * dayMs),
     );
@@ -132,28 +132,28 @@ describe('advice', () => {
     for (const count of quarters) expect(count).toBeGreaterThan(50);
   });
 
-  it('to renew at one moment names that moment', () => {
+  it('with an empty window results in that time', () => {
     expect(advised(30, 30)).toEqual({ atUs: at(30), because: 'authority' });
   });
 
-  it('from before the certificate began means its beginning: at once', () => {
+  it('from before the certificate results in an immediate renewal', () => {
     expect(advised(-40, -30)).toEqual({ atUs: at(0), because: 'authority' });
   });
 
   it.each([
     ['in the last tenth of the lifetime', 82, 89],
     ['after expiry', 100, 120],
-  ])('%s loses to expiry', (_title, start, end) => {
+  ])('%s is overridden by the expiry', (_title, start, end) => {
     expect(advised(start, end)).toEqual({ atUs: at(81), because: 'expiry' });
   });
 
-  it('that reaches beyond expiry is followed as long as there is time', () => {
+  it('with a window beyond expiry is followed while there is time', () => {
     const drawn = Array.from({ length: 100 }, (_, i) => advised(70, 110, `${i}`));
     expect(new Set(drawn.map(({ because }) => because))).toEqual(new Set(['authority', 'expiry']));
     for (const { atUs } of drawn) expect(atUs).toBeLessThanOrEqual(at(81));
   });
 
-  it('with its end before its start is none', () => {
+  it('with its end before its start is ignored', () => {
     expect(advised(30, 20)).toEqual(renewalTime(certificateOf(lifetimeMs), null));
   });
 });
@@ -175,30 +175,30 @@ const lifeOf = (days: number) => ({
   notAfter: new Date((beginUs + days * dayUs) / 1000),
 });
 
-/** The pause after a number of failures, in minutes. */
+/** Returns the delay after a number of failures, in minutes. */
 function pause(failures: number, asked: { retryAfterMs?: number; random?: number } = {}): number {
   const { retryAfterMs = null, random = 0 } = asked;
   const failed = { nowUs: beginUs, retryAfterMs, random: () => random };
   return (retryTime(failures, failed) - beginUs) / minuteUs;
 }
 
-describe('the pause after a failure', () => {
-  it('grows from a minute to six hours, and stays there', () => {
+describe('the delay after a failure', () => {
+  it('grows from one minute to six hours', () => {
     const pauses = Array.from({ length: 12 }, (_, i) => pause(i + 1));
     expect(pauses).toEqual([1, 2, 5, 10, 30, 60, 120, 240, 360, 360, 360, 360]);
   });
 
-  it('is longer by a quarter at most, by chance', () => {
+  it('is randomly longer by at most a quarter', () => {
     expect(pause(1, { random: 1 })).toBe(1.25);
     expect(pause(100, { random: 0.5 })).toBe(405);
   });
 
-  it('is what the authority asks for where that is longer', () => {
+  it('is that of the authority if it is longer', () => {
     expect(pause(1, { retryAfterMs: 3_600_000 })).toBe(60);
     expect(pause(9, { retryAfterMs: 1_000 })).toBe(360);
   });
 
-  it('is bounded for every number of failures, and a whole number of microseconds', () => {
+  it('is limited for every number of failures, and a whole number of microseconds', () => {
     const failures = fc.integer({ min: 1, max: 1e9 });
     fc.assert(
       fc.property(failures, fc.double({ min: 0, max: 1, noNaN: true }), (count, random) => {
@@ -212,7 +212,7 @@ describe('the pause after a failure', () => {
   });
 });
 
-describe('waiting', () => {
+describe('the wait for the next attempt', () => {
   const failed = afterFailure(fresh, {
     nowUs: beginUs,
     error: { message: 'It failed.', advice: undefined },
@@ -222,8 +222,8 @@ describe('waiting', () => {
 
   it.each([
     ['just after the failure', 0, true],
-    ['a moment before the next try', hourUs - 1, true],
-    ['at the time of the next try', hourUs, false],
+    ['just before the next attempt', hourUs - 1, true],
+    ['at the time of the next attempt', hourUs, false],
     ['long after', 400 * dayUs, false],
     ['when the clock was set back before the failure', -1, false],
     ['when the clock was set back by a year', -365 * dayUs, false],
@@ -231,12 +231,12 @@ describe('waiting', () => {
     expect(isWaiting(failed, beginUs + afterUs)).toBe(waits);
   });
 
-  it('is for failures alone', () => {
+  it('applies only to failures', () => {
     expect(isWaiting(fresh, beginUs)).toBe(false);
     expect(isWaiting(afterSuccess(failed, beginUs + 1), beginUs + 2)).toBe(false);
   });
 
-  it('is over wherever the clock jumps to, but within the pause itself', () => {
+  it('ends after a jump of the clock to any time outside the delay', () => {
     fc.assert(
       fc.property(fc.integer({ min: -9 * dayUs, max: 9 * dayUs }), (jumpUs) => {
         expect(isWaiting(failed, beginUs + jumpUs)).toBe(jumpUs >= 0 && jumpUs < hourUs);
@@ -253,37 +253,37 @@ describe('a certificate that was just issued', () => {
     ['6 days', 6, 36 * hourUs],
     ['a day', 1, 6 * hourUs],
     ['6 hours', 0.25, 1.5 * hourUs],
-  ])('counts as fresh for a while, of one that lives %s', (_title, days, freshUs) => {
+  ])('counts as new for a while, with a lifetime of %s', (_title, days, freshUs) => {
     expect(freshUntilUs(issued, beginUs, lifeOf(days))).toBe(beginUs + freshUs);
     expect(freshUntilUs(issued, beginUs + freshUs - 1, lifeOf(days))).toBe(beginUs + freshUs);
     expect(freshUntilUs(issued, beginUs + freshUs, lifeOf(days))).toBeNull();
   });
 
-  it('is not fresh when the clock was set back, nor when nothing is known of it', () => {
+  it('is not new when the clock was set back or its date is unknown', () => {
     expect(freshUntilUs(issued, beginUs - 1, lifeOf(90))).toBeNull();
     expect(freshUntilUs(fresh, beginUs, lifeOf(90))).toBeNull();
   });
 });
 
-describe('the limit of a day', () => {
+describe('the daily limit', () => {
   const issued = (...hours: number[]): RenewalState => ({
     ...fresh,
     issuedAtUs: hours.map((hour) => beginUs + hour * hourUs),
   });
   const now = beginUs + 23 * hourUs;
 
-  it('is five certificates, and ends a day after the first of them', () => {
+  it('is five certificates, until a day after the first of them', () => {
     expect(capEndsAtUs(issued(1, 2, 3, 4), now, lifeOf(90))).toBeNull();
     expect(capEndsAtUs(issued(1, 2, 3, 4, 5), now, lifeOf(90))).toBe(beginUs + 25 * hourUs);
     expect(capEndsAtUs(issued(1, 2, 3, 4, 5), now + 2 * hourUs, lifeOf(90))).toBeNull();
     expect(capEndsAtUs(issued(1, 2, 3, 4, 5), now, null)).toBe(beginUs + 25 * hourUs);
   });
 
-  it('counts the last five where there are more, as after a change of the limit', () => {
+  it('counts the last five of more certificates, as after a change of the limit', () => {
     expect(capEndsAtUs(issued(1, 2, 3, 4, 5, 6), now, lifeOf(90))).toBe(beginUs + 26 * hourUs);
   });
 
-  it('leaves room for certificates that live for hours', () => {
+  it('permits renewals of certificates that are valid for hours', () => {
     const sixHours = lifeOf(0.25);
     const hourly = Array.from({ length: 15 }, (_, i) => i + 1);
     expect(capEndsAtUs(issued(...hourly), now, sixHours)).toBeNull();
@@ -295,11 +295,11 @@ describe('the limit of a day', () => {
     expect(capEndsAtUs(issued(...many), now, lifeOf(days))).toBeGreaterThan(now);
   });
 
-  it('forgets what a clock that was wrong has put into the future', () => {
+  it('ignores certificates with a date in the future, from a wrong clock', () => {
     expect(capEndsAtUs(issued(50, 51, 52, 53, 54), now, lifeOf(90))).toBeNull();
   });
 
-  it('never lasts longer than a day', () => {
+  it('never applies for longer than a day', () => {
     const times = fc.array(fc.integer({ min: -100, max: 200 }), { maxLength: 40 });
     fc.assert(
       fc.property(times, fc.double({ min: 0.01, max: 400, noNaN: true }), (hours, days) => {
@@ -313,7 +313,7 @@ describe('the limit of a day', () => {
 });
 
 describe('the state', () => {
-  it('is that of one authority and one name', () => {
+  it('is separate for each authority and name', () => {
     const known = afterSuccess(fresh, beginUs);
     const saved = withState(known, null);
     expect(stateFor(order, saved)).toEqual(known);
@@ -338,7 +338,7 @@ describe('the state', () => {
       nextTryAtUs: nowUs + hourUs,
     });
 
-  it('counts failures until a success, and remembers the last of them', () => {
+  it('counts failures until a success, and keeps the last one', () => {
     const twice = failing(failing(fresh, beginUs), beginUs + hourUs);
     expect(twice).toMatchObject({
       failures: 2,
@@ -356,14 +356,14 @@ describe('the state', () => {
     });
   });
 
-  it('forgets advice on the certificate that was replaced', () => {
+  it('drops renewal information of a replaced certificate', () => {
     const window = { startUs: beginUs, endUs: beginUs };
     const renewalInfo = { certificateId: 'a.b', window, askAgainAtUs: beginUs };
     expect(failing({ ...fresh, renewalInfo }, beginUs).renewalInfo).toEqual(renewalInfo);
     expect(afterSuccess({ ...fresh, renewalInfo }, beginUs).renewalInfo).toBeNull();
   });
 
-  it('keeps what was issued in a week, and no more', () => {
+  it('keeps only the certificates issued in the last week', () => {
     let state = fresh;
     for (let day = 0; day < 30; day += 1) state = afterIssue(state, beginUs + day * dayUs);
     expect(state.issuedAtUs).toEqual(
@@ -371,7 +371,7 @@ describe('the state', () => {
     );
   });
 
-  it('can be read again, however it came about', () => {
+  it('can be saved and read after any sequence of events', () => {
     const steps = fc.array(fc.tuple(fc.boolean(), fc.integer({ min: -1e15, max: 1e15 })));
     fc.assert(
       fc.property(steps, (taken) => {
@@ -388,7 +388,7 @@ describe('the state', () => {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** Of the example in RFC 9773, 4.1. */
+/** Key identifier of the example in RFC 9773, 4.1. */
 const keyIdOfRfc = '69885b6b87464041e1b37b847ba0ae2cde01c8d4';
 
 async function certificate(serialNumber: string, extensions: x509.Extension[]): Promise<string> {
@@ -413,17 +413,17 @@ it.each([
   ['of one byte', '01', 'AQ'],
   ['of one byte with the first bit set', '80', 'AIA'],
   ['of twenty bytes', `7a${'00ff'.repeat(9)}01`, 'egD_AP8A_wD_AP8A_wD_AP8A_wE'],
-])('holds the serial number %s, as DER has it', async (_title, serial, text) => {
+])('the certificate id contains the serial number %s in DER', async (_title, serial, text) => {
   const pem = await certificate(serial, byKeyId(keyIdOfRfc));
   expect(certificateIdOf(pem)).toBe(`aYhba4dGQEHhs3uEe6CuLN4ByNQ.${text}`);
 });
 
-it('holds the key identifier in base64url without padding', async () => {
+it('the certificate id contains the key identifier in base64url without padding', async () => {
   const pem = await certificate('01', byKeyId('fbff00'));
   expect(certificateIdOf(pem)).toBe('-_8A.AQ');
 });
 
-it('is of the first certificate of a chain', async () => {
+it('the certificate id of a chain is that of its first certificate', async () => {
   const [first, second] = await Promise.all([
     certificate('01', byKeyId('aa')),
     certificate('02', byKeyId('bb')),
@@ -433,13 +433,16 @@ it('is of the first certificate of a chain', async () => {
 
 it.each([
   ['no key identifier of the issuer', []],
-  ['one that names the issuer instead', [new x509.Extension('2.5.29.35', false, hex('3000'))]],
-  ['one that cannot be read', [new x509.Extension('2.5.29.35', false, hex('04ff'))]],
-])('is not there with %s', async (_title, extensions) => {
+  [
+    'a key identifier that names the issuer instead',
+    [new x509.Extension('2.5.29.35', false, hex('3000'))],
+  ],
+  ['an unreadable key identifier', [new x509.Extension('2.5.29.35', false, hex('04ff'))]],
+])('there is no certificate id with %s', async (_title, extensions) => {
   expect(certificateIdOf(await certificate('01', extensions))).toBeNull();
 });
 
-it('is not there for one that vouches for itself', async () => {
+it('there is no certificate id for a self-signed certificate', async () => {
   const made = await createSelfSigned({ hosts: ['earshot.example.org'], now: Date.now });
   expect(certificateIdOf(made.certificatePem)).toBeNull();
 });
@@ -451,7 +454,7 @@ function hex(text: string): Uint8Array<ArrayBuffer> {
 const iso = (atUs: number) => new Date(atUs / 1000).toISOString();
 const waitFor = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 10_000 });
 
-/** An authority whose advice a test sets, and a first certificate of it. */
+/** Orders a first certificate from an authority with configurable renewal information. */
 async function withAdvice() {
   const advice = {
     of: (_certificateId: string): { start: unknown; end: unknown } => ({
@@ -465,7 +468,7 @@ async function withAdvice() {
   if (first === undefined) throw new Error('There is no certificate.');
   const asked = () => opened.authority.requests.filter(({ step }) => step === 'renewalInfo');
   const { context } = opened;
-  /** Resolves when the loop has noted an answer, or that there was none, with its time to ask again. */
+  /** Resolves when the loop has saved the result of a request, with the time of the next one. */
   const noted = async (askAgainAtUs: number) => {
     await waitFor(async () => {
       expect((await context.states.read()).renewalInfo?.askAgainAtUs).toBe(askAgainAtUs);
@@ -476,8 +479,8 @@ async function withAdvice() {
   return { ...opened, first, advice, asked, noted, orders };
 }
 
-describe('advice', () => {
-  it('is asked for by the id of the certificate, and obeyed within its window', async () => {
+describe('renewal information', () => {
+  it('is requested by the id of the certificate, and followed within its window', async () => {
     const { clock, first, advice, asked, noted, startLoop, orders, served } = await withAdvice();
     const [beginsUs, endUs] = [clock.us + 10 * dayUs, clock.us + 12 * dayUs];
     advice.of = () => ({ start: iso(beginsUs), end: iso(endUs) });
@@ -504,7 +507,7 @@ describe('advice', () => {
     ['a second', '1', minuteUs],
     ['a week', '604800', dayUs],
     ['nonsense', 'later', 6 * hourUs],
-  ])('is asked for again as Retry-After says: %s', async (_title, header, afterUs) => {
+  ])('is requested again after Retry-After: %s', async (_title, header, afterUs) => {
     const { authority, clock, first, asked, noted, startLoop, awaitChecks } = await withAdvice();
     authority.break('renewalInfo', (answer) => ({
       ...answer,
@@ -520,7 +523,7 @@ describe('advice', () => {
     await waitFor(() => expect(asked()).toHaveLength(2));
   });
 
-  it('that lies in the past renews at once, and once', async () => {
+  it('with a window in the past causes one immediate renewal', async () => {
     const { clock, first, advice, asked, startLoop, served, orders, awaitChecks } =
       await withAdvice();
     clock.us += 10 * dayUs;
@@ -535,7 +538,7 @@ describe('advice', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  it('that lies in the past for every certificate makes no storm', async () => {
+  it('with a window in the past for every certificate causes no flood of orders', async () => {
     const { clock, first, advice, startLoop, orders, awaitChecks } = await withAdvice();
     advice.of = () => ({ start: iso(clock.us - 2 * dayUs), end: iso(clock.us - dayUs) });
     startLoop(first);
@@ -544,12 +547,12 @@ describe('advice', () => {
       clock.us = begunUs + hours * hourUs;
       await awaitChecks(4);
     }
-    // The first is from before; then one every two days.
+    // One earlier order, then one every two days.
     expect(orders().length).toBeGreaterThan(3);
     expect(orders().length).toBeLessThanOrEqual(1 + 5);
   });
 
-  it('on another certificate is ignored', async () => {
+  it('of another certificate is ignored', async () => {
     const { clock, check, context, first } = await withAdvice();
     const window = { startUs: clock.us - dayUs, endUs: clock.us - dayUs };
     const write = async (certificateId: string | null) => {
@@ -560,13 +563,13 @@ describe('advice', () => {
     clock.us += 10 * dayUs;
     await write('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE');
     expect(await check()).toMatchObject({ outcome: 'current', due: { because: 'share' } });
-    // The same advice on this one is followed.
+    // The same information for this certificate is followed.
     await write(certificateIdOf(first.cert));
     expect(await check()).toMatchObject({ outcome: 'renewed' });
     expect((await context.states.read()).renewalInfo).toBeNull();
   });
 
-  it('later than expiry allows loses', async () => {
+  it('with a window after expiry is overridden', async () => {
     const { clock, first, advice, noted, startLoop, served } = await withAdvice();
     const begunUs = clock.us;
     advice.of = () => ({ start: iso(begunUs + 200 * dayUs), end: iso(begunUs + 300 * dayUs) });
@@ -579,7 +582,7 @@ describe('advice', () => {
     await waitFor(() => expect(served).toHaveLength(2));
   });
 
-  it('is the same after a restart, without another question', async () => {
+  it('is kept across a restart, without another request', async () => {
     const { authority, clock, first, noted, asked, startLoop, dataDir } = await withAdvice();
     const loop = startLoop(first);
     await noted(clock.us + 6 * hourUs);
@@ -593,27 +596,27 @@ describe('advice', () => {
   });
 });
 
-describe('advice that cannot be had', () => {
+describe('unavailable renewal information', () => {
   const window =
     (start: unknown, end: unknown): Fault =>
     (answer) => ({ ...answer, body: { suggestedWindow: { start, end } } });
 
   it.each<[string, Fault]>([
-    ['as it is down', failure(503)],
-    ['for too many questions', failure(429, { 'retry-after': '60' })],
-    ['as the certificate is not known', refusal('malformed', { status: 404 })],
-    ['for a refused nonce', refusal('badNonce')],
-    ['as the connection breaks', () => 'reset'],
-    ['but a web page', (answer) => ({ ...answer, body: '<html>' })],
-    ['but an empty record', (answer) => ({ ...answer, body: {} })],
-    ['but null', (answer) => ({ ...answer, body: null })],
-    ['but a window of nothing', window(null, null)],
-    ['but a window of numbers', window(0, 1)],
-    ['but a window of words', window('soon', 'later')],
-    ['but a window without end', window('2026-06-01T00:00:00Z', undefined)],
-    ['but a window thousands of years off', window('2026-06-01T00:00:00Z', '9999-12-31T23:59:59Z')],
-    ['but no date of the calendar', window('2026-02-30T00:00:00Z', '2026-02-31T00:00:00Z')],
-  ])('%s: it goes by lifetime, and is asked again later', async (_title, fault) => {
+    ['authority down', failure(503)],
+    ['too many requests', failure(429, { 'retry-after': '60' })],
+    ['unknown certificate', refusal('malformed', { status: 404 })],
+    ['refused nonce', refusal('badNonce')],
+    ['broken connection', () => 'reset'],
+    ['web page', (answer) => ({ ...answer, body: '<html>' })],
+    ['empty object', (answer) => ({ ...answer, body: {} })],
+    ['null', (answer) => ({ ...answer, body: null })],
+    ['window of null', window(null, null)],
+    ['window of numbers', window(0, 1)],
+    ['window of text', window('soon', 'later')],
+    ['window without end', window('2026-06-01T00:00:00Z', undefined)],
+    ['window of thousands of years', window('2026-06-01T00:00:00Z', '9999-12-31T23:59:59Z')],
+    ['invalid dates', window('2026-02-30T00:00:00Z', '2026-02-31T00:00:00Z')],
+  ])('(%s) is replaced by the lifetime and requested again later', async (_title, fault) => {
     const { authority, clock, first, noted, asked, startLoop, awaitChecks, log, dataDir } =
       await withAdvice();
     authority.break('renewalInfo', fault);
@@ -629,7 +632,7 @@ describe('advice that cannot be had', () => {
     expect(await check()).toMatchObject({ outcome: 'renewed' });
   });
 
-  it('any more: the last advice stays', async () => {
+  it('leaves the last information in effect', async () => {
     const { authority, clock, first, noted, startLoop } = await withAdvice();
     startLoop(first);
     const before = await noted(clock.us + 6 * hourUs);
@@ -639,7 +642,7 @@ describe('advice that cannot be had', () => {
     expect(await noted(clock.us + 6 * hourUs)).toMatchObject({ window: before?.window });
   });
 
-  it('as none is offered: it is asked again in a day', async () => {
+  it('that is not supported is requested again after a day', async () => {
     const { clock, check, served, startLoop, authority, context } = await orderAtStub();
     await check();
     startLoop(served[0]);
@@ -655,7 +658,7 @@ describe('advice that cannot be had', () => {
 
 describe('the certificate that an order replaces', () => {
   it.each(['alreadyReplaced', 'conflict', 'malformed', 'unauthorized', 'serverUnknown'])(
-    'and that is refused as %s is left out, once',
+    'is omitted from a second order when refused as %s',
     async (type) => {
       const { authority, clock, check, orders } = await withAdvice();
       clock.us += 70 * dayUs;
@@ -665,7 +668,7 @@ describe('the certificate that an order replaces', () => {
     },
   );
 
-  it('is not to blame when the authority is down or has had too much', async () => {
+  it('is kept in the order when the authority is down or limits requests', async () => {
     const { authority, clock, check, orders } = await withAdvice();
     clock.us += 70 * dayUs;
     authority.break('newOrder', refusal('rateLimited', { status: 429 }));
@@ -673,7 +676,7 @@ describe('the certificate that an order replaces', () => {
     expect(orders()).toHaveLength(2);
   });
 
-  it('is not named where the authority gives no advice', async () => {
+  it('is not named when the authority offers no renewal information', async () => {
     const { authority, clock, check } = await orderAtStub();
     await check();
     clock.us += 70 * dayUs;

@@ -1,4 +1,4 @@
-/** A receiver without a certificate gets one, by both challenges, and serves it at once. */
+/** A receiver without a certificate obtains one, with both challenges, and serves it immediately. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, vi } from 'vitest';
@@ -24,7 +24,7 @@ const isServed = 'reloaded certificate';
 
 const soon = { timeout: 20_000, interval: 20 };
 
-/** Each file and folder below, with its permission bits. */
+/** Returns all files and folders in a folder, with their permission bits. */
 function modesBelow(folder: string): [string, number][] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -35,11 +35,11 @@ function modesBelow(folder: string): [string, number][] {
 
 describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', () => {
   it.each(['http-01', 'tls-alpn-01'] as const)(
-    'gets one by %s, with half of all nonces refused, and serves it without a restart',
+    'obtains one by %s, with half of all nonces refused, and serves it without a restart',
     async (challenge) => {
       const pebble = await startPebble({ nonceReject: 50 });
       const requests = watchRequests(pebble);
-      // Nothing is at the address that the name has, so that what comes before can be looked at.
+      // Nothing listens at the address of the name, so that the state before the certificate can be checked.
       await pebble.setAddress('127.0.0.2');
       const receiver = await startReceiver(pebble, { challenge });
       const { port, dataDir, clock, lines, close } = receiver;
@@ -56,7 +56,7 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
       const { certificate } = await handshake(port);
       expect(certificate).toMatchObject({ subjectaltname: `DNS:${host}`, nistCurve: 'P-256' });
       expect(requests.finalized()).toBeGreaterThanOrEqual(1);
-      // A file is written in a folder `.new-…` and then moved: nothing is being written any more.
+      // Files are written in a folder `.new-…` and then moved: now all writes are complete.
       await untilSaved(receiver);
       await close();
       const acme = join(dataDir, 'acme');
@@ -69,20 +69,20 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
     },
   );
 
-  it('has its answers to challenges readable by the owner alone', async ({ pebble }) => {
+  it('makes its answers to challenges readable only for the owner', async ({ pebble }) => {
     const { dataDir } = await startReceiver(pebble);
     const folder = join(dataDir, 'acme', 'challenges');
     const seen = () => {
       const found = modesBelow(folder).filter(([name]) => /^[\w-]+$/.test(name));
       expect(found).toHaveLength(1);
-      // Both at once: the folder is removed as soon as the challenge was answered.
+      // Both are read together: the folder is removed as soon as the challenge is answered.
       return [statSync(folder).mode & 0o777, ...found.map(([, mode]) => mode)];
     };
     const modes = await vi.waitFor(seen, { timeout: 5_000, interval: 1 });
     expect(modes).toEqual([0o700, 0o600]);
   });
 
-  it('serves the real certificate to everybody else while tls-alpn-01 renews it', async ({
+  it('serves the real certificate to other clients during a renewal by tls-alpn-01', async ({
     pebble,
   }) => {
     const clock = createClock();
@@ -95,7 +95,7 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
     const renewed = () => lines.filter(({ message }) => message === isServed).length >= 2;
     const seen = new Set<string | null>();
     let challenged = 0;
-    // Five years are what Pebble gives.
+    // Certificates of Pebble are valid for five years.
     clock.advance(4 * 365 * dayUs);
     for (let asked = 0; !renewed(); asked += 1) {
       expect(asked).toBeLessThan(2_000);
@@ -114,7 +114,7 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
     expect([...seen].filter((serial) => serial !== now)).toEqual([first]);
   });
 
-  it('ends at once in the middle of an order: nothing stays open, and no failure is counted', async ({
+  it('stops immediately during an order: nothing stays open, and no failure is counted', async ({
     pebble,
     requests,
   }) => {
@@ -137,7 +137,7 @@ describe.skipIf(!hasPebble)('a receiver without a certificate (needs pebble)', (
 
 const failed = { level: 'error', message: expect.stringContaining('failed to order certificate') };
 
-/** A receiver with its first certificate, saved. */
+/** Starts a receiver and waits until its first certificate is saved. */
 async function withCertificate(pebble: Pebble) {
   const receiver = await startReceiver(pebble);
   await untilSaved(receiver);
@@ -145,15 +145,15 @@ async function withCertificate(pebble: Pebble) {
 }
 
 describe.skipIf(!hasPebble)('a running receiver (needs pebble)', () => {
-  it('takes up what another program has got, without an order of its own', async ({
+  it('applies a certificate of another process, without an order of its own', async ({
     pebble,
     requests,
   }) => {
     const { port, dataDir, clock, first } = await withCertificate(pebble);
-    // It has no port of its own: the receiver answers for it.
+    // The other process has no listener: the receiver answers its challenges.
     const openListener = async () => undefined;
     const other = openProgram(pebble, { dataDir, clock, openListener });
-    // The receiver may be asking the authority for advice at this moment.
+    // The receiver may be requesting renewal information at this moment.
     await vi.waitFor(
       async () => expect((await other.check('anyway')).outcome).toBe('renewed'),
       soon,
@@ -163,7 +163,7 @@ describe.skipIf(!hasPebble)('a running receiver (needs pebble)', () => {
     expect(requests.orders()).toBe(2);
   });
 
-  it('tries at once for another name, and serves the old certificate until it has that', async ({
+  it('orders immediately for another name, and serves the old certificate until then', async ({
     pebble,
     requests,
   }) => {
@@ -184,9 +184,7 @@ describe.skipIf(!hasPebble)('a running receiver (needs pebble)', () => {
     expect(certificate.subjectaltname).toBe(`DNS:${publicHost}`);
   });
 
-  it('tells of each failure once, and of the same one again after a success', async ({
-    pebble,
-  }) => {
+  it('logs each failure once, and the same one again after a success', async ({ pebble }) => {
     const { port, dataDir, clock, lines, first } = await withCertificate(pebble);
     const failures = () => lines.filter(({ level }) => level === 'error').length;
     const failOnce = async (count: number) => {

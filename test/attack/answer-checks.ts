@@ -1,4 +1,4 @@
-/** What an answer of each listener may look like, whatever it answers. */
+/** Checks of answers of the public and the private listener, independent of the request. */
 import type { Answer } from './play-case.ts';
 
 const headersAllowed: readonly string[] = [
@@ -11,16 +11,16 @@ const safetyHeaders = ['cache-control', 'content-security-policy', 'x-content-ty
 
 const parserHeaders = ['connection', 'content-length', 'transfer-encoding', 'date'];
 
-/** Paths, stacks, versions and names of what is inside: nobody's business outside. */
+/** Paths, stack traces, versions and names of internals, which answers must not contain. */
 const revealing =
   /node_modules|node:|\/(?:src|home|tmp|usr|var|etc)\/|\.[cm]?[jt]s\b|\bat .+:\d+:\d+|\b(?:Type|Range|Syntax|Zod)Error|sqlite|hono|\bv?\d+\.\d+\.\d+|bench:/i;
 
-/** What is wrong with an answer, or null. */
-export function judgePublicAnswer({ status, headers, body }: Answer): string | null {
+/** Returns the problem of an answer, or null. */
+export function checkPublicAnswer({ status, headers, body }: Answer): string | null {
   const foreign = headers.find(([name]) => !headersAllowed.includes(name));
   if (foreign !== undefined) return `a header ${foreign.join(': ')}`;
   const leak = headers.map((header) => header.join(': ')).find((line) => revealing.test(line));
-  if (leak !== undefined) return `a header that tells too much: ${leak}`;
+  if (leak !== undefined) return `a header that reveals internals: ${leak}`;
   const names = headers.map(([name]) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return `the header ${twice} twice`;
@@ -30,22 +30,22 @@ export function judgePublicAnswer({ status, headers, body }: Answer): string | n
   if (status === 401 && !names.includes('www-authenticate')) return '401 without a challenge';
   if (status === 405 && !names.includes('allow')) return '405 without Allow';
   if ([429, 503].includes(status) && !names.includes('retry-after')) return 'no Retry-After';
-  return judgeBody(status, body);
+  return checkBody(status, body);
 }
 
-/** What never became a request is answered by the parser, in a few lines and without a word. */
+/** Returns true for an answer of the HTTP parser to an invalid request: few headers and no body. */
 function isOfParser(status: number, names: readonly string[], body: string): boolean {
   return body === '' && status >= 400 && names.every((name) => parserHeaders.includes(name));
 }
 
-function judgeBody(status: number, body: string): string | null {
+function checkBody(status: number, body: string): string | null {
   if (body === '') return null;
-  if (revealing.test(body)) return `a body that tells too much: ${body.slice(0, 300)}`;
+  if (revealing.test(body)) return `a body that reveals internals: ${body.slice(0, 300)}`;
   if (status === 200) return /^\{"status":"(stored|duplicate)"\}$/.test(body) ? null : body;
   return isProblem(body, status) ? null : `no problem JSON: ${body.slice(0, 300)}`;
 }
 
-/** RFC 9457, with nothing in it but what is documented. */
+/** Returns true for a problem JSON (RFC 9457) with documented fields only. */
 function isProblem(body: string, status: number): boolean {
   const known = ['type', 'title', 'status', 'detail', 'errors', 'requestId'];
   try {
@@ -60,8 +60,8 @@ function isProblem(body: string, status: number): boolean {
 
 const mustNotHave = /^(?:server|x-powered-by|access-control-.*|set-cookie|location)$/;
 
-/** What is wrong with an answer, or null. What was received is shown here, so only refusals must not reveal. */
-export function judgePrivateAnswer({ status, headers, body }: Answer): string | null {
+/** Returns the problem of an answer, or null. Product data may contain anything, so only refusals must not reveal internals. */
+export function checkPrivateAnswer({ status, headers, body }: Answer): string | null {
   const names = headers.map(([name]) => name);
   const foreign = names.find((name) => mustNotHave.test(name));
   if (foreign !== undefined) return `a header ${foreign}`;
@@ -69,7 +69,7 @@ export function judgePrivateAnswer({ status, headers, body }: Answer): string | 
   const missing = safetyHeaders.find((name) => !names.includes(name));
   if (missing !== undefined) return `no header ${missing}`;
   if (status >= 500 && status !== 503) return `status ${status}: ${body.slice(0, 300)}`;
-  if (status >= 400 && revealing.test(body)) return `tells too much: ${body.slice(0, 300)}`;
+  if (status >= 400 && revealing.test(body)) return `reveals internals: ${body.slice(0, 300)}`;
   const type = headers.find(([name]) => name === 'content-type')?.[1] ?? '';
   return /json/.test(type) && body !== '' && !isJson(body) ? 'no JSON' : null;
 }

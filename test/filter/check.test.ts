@@ -100,7 +100,7 @@ describe('the check warns about a trap', () => {
       Name «EQ» 'a' ¦ capitals ¦ Write \x60eq\x60
       Name eq 'a' «AND» Name eq 'b' ¦ capitals ¦ Write \x60and\x60
       Id eq «'x'» ¦ odd-id ¦ GUID
-      Online «gt» true ¦ odd-order ¦ only be compared with `eq`
+      Online «gt» true ¦ odd-order ¦ only be compared with \x60eq\x60
       ContentDate/Start gt «2024-01-01T00:00:00.1234567Z» ¦ fine-date ¦ six
       ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'» ¦ fine-date ¦ six
       ContentDate/Start lt «9999-12-31» ¦ far-date ¦ after 2255-06-05T23:47:34.740991Z are changed

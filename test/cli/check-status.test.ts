@@ -290,7 +290,7 @@ describe('a faulty part', () => {
     [
       ...(['readers', 'warning'] as const),
       { readers: [changed(index, { behind: 9_999, unreadSinceUs: nowUs - 16 * minuteUs })] },
-      ...([/9,999 notifications, the oldest received 16 min ago/, /catches up/] as const),
+      ...([/9,999 notifications, the oldest received 16 min ago/, /lag decreases/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
@@ -313,7 +313,7 @@ describe('a faulty part', () => {
     [
       ...(['disk', 'warning'] as const),
       { disk: { freeBytes: 4 * gibibyte, totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 } },
-      ...([/has only 4 GiB of free space/, /Free space/] as const),
+      ...([/has only 4 GiB of free space/, /Free some space/] as const),
     ],
     [
       ...(['backup', 'warning'] as const),

@@ -68,7 +68,7 @@ describe('earshot register', () => {
   it('recreates the old one when the new one is refused and ten exist', async ({ context }) => {
     await context.run(registered);
     for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(unmanaged(`s${i}`, 'paused'));
-    await expectEnd(context.run([...unchecked, '--yes']), 1, 'was recreated');
+    await expectEnd(context.run([...unchecked, '--yes']), 1, 'was then recreated');
     expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
     expect(await context.run('register --check')).toMatchObject({ code: 0 });
     const gaps = await context.receiver.store.administration.gaps();

@@ -208,7 +208,7 @@ describe('the doctor with a receiver and a catalogue', () => {
     ]);
     expect(code).toBe(0);
     expect(findings.find(({ check }) => check === 'limits')?.message).toBe(
-      '1 of 2 running, 1 of 10 in total.',
+      'Subscriptions: 1 of 2 running, 1 of 10 in total.',
     );
     const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
     for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);

@@ -208,7 +208,7 @@ describe('query products', () => {
   it('reports on stderr that nothing matches, and exits 0', async () => {
     const { code, out, err } = await context.earshot('query products --name S2A_MSI');
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toMatch(/^No product matches\..*--explain\n$/);
+    expect(err).toMatch(/^No product matches\..*--explain\.\n$/);
   });
 });
 
@@ -311,7 +311,7 @@ describe('usage errors', () => {
     ['--collection ,', /one or more names, comma-separated/],
     ['--cloud-below many', /'many' is invalid\. Cloud cover is a percentage\. .*such as 20/],
     ['--cloud-below 200', /'200' is invalid\. Cloud cover is a percentage/],
-    ['--cloud-below -5', /Cloud cover .*up to 100/],
+    ['--cloud-below -5', /Cloud cover .*at most 100/],
     ['--cloud-below 0', /Cloud cover is never below 0 percent/],
     ['--deleted --published 7d', /no publication date for deleted products\. Use --deleted 7d/],
     ['--orderby Name', /not an order of products\. Use one of received, ContentDate\/Start/],

@@ -128,7 +128,7 @@ describe('query', () => {
     const { code, out, err } = await context.earshot('query --product-id none');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
-      'No notification matches. `To show the newest notifications: `earshot query`.\n',
+      'No notification matches. To show the newest notifications: `earshot query`.\n',
     );
     const named = await context.earshot('query --name S2A');
     expect(named.err).toMatch(/^No notification matches\. --name is case-sensitive and must match/);

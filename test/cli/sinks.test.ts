@@ -15,7 +15,7 @@ describe('earshot sinks list', () => {
     await withStore(dataDir, async () => undefined);
     const { code, out, err } = await earshot('sinks list');
     expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toBe('No sinks. See docs/sinks.md to add a sink.\n');
+    expect(err).toBe('No sinks. See docs/sinks.md to add one.\n');
   });
 
   it('shows progress within 80 columns, and refused notifications below', async () => {
@@ -282,7 +282,7 @@ describe('an unknown sink name', () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
-    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add a sink.\n');
+    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add one.\n');
   });
 });
 

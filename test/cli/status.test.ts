@@ -90,7 +90,7 @@ describe('earshot status', () => {
     const { status } = await openContext(await listening(503));
     const { out } = await status();
     expect(part(out, 'receiver')).toMatch(
-      /^!! receiver .*are refused: It cannot store notifications\./,
+      /^!! receiver .*are refused: The receiver cannot store notifications\./,
     );
   });
 
@@ -176,7 +176,7 @@ describe('earshot status reports the cause of a problem:', () => {
   it('another receiver, or another program, answers', async () => {
     const other = await openContext(await listening(401));
     expect(part((await other.status()).out, 'receiver')).toMatch(
-      /^! {2}receiver .*It has different credentials\. Run this command with the settings of the receiver\./,
+      /^! {2}receiver .*[Tt]he receiver has different credentials\. Run this command with the settings of the receiver\./,
     );
     const foreign = await openContext(await listening(302));
     expect(part((await foreign.status()).out, 'receiver')).toMatch(/Another program answers/);

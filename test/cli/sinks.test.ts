@@ -282,7 +282,7 @@ describe('an unknown sink name', () => {
     const { dataDir, earshot } = createSinkCommandContext('{}');
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
-    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add one.\n');
+    expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add a sink.\n');
   });
 });
 

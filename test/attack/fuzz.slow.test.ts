@@ -20,5 +20,5 @@ it('the receiver survives fuzzed requests and stores every valid push among them
 
 it('a single case without its seed is refused as wrong usage', async () => {
   const { exitCode, stderr } = await runAttack('fuzz', '--only', '7');
-  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--only wants --seed/)]);
+  expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--only requires --seed/)]);
 });

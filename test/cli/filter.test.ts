@@ -36,7 +36,9 @@ describe('filter check', () => {
   ])('shows the position in %s, and exits 2', async (filter, message) => {
     const { out, err } = await expectEnd(runCommand(['filter', 'check', filter]), 2);
     expect(out).toMatch(message);
-    expect(err).toMatch(/^earshot: The filter has an error\. The catalogue would refuse this filter\.\n$/);
+    expect(err).toMatch(
+      /^earshot: The filter has an error\. The catalogue would refuse this filter\.\n$/,
+    );
   });
 
   it.each<[string, RegExp]>([

@@ -255,6 +255,7 @@ describe('one subscription', () => {
   it.each<Answer>([
     { status: 410, body: { detail: 'Gone.' } },
     { status: 409, body: { detail: 'Cancelled before.' } },
+    { status: 404, body: '<html><title>No such page</title></html>' },
     { status: 404, body: { detail: 'Not Found' } },
   ])('that may be gone is looked for in the list before that is believed (%j)', async (answer) => {
     await (await listWith([other], answer)).client.delete(id);

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Before a request reaches the services, or after they have processed it, before the answer. */
+/** Moment of a cut: before a request reaches the services, or after they have processed it, before the answer. */
 export type CutMoment = 'before' | 'after';
 
 export interface CuttingProxy {

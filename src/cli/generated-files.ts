@@ -55,12 +55,13 @@ function configurationPage(): string {
 
 <!-- Written by \`npm run generate\` from src/config/variables.ts. -->
 
-All settings are environment variables. The file \`.env\` in the working directory is read, too; the
-environment has priority. An empty value counts as unset. Each command reads only the variables that it
+All settings are environment variables. Variables can also be in the file \`.env\` in the working directory.
+The environment has priority over \`.env\`. An empty value counts as unset. Each command reads only the variables that it
 needs, and reports all problems at once. \`earshot config\` prints the effective values and their sources.
 A variable \`EARSHOT_…\` that is not in this table is an error.
 
-A secret can be stored in a file: set \`EARSHOT_…_FILE\` to its path. A line break at its end is ignored.
+A secret can be stored in a file: set \`EARSHOT_…_FILE\` to the path of the file. A line break at the end of the
+file is ignored.
 
 | variable | meaning | default | example |
 |---|---|---|---|

@@ -38,7 +38,7 @@ replayed document has replay: true, a new id, and the original notificationId. I
 running, then the delivery starts when you start the receiver. A second replay of the same range is
 refused until the first replay has finished.
 
-Fields of --json: sink, notifications, replay. replay is the id of the replay; null without a replay.
+Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

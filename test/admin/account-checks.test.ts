@@ -15,11 +15,11 @@ import type { Account, Registration } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { listening } from './endpoint/tls-endpoint.ts';
-import { dayUs, held, startUs as nowUs, publicUrl, registrationOf } from './samples.ts';
+import { dayUs, managed, startUs as nowUs, publicUrl, registrationOf } from './samples.ts';
 
 /** Running; its last notification came an hour ago. */
-const listedAs = (fields: Parameters<typeof held>[0] = {}) =>
-  held({ name: 's2', lastNotificationAtUs: nowUs - dayUs / 24, ...fields });
+const listedAs = (fields: Parameters<typeof managed>[0] = {}) =>
+  managed({ name: 's2', lastNotificationAtUs: nowUs - dayUs / 24, ...fields });
 const tenDaysAgo = { activityAtUs: nowUs - 10 * dayUs, notifiedAtUs: nowUs - 10 * dayUs };
 const registered = (fields: Partial<Registration> = {}) =>
   registrationOf({ name: 's2', credentialsDigest: null, ...tenDaysAgo, ...fields });
@@ -275,9 +275,9 @@ describe('a subscription that needs a look', () => {
   });
 
   it('is one that the file names and nobody registered', () => {
-    const wanted = { name: 's1', events: ['created'], filter: '', status: 'running' } as const;
+    const desired = { name: 's1', events: ['created'], filter: '', status: 'running' } as const;
     const same = { ...registered(), name: 's2' };
-    const findings = check({ inFile: [wanted, same] });
+    const findings = check({ inFile: [desired, same] });
     expect(findings.map(({ check, state }) => [check, state])).toEqual([
       ['subscription s1', 'warn'],
       ['subscription s2', 'pass'],
@@ -296,13 +296,13 @@ const thereMs = Date.UTC(2026, 4, 1, 12);
 
 /** A service whose clock stands still. */
 async function startService(headers: Record<string, string> = {}) {
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const server = createServer(({ method, headers: { 'cache-control': cache } }, response) => {
-    asked.push([method, cache]);
+    requests.push([method, cache]);
     response.sendDate = false;
     response.writeHead(404, { Date: new Date(thereMs).toUTCString(), ...headers }).end();
   });
-  return { url: `http://127.0.0.1:${await listening(server)}`, asked };
+  return { url: `http://127.0.0.1:${await listening(server)}`, requests };
 }
 
 const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 1000;
@@ -318,13 +318,13 @@ describe('the clock', () => {
     [301, 'fail', '5 minutes ahead of'],
     [-7200, 'fail', '120 minutes behind'],
   ])('%i seconds ahead: %s', async (seconds, state, words) => {
-    const { url, asked } = await startService();
+    const { url, requests } = await startService();
     const [finding] = await checkClock({ urls: [url], fetch, nowUs: at(seconds) });
     expect(finding).toMatchObject({ check: 'clock', state });
     expect(finding?.message).toContain(words);
     expect(finding?.message).toContain(new URL(url).host);
     expect(finding?.advice === undefined).toBe(state === 'pass');
-    expect(asked).toEqual([['HEAD', 'no-store']]);
+    expect(requests).toEqual([['HEAD', 'no-store']]);
   });
 
   it('takes the age of a cached answer into account', async () => {
@@ -342,7 +342,7 @@ describe('the clock', () => {
     const [finding] = await checkClock({ urls, fetch, nowUs: at(100) });
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toContain(new URL(url).host);
-    expect(silent.asked).toHaveLength(1);
+    expect(silent.requests).toHaveLength(1);
   });
 
   it('is skipped when nobody can be asked', async () => {

@@ -2,13 +2,13 @@
 import fc from 'fast-check';
 import type { Registration } from '../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
   digest,
   earlierUrl,
-  held,
+  managed,
   minuteUs,
   otherCredentials,
   otherDigest,
@@ -20,11 +20,11 @@ import {
 import type { RegisterOptions, Situation } from './set-up.ts';
 
 export interface RandomAccount {
-  situation: Situation & { held: Held[]; registrations: Registration[] };
+  situation: Situation & { subscriptions: FakeSubscription[]; registrations: Registration[] };
   options: RegisterOptions;
-  /** Alive, and to stay as they are: strangers', and ours that are no longer wanted but kept. */
-  others: Held[];
-  strangers: Held[];
+  /** Alive, and to stay as they are: unmanaged', and ours that are no longer wanted but kept. */
+  others: FakeSubscription[];
+  unmanaged: FakeSubscription[];
   /** True when what is wanted and what stays go beyond no limit together. */
   fits: boolean;
 }
@@ -38,8 +38,15 @@ const what = {
   ),
   filter: fc.constantFrom('', otherFilter, "contains(Name,'S2')"),
 };
-const wantedStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
-const anyStatus = fc.constantFrom('running', 'running', 'paused', 'paused', 'cancelled', 'held up');
+const desiredStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
+const anyStatus = fc.constantFrom(
+  'running',
+  'running',
+  'paused',
+  'paused',
+  'cancelled',
+  'suspended',
+);
 
 const life = fc.record({
   rank: fc.nat(1_000),
@@ -57,7 +64,7 @@ const ourOne = fc.record({
   life,
 });
 
-const strangersOne = fc.record({
+const unmanagedOne = fc.record({
   ...what,
   endpoint: fc.constantFrom(
     null,
@@ -75,7 +82,7 @@ const strangersOne = fc.record({
 const known = fc.record({
   ...what,
   name: fc.constantFrom(...names),
-  status: wantedStatus,
+  status: desiredStatus,
   unfinished: fc.boolean(),
   heldBy: fc.constantFrom(null, 'command' as const, 'person' as const),
   ran: fc.boolean(),
@@ -85,10 +92,10 @@ const known = fc.record({
 
 const drawn = fc.record({
   ours: fc.array(ourOne, { maxLength: 5 }),
-  strangers: fc.array(strangersOne, { maxLength: 3 }),
+  unmanaged: fc.array(unmanagedOne, { maxLength: 3 }),
   registrations: fc.uniqueArray(known, { selector: ({ name }) => name }),
   desired: fc.uniqueArray(
-    fc.record({ ...what, name: fc.constantFrom(...names), status: wantedStatus }),
+    fc.record({ ...what, name: fc.constantFrom(...names), status: desiredStatus }),
     { selector: ({ name }) => name },
   ),
   limits: fc.record({
@@ -112,16 +119,19 @@ function accountOf(raw: Drawn): RandomAccount {
   const ids = rememberedIds(raw);
   const account = trimmed(
     [
-      ...raw.ours.map((one, index) => ({ subscription: ourHeld(one, index), rank: one.life.rank })),
-      ...raw.strangers.map((one, index) => ({
-        subscription: strangersHeld(one, index),
+      ...raw.ours.map((one, index) => ({
+        subscription: managedFrom(one, index),
+        rank: one.life.rank,
+      })),
+      ...raw.unmanaged.map((one, index) => ({
+        subscription: unmanagedFrom(one, index),
         rank: one.life.rank,
       })),
     ],
     limits,
   );
   const remembered = new Set(ids.values());
-  const nameOfOurs = ({ id }: Held) => {
+  const nameOfOurs = ({ id }: FakeSubscription) => {
     const one = raw.ours[Number(/^ours-(\d+)$/.exec(id)?.[1] ?? -1)];
     if (one === undefined) return null;
     const isOurs =
@@ -131,18 +141,18 @@ function accountOf(raw: Drawn): RandomAccount {
       (one.place === 'earlier' && raw.moved);
     return isOurs ? one.name : null;
   };
-  const isWanted = (name: string | null) => desired.some((one) => one.name === name);
+  const isDesired = (name: string | null) => desired.some((one) => one.name === name);
   const alive = account.filter(({ status }) => status !== 'cancelled');
-  const strangers = alive.filter((one) => nameOfOurs(one) === null);
+  const unmanaged = alive.filter((one) => nameOfOurs(one) === null);
   const others = alive.filter((one) => {
     const name = nameOfOurs(one);
-    return name === null || (!isWanted(name) && !prune);
+    return name === null || (!isDesired(name) && !prune);
   });
   const running = [...others, ...desired].filter(({ status }) => status === 'running').length;
   const total = others.length + desired.length;
   return {
     situation: {
-      held: account,
+      subscriptions: account,
       registrations: raw.registrations.map((one) =>
         registrationFrom(one, ids.get(one.name) ?? null, raw),
       ),
@@ -160,7 +170,7 @@ function accountOf(raw: Drawn): RandomAccount {
     },
     options: { desired, prune, movedFrom },
     others,
-    strangers,
+    unmanaged,
     fits: running <= limits.runningMax && total <= limits.totalMax,
   };
 }
@@ -190,7 +200,7 @@ function registrationFrom(
   });
 }
 
-function ourHeld(one: Drawn['ours'][number], index: number): Held {
+function managedFrom(one: Drawn['ours'][number], index: number): FakeSubscription {
   const { name, place, events, filter, hasCredentials } = one;
   const endpoints: Record<typeof place, string> = {
     here: `${publicUrl}/notifications/${name}`,
@@ -198,7 +208,7 @@ function ourHeld(one: Drawn['ours'][number], index: number): Held {
     earlier: `${earlierUrl}/notifications/${name}`,
     elsewhere: `https://elsewhere.example.org/notifications/${name}`,
   };
-  return held({
+  return managed({
     ...livesAs(one.life),
     id: `ours-${index}`,
     events: [...events],
@@ -208,13 +218,13 @@ function ourHeld(one: Drawn['ours'][number], index: number): Held {
   });
 }
 
-function strangersHeld(
-  { events, filter, endpoint, life: lived }: Drawn['strangers'][number],
+function unmanagedFrom(
+  { events, filter, endpoint, life: lived }: Drawn['unmanaged'][number],
   index: number,
-): Held {
-  return held({
+): FakeSubscription {
+  return managed({
     ...livesAs(lived),
-    id: `stranger-${index}`,
+    id: `unmanaged-${index}`,
     type: endpoint === null ? 'pull' : 'push',
     events: [...events],
     filter,
@@ -230,9 +240,9 @@ function livesAs({ status, ageDays, wasNotified }: Drawn['ours'][number]['life']
 
 /** In random order, with what goes beyond the limits paused or cancelled. */
 function trimmed(
-  all: { subscription: Held; rank: number }[],
+  all: { subscription: FakeSubscription; rank: number }[],
   { runningMax, totalMax }: { runningMax: number; totalMax: number },
-): Held[] {
+): FakeSubscription[] {
   let total = 0;
   let running = 0;
   return all

@@ -14,7 +14,7 @@ import { failureOf, startAccount } from './account.ts';
 
 export const id = '7ca682c3-7b21-4e9b-952e-874798101340';
 
-export const wanted: NewSubscription = {
+export const newSubscription: NewSubscription = {
   events: ['created', 'modified'],
   filter: "Collection/Name eq 'SENTINEL-2'",
   status: 'running',
@@ -27,7 +27,7 @@ export const secrets = [
   'first-token',
   'second-token',
   'wörd',
-  Buffer.from(`catalogue:${wanted.credentials.password}`).toString('base64'),
+  Buffer.from(`catalogue:${newSubscription.credentials.password}`).toString('base64'),
   'endpoint-password',
 ];
 
@@ -40,7 +40,7 @@ export const shown = {
   FilterParam: '',
   StageOrder: false,
   Priority: 1,
-  NotificationEndpoint: wanted.endpoint,
+  NotificationEndpoint: newSubscription.endpoint,
   SubmissionDate: '2026-05-01T12:00:00.000Z',
   '@odata.context': '$metadata#OData.CSC.Subscription',
 };

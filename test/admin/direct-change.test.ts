@@ -8,7 +8,15 @@ import {
 } from '../../src/admin/direct-change.ts';
 import type { AccountContext } from '../../src/admin/plan-context.ts';
 import { expectNoEventLost } from './expect-settled.ts';
-import { dayUs, held, pull, registrationOf, startUs, stranger, wanted } from './samples.ts';
+import {
+  dayUs,
+  desiredState,
+  managed,
+  pull,
+  registrationOf,
+  startUs,
+  unmanaged,
+} from './samples.ts';
 import type { Cut } from './set-up.ts';
 import { type AccountSetUp, openAccount, round, type Situation } from './set-up.ts';
 
@@ -30,11 +38,11 @@ const commands = {
     removeByCommand(await findManaged(name, setUp), 'cancel', setUp),
 };
 
-const alps = { held: [held()], registrations: [registrationOf()] };
+const alps = { subscriptions: [managed()], registrations: [registrationOf()] };
 
 describe('one of ours', () => {
   it('is found by its name or its Id, in any case', async () => {
-    const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
+    const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     for (const word of ['alps', 'ALPS', 'id-alps', 'ID-Alps']) {
       const ours = await findManaged(word, setUp.context());
       expect(ours).toMatchObject({
@@ -47,24 +55,27 @@ describe('one of ours', () => {
   });
 
   it('is found without a registration, by its endpoint', async () => {
-    const setUp = await openSetUp({ held: [held()] });
+    const setUp = await openSetUp({ subscriptions: [managed()] });
     const found = await findManaged('alps', setUp.context());
     expect(found).toMatchObject({ current: { id: 'id-alps' }, registration: undefined });
   });
 
   it.each([
-    ['that others made', 'id-stranger', 'conflict', 'is unmanaged'],
+    ['that others made', 'id-unmanaged', 'conflict', 'is unmanaged'],
     ['that is a pull subscription', 'id-pull', 'conflict', 'is unmanaged'],
     ['that is not there', 'baltic', 'not_found', 'no subscription baltic'],
   ])('is none %s', async (_, word, code, message) => {
-    const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
+    const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     const refused = findManaged(word, setUp.context());
     await expect(refused).rejects.toMatchObject({ code });
     await expect(refused).rejects.toThrow(message);
   });
 
   it('has to be named by its Id when several carry the name', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), held({ id: 'id-double' })] });
+    const setUp = await openSetUp({
+      ...alps,
+      subscriptions: [managed(), managed({ id: 'id-double' })],
+    });
     const refused = findManaged('alps', setUp.context());
     await expect(refused).rejects.toThrow(/id-alps, id-double/);
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
@@ -76,9 +87,9 @@ describe('a pause', () => {
   it('stops it, records the gap, and is not undone by maintenance', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'paused' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
     expect(await setUp.administration.gaps()).toMatchObject([
-      { subscription: 'alps', filter: wanted().filter, toUs: null },
+      { subscription: 'alps', filter: desiredState().filter, toUs: null },
     ]);
     expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
       { action: 'paused', actor: 'subscriptions' },
@@ -89,28 +100,28 @@ describe('a pause', () => {
       setUp.pass(days * dayUs);
       expect(await round(setUp)).toMatchObject([{ did: null, status: 'paused' }]);
     }
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'paused' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
   });
 
   it('leaves what is wanted as it was, so that a registration resumes it', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
-    await setUp.register({ desired: [wanted()] });
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+    await setUp.register({ desired: [desiredState()] });
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([{ heldBy: null }]);
   });
 });
 
 describe('a resumption', () => {
   const lostOne = {
-    held: [held({ status: 'paused' })],
+    subscriptions: [managed({ status: 'paused' })],
     registrations: [registrationOf({ heldBy: 'person', pausedSeenAtUs: startUs - 9 })],
   };
 
   it('lets it run, records the gap, and puts it back under maintenance', async () => {
     const setUp = await openSetUp(lostOne);
     await commands.resume('alps', setUp.context());
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([
       { heldBy: null, pausedSeenAtUs: null, reported: null },
     ]);
@@ -122,7 +133,10 @@ describe('a resumption', () => {
   });
 
   it('is refused before it is tried when too many run', async () => {
-    const setUp = await openSetUp({ ...lostOne, held: [...lostOne.held, stranger(), pull()] });
+    const setUp = await openSetUp({
+      ...lostOne,
+      subscriptions: [...lostOne.subscriptions, unmanaged(), pull()],
+    });
     const refused = commands.resume('alps', setUp.context());
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
     await expect(refused).rejects.toThrow('the maximum is 2');
@@ -130,7 +144,7 @@ describe('a resumption', () => {
   });
 
   it('of one that runs is nothing that the limit forbids, and no gap', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), stranger()] });
+    const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await commands.resume('alps', setUp.context());
     expect(await setUp.administration.gaps()).toEqual([]);
   });
@@ -138,10 +152,10 @@ describe('a resumption', () => {
 
 describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
   it('takes it away, and lets maintenance forget it', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), stranger()] });
+    const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await commands[how]('alps', setUp.context());
     expect(setUp.catalogue.writes).toEqual([`${how} id-alps`]);
-    expect(setUp.catalogue.held()).toEqual([stranger()]);
+    expect(setUp.catalogue.subscriptions()).toEqual([unmanaged()]);
     expect(await setUp.administration.registrations()).toEqual([]);
     expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
       { action: how === 'cancel' ? 'cancelled' : 'deleted', subscriptionId: 'id-alps' },
@@ -151,7 +165,10 @@ describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
   });
 
   it('one of two leaves the other one under maintenance', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), held({ id: 'id-double' })] });
+    const setUp = await openSetUp({
+      ...alps,
+      subscriptions: [managed(), managed({ id: 'id-double' })],
+    });
     await commands[how]('id-double', setUp.context());
     expect(await setUp.administration.registrations()).toMatchObject([{ name: 'alps' }]);
     expect(await round(setUp)).toMatchObject([{ name: 'alps', status: 'running', notes: [] }]);
@@ -169,7 +186,7 @@ describe('a command that is cut anywhere', () => {
   const cuts = Array.from({ length: 6 }, (_, call) => call).flatMap((call) =>
     (['before', 'after'] as const).map((when): Cut => ({ call, when, how: 'killed' })),
   );
-  const versions = [wanted()];
+  const versions = [desiredState()];
 
   it.each(cuts)('loses no event outside a gap ($call, $when)', async (cut) => {
     const setUp = await openSetUp(alps);

@@ -46,18 +46,18 @@ describe('its name', () => {
 
   it('passes when DNS knows it, and its addresses are handed on', async () => {
     const addresses = ['93.184.216.34', '2606:2800:220:1::1'];
-    const asked: string[] = [];
+    const lookups: string[] = [];
     const named = await checkName({
       publicUrl,
       resolveName: async (host) => {
-        asked.push(host);
+        lookups.push(host);
         return { addresses, source: 'dns' };
       },
     });
     expect(named.addresses).toEqual(addresses);
     expect(named.findings).toMatchObject([{ check: 'name', state: 'pass' }]);
     expect(named.findings[0]?.message).toContain('93.184.216.34, 2606:2800:220:1::1');
-    expect(asked).toEqual(['earshot.example.org']);
+    expect(lookups).toEqual(['earshot.example.org']);
   });
 
   it('is warned of when only this machine knows it', async () => {
@@ -154,31 +154,31 @@ describe('its address', () => {
 });
 
 const loopback = ['127.0.0.1', '::1'];
-const look = (addresses: string[], localAddresses: string[]) =>
+const checkHost = (addresses: string[], localAddresses: string[]) =>
   checkThisHost({ addresses, localAddresses: [...loopback, ...localAddresses] })[0];
 
 describe('a name', () => {
   it('that leads to an address of this machine passes', () => {
-    expect(look(['192.0.2.7'], ['192.0.2.7'])).toMatchObject({ state: 'pass' });
-    expect(look(['2001:db8::0:1'], ['2001:db8::1'])).toMatchObject({ state: 'pass' });
-    expect(look(['9.9.9.9'], ['::ffff:9.9.9.9'])).toMatchObject({ state: 'pass' });
+    expect(checkHost(['192.0.2.7'], ['192.0.2.7'])).toMatchObject({ state: 'pass' });
+    expect(checkHost(['2001:db8::0:1'], ['2001:db8::1'])).toMatchObject({ state: 'pass' });
+    expect(checkHost(['9.9.9.9'], ['::ffff:9.9.9.9'])).toMatchObject({ state: 'pass' });
   });
 
   it('that leads to another public address than this machine has is warned of, with both', () => {
-    const finding = look(['9.9.9.9'], ['8.8.8.8']);
+    const finding = checkHost(['9.9.9.9'], ['8.8.8.8']);
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toMatch(/resolves to 9\.9\.9\.9, but this machine has 8\.8\.8\.8/);
     expect(finding?.advice).toMatch(/A and AAAA/);
   });
 
   it('with a forgotten AAAA record is warned of, though its A record is right', () => {
-    const finding = look(['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8']);
+    const finding = checkHost(['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8']);
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toMatch(/resolves to 2a00::9,/);
   });
 
   it('of a machine with private addresses passes, as NAT may lead there', () => {
-    const finding = look(['9.9.9.9'], ['10.0.0.5', 'fe80::1']);
+    const finding = checkHost(['9.9.9.9'], ['10.0.0.5', 'fe80::1']);
     expect(finding).toMatchObject({ state: 'pass' });
     expect(finding?.message).toMatch(/may be behind NAT/);
   });

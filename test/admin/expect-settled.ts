@@ -6,7 +6,7 @@ import {
   endpointOf,
   sortedEvents,
 } from '../../src/domain/subscription.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './samples.ts';
 import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
 
@@ -14,14 +14,16 @@ import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
 export async function expectSettled(
   { catalogue, administration, plan }: AccountSetUp,
   options: RegisterOptions,
-  others: readonly Held[] = [],
+  others: readonly FakeSubscription[] = [],
 ): Promise<void> {
   const { desired } = options;
-  const account = catalogue.held().filter(({ status }) => status !== 'cancelled');
+  const account = catalogue.subscriptions().filter(({ status }) => status !== 'cancelled');
   const otherIds = new Set(others.map(({ id }) => id));
   expect(account.filter(({ id }) => otherIds.has(id))).toEqual(others);
   const ours = account.filter(({ id }) => !otherIds.has(id));
-  expect(ours.map(essence).toSorted(byEndpoint)).toEqual(desired.map(wish).toSorted(byEndpoint));
+  expect(ours.map(fieldsOf).toSorted(byEndpoint)).toEqual(
+    desired.map(desiredFields).toSorted(byEndpoint),
+  );
   expect((await plan(options)).plan.steps).toEqual([]);
   expect(catalogue.refusals).toEqual([]);
   const registrations = await administration.registrations();
@@ -36,7 +38,7 @@ export async function expectSettled(
 const byEndpoint = (a: { endpoint: string | null }, b: { endpoint: string | null }) =>
   `${a.endpoint}`.localeCompare(`${b.endpoint}`);
 
-function essence({ status, events, filter, endpoint, credentials: given }: Held) {
+function fieldsOf({ status, events, filter, endpoint, credentials: given }: FakeSubscription) {
   return {
     status,
     events: sortedEvents(events),
@@ -46,7 +48,7 @@ function essence({ status, events, filter, endpoint, credentials: given }: Held)
   };
 }
 
-function wish({ name, events, filter, status }: DesiredSubscription) {
+function desiredFields({ name, events, filter, status }: DesiredSubscription) {
   const endpoint = `${publicUrl}/notifications/${name}`;
   return { status, events: sortedEvents(events), filter: filter.trim(), endpoint, credentials };
 }
@@ -68,9 +70,9 @@ export function expectNoEventLost(
 ): void {
   const { name, ids = [], versions, fromUs } = about;
   const endpoints = [publicUrl, earlierUrl].map((url) => `${url}/notifications/${name}`);
-  const isOurs = ({ id, endpoint }: Held) =>
+  const isOurs = ({ id, endpoint }: FakeSubscription) =>
     ids.includes(id) || endpoints.some((one) => one === endpoint);
-  const serves = (one: Held) =>
+  const serves = (one: FakeSubscription) =>
     one.status === 'running' &&
     isOurs(one) &&
     versions.some(({ events, filter }) => one.filter === filter && `${one.events}` === `${events}`);
@@ -81,6 +83,6 @@ export function expectNoEventLost(
     );
   const lost = moments
     .filter(({ atUs }) => atUs >= fromUs)
-    .filter(({ atUs, held }) => !held.some(serves) && !isRecorded(atUs));
+    .filter(({ atUs, subscriptions }) => !subscriptions.some(serves) && !isRecorded(atUs));
   expect(lost).toEqual([]);
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createIdentityProvider } from '../../src/admin/identity-provider.ts';
 import { errorText, isAppError } from '../../src/domain/app-error.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
-import { errorOf, id, shown, startStandIn, wanted } from './catalogue-stand-in.ts';
+import { errorOf, id, newSubscription, shown, startStandIn } from './catalogue-stand-in.ts';
 
 const depth = 50_000;
 const anyJson = fc.jsonValue({ maxDepth: 4 });
@@ -37,8 +37,8 @@ async function startHostile() {
   const calls = [
     () => client.list(),
     () => client.get(id),
-    () => client.create(wanted),
-    () => client.edit(id, { credentials: wanted.credentials }),
+    () => client.create(newSubscription),
+    () => client.edit(id, { credentials: newSubscription.credentials }),
     () => client.cancel(id),
     () => client.delete(id),
   ];
@@ -90,14 +90,14 @@ describe('no answer does more than fail a call', () => {
       status: 422,
       body: { detail: Array.from({ length: 25_000 }, () => finding) },
     };
-    const error = await errorOf(client.create(wanted));
+    const error = await errorOf(client.create(newSubscription));
     expect(JSON.stringify(error).length).toBeLessThan(2_000);
   });
 
   it('with a megabyte of one word, of which little is shown', async () => {
     const { client, current } = await startHostile();
     current.answer = { status: 400, body: { detail: 'x'.repeat(1_000_000) } };
-    expect(errorText(await errorOf(client.create(wanted))).length).toBeLessThan(4_200);
+    expect(errorText(await errorOf(client.create(newSubscription))).length).toBeLessThan(4_200);
   });
 });
 

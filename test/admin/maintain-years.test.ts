@@ -3,10 +3,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost } from './expect-settled.ts';
-import { dayUs, otherFilter, startUs, wanted } from './samples.ts';
-import { type AccountSetUp, type Cut, openAccount, openSetUp, round, told } from './set-up.ts';
+import { dayUs, desiredState, otherFilter, startUs } from './samples.ts';
+import {
+  type AccountSetUp,
+  type Cut,
+  historyLines,
+  openAccount,
+  openSetUp,
+  round,
+} from './set-up.ts';
 
-const options = { desired: [wanted()] };
+const options = { desired: [desiredState()] };
 
 /** One round a day; `each` may do something before. Resolves with what was done or new, by day. */
 async function live(
@@ -15,15 +22,15 @@ async function live(
   each: (day: number) => Promise<void> | void = () => undefined,
 ): Promise<string[]> {
   const diary: string[] = [];
-  let toldBefore: string[] = [];
+  let knownCodes: string[] = [];
   for (let day = 1; day <= days; day += 1) {
     setUp.pass(dayUs);
     await each(day);
     const [result] = await round(setUp);
     const codes = result?.notes.map(({ code }) => code) ?? [];
-    const fresh = codes.filter((code) => !toldBefore.includes(code));
+    const fresh = codes.filter((code) => !knownCodes.includes(code));
     expect(result?.hasNewNotes).toBe(fresh.length > 0);
-    toldBefore = codes;
+    knownCodes = codes;
     const words = [result?.did, ...fresh, result?.failure].filter(
       (word) => typeof word === 'string',
     );
@@ -54,7 +61,7 @@ describe.each([
       await setUp.administration.markDeliveries([mark]);
     });
     expect(diary).toEqual([]);
-    expect(await told(setUp)).toEqual(['register created alps']);
+    expect(await historyLines(setUp)).toEqual(['register created alps']);
   });
 
   it('in two silent years is told of ahead, and undone each time', async () => {
@@ -78,13 +85,13 @@ describe.each([
     expect(Math.max(...lateBy)).toBeLessThanOrEqual(14);
     const gaps = await setUp.administration.gaps();
     expect(gaps.every(({ toUs }) => toUs !== null)).toBe(true);
-    const versions = [wanted()];
+    const versions = [desiredState()];
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: firstUs });
   });
 
   it('is not taken for a person, nor a person for it', async () => {
     const setUp = await openRegistered(showsLastNotification);
-    const [ours] = setUp.catalogue.held();
+    const [ours] = setUp.catalogue.subscriptions();
     const diary = await live(setUp, 400, async (day) => {
       if (day === 100) await setUp.catalogue.client.edit(ours?.id ?? '', { status: 'paused' });
     });
@@ -114,7 +121,7 @@ describe('a replacement', () => {
   it('begins a new life', async () => {
     const setUp = await openRegistered(true);
     await live(setUp, 50);
-    await setUp.register({ desired: [wanted({ filter: otherFilter })] });
+    await setUp.register({ desired: [desiredState({ filter: otherFilter })] });
     expect((await live(setUp, 50))[0]).toBe('46 pause-ahead');
     expect(setUp.nowUs()).toBeGreaterThan(startUs);
   });
@@ -130,29 +137,29 @@ const life = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
-/** Lives through it, and calls `look` around each round. */
+/** Lives through it, and calls `checkRound` after each round. */
 async function liveThrough(
   setUp: AccountSetUp,
   rounds: readonly { days: number; cut: Cut | null }[],
-  look: (before: ReturnType<AccountSetUp['catalogue']['held']>) => void,
+  checkRound: (before: ReturnType<AccountSetUp['catalogue']['subscriptions']>) => void,
 ): Promise<void> {
   for (const one of rounds) {
     // Never to the very moment at which the service pauses or deletes.
     setUp.pass(one.days * dayUs + dayUs / 24);
-    const before = setUp.catalogue.held();
+    const before = setUp.catalogue.subscriptions();
     await round(setUp, null, one.cut).catch(() => undefined);
-    look(before);
+    checkRound(before);
   }
 }
 
 it('a round never touches what others made, nor deletes, pauses or edits what nobody began', async () => {
   await fc.assert(
-    fc.asyncProperty(randomAccount(), life, async ({ situation, strangers }, rounds) => {
+    fc.asyncProperty(randomAccount(), life, async ({ situation, unmanaged }, rounds) => {
       const registrations = situation.registrations.map((one) => ({ ...one, unfinished: false }));
       const setUp = await openAccount({ ...situation, registrations });
-      const foreign = new Set(strangers.map(({ id }) => id));
+      const foreign = new Set(unmanaged.map(({ id }) => id));
       await liveThrough(setUp, rounds, (before) => {
-        const after = new Map(setUp.catalogue.held().map((one) => [one.id, one]));
+        const after = new Map(setUp.catalogue.subscriptions().map((one) => [one.id, one]));
         for (const one of before) {
           const now = after.get(one.id);
           if (foreign.has(one.id)) expect(now).toEqual(one);

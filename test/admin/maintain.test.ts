@@ -4,21 +4,29 @@ import { maintain } from '../../src/admin/maintain.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import {
   dayUs,
-  held,
+  desiredState,
+  managed,
   minuteUs,
   otherCredentials,
   otherFilter,
   pull,
   registrationOf,
   startUs,
-  stranger,
-  wanted,
+  unmanaged,
 } from './samples.ts';
-import { alps, baltic, long, openSetUp, round, silentOne, told } from './set-up.ts';
+import {
+  alps,
+  baltic,
+  historyLines,
+  openSetUp,
+  pausedByService,
+  round,
+  silentSinceUs,
+} from './set-up.ts';
 
 describe('without registrations', () => {
   it('nobody is asked anything', async () => {
-    const setUp = await openSetUp({ held: [held(), stranger()] });
+    const setUp = await openSetUp({ subscriptions: [managed(), unmanaged()] });
     expect(await round(setUp)).toEqual([]);
     expect(setUp.calls()).toEqual(['administration.registrations']);
   });
@@ -26,7 +34,10 @@ describe('without registrations', () => {
 
 describe('what the service paused', () => {
   it('is resumed, with a reason in the history and the gap recorded', async () => {
-    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
     expect(await round(setUp)).toMatchObject([
       { name: 'alps', status: 'paused', did: 'resume', failure: null },
     ]);
@@ -34,7 +45,7 @@ describe('what the service paused', () => {
     expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
       { action: 'resumed', actor: 'maintain', reason: expect.stringContaining('60 days') },
     ]);
-    const fromUs = alps.known.runningSeenAtUs;
+    const fromUs = alps.registration.runningSeenAtUs;
     expect(await setUp.administration.gaps()).toMatchObject([
       { subscription: 'alps', fromUs, toUs: expect.any(Number) },
     ]);
@@ -45,18 +56,18 @@ describe('what the service paused', () => {
     const endpoint = 'https://elsewhere.example.org/alps';
     const changed = { filter: otherFilter, endpoint, credentials: otherCredentials };
     const setUp = await openSetUp({
-      held: [{ ...alps.there, ...changed }],
-      registrations: [alps.known],
+      subscriptions: [{ ...alps.subscription, ...changed }],
+      registrations: [alps.registration],
     });
     await round(setUp);
-    expect(setUp.catalogue.held()).toMatchObject([{ ...changed, status: 'running' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ ...changed, status: 'running' }]);
     expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
   });
 
   it('stays paused when too many run, and says so, while the others are maintained', async () => {
     const setUp = await openSetUp({
-      held: [alps.there, baltic.there, pull()],
-      registrations: [alps.known, baltic.known],
+      subscriptions: [alps.subscription, baltic.subscription, pull()],
+      registrations: [alps.registration, baltic.registration],
     });
     const results = await round(setUp);
     expect(results).toMatchObject([
@@ -64,7 +75,7 @@ describe('what the service paused', () => {
       { name: 'baltic', did: null, failure: expect.stringContaining('the maximum is 2') },
     ]);
     expect(setUp.catalogue.refusals).toEqual([]);
-    expect(setUp.catalogue.held()).toMatchObject([
+    expect(setUp.catalogue.subscriptions()).toMatchObject([
       { status: 'running' },
       { status: 'paused' },
       pull(),
@@ -72,14 +83,17 @@ describe('what the service paused', () => {
   });
 
   it('is tried again in the next round when the catalogue does not answer', async () => {
-    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
     const { edit } = setUp.catalogue.client;
     setUp.catalogue.client.edit = () => Promise.reject(new AppError('unavailable', 'No answer.'));
     expect(await round(setUp)).toMatchObject([{ did: null, failure: 'No answer.' }]);
     setUp.catalogue.client.edit = edit;
     setUp.pass(dayUs);
     expect(await round(setUp)).toMatchObject([{ did: 'resume', failure: null }]);
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
   });
 });
 
@@ -88,10 +102,10 @@ describe('what the service deleted', () => {
   const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
 
   it('is made anew, with the gap recorded, after a look at the endpoint', async () => {
-    const setUp = await openSetUp({ held: [stranger()], registrations: [gone] });
+    const setUp = await openSetUp({ subscriptions: [unmanaged()], registrations: [gone] });
     expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
     expect(setUp.catalogue.writes).toEqual(['create alps running']);
-    expect(await told(setUp)).toEqual(['maintain recreated alps']);
+    expect(await historyLines(setUp)).toEqual(['maintain recreated alps']);
     expect(await setUp.administration.gaps()).toMatchObject([{ fromUs: ages }]);
     expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
@@ -110,7 +124,7 @@ describe('what the service deleted', () => {
 
   it('is not made anew where the account is full', async () => {
     const setUp = await openSetUp({
-      held: [stranger(), pull()],
+      subscriptions: [unmanaged(), pull()],
       registrations: [gone],
     });
     const [result] = await round(setUp);
@@ -121,10 +135,10 @@ describe('what the service deleted', () => {
 
 describe('one that fails', () => {
   it('keeps none of the others from being maintained', async () => {
-    const crete = silentOne('crete');
+    const crete = pausedByService('crete');
     const setUp = await openSetUp({
-      held: [alps.there, baltic.there, crete.there],
-      registrations: [alps.known, baltic.known, crete.known],
+      subscriptions: [alps.subscription, baltic.subscription, crete.subscription],
+      registrations: [alps.registration, baltic.registration, crete.registration],
       limits: { runningMax: 3, totalMax: 10 },
     });
     const { edit } = setUp.catalogue.client;
@@ -140,25 +154,25 @@ describe('one that fails', () => {
   });
 
   it('is the whole round when the account cannot be looked at', async () => {
-    const setUp = await openSetUp({ registrations: [alps.known] });
+    const setUp = await openSetUp({ registrations: [alps.registration] });
     setUp.catalogue.client.list = () => Promise.reject(new AppError('unauthorized', 'No token.'));
     await expect(round(setUp)).rejects.toMatchObject({ code: 'unauthorized' });
-    expect(await setUp.administration.registrations()).toEqual([alps.known]);
+    expect(await setUp.administration.registrations()).toEqual([alps.registration]);
   });
 });
 
 describe('deliveries that came here', () => {
   it('are signs of life of the subscription whose path they came to', async () => {
     const setUp = await openSetUp({
-      held: [
-        { ...alps.there, lastNotificationAtUs: null },
-        { ...baltic.there, lastNotificationAtUs: null },
+      subscriptions: [
+        { ...alps.subscription, lastNotificationAtUs: null },
+        { ...baltic.subscription, lastNotificationAtUs: null },
       ],
-      registrations: [alps.known, baltic.known],
+      registrations: [alps.registration, baltic.registration],
     });
     const lastAtUs = startUs - minuteUs;
     await setUp.administration.markDeliveries([
-      { subscription: 'alps', username: 'catalogue', lastAtUs: long },
+      { subscription: 'alps', username: 'catalogue', lastAtUs: silentSinceUs },
       { subscription: 'alps', username: 'earlier', lastAtUs },
       { subscription: null, username: 'catalogue', lastAtUs },
     ]);
@@ -173,25 +187,25 @@ describe('a change that was cut short', () => {
   it('is finished, as it was wanted last', async () => {
     const desired = { filter: otherFilter, unfinished: true };
     const setUp = await openSetUp({
-      held: [held(), stranger()],
+      subscriptions: [managed(), unmanaged()],
       registrations: [registrationOf(desired)],
     });
     expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
-    expect((await setUp.plan({ desired: [wanted({ filter: otherFilter })] })).plan.steps).toEqual(
-      [],
-    );
-    expect(setUp.catalogue.held().map(({ filter }) => filter)).toContain(otherFilter);
-    expect(await told(setUp)).toEqual(['maintain replaced alps']);
+    expect(
+      (await setUp.plan({ desired: [desiredState({ filter: otherFilter })] })).plan.steps,
+    ).toEqual([]);
+    expect(setUp.catalogue.subscriptions().map(({ filter }) => filter)).toContain(otherFilter);
+    expect(await historyLines(setUp)).toEqual(['maintain replaced alps']);
   });
 });
 
 describe('a file', () => {
   it('that names it no longer keeps it from being maintained', async () => {
     const setUp = await openSetUp({
-      held: [alps.there, baltic.there],
-      registrations: [alps.known, baltic.known],
+      subscriptions: [alps.subscription, baltic.subscription],
+      registrations: [alps.registration, baltic.registration],
     });
-    expect(await round(setUp, [wanted()])).toMatchObject([
+    expect(await round(setUp, [desiredState()])).toMatchObject([
       { name: 'alps', did: 'resume' },
       { name: 'baltic', did: null, notes: [{ code: 'unwanted' }] },
     ]);
@@ -201,7 +215,10 @@ describe('a file', () => {
 describe('what a person did', () => {
   it('is never undone, and told once', async () => {
     const setUp = await openSetUp({
-      held: [held({ status: 'paused' }), held({ name: 'baltic', filter: otherFilter })],
+      subscriptions: [
+        managed({ status: 'paused' }),
+        managed({ name: 'baltic', filter: otherFilter }),
+      ],
       registrations: ['alps', 'baltic', 'crete'].map((name) => registrationOf({ name })),
     });
     const first = await round(setUp);
@@ -217,7 +234,7 @@ describe('what a person did', () => {
     expect(second.map(({ did }) => did)).toEqual([null, null, null]);
     expect(second.map(({ hasNewNotes }) => hasNewNotes)).toEqual([false, false, false]);
     expect(setUp.catalogue.writes).toEqual([]);
-    expect(await told(setUp)).toEqual([
+    expect(await historyLines(setUp)).toEqual([
       'maintain noted crete',
       'maintain noted baltic',
       'maintain noted alps',
@@ -225,10 +242,13 @@ describe('what a person did', () => {
   });
 
   it('is told again when it was otherwise in between', async () => {
-    const setUp = await openSetUp({ held: [held()], registrations: [registrationOf()] });
+    const setUp = await openSetUp({
+      subscriptions: [managed()],
+      registrations: [registrationOf()],
+    });
     const news: boolean[] = [];
-    for (const filter of [otherFilter, otherFilter, held().filter, otherFilter]) {
-      setUp.catalogue.put(held({ filter }));
+    for (const filter of [otherFilter, otherFilter, managed().filter, otherFilter]) {
+      setUp.catalogue.put(managed({ filter }));
       news.push(...(await round(setUp)).map((result) => result.hasNewNotes));
     }
     expect(news).toEqual([true, false, false, true]);
@@ -236,11 +256,11 @@ describe('what a person did', () => {
 
   it('is not told again when something else comes beside it', async () => {
     const setUp = await openSetUp({
-      held: [held({ filter: otherFilter })],
+      subscriptions: [managed({ filter: otherFilter })],
       registrations: [registrationOf()],
     });
     await round(setUp);
-    setUp.catalogue.put(held({ id: 'id-double' }));
+    setUp.catalogue.put(managed({ id: 'id-double' }));
     expect(await round(setUp)).toMatchObject([
       { hasNewNotes: true, notes: [{}, { code: 'several' }] },
     ]);
@@ -252,7 +272,10 @@ describe('what a person did', () => {
   });
 
   it('as a second pause, after ours was undone, is not fought again', async () => {
-    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
     await round(setUp);
     await setUp.catalogue.client.edit('id-alps', { status: 'paused' });
     setUp.pass(dayUs);
@@ -275,7 +298,7 @@ describe('a gap', () => {
 
   it('ends when the subscription is seen running, and no other', async () => {
     const setUp = await openSetUp({
-      held: [held(), held({ name: 'baltic', status: 'paused' })],
+      subscriptions: [managed(), managed({ name: 'baltic', status: 'paused' })],
       registrations: [registrationOf(), registrationOf({ name: 'baltic', heldBy: 'command' })],
       gaps: [lasting, { ...lasting, subscription: 'baltic' }],
     });
@@ -286,14 +309,17 @@ describe('a gap', () => {
   });
 
   it('is recorded for a pause that a person began and ended', async () => {
-    const setUp = await openSetUp({ held: [held()], registrations: [registrationOf()] });
+    const setUp = await openSetUp({
+      subscriptions: [managed()],
+      registrations: [registrationOf()],
+    });
     await round(setUp);
     const ranAtUs = setUp.nowUs();
-    setUp.catalogue.put(held({ status: 'paused' }));
+    setUp.catalogue.put(managed({ status: 'paused' }));
     setUp.pass(dayUs);
     await round(setUp);
     setUp.pass(dayUs);
-    setUp.catalogue.put(held());
+    setUp.catalogue.put(managed());
     const resumedAtUs = setUp.nowUs();
     await round(setUp);
     const [gap, ...more] = await setUp.administration.gaps();

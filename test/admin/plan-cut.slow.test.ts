@@ -3,12 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
+  desiredState,
   earlierUrl,
-  held,
+  managed,
   minuteUs,
   otherCredentials,
   otherDigest,
@@ -16,8 +17,7 @@ import {
   pull,
   registrationOf,
   startUs,
-  stranger,
-  wanted,
+  unmanaged,
 } from './samples.ts';
 import {
   type AccountSetUp,
@@ -32,16 +32,16 @@ interface Scenario {
   situation: Situation;
   options: RegisterOptions;
   /** What must be as before. */
-  others?: readonly Held[];
+  others?: readonly FakeSubscription[];
   /** What must not be lost on the way, and since when; null where nothing ran that is still wanted. */
   events: { fromUs: number; ids?: readonly string[] } | null;
 }
 
 const two = { runningMax: 2, totalMax: 10 };
-const newFilter = wanted({ filter: otherFilter });
+const newFilter = desiredState({ filter: otherFilter });
 const runningSeenUs = startUs - dayUs;
 const gone = registrationOf({ subscriptionId: 'id-gone', runningSeenAtUs: runningSeenUs });
-const pausedByService = held({ status: 'paused', lastNotificationAtUs: runningSeenUs });
+const pausedByService = managed({ status: 'paused', lastNotificationAtUs: runningSeenUs });
 const seenLongAgo = registrationOf({ runningSeenAtUs: runningSeenUs, pausedSeenAtUs: startUs });
 const lastingGap = {
   subscription: 'alps',
@@ -50,28 +50,28 @@ const lastingGap = {
   fromUs: startUs - dayUs,
   reason: 'paused by command',
 };
-const drifted = held({ endpoint: 'https://elsewhere.example.org/notifications/alps' });
-const atEarlierUrl = held({ endpoint: `${earlierUrl}/notifications/alps` });
+const drifted = managed({ endpoint: 'https://elsewhere.example.org/notifications/alps' });
+const atEarlierUrl = managed({ endpoint: `${earlierUrl}/notifications/alps` });
 
 const creations: Scenario[] = [
   {
     title: 'a creation',
-    situation: { held: [stranger()] },
-    options: { desired: [wanted()] },
-    others: [stranger()],
+    situation: { subscriptions: [unmanaged()] },
+    options: { desired: [desiredState()] },
+    others: [unmanaged()],
     events: null,
   },
   {
     title: 'a creation as paused, in an account where two run',
-    situation: { held: [stranger(), pull()] },
-    options: { desired: [wanted({ status: 'paused' })] },
-    others: [stranger(), pull()],
+    situation: { subscriptions: [unmanaged(), pull()] },
+    options: { desired: [desiredState({ status: 'paused' })] },
+    others: [unmanaged(), pull()],
     events: null,
   },
   {
     title: 'a creation anew of what is gone',
     situation: { registrations: [gone] },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
   },
 ];
@@ -79,48 +79,48 @@ const creations: Scenario[] = [
 const edits: Scenario[] = [
   {
     title: 'a resumption',
-    situation: { held: [pausedByService], registrations: [seenLongAgo] },
-    options: { desired: [wanted()] },
+    situation: { subscriptions: [pausedByService], registrations: [seenLongAgo] },
+    options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
   },
   {
     title: 'a resumption after a pause by command',
     situation: {
-      held: [held({ status: 'paused' })],
+      subscriptions: [managed({ status: 'paused' })],
       registrations: [registrationOf({ heldBy: 'command', runningSeenAtUs: runningSeenUs })],
       gaps: [lastingGap],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs - dayUs },
   },
   {
     title: 'a resumption of one that was never registered here',
-    situation: { held: [pausedByService] },
-    options: { desired: [wanted()] },
+    situation: { subscriptions: [pausedByService] },
+    options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
   },
   {
     title: 'a pause',
-    situation: { held: [held()], registrations: [registrationOf()] },
-    options: { desired: [wanted({ status: 'paused' })] },
+    situation: { subscriptions: [managed()], registrations: [registrationOf()] },
+    options: { desired: [desiredState({ status: 'paused' })] },
     events: { fromUs: startUs },
   },
   {
     title: 'a change of endpoint and credentials',
     situation: {
-      held: [{ ...drifted, credentials: otherCredentials }],
+      subscriptions: [{ ...drifted, credentials: otherCredentials }],
       registrations: [registrationOf({ credentialsDigest: otherDigest })],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs, ids: ['id-alps'] },
   },
   {
     title: 'an adoption of one with unknown credentials',
     situation: {
-      held: [held({ id: 'id-by-hand', credentials: otherCredentials })],
+      subscriptions: [managed({ id: 'id-by-hand', credentials: otherCredentials })],
       registrations: [gone],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs },
   },
 ];
@@ -128,26 +128,30 @@ const edits: Scenario[] = [
 const replacements: Scenario[] = [
   {
     title: 'a replacement with room to overlap',
-    situation: { held: [held(), stranger()], registrations: [registrationOf()], limits: two },
+    situation: {
+      subscriptions: [managed(), unmanaged()],
+      registrations: [registrationOf()],
+      limits: two,
+    },
     options: { desired: [newFilter] },
-    others: [stranger()],
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
     title: 'a replacement by changing places',
     situation: {
-      held: [held(), stranger()],
+      subscriptions: [managed(), unmanaged()],
       registrations: [registrationOf()],
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: { desired: [{ ...newFilter, events: ['created', 'modified'] }] },
-    others: [stranger()],
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
     title: 'a replacement where only one may run',
     situation: {
-      held: [held()],
+      subscriptions: [managed()],
       registrations: [registrationOf()],
       limits: { runningMax: 1, totalMax: 10 },
     },
@@ -157,18 +161,18 @@ const replacements: Scenario[] = [
   {
     title: 'a replacement that deletes first',
     situation: {
-      held: [held(), stranger(), pull({ status: 'paused' })],
+      subscriptions: [managed(), unmanaged(), pull({ status: 'paused' })],
       registrations: [registrationOf()],
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: { desired: [newFilter] },
-    others: [stranger(), pull({ status: 'paused' })],
+    others: [unmanaged(), pull({ status: 'paused' })],
     events: { fromUs: startUs },
   },
   {
     title: 'a replacement by a paused one, in a full account',
     situation: {
-      held: [held()],
+      subscriptions: [managed()],
       registrations: [registrationOf()],
       limits: { runningMax: 1, totalMax: 1 },
     },
@@ -177,14 +181,14 @@ const replacements: Scenario[] = [
   },
   {
     title: 'a replacement of a paused one by one that runs',
-    situation: { held: [pausedByService], registrations: [seenLongAgo] },
+    situation: { subscriptions: [pausedByService], registrations: [seenLongAgo] },
     options: { desired: [newFilter] },
     events: { fromUs: runningSeenUs },
   },
   {
     title: 'a replacement with new credentials and an endpoint changed by somebody',
     situation: {
-      held: [{ ...drifted, credentials: otherCredentials }],
+      subscriptions: [{ ...drifted, credentials: otherCredentials }],
       registrations: [registrationOf({ credentialsDigest: otherDigest })],
     },
     options: { desired: [newFilter] },
@@ -193,20 +197,20 @@ const replacements: Scenario[] = [
   {
     title: 'one of two kept',
     situation: {
-      held: [held(), held({ id: 'id-double', credentials: otherCredentials })],
+      subscriptions: [managed(), managed({ id: 'id-double', credentials: otherCredentials })],
       registrations: [registrationOf()],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs },
   },
   {
     title: 'one of two kept, which is to run now',
     situation: {
-      held: [held({ status: 'paused' }), held({ id: 'id-double' })],
+      subscriptions: [managed({ status: 'paused' }), managed({ id: 'id-double' })],
       registrations: [registrationOf({ status: 'paused', runningSeenAtUs: null })],
       limits: { runningMax: 1, totalMax: 10 },
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs },
   },
 ];
@@ -215,37 +219,37 @@ const removalsAndMoves: Scenario[] = [
   {
     title: 'a deletion of what is no longer wanted',
     situation: {
-      held: [held({ status: 'paused' }), held({ name: 'baltic' })],
+      subscriptions: [managed({ status: 'paused' }), managed({ name: 'baltic' })],
       registrations: [registrationOf(), registrationOf({ name: 'baltic' })],
       gaps: [lastingGap],
     },
-    options: { desired: [wanted({ name: 'baltic' })], prune: true },
+    options: { desired: [desiredState({ name: 'baltic' })], prune: true },
     events: null,
   },
   {
     title: 'a move from an earlier public URL',
-    situation: { held: [atEarlierUrl, stranger()] },
-    options: { desired: [wanted()], movedFrom: earlierUrl },
-    others: [stranger()],
+    situation: { subscriptions: [atEarlierUrl, unmanaged()] },
+    options: { desired: [desiredState()], movedFrom: earlierUrl },
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
     title: 'a move from an earlier public URL with another filter',
     situation: {
-      held: [{ ...atEarlierUrl, credentials: otherCredentials }, stranger()],
+      subscriptions: [{ ...atEarlierUrl, credentials: otherCredentials }, unmanaged()],
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: { desired: [newFilter], movedFrom: earlierUrl },
-    others: [stranger()],
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
     title: 'several steps at once in an account that is full',
     situation: {
-      held: [
-        held({ credentials: otherCredentials }),
-        held({ name: 'baltic', credentials }),
-        held({ name: 'crete', status: 'paused', submittedAtUs: startUs - minuteUs }),
+      subscriptions: [
+        managed({ credentials: otherCredentials }),
+        managed({ name: 'baltic', credentials }),
+        managed({ name: 'crete', status: 'paused', submittedAtUs: startUs - minuteUs }),
       ],
       registrations: [
         registrationOf({ credentialsDigest: otherDigest }),
@@ -255,7 +259,11 @@ const removalsAndMoves: Scenario[] = [
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: {
-      desired: [newFilter, wanted({ name: 'baltic', status: 'paused' }), wanted({ name: 'delta' })],
+      desired: [
+        newFilter,
+        desiredState({ name: 'baltic', status: 'paused' }),
+        desiredState({ name: 'delta' }),
+      ],
       prune: true,
     },
     events: { fromUs: startUs },
@@ -293,7 +301,7 @@ async function expectEnded(
   const paused = options.desired.filter(({ status }) => status === 'paused');
   expect(paused.map(({ name }) => name)).toEqual(expect.arrayContaining(lasting));
   if (events === null) return;
-  const before = situation.held?.find(({ id }) => id === 'id-alps');
+  const before = situation.subscriptions?.find(({ id }) => id === 'id-alps');
   const after = options.desired.find(({ name }) => name === 'alps');
   const versions: { events: readonly string[]; filter: string }[] = [];
   for (const version of [before, after]) if (version !== undefined) versions.push(version);

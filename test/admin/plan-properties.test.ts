@@ -8,8 +8,8 @@ import { minuteUs, startUs } from './samples.ts';
 import type { Cut } from './set-up.ts';
 import { type AccountSetUp, openAccount } from './set-up.ts';
 
-const withRoom = randomAccount().filter(({ fits }) => fits);
-const withoutRoom = randomAccount().filter(({ fits }) => !fits);
+const withinLimits = randomAccount().filter(({ fits }) => fits);
+const beyondLimits = randomAccount().filter(({ fits }) => !fits);
 const anyCut = fc.record<Cut>({
   call: fc.nat(40),
   when: fc.constantFrom('before', 'after'),
@@ -41,7 +41,7 @@ const nothing = fc.constant(null);
 describe('a plan for any account', () => {
   it('ends in what is wanted, within the limits on the way, with nothing done twice', async () => {
     await holds(
-      withRoom,
+      withinLimits,
       nothing,
       async (setUp, { options, others }) => {
         const { limitErrors } = await setUp.register(options);
@@ -56,12 +56,12 @@ describe('a plan for any account', () => {
 
   it('is not begun when what is wanted has no room', async () => {
     await holds(
-      withoutRoom,
+      beyondLimits,
       nothing,
       async (setUp, { situation, options }) => {
         const { limitErrors } = await setUp.register(options);
         expect(limitErrors.length).toBeGreaterThan(0);
-        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(setUp.catalogue.subscriptions()).toEqual(situation.subscriptions);
         expect(setUp.catalogue.writes).toEqual([]);
         const byName = situation.registrations.toSorted((a, b) => a.name.localeCompare(b.name));
         expect(await setUp.administration.registrations()).toEqual(byName);
@@ -77,7 +77,7 @@ describe('a plan for any account', () => {
       async (setUp, { situation, options }) => {
         const before = await setUp.administration.registrations();
         await setUp.plan(options);
-        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(setUp.catalogue.subscriptions()).toEqual(situation.subscriptions);
         expect(await setUp.administration.registrations()).toEqual(before);
       },
       100,
@@ -88,10 +88,10 @@ describe('a plan for any account', () => {
     await holds(
       randomAccount(),
       anyCut,
-      async (setUp, { options, strangers }, cut) => {
+      async (setUp, { options, unmanaged }, cut) => {
         await setUp.register(options, cut).catch(() => undefined);
-        const ids = new Set(strangers.map(({ id }) => id));
-        expect(setUp.catalogue.held().filter(({ id }) => ids.has(id))).toEqual(strangers);
+        const ids = new Set(unmanaged.map(({ id }) => id));
+        expect(setUp.catalogue.subscriptions().filter(({ id }) => ids.has(id))).toEqual(unmanaged);
       },
       300,
     );
@@ -99,7 +99,7 @@ describe('a plan for any account', () => {
 
   it('ends the same when it is cut anywhere, again and again', async () => {
     await holds(
-      withRoom,
+      withinLimits,
       fc.array(anyCut, { minLength: 1, maxLength: 4 }),
       async (setUp, { options, others }, cuts) => {
         for (const cut of cuts) {
@@ -116,7 +116,7 @@ describe('a plan for any account', () => {
 
   it('loses no event on the way that is not inside a recorded gap', async () => {
     await holds(
-      withRoom,
+      withinLimits,
       fc.option(anyCut),
       async (setUp, { situation, options }, cut) => {
         await setUp.register(options, cut).catch(() => undefined);
@@ -126,7 +126,7 @@ describe('a plan for any account', () => {
         for (const { name, status, events, filter } of options.desired) {
           if (status === 'paused') continue;
           const known = situation.registrations.find((one) => one.name === name);
-          const ours = situation.held.filter(
+          const ours = situation.subscriptions.filter(
             ({ id, endpoint }) =>
               id === known?.subscriptionId || endpoint?.includes(`/notifications/${name}`),
           );

@@ -4,18 +4,18 @@ import { isDigestOf } from '../../src/admin/plan-context.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { openRotation, type RotationSituation, type TestedRotation } from './rotation.ts';
 import {
-  held,
+  managed,
   otherCredentials,
   otherDigest,
   publicUrl,
   registrationOf,
-  stranger,
+  unmanaged,
 } from './samples.ts';
 import type { Cut } from './set-up.ts';
 
 const before = { credentials: otherCredentials };
-const alps = held(before);
-const baltic = held({ ...before, name: 'baltic' });
+const alps = managed(before);
+const baltic = managed({ ...before, name: 'baltic' });
 const known = [
   registrationOf({ credentialsDigest: otherDigest }),
   registrationOf({ name: 'baltic', credentialsDigest: otherDigest }),
@@ -34,7 +34,7 @@ const usernames = ({ files }: TestedRotation) =>
 describe('a rotation', () => {
   it('lets both pairs be accepted until the catalogue has the new one and uses it', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic, stranger()],
+      subscriptions: [alps, baltic, unmanaged()],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 3 },
       latencySeconds: 20,
     });
@@ -43,13 +43,13 @@ describe('a rotation', () => {
     rotation.pass(60);
     expect(rotation.refused).toEqual([]);
     expect(rotation.accepted()).toEqual([first]);
-    const [one, other, foreign] = rotation.planned.catalogue.held();
+    const [one, other, foreign] = rotation.planned.catalogue.subscriptions();
     expect([one?.credentials, other?.credentials]).toEqual([first, first]);
-    expect(foreign).toEqual(stranger());
+    expect(foreign).toEqual(unmanaged());
   });
 
   it('tells the catalogue only when the receiver accepts the new pair', async () => {
-    const rotation = await openSetUp({ held: [alps], noticeSeconds: 7 });
+    const rotation = await openSetUp({ subscriptions: [alps], noticeSeconds: 7 });
     await rotation.rotate();
     const calls = rotation.calls();
     const given = calls.indexOf('client.edit');
@@ -61,8 +61,8 @@ describe('a rotation', () => {
   });
 
   it('gives it to the paused ones too, and remembers for whom', async () => {
-    const paused = held({ ...before, name: 'baltic', status: 'paused' });
-    const rotation = await openSetUp({ held: [alps, paused], waitSeconds: 40 });
+    const paused = managed({ ...before, name: 'baltic', status: 'paused' });
+    const rotation = await openSetUp({ subscriptions: [alps, paused], waitSeconds: 40 });
     await rotation.rotate();
     const { catalogue, administration } = rotation.planned;
     expect(catalogue.writes).toEqual(['edit id-alps credentials', 'edit id-baltic credentials']);
@@ -77,14 +77,18 @@ describe('a rotation', () => {
   });
 
   it('of an account without subscriptions of ours changes the file alone', async () => {
-    const rotation = await openSetUp({ held: [stranger()], registrations: [], waitSeconds: 5 });
+    const rotation = await openSetUp({
+      subscriptions: [unmanaged()],
+      registrations: [],
+      waitSeconds: 5,
+    });
     await rotation.rotate();
     expect(rotation.planned.catalogue.writes).toEqual([]);
     expect(rotation.accepted()).toEqual([first]);
   });
 
   it('is not over for one that somebody made anew since the catalogue was told', async () => {
-    const situation = { held: [alps], waitSeconds: 40 };
+    const situation = { subscriptions: [alps], waitSeconds: 40 };
     const uncut = await openSetUp(situation);
     await uncut.rotate();
     // After the catalogue was told, before the old pair went.
@@ -92,23 +96,23 @@ describe('a rotation', () => {
     const rotation = await openSetUp(situation);
     const { catalogue } = rotation.planned;
     await rotation.rotate({ call, when: 'before', how: 'killed' }).catch(() => undefined);
-    expect(catalogue.held()).toMatchObject([{ id: 'id-alps', credentials: first }]);
+    expect(catalogue.subscriptions()).toMatchObject([{ id: 'id-alps', credentials: first }]);
     catalogue.drop('id-alps');
-    catalogue.put(held({ ...before, id: 'id-by-hand' }));
+    catalogue.put(managed({ ...before, id: 'id-by-hand' }));
     await rotation.rotate();
-    expect(catalogue.held()).toMatchObject([{ id: 'id-by-hand', credentials: first }]);
+    expect(catalogue.subscriptions()).toMatchObject([{ id: 'id-by-hand', credentials: first }]);
   });
 
   it('gives it to every one under our path, also one made by hand', async () => {
-    const byHand = held({ ...before, id: 'id-by-hand' });
-    const rotation = await openSetUp({ held: [byHand], waitSeconds: 40 });
+    const byHand = managed({ ...before, id: 'id-by-hand' });
+    const rotation = await openSetUp({ subscriptions: [byHand], waitSeconds: 40 });
     await rotation.rotate();
-    expect(rotation.planned.catalogue.held()).toMatchObject([{ credentials: first }]);
+    expect(rotation.planned.catalogue.subscriptions()).toMatchObject([{ credentials: first }]);
   });
 
   it('without a look at the receiver leaves it the time to notice', async () => {
     const rotation = await openSetUp({
-      held: [alps],
+      subscriptions: [alps],
       deliverEverySeconds: { 'id-alps': 1 },
       skipProbe: true,
       latencySeconds: 0,
@@ -120,7 +124,7 @@ describe('a rotation', () => {
   });
 
   it('shows no password', async () => {
-    const rotation = await openSetUp({ held: [alps], waitSeconds: 40 });
+    const rotation = await openSetUp({ subscriptions: [alps], waitSeconds: 40 });
     await rotation.rotate();
     const history = await rotation.planned.administration.history({ limit: 9 });
     const text = JSON.stringify([rotation.reports, history]);
@@ -132,7 +136,7 @@ describe('a rotation', () => {
 describe('the old pair', () => {
   it('goes when all that run have used the new one, and half a minute has passed', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic],
+      subscriptions: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 100 },
     });
     await rotation.rotate();
@@ -145,7 +149,7 @@ describe('the old pair', () => {
 
   it('stays for half a minute after its last use', async () => {
     const rotation = await openSetUp({
-      held: [alps],
+      subscriptions: [alps],
       deliverEverySeconds: { 'id-alps': 1 },
       latencySeconds: 25,
     });
@@ -157,7 +161,7 @@ describe('the old pair', () => {
 
   it('goes when the wait is over and one that runs had nothing to deliver, which is told', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic],
+      subscriptions: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 5 },
       waitSeconds: 120,
     });
@@ -171,9 +175,9 @@ describe('the old pair', () => {
   it('stays when it is still used, until a later rotation finds it out of use', async () => {
     // Something that is not ours delivers to the receiver with the old pair.
     const endpoint = 'https://alias.example.org/notifications/alps';
-    const unnamed = held({ ...before, id: 'id-unnamed', endpoint });
+    const unnamed = managed({ ...before, id: 'id-unnamed', endpoint });
     const rotation = await openSetUp({
-      held: [alps, unnamed],
+      subscriptions: [alps, unnamed],
       deliverEverySeconds: { 'id-alps': 5, 'id-unnamed': 20 },
       waitSeconds: 120,
     });
@@ -192,8 +196,12 @@ describe('the old pair', () => {
 
 describe('one without a name at our own address', () => {
   it('keeps a rotation from beginning, as it would be cut off', async () => {
-    const unnamed = held({ ...before, id: 'id-unnamed', endpoint: `${publicUrl}/notifications` });
-    const rotation = await openSetUp({ held: [alps, unnamed] });
+    const unnamed = managed({
+      ...before,
+      id: 'id-unnamed',
+      endpoint: `${publicUrl}/notifications`,
+    });
+    const rotation = await openSetUp({ subscriptions: [alps, unnamed] });
     await expect(rotation.rotate()).rejects.toMatchObject({ code: 'conflict' });
     expect(rotation.accepted()).toEqual([otherCredentials]);
   });
@@ -201,7 +209,7 @@ describe('one without a name at our own address', () => {
 
 describe('a receiver', () => {
   it('that does not notice keeps the catalogue from being told', async () => {
-    const rotation = await openSetUp({ held: [alps], noticeSeconds: 1_000 });
+    const rotation = await openSetUp({ subscriptions: [alps], noticeSeconds: 1_000 });
     const refusal = rotation.rotate();
     await expect(refusal).rejects.toMatchObject({ code: 'unavailable' });
     await expect(refusal).rejects.toThrow('did not apply the change. it answers 401.');
@@ -210,7 +218,7 @@ describe('a receiver', () => {
   });
 
   it('that is down keeps the catalogue from being told, after a few looks', async () => {
-    const rotation = await openSetUp({ held: [alps], isDown: true });
+    const rotation = await openSetUp({ subscriptions: [alps], isDown: true });
     await expect(rotation.rotate()).rejects.toThrow('nobody listens');
     expect(rotation.calls().filter((call) => call === 'process.probe')).toHaveLength(3);
     expect(rotation.planned.catalogue.writes).toEqual([]);
@@ -220,7 +228,7 @@ describe('a receiver', () => {
 describe('a catalogue', () => {
   it('that refuses leaves both pairs accepted, and is asked only for the rest later', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic],
+      subscriptions: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
     });
     const { catalogue } = rotation.planned;
@@ -244,7 +252,7 @@ const situations: [string, RotationSituation][] = [
   [
     'of two that deliver all the time',
     {
-      held: [held(before), held({ ...before, name: 'baltic' }), stranger()],
+      subscriptions: [managed(before), managed({ ...before, name: 'baltic' }), unmanaged()],
       registrations: known,
       limits: { runningMax: 3, totalMax: 10 },
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
@@ -255,10 +263,10 @@ const situations: [string, RotationSituation][] = [
   [
     'of one that is silent, one that is paused, and one made by hand',
     {
-      held: [
-        held(before),
-        held({ ...before, name: 'baltic', status: 'paused' }),
-        held({ ...before, id: 'id-by-hand' }),
+      subscriptions: [
+        managed(before),
+        managed({ ...before, name: 'baltic', status: 'paused' }),
+        managed({ ...before, id: 'id-by-hand' }),
       ],
       registrations: known,
       deliverEverySeconds: { 'id-by-hand': 7 },
@@ -292,8 +300,8 @@ function expectEnded(rotation: TestedRotation): void {
   const pairs = rotation.files.at(-1)?.pairs;
   expect(pairs).toHaveLength(1);
   expect(rotation.accepted()).toEqual(pairs);
-  for (const one of rotation.planned.catalogue.held()) {
-    if (one.id === 'id-stranger') expect(one).toEqual(stranger());
+  for (const one of rotation.planned.catalogue.subscriptions()) {
+    if (one.id === 'id-unmanaged') expect(one).toEqual(unmanaged());
     else expect([one.credentials]).toEqual(pairs);
   }
 }

@@ -5,7 +5,7 @@
 import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
 import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import { otherCredentials, publicUrl, secret } from './samples.ts';
 import { type Cut, cutCalls, openAccount, type Situation } from './set-up.ts';
 
@@ -29,7 +29,7 @@ export type TestedRotation = Awaited<ReturnType<typeof openRotation>>;
 
 const isSame = (one: EndpointCredentials, other: EndpointCredentials) =>
   one.username === other.username && one.password === other.password;
-const nameOf = ({ endpoint }: Held) => endpoint?.split('/notifications/')[1] ?? null;
+const nameOf = ({ endpoint }: FakeSubscription) => endpoint?.split('/notifications/')[1] ?? null;
 
 /** All of ours have `otherCredentials` at first, which is what the file holds. */
 export async function openRotation(situation: RotationSituation) {
@@ -62,7 +62,7 @@ export async function openRotation(situation: RotationSituation) {
   /** What happens by itself within a second. */
   const second = () => {
     seconds += 1;
-    for (const one of catalogue.held()) {
+    for (const one of catalogue.subscriptions()) {
       const every = everySeconds[one.id];
       if (every === undefined || seconds % every !== 0 || one.status !== 'running') continue;
       const arrivesAtUs = nowUs() + latencySeconds * secondUs;

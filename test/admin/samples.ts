@@ -3,7 +3,7 @@ import { digestCredentials } from '../../src/admin/plan-context.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
 import type { Registration } from '../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 
 export const publicUrl = 'https://earshot.example.org:8443';
 export const earlierUrl = 'https://old.example.org';
@@ -25,7 +25,9 @@ const filter = "Collection/Name eq 'SENTINEL-2'";
 export const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 
 /** Ours, running as wanted since ten days. */
-export function held(fields: Partial<Held> & { name?: string } = {}): Held {
+export function managed(
+  fields: Partial<FakeSubscription> & { name?: string } = {},
+): FakeSubscription {
   const { name = 'alps', ...rest } = fields;
   return {
     id: `id-${name}`,
@@ -43,13 +45,13 @@ export function held(fields: Partial<Held> & { name?: string } = {}): Held {
 }
 
 /** Somebody else's, which runs. */
-export function stranger(fields: Partial<Held> = {}): Held {
+export function unmanaged(fields: Partial<FakeSubscription> = {}): FakeSubscription {
   const endpoint = 'https://others.example.net/notifications/alps';
-  return held({ id: 'id-stranger', endpoint, credentials: otherCredentials, ...fields });
+  return managed({ id: 'id-unmanaged', endpoint, credentials: otherCredentials, ...fields });
 }
 
-export function pull(fields: Partial<Held> = {}): Held {
-  return held({ id: 'id-pull', type: 'pull', endpoint: null, credentials: null, ...fields });
+export function pull(fields: Partial<FakeSubscription> = {}): FakeSubscription {
+  return managed({ id: 'id-pull', type: 'pull', endpoint: null, credentials: null, ...fields });
 }
 
 /** The registration that belongs to `held`. */
@@ -74,6 +76,6 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
 }
 
 /** What `held` is, as a wish. */
-export function wanted(fields: Partial<DesiredSubscription> = {}): DesiredSubscription {
+export function desiredState(fields: Partial<DesiredSubscription> = {}): DesiredSubscription {
   return { name: 'alps', events: ['created'], filter, status: 'running', ...fields };
 }

@@ -12,12 +12,12 @@ import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import { accountReads, accountWrites } from '../../src/store/account.ts';
 import { migrate } from '../../src/store/engine/database.ts';
 import { localOperations } from '../store/local-store.ts';
-import { createFakeCatalogue, type Held } from './fake-catalogue.ts';
+import { createFakeCatalogue, type FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
   digest,
-  held,
+  managed,
   publicUrl,
   registrationOf,
   secret,
@@ -85,7 +85,7 @@ export function cutCalls<Targets extends Record<string, object>>(
 /** The account at an instant at which an event could happen. */
 export interface Moment {
   atUs: number;
-  held: Held[];
+  subscriptions: FakeSubscription[];
 }
 
 export interface RegisterOptions {
@@ -96,7 +96,7 @@ export interface RegisterOptions {
 
 /** What an account looks like before the test. */
 export interface Situation {
-  held?: readonly Held[];
+  subscriptions?: readonly FakeSubscription[];
   registrations?: readonly Registration[];
   /** Gaps that last. */
   gaps?: readonly NewGap[];
@@ -122,19 +122,20 @@ export async function openAccount(
   situation: Situation = {},
   administration: Administration & { close?: () => void } = openMemoryAdministration(),
 ) {
-  const { held = [], registrations = [], gaps = [], limits = usualLimits } = situation;
+  const { subscriptions = [], registrations = [], gaps = [], limits = usualLimits } = situation;
   const { showsLastNotification = true } = situation;
   let clockUs = startUs;
   const nowUs = () => clockUs;
-  const catalogue = createFakeCatalogue({ held, limits, nowUs, showsLastNotification });
+  const catalogue = createFakeCatalogue({ subscriptions, limits, nowUs, showsLastNotification });
   for (const save of registrations) await administration.commit({ save });
   for (const openGap of gaps) await administration.commit({ openGap });
   const moments: Moment[] = [];
-  const look = () => void moments.push({ atUs: clockUs, held: catalogue.held() });
+  const record = () =>
+    void moments.push({ atUs: clockUs, subscriptions: catalogue.subscriptions() });
   const between = () => {
-    look();
+    record();
     clockUs += callUs;
-    look();
+    record();
   };
   let calls: string[] = [];
   const context = (cut: Cut | null = null): AccountContext => {
@@ -162,7 +163,7 @@ export async function openAccount(
     /** Lets time pass, and records the account. */
     pass: (us: number) => {
       clockUs += us;
-      look();
+      record();
     },
     /** What commands work with; its calls may be cut. */
     context,
@@ -202,14 +203,19 @@ async function registerIn(context: AccountContext, options: RegisterOptions): Pr
   return { plan, limitErrors };
 }
 
-export const long = startUs - 61 * dayUs;
+export const silentSinceUs = startUs - 61 * dayUs;
 /** As if the service had paused it: nothing was heard for 61 days, and it ran the last time. */
-export const silentOne = (name: string) => ({
-  there: held({ name, status: 'paused', submittedAtUs: long, lastNotificationAtUs: long }),
-  known: registrationOf({ name, activityAtUs: long, notifiedAtUs: long }),
+export const pausedByService = (name: string) => ({
+  subscription: managed({
+    name,
+    status: 'paused',
+    submittedAtUs: silentSinceUs,
+    lastNotificationAtUs: silentSinceUs,
+  }),
+  registration: registrationOf({ name, activityAtUs: silentSinceUs, notifiedAtUs: silentSinceUs }),
 });
-export const alps = silentOne('alps');
-export const baltic = silentOne('baltic');
+export const alps = pausedByService('alps');
+export const baltic = pausedByService('baltic');
 
 /** An account that is closed when the test is over. */
 export async function openSetUp(situation: Situation): Promise<AccountSetUp> {
@@ -226,29 +232,29 @@ export const round = (
 ) => maintain({ inFile }, setUp.context(cut));
 
 /** The history, newest first, as "register created alps". */
-export const told = async (setUp: AccountSetUp) =>
+export const historyLines = async (setUp: AccountSetUp) =>
   (await setUp.administration.history({ limit: 100 })).map(
     ({ subscription, action, actor }) => `${actor} ${action} ${subscription}`,
   );
 
-export interface Asked {
+export interface ReviewCase {
   /** Fields of the one that is listed; null when it is gone. */
-  listed?: Partial<Held> | null;
+  listed?: Partial<FakeSubscription> | null;
   /** More that deliver to the same path. */
-  more?: Held[];
+  more?: FakeSubscription[];
   registration?: Partial<Registration>;
   lastDeliveryAtUs?: number | null;
   inFile?: ReviewInput['inFile'];
   nowUs?: number;
 }
 
-export function reviewed(asked: Asked) {
-  const { listed = {}, more = [], registration, lastDeliveryAtUs = null } = asked;
-  const { inFile, nowUs = startUs } = asked;
+export function reviewOf(input: ReviewCase) {
+  const { listed = {}, more = [], registration, lastDeliveryAtUs = null } = input;
+  const { inFile, nowUs = startUs } = input;
   return review({
     registration: registrationOf(registration),
     inFile,
-    candidates: [...(listed === null ? [] : [held(listed)]), ...more],
+    candidates: [...(listed === null ? [] : [managed(listed)]), ...more],
     lastDeliveryAtUs,
     nowUs,
     publicUrl,
@@ -256,7 +262,7 @@ export function reviewed(asked: Asked) {
 }
 
 /** What is done and noted: "resume", "- paused-by-person deletion-ahead". */
-export function verdict(asked: Asked): string {
-  const { action, notes } = reviewed(asked);
+export function outcomeOf(input: ReviewCase): string {
+  const { action, notes } = reviewOf(input);
   return [action ?? '-', ...notes.map(({ code }) => code)].join(' ');
 }

@@ -10,13 +10,13 @@ import {
   errorOf,
   id,
   listedTokens,
+  newSubscription,
   notFound,
   shown,
   startStandIn,
-  wanted,
 } from './catalogue-stand-in.ts';
 
-const { username, password } = wanted.credentials;
+const { username, password } = newSubscription.credentials;
 
 /** What one call sends, when it is answered so. */
 async function sentBy(
@@ -33,23 +33,26 @@ async function sentBy(
 
 describe('a request', () => {
   it('to create has the specified path and body', async () => {
-    const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
+    const sent = await sentBy((client) => client.create(newSubscription), {
+      status: 201,
+      body: shown,
+    });
     expect([sent.method, sent.path]).toEqual(['POST', '/odata/v1/Subscriptions']);
     expect(sent.json).toEqual({
       SubscriptionType: 'push',
       SubscriptionEvent: ['created', 'modified'],
-      FilterParam: wanted.filter,
+      FilterParam: newSubscription.filter,
       StageOrder: false,
       Priority: 1,
       Status: 'running',
-      NotificationEndpoint: wanted.endpoint,
+      NotificationEndpoint: newSubscription.endpoint,
       NotificationEpUsername: username,
       NotificationEpPassword: password,
     });
   });
 
   it('to create without a filter has no FilterParam', async () => {
-    const paused = { ...wanted, filter: '', status: 'paused' } as const;
+    const paused = { ...newSubscription, filter: '', status: 'paused' } as const;
     const sent = await sentBy((client) => client.create(paused), { status: 201, body: shown });
     expect(Object.keys(sent.json)).not.toContain('FilterParam');
     expect(sent.json.Status).toBe('paused');
@@ -57,9 +60,9 @@ describe('a request', () => {
 
   it.each([
     [{ status: 'paused' }, { Status: 'paused' }],
-    [{ endpoint: wanted.endpoint }, { NotificationEndpoint: wanted.endpoint }],
+    [{ endpoint: newSubscription.endpoint }, { NotificationEndpoint: newSubscription.endpoint }],
     [
-      { credentials: wanted.credentials },
+      { credentials: newSubscription.credentials },
       { NotificationEpUsername: username, NotificationEpPassword: password },
     ],
     [
@@ -104,7 +107,7 @@ describe('a request', () => {
     }));
     await client.list();
     await client.get(id);
-    await client.create(wanted);
+    await client.create(newSubscription);
     await client.edit(id, { status: 'running' });
     await client.cancel(id);
     await client.delete(id);
@@ -127,7 +130,10 @@ const fixture = (name: string) => JSON.parse(readFileSync(join(fixtures, name), 
 
 describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fixtures)', () => {
   it('of a creation are what is sent, but for our own values', async () => {
-    const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
+    const sent = await sentBy((client) => client.create(newSubscription), {
+      status: 201,
+      body: shown,
+    });
     const documented = fixture('create-push-request.json');
     expect(Object.keys(sent.json).toSorted()).toEqual(Object.keys(documented).toSorted());
     expect(sent.json.SubscriptionType).toBe(documented.SubscriptionType);
@@ -135,7 +141,7 @@ describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fi
 
   it('of an answer to a creation are read', async () => {
     const { client } = await startStandIn([{ status: 201, body: fixture('create-push-201.json') }]);
-    expect(await client.create(wanted)).toEqual({
+    expect(await client.create(newSubscription)).toEqual({
       id,
       status: 'running',
       type: null,
@@ -174,7 +180,7 @@ describe('an answer of success', () => {
     { status: 201, body: '{"Id":', headers: { 'Content-Type': 'application/json' } },
   ])('to a creation that cannot be read is null (%j)', async (answer) => {
     const { client } = await startStandIn([answer]);
-    expect(await client.create(wanted)).toBeNull();
+    expect(await client.create(newSubscription)).toBeNull();
   });
 
   it('to an edit that shows another status is not believed', async () => {
@@ -287,7 +293,7 @@ describe('a creation', () => {
     'is sent once, and no more (%j)',
     async (answer) => {
       const { client, requests } = await startStandIn([answer], { attemptTimeoutMs: 300 });
-      const error = await errorOf(client.create(wanted));
+      const error = await errorOf(client.create(newSubscription));
       const tooMany = typeof answer === 'object' && 'status' in answer && answer.status === 429;
       expect(error.code).toBe(tooMany ? 'too_many' : 'unavailable');
       expect(requests).toHaveLength(1);
@@ -300,7 +306,7 @@ describe('a creation', () => {
       unauthorized,
       { status: 201, body: shown },
     ]);
-    expect((await client.create(wanted))?.id).toBe(id);
+    expect((await client.create(newSubscription))?.id).toBe(id);
     expect(refused).toEqual(['first-token']);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer first-token',
@@ -341,7 +347,7 @@ it('a catalogue that cannot be reached is told with what was wanted', async () =
     random: () => 0,
     timing: { retryDelayMs: 1 },
   });
-  const error = await errorOf(client.create(wanted));
+  const error = await errorOf(client.create(newSubscription));
   expect([error.code, errorText(error)]).toEqual([
     'unavailable',
     `Could not create the subscription: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_CATALOGUE_URL.`,
@@ -351,7 +357,7 @@ it('a catalogue that cannot be reached is told with what was wanted', async () =
 /** The error that the client makes of an answer to a creation. */
 async function errorWith(answer: Answer) {
   const { client } = await startStandIn([answer]);
-  return errorOf(client.create(wanted));
+  return errorOf(client.create(newSubscription));
 }
 
 describe('the words', () => {
@@ -377,7 +383,7 @@ describe('the words', () => {
   });
 
   it('of a list become a line each, without what was sent', async () => {
-    const input = { NotificationEpPassword: wanted.credentials.password, odd: 'input' };
+    const input = { NotificationEpPassword: newSubscription.credentials.password, odd: 'input' };
     const detail = [
       { type: 'missing', loc: ['body', 'SubscriptionType'], msg: 'Field required', input },
       { type: 'enum', loc: ['body', 'SubscriptionEvent', 0], msg: 'Input should be …', input },
@@ -428,7 +434,7 @@ describe('the words', () => {
     ['in another form', (text: string) => ({ sent: text })],
     ['as plain text', (text: string) => text],
   ])('never hold what they repeat of our secrets: %s', async (_title, form) => {
-    const { username, password } = wanted.credentials;
+    const { username, password } = newSubscription.credentials;
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
     const echo = `first-token ${password} ${encodeURIComponent(password)} ${basic}`;
     const error = await errorWith({

@@ -1,4 +1,4 @@
-/** Plans carried out: a creation whose answer is lost, replacements, and a registration as a whole. */
+/** Applying plans: a creation whose answer is lost, replacements, and complete registrations. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ type Create = SubscriptionClient['create'];
 
 const noAnswer = () => new AppError('unavailable', 'No answer came.');
 
-/** Creates through a client that does with each try what the test says, one after the other. */
+/** Creates through a client that treats each attempt as the test specifies. */
 async function startCreation(
   tries: ((create: Create) => Create)[],
   { situation = {}, listDelayMs = 0 }: { situation?: Situation; listDelayMs?: number } = {},
@@ -71,25 +71,25 @@ async function startCreation(
   };
 }
 
-/** Made, but the answer is lost. */
+/** Creates the subscription, but loses the answer. */
 const loseAnswer = (create: Create): Create => {
   return async (subscription) => {
     await create(subscription);
     throw noAnswer();
   };
 };
-/** Never arrived. */
+/** Loses the request. */
 const loseRequest = (): Create => () => Promise.reject(noAnswer());
 
 describe('a creation', () => {
-  it('is asked for once when it is answered', async () => {
+  it('is requested once when it is answered', async () => {
     const { planned, calls, create } = await startCreation([]);
     const made = await create();
     expect(planned.catalogue.subscriptions()).toMatchObject([{ id: made.id, status: 'running' }]);
     expect(calls).toEqual(['create']);
   });
 
-  it('that was made without an answer is found, and not asked for again', async () => {
+  it('that succeeded without an answer is found, and not requested again', async () => {
     const { planned, calls, create } = await startCreation([loseAnswer]);
     const made = await create();
     expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([made.id]);
@@ -109,14 +109,14 @@ describe('a creation', () => {
     expect(calls).toEqual(['create', 'list']);
   });
 
-  it('that never arrived is asked for again, after a look', async () => {
+  it('that never arrived is requested again, after a check of the list', async () => {
     const { planned, calls, create } = await startCreation([loseRequest, loseRequest]);
     const made = await create();
     expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([made.id]);
     expect(calls).toEqual(['create', 'list', 'create', 'list', 'create']);
   });
 
-  it('that is made late is found, as the look waits for it', async () => {
+  it('that takes effect late is found, because the check waits for it', async () => {
     const late = (create: Create): Create => {
       return async (subscription) => {
         setTimeout(() => void create(subscription), 10);
@@ -129,7 +129,7 @@ describe('a creation', () => {
     expect(calls).toEqual(['create', 'list']);
   });
 
-  it('that is refused because the one before took the last place is found', async () => {
+  it('that is refused because the first attempt took the last place is found', async () => {
     let makeLate = () => Promise.resolve();
     const late = (create: Create): Create => {
       return (subscription) => {
@@ -153,14 +153,14 @@ describe('a creation', () => {
     expect(calls).toEqual(['create', 'list', 'create', 'list']);
   });
 
-  it('that is refused at a repetition, and is not there, ends as refused', async () => {
+  it('that is refused at a repetition, and is not in the list, fails', async () => {
     const refuse = (): Create => () => Promise.reject(new AppError('invalid', 'No.'));
     const { calls, create } = await startCreation([loseRequest, refuse]);
     await expect(create()).rejects.toMatchObject({ code: 'invalid' });
     expect(calls).toEqual(['create', 'list', 'create', 'list']);
   });
 
-  it('is given up after three tries, with the reason of the last', async () => {
+  it('fails after three attempts, with the reason of the last', async () => {
     const { planned, calls, create } = await startCreation([loseRequest, loseRequest, loseRequest]);
     await expect(create()).rejects.toMatchObject({ code: 'unavailable' });
     expect(calls.filter((word) => word === 'create')).toHaveLength(3);
@@ -169,7 +169,7 @@ describe('a creation', () => {
   });
 
   it.each(['invalid', 'unauthorized', 'too_many', 'conflict'] as const)(
-    'that is refused as %s is not sent again',
+    'that is refused as %s is not requested again',
     async (code) => {
       const refuse = (): Create => () => Promise.reject(new AppError(code, 'No.'));
       const { calls, create } = await startCreation([refuse]);
@@ -179,8 +179,8 @@ describe('a creation', () => {
   );
 });
 
-describe('the look', () => {
-  it('takes nothing for the new one that was there before, or is not as wanted', async () => {
+describe('the check of the list', () => {
+  it('ignores subscriptions that existed before or differ from the request', async () => {
     const { planned, create } = await startCreation([loseRequest], {
       situation: { subscriptions: [managed({ status: 'paused' }), unmanaged()] },
     });
@@ -194,8 +194,8 @@ describe('the look', () => {
   });
 });
 
-describe('one that is made after all, beside its repetition', () => {
-  it('is kept alone by the next registration', async () => {
+describe('a first attempt that takes effect after its repetition', () => {
+  it('is reduced to one subscription by the next registration', async () => {
     let makeLate = () => Promise.resolve();
     const veryLate = (create: Create): Create => {
       return (subscription) => {
@@ -218,7 +218,7 @@ const known = { registrations: [registrationOf()] };
 
 const openKnown = (situation: Situation) => openSetUp({ ...known, ...situation });
 
-/** What the old and the new subscription were in turn: "running -", "running running", … */
+/** Successive states of the old and the new subscription: "running -", "running running", … */
 function course({ moments }: AccountSetUp): string[] {
   const words = moments.map(({ subscriptions: account }) => {
     const old = account.find(({ id }) => id === 'id-alps')?.status ?? '-';
@@ -228,7 +228,7 @@ function course({ moments }: AccountSetUp): string[] {
   return words.filter((word, index) => word !== words[index - 1]);
 }
 
-/** The times within which nothing of ours ran. */
+/** The time range in which no managed subscription ran. */
 function silence({ moments }: AccountSetUp) {
   const silent = moments.filter(
     ({ subscriptions: account }) =>
@@ -238,14 +238,14 @@ function silence({ moments }: AccountSetUp) {
 }
 
 describe('a replacement', () => {
-  it('with room lets the new one run before the old one goes, without a gap', async () => {
+  it('within the limits starts the new one before it deletes the old one, without a gap', async () => {
     const setUp = await openKnown({ subscriptions: [managed()] });
     await setUp.register(options);
     expect(course(setUp)).toEqual(['running -', 'running running', '- running']);
     expect(await setUp.administration.gaps()).toEqual([]);
   });
 
-  it('without room to run makes the new one paused, and changes places within a gap', async () => {
+  it('at the running limit creates the new one paused, and switches within a gap', async () => {
     const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     await setUp.register(options);
     expect(course(setUp)).toEqual([
@@ -264,13 +264,13 @@ describe('a replacement', () => {
     expect(gap?.toUs).toBeGreaterThanOrEqual(toUs);
   });
 
-  it('without room at all deletes first, within a gap', async () => {
+  it('in a full account deletes first, within a gap', async () => {
     const limits = { runningMax: 2, totalMax: 2 };
     const setUp = await openKnown({ subscriptions: [managed(), unmanaged()], limits });
     await setUp.register(options);
     expect(course(setUp)).toEqual(['running -', '- -', '- running']);
     const gaps = await setUp.administration.gaps();
-    // Of both: what the old one missed, and what the new one did.
+    // One gap for the old filter and one for the new filter.
     expect(gaps.map(({ filter }) => filter)).toEqual([desiredState().filter, otherFilter]);
     const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
     for (const gap of gaps) {
@@ -279,7 +279,7 @@ describe('a replacement', () => {
     }
   });
 
-  it('by a paused one records what was missed when it runs again', async () => {
+  it('by a paused one records the gap when it runs again', async () => {
     const setUp = await openKnown({ subscriptions: [managed()] });
     await setUp.register({ desired: [desiredState({ filter: otherFilter, status: 'paused' })] });
     expect(course(setUp)).toEqual(['running -', 'running paused', '- paused']);
@@ -290,7 +290,7 @@ describe('a replacement', () => {
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
-  it('of one that stood still records what was missed since it was last seen running', async () => {
+  it('of a paused one records a gap since it was last seen running', async () => {
     const runningSeenAtUs = startUs - 3 * dayUs;
     const setUp = await openKnown({
       subscriptions: [managed({ status: 'paused' })],
@@ -302,7 +302,7 @@ describe('a replacement', () => {
     ]);
   });
 
-  it('is told in the history, with the reason and what is gone', async () => {
+  it('is recorded in the history, with the reason and the deleted subscription', async () => {
     const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     await setUp.register(options);
     expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
@@ -317,8 +317,8 @@ describe('a replacement', () => {
   });
 });
 
-describe('what the catalogue refuses', () => {
-  /** A catalogue that refuses what `refuses` says. */
+describe('a refusal of the catalogue', () => {
+  /** Makes the catalogue refuse the calls that `refuses` selects. */
   function refusing(setUp: AccountSetUp, refuses: (call: string) => boolean): void {
     const { client } = setUp.catalogue;
     const { create, edit } = client;
@@ -336,9 +336,9 @@ describe('what the catalogue refuses', () => {
   }
 
   it.each([
-    ['with room', [managed()], 10],
-    ['without room to run', [managed(), unmanaged()], 10],
-  ])('as a filter leaves the old one as it was (%s)', async (_, account, totalMax) => {
+    ['within the limits', [managed()], 10],
+    ['at the running limit', [managed(), unmanaged()], 10],
+  ])('of a filter leaves the old subscription unchanged (%s)', async (_, account, totalMax) => {
     const setUp = await openKnown({ subscriptions: account, limits: { runningMax: 2, totalMax } });
     refusing(setUp, (call) => call.startsWith('create'));
     await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
@@ -347,7 +347,7 @@ describe('what the catalogue refuses', () => {
     expect((await setUp.plan({ desired: [desiredState()] })).plan.steps).toEqual([]);
   });
 
-  it('as a filter when the old one had to go is mended by maintenance, with the old filter', async () => {
+  it('of a filter after the deletion of the old one is repaired by maintenance, with the old filter', async () => {
     const limits = { runningMax: 1, totalMax: 1 };
     const setUp = await openKnown({ subscriptions: [managed()], limits });
     refusing(setUp, (call) => call.includes(otherFilter));
@@ -359,7 +359,7 @@ describe('what the catalogue refuses', () => {
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
-  it('as an edit leaves what is wanted as it was', async () => {
+  it('of an edit leaves the desired state unchanged', async () => {
     const account = [managed({ status: 'paused' })];
     const setUp = await openKnown({ subscriptions: account });
     refusing(setUp, (call) => call.startsWith('edit'));
@@ -368,14 +368,14 @@ describe('what the catalogue refuses', () => {
     expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
   });
 
-  it('as a creation leaves nothing to finish', async () => {
+  it('of a creation leaves nothing to finish', async () => {
     const setUp = await openKnown({ registrations: [] });
     refusing(setUp, (call) => call.startsWith('create'));
     await expect(setUp.register({ desired: [desiredState()] })).rejects.toThrow('incorrect');
     expect(await setUp.administration.registrations()).toEqual([]);
   });
 
-  it('when the new one is to run lets the old one run again', async () => {
+  it('of a start of the new one resumes the old one', async () => {
     const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     refusing(setUp, (call) => call === 'edit made-1 running');
     await expect(setUp.register(options)).rejects.toThrow('incorrect');
@@ -387,7 +387,7 @@ describe('what the catalogue refuses', () => {
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
-  it('when the new one is to run is told with the first reason, should nothing run again', async () => {
+  it('of every start is reported with the first reason', async () => {
     const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     refusing(setUp, (call) => call.endsWith(' running'));
     await expect(setUp.register(options)).rejects.toThrow('incorrect');
@@ -399,7 +399,7 @@ describe('what the catalogue refuses', () => {
 const well: ProbeReport = { fault: null, status: 200, tls: null };
 const endpoint = `${publicUrl}/notifications/alps`;
 
-/** An account with a store on disk; `answers` is what the probe finds. */
+/** An account with a store on disk; `answers` returns the report of the probe. */
 async function openOnDisk(
   situation: Situation = {},
   answers: (url: string) => ProbeReport = () => well,
@@ -425,7 +425,7 @@ async function openOnDisk(
 }
 
 describe('a registration', () => {
-  it('from nothing, and again, and with another filter, ends as wanted each time', async () => {
+  it('reaches the desired state at first, when repeated, and with another filter', async () => {
     const { register, catalogue, administration } = await openOnDisk({
       subscriptions: [unmanaged()],
     });
@@ -445,7 +445,7 @@ describe('a registration', () => {
     ]);
   });
 
-  it('is remembered by the next program that opens the store', async () => {
+  it('is visible to the next program that opens the store', async () => {
     const { register, reopen, catalogue } = await openOnDisk();
     await register({ desired: [desiredState()] });
     const { administration } = await reopen();
@@ -474,13 +474,13 @@ describe('the endpoint', () => {
   const fault = { stage: 'answer', message: 'it answers 401.', advice: 'Restart it.' } as const;
   const unwell = (): ProbeReport => ({ fault, status: 401, tls: null });
 
-  it('is asked for with the credentials before anything is created', async () => {
+  it('is probed with the credentials before anything is created', async () => {
     const { register, probed } = await openOnDisk();
     await register({ desired: [desiredState()] });
     expect(probed).toEqual([{ url: endpoint, given: credentials, writes: 0 }]);
   });
 
-  it('that does not answer well stops everything, with the reason and the advice', async () => {
+  it('that fails the probe stops the registration, with the reason and the advice', async () => {
     const baltic = desiredState({ name: 'baltic', status: 'paused' });
     const situation = {
       subscriptions: [managed({ name: 'baltic' })],
@@ -499,7 +499,7 @@ describe('the endpoint', () => {
     expect(await administration.history({ limit: 10 })).toEqual([]);
   });
 
-  it('is not asked for when the user says so', async () => {
+  it('is not probed with `skipProbe`', async () => {
     const { register, probed, catalogue } = await openOnDisk({}, unwell);
     await register({ desired: [desiredState()] }, { skipProbe: true });
     expect(probed).toEqual([]);
@@ -512,7 +512,7 @@ describe('the endpoint', () => {
     ['another endpoint', managed({ endpoint: 'https://elsewhere.example.org/' }), 1],
     ['a resumption', managed({ status: 'paused' }), 0],
     ['nothing to do', managed(), 0],
-  ])('is probed once if needed for %s', async (_, there, times) => {
+  ])('is probed only when a step needs it: %s', async (_, there, times) => {
     const situation = { subscriptions: [there], registrations: [registrationOf()] };
     const { register, probed } = await openOnDisk(situation);
     await register({ desired: [desiredState()] });
@@ -521,7 +521,7 @@ describe('the endpoint', () => {
 });
 
 describe('a plan beyond the limits', () => {
-  it('is refused with what has no room and what to do, before anything is touched', async () => {
+  it('is refused before any change, with the subscriptions beyond the limits and the advice', async () => {
     const account = [unmanaged(), unmanaged({ id: 'id-another' })];
     const { register, catalogue, probed } = await openOnDisk({ subscriptions: account });
     const refused = register({ desired: [desiredState()] });
@@ -535,12 +535,12 @@ describe('a plan beyond the limits', () => {
 });
 
 describe('the account listed again', () => {
-  it('must be as planned, though every step was answered with success', async () => {
+  it('must match the plan, even if every step succeeded', async () => {
     const { register, catalogue } = await openOnDisk({
       subscriptions: [managed({ status: 'paused' })],
       registrations: [registrationOf()],
     });
-    // As the service may do, which does not say what a resumption beyond its limit answers.
+    // The specification does not define the answer to a resumption beyond the limit.
     catalogue.client.edit = async () => undefined;
     const refused = register({ desired: [desiredState()] });
     await expect(refused).rejects.toMatchObject({
@@ -554,7 +554,7 @@ const pair = { username: 'catalogue', password: 'a long password, ü : %' };
 const knownDigest = digestCredentials(pair, 'salt');
 
 describe('the digest of a pair', () => {
-  it('is that of its credentials', () => {
+  it('matches its credentials', () => {
     expect(isDigestOf(knownDigest, pair)).toBe(true);
     expect(isDigestOf(digestCredentials(pair, 'another'), pair)).toBe(true);
   });
@@ -562,29 +562,29 @@ describe('the digest of a pair', () => {
   it.each([
     ['another user', { ...pair, username: 'catalogu' }],
     ['another password', { ...pair, password: `${pair.password} ` }],
-    ['none', { username: '', password: '' }],
-    ['both in each other’s place', { username: pair.password, password: pair.username }],
-  ])('is not that of %s', (_, other) => {
+    ['no credentials', { username: '', password: '' }],
+    ['user name and password swapped', { username: pair.password, password: pair.username }],
+  ])('does not match %s', (_, other) => {
     expect(isDigestOf(knownDigest, other)).toBe(false);
   });
 
-  it('differs with its salt, so that equal credentials do not show', () => {
+  it('differs by salt, so that equal credentials are not recognizable', () => {
     expect(digestCredentials(pair, 'another')).not.toBe(knownDigest);
   });
 
-  it('holds neither the user name nor the password', () => {
+  it('contains neither the user name nor the password', () => {
     expect(knownDigest).not.toContain(pair.username);
     expect(knownDigest).not.toContain(pair.password);
     expect(knownDigest).toMatch(/^scrypt:salt:[0-9a-f]{64}$/);
   });
 
-  it('takes work to guess', () => {
+  it('is slow to compute', () => {
     const began = performance.now();
     digestCredentials(pair, 'salt');
     expect(performance.now() - began).toBeGreaterThan(1);
   });
 
-  it('is that of any credentials and any salt, and of no others', () => {
+  it('matches exactly its credentials, for any credentials and any salt', () => {
     const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 });
     const username = text.filter((word) => !word.includes(':'));
     const credentials = fc.record({ username, password: text });

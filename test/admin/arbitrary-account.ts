@@ -1,4 +1,4 @@
-/** Accounts, registrations and wishes at random, within the account's limits, for property tests. */
+/** Random accounts, registrations and desired states, within the account's limits, for property tests. */
 import fc from 'fast-check';
 import type { Registration } from '../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
@@ -22,10 +22,10 @@ import type { RegisterOptions, Situation } from './set-up.ts';
 export interface RandomAccount {
   situation: Situation & { subscriptions: FakeSubscription[]; registrations: Registration[] };
   options: RegisterOptions;
-  /** Alive, and to stay as they are: unmanaged', and ours that are no longer wanted but kept. */
+  /** Subscriptions that must not change: unmanaged ones, and obsolete managed ones without pruning. */
   others: FakeSubscription[];
   unmanaged: FakeSubscription[];
-  /** True when what is wanted and what stays go beyond no limit together. */
+  /** True when the desired state and `others` together are within the limits. */
   fits: boolean;
 }
 
@@ -48,20 +48,20 @@ const anyStatus = fc.constantFrom(
   'suspended',
 );
 
-const life = fc.record({
+const state = fc.record({
   rank: fc.nat(1_000),
   status: anyStatus,
   ageDays: fc.integer({ min: 1, max: 50 }),
   wasNotified: fc.boolean(),
 });
 
-const ourOne = fc.record({
+const managedOne = fc.record({
   ...what,
   name: fc.constantFrom(...names),
   place: fc.constantFrom('here', 'here', 'with slash', 'earlier', 'elsewhere'),
   isRemembered: fc.boolean(),
   hasCredentials: fc.boolean(),
-  life,
+  state,
 });
 
 const unmanagedOne = fc.record({
@@ -76,7 +76,7 @@ const unmanagedOne = fc.record({
     `${publicUrl}/elsewhere/alps`,
     'not a URL',
   ),
-  life,
+  state,
 });
 
 const known = fc.record({
@@ -91,7 +91,7 @@ const known = fc.record({
 });
 
 const drawn = fc.record({
-  ours: fc.array(ourOne, { maxLength: 5 }),
+  ours: fc.array(managedOne, { maxLength: 5 }),
   unmanaged: fc.array(unmanagedOne, { maxLength: 3 }),
   registrations: fc.uniqueArray(known, { selector: ({ name }) => name }),
   desired: fc.uniqueArray(
@@ -121,17 +121,17 @@ function accountOf(raw: Drawn): RandomAccount {
     [
       ...raw.ours.map((one, index) => ({
         subscription: managedFrom(one, index),
-        rank: one.life.rank,
+        rank: one.state.rank,
       })),
       ...raw.unmanaged.map((one, index) => ({
         subscription: unmanagedFrom(one, index),
-        rank: one.life.rank,
+        rank: one.state.rank,
       })),
     ],
     limits,
   );
   const remembered = new Set(ids.values());
-  const nameOfOurs = ({ id }: FakeSubscription) => {
+  const managedName = ({ id }: FakeSubscription) => {
     const one = raw.ours[Number(/^ours-(\d+)$/.exec(id)?.[1] ?? -1)];
     if (one === undefined) return null;
     const isOurs =
@@ -143,9 +143,9 @@ function accountOf(raw: Drawn): RandomAccount {
   };
   const isDesired = (name: string | null) => desired.some((one) => one.name === name);
   const alive = account.filter(({ status }) => status !== 'cancelled');
-  const unmanaged = alive.filter((one) => nameOfOurs(one) === null);
+  const unmanaged = alive.filter((one) => managedName(one) === null);
   const others = alive.filter((one) => {
-    const name = nameOfOurs(one);
+    const name = managedName(one);
     return name === null || (!isDesired(name) && !prune);
   });
   const running = [...others, ...desired].filter(({ status }) => status === 'running').length;
@@ -175,7 +175,7 @@ function accountOf(raw: Drawn): RandomAccount {
   };
 }
 
-/** Name -> the Id that its registration remembers: of the first of ours that is drawn so. */
+/** Maps names to the Id in their registration: the Id of the first matching managed subscription. */
 function rememberedIds({ ours, registrations }: Drawn): Map<string, string> {
   const ids = new Map<string, string>();
   for (const [index, { name, isRemembered }] of ours.entries()) {
@@ -194,7 +194,7 @@ function registrationFrom(
   return registrationOf({
     ...fields,
     subscriptionId: id ?? (idWithoutSubscription === null ? null : `id-gone-${fields.name}`),
-    // What the catalogue was given last; for one that is gone, no matter what.
+    // The digest of the credentials in the catalogue; any value when the subscription is gone.
     credentialsDigest: itself === undefined || itself.hasCredentials ? digest : otherDigest,
     runningSeenAtUs: ran ? startUs - dayUs / 4 : null,
   });
@@ -209,7 +209,7 @@ function managedFrom(one: Drawn['ours'][number], index: number): FakeSubscriptio
     elsewhere: `https://elsewhere.example.org/notifications/${name}`,
   };
   return managed({
-    ...livesAs(one.life),
+    ...stateFields(one.state),
     id: `ours-${index}`,
     events: [...events],
     filter,
@@ -219,11 +219,11 @@ function managedFrom(one: Drawn['ours'][number], index: number): FakeSubscriptio
 }
 
 function unmanagedFrom(
-  { events, filter, endpoint, life: lived }: Drawn['unmanaged'][number],
+  { events, filter, endpoint, state }: Drawn['unmanaged'][number],
   index: number,
 ): FakeSubscription {
   return managed({
-    ...livesAs(lived),
+    ...stateFields(state),
     id: `unmanaged-${index}`,
     type: endpoint === null ? 'pull' : 'push',
     events: [...events],
@@ -233,12 +233,12 @@ function unmanagedFrom(
   });
 }
 
-function livesAs({ status, ageDays, wasNotified }: Drawn['ours'][number]['life']) {
+function stateFields({ status, ageDays, wasNotified }: Drawn['ours'][number]['state']) {
   const lastNotificationAtUs = wasNotified ? startUs - minuteUs : null;
   return { status, submittedAtUs: startUs - ageDays * dayUs, lastNotificationAtUs };
 }
 
-/** In random order, with what goes beyond the limits paused or cancelled. */
+/** Sorts by rank, and pauses or cancels subscriptions beyond the limits. */
 function trimmed(
   all: { subscription: FakeSubscription; rank: number }[],
   { runningMax, totalMax }: { runningMax: number; totalMax: number },

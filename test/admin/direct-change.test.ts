@@ -1,4 +1,4 @@
-/** Pausing, resuming, cancelling and deleting single subscriptions of ours by command. */
+/** Commands that pause, resume, cancel and delete single managed subscriptions. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   findManaged,
@@ -26,7 +26,7 @@ async function openSetUp(situation: Situation): Promise<AccountSetUp> {
   return setUp;
 }
 
-/** One command as it is given: it finds, and acts. */
+/** Runs a command as the user does: finds the subscription and changes it. */
 const commands = {
   pause: async (name: string, setUp: AccountContext) =>
     pauseByCommand(await findManaged(name, setUp), setUp),
@@ -40,7 +40,7 @@ const commands = {
 
 const alps = { subscriptions: [managed()], registrations: [registrationOf()] };
 
-describe('one of ours', () => {
+describe('a managed subscription', () => {
   it('is found by its name or its Id, in any case', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     for (const word of ['alps', 'ALPS', 'id-alps', 'ID-Alps']) {
@@ -61,17 +61,17 @@ describe('one of ours', () => {
   });
 
   it.each([
-    ['that others made', 'id-unmanaged', 'conflict', 'is unmanaged'],
-    ['that is a pull subscription', 'id-pull', 'conflict', 'is unmanaged'],
-    ['that is not there', 'baltic', 'not_found', 'no subscription baltic'],
-  ])('is none %s', async (_, word, code, message) => {
+    ['an unmanaged subscription', 'id-unmanaged', 'conflict', 'is unmanaged'],
+    ['a pull subscription', 'id-pull', 'conflict', 'is unmanaged'],
+    ['an unknown name', 'baltic', 'not_found', 'no subscription baltic'],
+  ])('is not %s', async (_, word, code, message) => {
     const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     const refused = findManaged(word, setUp.context());
     await expect(refused).rejects.toMatchObject({ code });
     await expect(refused).rejects.toThrow(message);
   });
 
-  it('has to be named by its Id when several carry the name', async () => {
+  it('must be named by its Id when several have the same name', async () => {
     const setUp = await openSetUp({
       ...alps,
       subscriptions: [managed(), managed({ id: 'id-double' })],
@@ -84,7 +84,7 @@ describe('one of ours', () => {
 });
 
 describe('a pause', () => {
-  it('stops it, records the gap, and is not undone by maintenance', async () => {
+  it('stops the subscription, records the gap, and is not undone by maintenance', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
@@ -103,7 +103,7 @@ describe('a pause', () => {
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
   });
 
-  it('leaves what is wanted as it was, so that a registration resumes it', async () => {
+  it('leaves the desired state unchanged, so that a registration resumes the subscription', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
     await setUp.register({ desired: [desiredState()] });
@@ -118,7 +118,7 @@ describe('a resumption', () => {
     registrations: [registrationOf({ heldBy: 'person', pausedSeenAtUs: startUs - 9 })],
   };
 
-  it('lets it run, records the gap, and puts it back under maintenance', async () => {
+  it('starts the subscription, records the gap, and re-enables maintenance', async () => {
     const setUp = await openSetUp(lostOne);
     await commands.resume('alps', setUp.context());
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
@@ -132,7 +132,7 @@ describe('a resumption', () => {
     expect(await round(setUp)).toMatchObject([{ did: 'resume' }]);
   });
 
-  it('is refused before it is tried when too many run', async () => {
+  it('is refused without a request when too many run', async () => {
     const setUp = await openSetUp({
       ...lostOne,
       subscriptions: [...lostOne.subscriptions, unmanaged(), pull()],
@@ -143,15 +143,15 @@ describe('a resumption', () => {
     expect(setUp.catalogue.writes).toEqual([]);
   });
 
-  it('of one that runs is nothing that the limit forbids, and no gap', async () => {
+  it('of a running subscription is allowed at the limit, and records no gap', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await commands.resume('alps', setUp.context());
     expect(await setUp.administration.gaps()).toEqual([]);
   });
 });
 
-describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
-  it('takes it away, and lets maintenance forget it', async () => {
+describe.each(['delete', 'cancel'] as const)('the command to %s', (how) => {
+  it('removes the subscription and ends its maintenance', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await commands[how]('alps', setUp.context());
     expect(setUp.catalogue.writes).toEqual([`${how} id-alps`]);
@@ -164,7 +164,7 @@ describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
     expect(await round(setUp)).toEqual([]);
   });
 
-  it('one of two leaves the other one under maintenance', async () => {
+  it('keeps the maintenance of a second subscription with the same name', async () => {
     const setUp = await openSetUp({
       ...alps,
       subscriptions: [managed(), managed({ id: 'id-double' })],
@@ -174,7 +174,7 @@ describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
     expect(await round(setUp)).toMatchObject([{ name: 'alps', status: 'running', notes: [] }]);
   });
 
-  it('ends a gap that lasted', async () => {
+  it('ends an open gap', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
     await commands[how]('alps', setUp.context());
@@ -182,7 +182,7 @@ describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
   });
 });
 
-describe('a command that is cut anywhere', () => {
+describe('a command that is interrupted at any call', () => {
   const cuts = Array.from({ length: 6 }, (_, call) => call).flatMap((call) =>
     (['before', 'after'] as const).map((when): Cut => ({ call, when, how: 'killed' })),
   );

@@ -1,4 +1,4 @@
-/** What must hold after a plan was applied, however often it was cut on the way. */
+/** Checks of an account after a plan was applied, with or without interruptions. */
 import { expect } from 'vitest';
 import type { Gap } from '../../src/domain/account.ts';
 import {
@@ -10,7 +10,7 @@ import type { FakeSubscription } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './samples.ts';
 import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
 
-/** The account is as wanted, `others` are as they were, and there is nothing else in it. */
+/** Expects the desired state and unchanged `others` in the account, and nothing else. */
 export async function expectSettled(
   { catalogue, administration, plan }: AccountSetUp,
   options: RegisterOptions,
@@ -54,15 +54,15 @@ function desiredFields({ name, events, filter, status }: DesiredSubscription) {
 }
 
 /**
- * Every event since `fromUs` was either sent by one that ran with what was wanted before or after, or
- * is inside a gap that was recorded.
+ * Expects that every event since `fromUs` was either sent by a subscription that ran with one of
+ * `versions`, or is inside a recorded gap.
  */
 export function expectNoEventLost(
   moments: readonly Moment[],
   gaps: readonly Gap[],
   about: {
     name: string;
-    /** Ids that count as ours wherever they deliver to; others do by their endpoint. */
+    /** Ids that are managed at any endpoint; other subscriptions are recognized by their endpoint. */
     ids?: readonly string[];
     versions: readonly { events: readonly string[]; filter: string }[];
     fromUs: number;

@@ -1,6 +1,6 @@
 /**
- * A catalogue account in memory that obeys the specification: its transition table, its limits, what
- * can be edited and what not, and what 60 and 365 days do.
+ * A catalogue account in memory that follows the specification: the transition table, the limits,
+ * the editable fields, and the changes after 60 and 365 days.
  */
 
 import type { AccountLimits } from '../../src/admin/plan.ts';
@@ -15,10 +15,10 @@ import { AppError } from '../../src/domain/app-error.ts';
 
 const dayUs = 86_400_000_000;
 
-/** A subscription as the catalogue itself knows it. */
+/** A subscription with the fields that only the catalogue knows. */
 export interface FakeSubscription extends CatalogueSubscription {
   credentials: EndpointCredentials | null;
-  /** The last order to run that came after the creation. */
+  /** Time of the last resumption after the creation. */
   resumedAtUs: number | null;
 }
 
@@ -26,14 +26,14 @@ export function createFakeCatalogue(options: {
   subscriptions: readonly FakeSubscription[];
   limits: AccountLimits;
   nowUs: () => number;
-  /** `LastNotificationDate` is in the list, which the specification does not promise. */
+  /** True when the list contains `LastNotificationDate`, which the specification does not guarantee. */
   showsLastNotification: boolean;
 }) {
   const { limits, nowUs, showsLastNotification } = options;
   const account = new Map(options.subscriptions.map((one) => [one.id, { ...one }]));
-  /** Requests that change something, in order: "create alps running", "edit id-1 status=paused". */
+  /** Requests that change the account, in order: "create alps running", "edit id-1 status=paused". */
   const writes: string[] = [];
-  /** Requests that were refused for the limits. */
+  /** Requests refused because of the limits. */
   const refusals: string[] = [];
   let created = 0;
 
@@ -106,12 +106,12 @@ export function createFakeCatalogue(options: {
   };
   return {
     client,
-    /** Copies, oldest first, after what time has done. */
+    /** Copies, oldest first, after the changes that are due by time. */
     subscriptions: () => list().map((one) => ({ ...one })),
-    /** A change on the catalogue's own pages, or by another program; no rule is checked. */
+    /** Changes a subscription as a person or another program does; checks no rule. */
     put: (subscription: FakeSubscription) => void account.set(subscription.id, { ...subscription }),
     drop: (id: string) => void account.delete(id),
-    /** Sends a notification to every running subscription: a sign of activity. */
+    /** Sends a notification to every running subscription, which counts as activity. */
     publish: () => {
       for (const one of list()) if (one.status === 'running') one.lastNotificationAtUs = nowUs();
     },
@@ -120,7 +120,7 @@ export function createFakeCatalogue(options: {
   };
 }
 
-/** The catalogue counts from the last notification, else from the creation; a resumption is activity. */
+/** Counts from the last notification or the creation; a resumption counts as activity. */
 function lapse(account: Map<string, FakeSubscription>, nowUs: number): void {
   for (const one of account.values()) {
     const notifiedAtUs = one.lastNotificationAtUs ?? one.submittedAtUs ?? nowUs;

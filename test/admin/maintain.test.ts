@@ -1,4 +1,4 @@
-/** Rounds of maintenance: what the service did is undone; what people did is reported once and left. */
+/** Maintenance rounds: changes by the service are undone; changes by people are reported once and kept. */
 import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
 import { AppError } from '../../src/domain/app-error.ts';
@@ -25,14 +25,14 @@ import {
 } from './set-up.ts';
 
 describe('without registrations', () => {
-  it('nobody is asked anything', async () => {
+  it('no request is sent', async () => {
     const setUp = await openSetUp({ subscriptions: [managed(), unmanaged()] });
     expect(await round(setUp)).toEqual([]);
     expect(setUp.calls()).toEqual(['administration.registrations']);
   });
 });
 
-describe('what the service paused', () => {
+describe('a subscription that the service paused', () => {
   it('is resumed, with a reason in the history and the gap recorded', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription],
@@ -52,7 +52,7 @@ describe('what the service paused', () => {
     expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
 
-  it('is only resumed: what else somebody changed stays', async () => {
+  it('is only resumed: other changes by people stay', async () => {
     const endpoint = 'https://elsewhere.example.org/alps';
     const changed = { filter: otherFilter, endpoint, credentials: otherCredentials };
     const setUp = await openSetUp({
@@ -64,7 +64,7 @@ describe('what the service paused', () => {
     expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
   });
 
-  it('stays paused when too many run, and says so, while the others are maintained', async () => {
+  it('stays paused with a failure when too many run, while the others are maintained', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription, baltic.subscription, pull()],
       registrations: [alps.registration, baltic.registration],
@@ -82,7 +82,7 @@ describe('what the service paused', () => {
     ]);
   });
 
-  it('is tried again in the next round when the catalogue does not answer', async () => {
+  it('is retried in the next round when the catalogue does not answer', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription],
       registrations: [alps.registration],
@@ -97,11 +97,11 @@ describe('what the service paused', () => {
   });
 });
 
-describe('what the service deleted', () => {
+describe('a subscription that the service deleted', () => {
   const ages = startUs - 366 * dayUs;
   const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
 
-  it('is made anew, with the gap recorded, after a look at the endpoint', async () => {
+  it('is recreated after a probe of the endpoint, with the gap recorded', async () => {
     const setUp = await openSetUp({ subscriptions: [unmanaged()], registrations: [gone] });
     expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
     expect(setUp.catalogue.writes).toEqual(['create alps running']);
@@ -110,7 +110,7 @@ describe('what the service deleted', () => {
     expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
 
-  it('is not made anew before an endpoint that does not answer, and says why', async () => {
+  it('is not recreated when the endpoint does not answer, and reports the reason', async () => {
     const setUp = await openSetUp({ registrations: [gone] });
     const fault = { stage: 'connection', message: 'nobody listens.', advice: 'Start it.' } as const;
     const blind = {
@@ -122,7 +122,7 @@ describe('what the service deleted', () => {
     expect(setUp.catalogue.writes).toEqual([]);
   });
 
-  it('is not made anew where the account is full', async () => {
+  it('is not recreated in a full account', async () => {
     const setUp = await openSetUp({
       subscriptions: [unmanaged(), pull()],
       registrations: [gone],
@@ -133,8 +133,8 @@ describe('what the service deleted', () => {
   });
 });
 
-describe('one that fails', () => {
-  it('keeps none of the others from being maintained', async () => {
+describe('a failure', () => {
+  it('of one subscription does not prevent the maintenance of the others', async () => {
     const crete = pausedByService('crete');
     const setUp = await openSetUp({
       subscriptions: [alps.subscription, baltic.subscription, crete.subscription],
@@ -153,7 +153,7 @@ describe('one that fails', () => {
     ]);
   });
 
-  it('is the whole round when the account cannot be looked at', async () => {
+  it('to list the account ends the round', async () => {
     const setUp = await openSetUp({ registrations: [alps.registration] });
     setUp.catalogue.client.list = () => Promise.reject(new AppError('unauthorized', 'No token.'));
     await expect(round(setUp)).rejects.toMatchObject({ code: 'unauthorized' });
@@ -161,8 +161,8 @@ describe('one that fails', () => {
   });
 });
 
-describe('deliveries that came here', () => {
-  it('are signs of life of the subscription whose path they came to', async () => {
+describe('a recorded delivery', () => {
+  it('counts as activity of the subscription with its path', async () => {
     const setUp = await openSetUp({
       subscriptions: [
         { ...alps.subscription, lastNotificationAtUs: null },
@@ -183,8 +183,8 @@ describe('deliveries that came here', () => {
   });
 });
 
-describe('a change that was cut short', () => {
-  it('is finished, as it was wanted last', async () => {
+describe('an interrupted change', () => {
+  it('is finished with the last desired state', async () => {
     const desired = { filter: otherFilter, unfinished: true };
     const setUp = await openSetUp({
       subscriptions: [managed(), unmanaged()],
@@ -199,8 +199,8 @@ describe('a change that was cut short', () => {
   });
 });
 
-describe('a file', () => {
-  it('that names it no longer keeps it from being maintained', async () => {
+describe('a configuration file', () => {
+  it('without a registered subscription stops the maintenance of that subscription', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription, baltic.subscription],
       registrations: [alps.registration, baltic.registration],
@@ -212,8 +212,8 @@ describe('a file', () => {
   });
 });
 
-describe('what a person did', () => {
-  it('is never undone, and told once', async () => {
+describe('a change by a person', () => {
+  it('is never undone, and is reported once', async () => {
     const setUp = await openSetUp({
       subscriptions: [
         managed({ status: 'paused' }),
@@ -241,7 +241,7 @@ describe('what a person did', () => {
     ]);
   });
 
-  it('is told again when it was otherwise in between', async () => {
+  it('is reported again when it was reverted in between', async () => {
     const setUp = await openSetUp({
       subscriptions: [managed()],
       registrations: [registrationOf()],
@@ -254,7 +254,7 @@ describe('what a person did', () => {
     expect(news).toEqual([true, false, false, true]);
   });
 
-  it('is not told again when something else comes beside it', async () => {
+  it('is not reported again when another change is added', async () => {
     const setUp = await openSetUp({
       subscriptions: [managed({ filter: otherFilter })],
       registrations: [registrationOf()],
@@ -271,7 +271,7 @@ describe('what a person did', () => {
     ]);
   });
 
-  it('as a second pause, after ours was undone, is not fought again', async () => {
+  it('that pauses again after a resumption is kept', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription],
       registrations: [alps.registration],
@@ -296,7 +296,7 @@ describe('a gap', () => {
     reason: 'paused by command',
   };
 
-  it('ends when the subscription is seen running, and no other', async () => {
+  it('ends when its subscription runs, and no other gap ends', async () => {
     const setUp = await openSetUp({
       subscriptions: [managed(), managed({ name: 'baltic', status: 'paused' })],
       registrations: [registrationOf(), registrationOf({ name: 'baltic', heldBy: 'command' })],

@@ -1,4 +1,4 @@
-/** Registration cut at every single call, before and after its effect: run again, it ends the same. */
+/** Registrations interrupted at every call, before and after its effect: a repetition has the same result. */
 
 import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
@@ -31,9 +31,9 @@ interface Scenario {
   title: string;
   situation: Situation;
   options: RegisterOptions;
-  /** What must be as before. */
+  /** Subscriptions that must not change. */
   others?: readonly FakeSubscription[];
-  /** What must not be lost on the way, and since when; null where nothing ran that is still wanted. */
+  /** Start of the range without lost events; null when no subscription ran that is still desired. */
   events: { fromUs: number; ids?: readonly string[] } | null;
 }
 
@@ -62,14 +62,14 @@ const creations: Scenario[] = [
     events: null,
   },
   {
-    title: 'a creation as paused, in an account where two run',
+    title: 'a creation as paused, at the running limit',
     situation: { subscriptions: [unmanaged(), pull()] },
     options: { desired: [desiredState({ status: 'paused' })] },
     others: [unmanaged(), pull()],
     events: null,
   },
   {
-    title: 'a creation anew of what is gone',
+    title: 'a second creation of a deleted subscription',
     situation: { registrations: [gone] },
     options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
@@ -94,7 +94,7 @@ const edits: Scenario[] = [
     events: { fromUs: startUs - dayUs },
   },
   {
-    title: 'a resumption of one that was never registered here',
+    title: 'a resumption of a subscription without a registration',
     situation: { subscriptions: [pausedByService] },
     options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
@@ -115,7 +115,7 @@ const edits: Scenario[] = [
     events: { fromUs: startUs, ids: ['id-alps'] },
   },
   {
-    title: 'an adoption of one with unknown credentials',
+    title: 'an adoption of a subscription with unknown credentials',
     situation: {
       subscriptions: [managed({ id: 'id-by-hand', credentials: otherCredentials })],
       registrations: [gone],
@@ -127,7 +127,7 @@ const edits: Scenario[] = [
 
 const replacements: Scenario[] = [
   {
-    title: 'a replacement with room to overlap',
+    title: 'a replacement with an overlap',
     situation: {
       subscriptions: [managed(), unmanaged()],
       registrations: [registrationOf()],
@@ -138,7 +138,7 @@ const replacements: Scenario[] = [
     events: { fromUs: startUs },
   },
   {
-    title: 'a replacement by changing places',
+    title: 'a replacement by a switch',
     situation: {
       subscriptions: [managed(), unmanaged()],
       registrations: [registrationOf()],
@@ -149,7 +149,7 @@ const replacements: Scenario[] = [
     events: { fromUs: startUs },
   },
   {
-    title: 'a replacement where only one may run',
+    title: 'a replacement with a running limit of one',
     situation: {
       subscriptions: [managed()],
       registrations: [registrationOf()],
@@ -180,13 +180,13 @@ const replacements: Scenario[] = [
     events: null,
   },
   {
-    title: 'a replacement of a paused one by one that runs',
+    title: 'a replacement of a paused one by a running one',
     situation: { subscriptions: [pausedByService], registrations: [seenLongAgo] },
     options: { desired: [newFilter] },
     events: { fromUs: runningSeenUs },
   },
   {
-    title: 'a replacement with new credentials and an endpoint changed by somebody',
+    title: 'a replacement with new credentials and an endpoint changed by a person',
     situation: {
       subscriptions: [{ ...drifted, credentials: otherCredentials }],
       registrations: [registrationOf({ credentialsDigest: otherDigest })],
@@ -195,7 +195,7 @@ const replacements: Scenario[] = [
     events: { fromUs: startUs, ids: ['id-alps'] },
   },
   {
-    title: 'one of two kept',
+    title: 'a reduction of two to one',
     situation: {
       subscriptions: [managed(), managed({ id: 'id-double', credentials: otherCredentials })],
       registrations: [registrationOf()],
@@ -204,7 +204,7 @@ const replacements: Scenario[] = [
     events: { fromUs: startUs },
   },
   {
-    title: 'one of two kept, which is to run now',
+    title: 'a reduction of two to one that must be resumed',
     situation: {
       subscriptions: [managed({ status: 'paused' }), managed({ id: 'id-double' })],
       registrations: [registrationOf({ status: 'paused', runningSeenAtUs: null })],
@@ -217,7 +217,7 @@ const replacements: Scenario[] = [
 
 const removalsAndMoves: Scenario[] = [
   {
-    title: 'a deletion of what is no longer wanted',
+    title: 'a deletion of an obsolete subscription',
     situation: {
       subscriptions: [managed({ status: 'paused' }), managed({ name: 'baltic' })],
       registrations: [registrationOf(), registrationOf({ name: 'baltic' })],
@@ -244,7 +244,7 @@ const removalsAndMoves: Scenario[] = [
     events: { fromUs: startUs },
   },
   {
-    title: 'several steps at once in an account that is full',
+    title: 'several steps in a full account',
     situation: {
       subscriptions: [
         managed({ credentials: otherCredentials }),
@@ -277,7 +277,7 @@ const scenarios: readonly Scenario[] = [
   ...removalsAndMoves,
 ];
 
-/** Every way to cut a scenario: as many calls as an uncut run makes, twice two ways each. */
+/** Lists the cuts of a scenario: four for each call of an uninterrupted run. */
 async function cutsOf({ situation, options }: Scenario): Promise<Cut[]> {
   const setUp = await openAccount(situation);
   await setUp.register(options);
@@ -308,7 +308,7 @@ async function expectEnded(
   expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, ...events });
 }
 
-/** Lets `disturb` cut each call with an account of its own, registers, and reports the cuts that left traces. */
+/** For each cut: opens an account, calls `disturb`, registers, and expects the result of the scenario. */
 async function expectNoFailure(
   scenario: Scenario,
   disturb: (setUp: AccountSetUp, cut: Cut) => Promise<void>,
@@ -318,7 +318,7 @@ async function expectNoFailure(
     const setUp = await openAccount(scenario.situation);
     await disturb(setUp, cut);
     const cutAt = setUp.calls()[cut.call];
-    // One that fails may be asked for once more, in vain.
+    // A failed request may be repeated and refused.
     setUp.catalogue.refusals.length = 0;
     try {
       expect((await setUp.register(scenario.options)).limitErrors).toEqual([]);
@@ -334,7 +334,7 @@ async function expectNoFailure(
 describe.each(scenarios)('$title', (scenario) => {
   const { situation, options } = scenario;
 
-  it('ends as wanted when nothing comes between', async () => {
+  it('reaches the desired state without an interruption', async () => {
     const setUp = await openAccount(situation);
     const { limitErrors } = await setUp.register(options);
     expect(limitErrors).toEqual([]);
@@ -346,14 +346,14 @@ describe.each(scenarios)('$title', (scenario) => {
     setUp.close();
   });
 
-  it('ends the same when it is cut anywhere and run again', async () => {
+  it('has the same result when it is cut at any call and repeated', async () => {
     await expectNoFailure(scenario, async (setUp, cut) => {
       await setUp.register(options, cut).catch(() => undefined);
       setUp.pass(dayUs / 24);
     });
   });
 
-  it('ends the same when it is cut twice at the same place', async () => {
+  it('has the same result when it is cut twice at the same call', async () => {
     await expectNoFailure(scenario, async (setUp, cut) => {
       await setUp.register(options, cut).catch(() => undefined);
       setUp.pass(minuteUs);
@@ -362,7 +362,7 @@ describe.each(scenarios)('$title', (scenario) => {
     });
   });
 
-  it('bears a round of maintenance after a cut', async () => {
+  it('has the same result with a maintenance round after a cut', async () => {
     await expectNoFailure(scenario, async (setUp, cut) => {
       await setUp.register(options, cut).catch(() => undefined);
       setUp.pass(dayUs / 24);
@@ -370,7 +370,7 @@ describe.each(scenarios)('$title', (scenario) => {
     });
   });
 
-  it('is finished by maintenance alone, once it was begun', async () => {
+  it('is finished by maintenance alone after the first change', async () => {
     if (options.prune || options.movedFrom !== undefined) return;
     for (const cut of await cutsOf(scenario)) {
       const setUp = await openAccount(situation);

@@ -1,4 +1,4 @@
-/** What holds for plans of any account, any registrations and any wishes. */
+/** Properties of plans for random accounts, registrations and desired states. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { times } from '../helpers/thorough.ts';
@@ -16,7 +16,7 @@ const anyCut = fc.record<Cut>({
   how: fc.constantFrom('killed', 'unavailable'),
 });
 
-/** Runs a property with an account of its own each time. */
+/** Runs a property with a separate account each time. */
 function holds<Also>(
   accounts: fc.Arbitrary<RandomAccount>,
   also: fc.Arbitrary<Also>,
@@ -39,7 +39,7 @@ function holds<Also>(
 const nothing = fc.constant(null);
 
 describe('a plan for any account', () => {
-  it('ends in what is wanted, within the limits on the way, with nothing done twice', async () => {
+  it('reaches the desired state without exceeding a limit or repeating a request', async () => {
     await holds(
       withinLimits,
       nothing,
@@ -54,7 +54,7 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('is not begun when what is wanted has no room', async () => {
+  it('is not started when the desired state exceeds the limits', async () => {
     await holds(
       beyondLimits,
       nothing,
@@ -70,7 +70,7 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('changes nothing when it is only looked at', async () => {
+  it('changes nothing unless it is applied', async () => {
     await holds(
       randomAccount(),
       nothing,
@@ -84,7 +84,7 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('never touches what others made, also when it is cut', async () => {
+  it('never changes unmanaged subscriptions, even when it is cut', async () => {
     await holds(
       randomAccount(),
       anyCut,
@@ -97,7 +97,7 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('ends the same when it is cut anywhere, again and again', async () => {
+  it('reaches the desired state after repeated cuts at any call', async () => {
     await holds(
       withinLimits,
       fc.array(anyCut, { minLength: 1, maxLength: 4 }),
@@ -114,7 +114,7 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('loses no event on the way that is not inside a recorded gap', async () => {
+  it('loses no event outside a recorded gap', async () => {
     await holds(
       withinLimits,
       fc.option(anyCut),

@@ -1,4 +1,4 @@
-/** Reviews of a subscription: its lifetime, what the service did, what a person did, and what the file says. */
+/** Reviews of a subscription: its lifetime, changes by the service or a person, and the file. */
 import { describe, expect, it } from 'vitest';
 import { lifetimeOf } from '../../src/admin/review.ts';
 import {
@@ -34,34 +34,34 @@ describe('the last notification', () => {
       3,
     ],
     [
-      'is the delivery that came here, when the catalogue shows none',
+      'is the recorded delivery when the catalogue shows none',
       { listed: managed({ ...submitted, lastNotificationAtUs: null }), lastDeliveryAtUs: ago(4) },
       4,
     ],
     [
-      'is the one that the catalogue shows, whatever came here: anybody may have sent that',
+      'is the one that the catalogue shows, not a later delivery, which anyone may have sent',
       { listed: managed({ ...submitted, lastNotificationAtUs: ago(5) }), lastDeliveryAtUs: ago(4) },
       5,
     ],
     [
-      'is the one that was shown before, when the catalogue shows nothing any more',
+      'is the recorded one when the catalogue no longer shows any',
       { listed: unseen, registration: registrationOf({ notifiedAtUs: ago(6) }) },
       6,
     ],
     [
-      'is the creation when there was none',
+      'is the creation when there is none',
       { listed: managed({ ...submitted, lastNotificationAtUs: null }) },
       100,
     ],
     [
-      'is the creation of the one that is there, not what an earlier one was sent',
+      'is the creation, not an older notification of an earlier subscription',
       {
         listed: managed({ submittedAtUs: ago(2), lastNotificationAtUs: null }),
         registration: registrationOf({ notifiedAtUs: ago(90) }),
       },
       2,
     ],
-    ['is now when nothing at all is known', { listed: unseen }, 0],
+    ['is now when no date is known', { listed: unseen }, 0],
   ])('%s', (_, known, days) => {
     expect(lifetime(known).lastNotificationAtUs).toBe(ago(days));
   });
@@ -77,8 +77,8 @@ describe('the last sign of activity', () => {
   });
 });
 
-describe('the end', () => {
-  it('comes 60 days after the last activity, and 365 after the last notification', () => {
+describe('the next pause and deletion', () => {
+  it('come 60 days after the last activity, and 365 days after the last notification', () => {
     const registration = registrationOf({ activityAtUs: ago(10), notifiedAtUs: ago(40) });
     const { pausesAtUs, cancelsAtUs } = lifetime({ listed: unseen, registration });
     expect(pausesAtUs).toBe(startUs + 50 * dayUs);
@@ -86,14 +86,14 @@ describe('the end', () => {
   });
 });
 
-/** The last notification came at the start; what else is known is older. */
+/** The last notification came at the start; all other dates are older. */
 const old = startUs - 100 * dayUs;
 const ownRecords = { notifiedAtUs: old, activityAtUs: old, runningSeenAtUs: startUs };
 const shown: ReviewCase = {
   listed: { submittedAtUs: old, lastNotificationAtUs: startUs },
   registration: ownRecords,
 };
-/** Three ways to know of the last notification, each the only one. */
+/** Three sources for the date of the last notification, each the only one. */
 const sources: [string, ReviewCase][] = [
   ['the catalogue shows', shown],
   [
@@ -130,19 +130,19 @@ const gone = (input: ReviewCase, days: number, us = 0): ReviewCase => ({
 });
 
 describe.each(sources)('counted from the notification that %s', (_, known) => {
-  it('a pause from the 60th day on is undone, an earlier one left and told', () => {
+  it('a pause is undone from the 60th day on, and reported before', () => {
     expect(outcomeOf(withStatus(known, 'paused', 60, -1))).toBe('- paused-by-person');
     expect(outcomeOf(withStatus(known, 'paused', 60))).toBe('resume');
     expect(outcomeOf(withStatus(known, 'paused', 61))).toBe('resume');
   });
 
-  it('the pause is told of two weeks ahead', () => {
+  it('a note announces the pause two weeks before', () => {
     expect(outcomeOf(withStatus(known, 'running', 46, -1))).toBe('-');
     expect(outcomeOf(withStatus(known, 'running', 46))).toBe('- pause-ahead');
     expect(outcomeOf(withStatus(known, 'running', 59))).toBe('- pause-ahead');
   });
 
-  it('the deletion is told of a month ahead, whether it runs or not', () => {
+  it('a note announces the deletion a month before, running or paused', () => {
     const resumed: ReviewCase = {
       ...known,
       registration: { ...known.registration, activityAtUs: startUs + 330 * dayUs },
@@ -161,8 +161,8 @@ describe.each(sources)('counted from the notification that %s', (_, known) => {
     }
   });
 
-  it('one that is gone from the 365th day on is made anew, else it is told', () => {
-    // What was shown or delivered was remembered in the rounds before.
+  it('a missing subscription is recreated from the 365th day on, and reported before', () => {
+    // Earlier rounds recorded the date.
     const registration = { ...known.registration, notifiedAtUs: startUs };
     const remembered = { ...known, registration };
     expect(outcomeOf(gone(remembered, 365, -1))).toBe('- gone');
@@ -177,12 +177,12 @@ describe('a warning', () => {
       .notes.map(({ message }) => message)
       .join(' ');
 
-  it('says since when, and in how many days', () => {
+  it('contains the date and the remaining days', () => {
     expect(textAt('running', 50)).toMatch(/since 2026-05-01: .* pause the subscription in 10 days/);
     expect(textAt('running', 60)).toContain('at any time');
   });
 
-  it('says that a deletion comes, and what may be the reason', () => {
+  it('announces a deletion and gives a possible reason', () => {
     const pausedState = {
       ...shown,
       registration: { ...shown.registration, status: 'paused' as const },
@@ -192,7 +192,7 @@ describe('a warning', () => {
     expect(note?.advice).toContain('filter');
   });
 
-  it('stands beside what was told of a pause that is left', () => {
+  it('is reported in addition to a note about a kept pause', () => {
     const left = { ...shown.registration, heldBy: 'command' as const };
     expect(outcomeOf(withStatus({ ...shown, registration: left }, 'paused', 340))).toBe(
       '- paused-by-command deletion-ahead',
@@ -200,8 +200,8 @@ describe('a warning', () => {
   });
 });
 
-describe('when a pause came', () => {
-  it('is when it was first seen, however late it is looked at again', () => {
+describe('the time of a pause', () => {
+  it('is the first observation, independent of later reviews', () => {
     const registration = { ...shown.registration, pausedSeenAtUs: startUs + 30 * dayUs };
     expect(outcomeOf(withStatus({ ...shown, registration }, 'paused', 90))).toBe(
       '- paused-by-person',
@@ -210,7 +210,7 @@ describe('when a pause came', () => {
     expect(outcomeOf(withStatus({ ...shown, registration: late }, 'paused', 90))).toBe('resume');
   });
 
-  it('is remembered at the first sight, and forgotten when it runs', () => {
+  it('is recorded at the first observation, and cleared when the subscription runs', () => {
     const seen = reviewOf(withStatus(shown, 'paused', 30)).observed;
     expect(seen.pausedSeenAtUs).toBe(startUs + 30 * dayUs);
     const again = reviewOf({ ...withStatus(shown, 'paused', 31), registration: seen }).observed;
@@ -219,7 +219,7 @@ describe('when a pause came', () => {
     expect(runs).toMatchObject({ pausedSeenAtUs: null, runningSeenAtUs: startUs + 32 * dayUs });
   });
 
-  it('is reckoned from a resumption that came after the last notification', () => {
+  it('is compared with a resumption after the last notification', () => {
     const registration = { ...shown.registration, activityAtUs: startUs + 61 * dayUs };
     const input = { ...shown, registration };
     expect(outcomeOf(withStatus(input, 'paused', 121, -1))).toBe('- paused-by-person');
@@ -227,20 +227,20 @@ describe('when a pause came', () => {
   });
 });
 
-describe('what is undone', () => {
-  it('has its reason for the history', () => {
+describe('an action', () => {
+  it('has a reason for the history', () => {
     expect(reviewOf(withStatus(shown, 'paused', 60)).reason).toContain('60 days');
     const notified = { ...shown, registration: { ...shown.registration, notifiedAtUs: startUs } };
     expect(reviewOf(gone(notified, 365)).reason).toContain('365 days');
     expect(reviewOf(withStatus(shown, 'running', 1)).reason).toBe('');
   });
 
-  it('is made anew as it was registered, also paused', () => {
+  it('recreates the subscription as registered, even paused', () => {
     const registration = { status: 'paused' as const, notifiedAtUs: startUs };
     expect(outcomeOf(gone({ registration }, 365))).toBe('recreate');
   });
 
-  it.each(sources)('lets the notification that %s be remembered', (_, known) => {
+  it.each(sources)('records the notification that %s', (_, known) => {
     const { observed } = reviewOf(withStatus(known, 'running', 10));
     expect(observed).toMatchObject({ notifiedAtUs: startUs, activityAtUs: startUs });
   });
@@ -248,8 +248,8 @@ describe('what is undone', () => {
 
 const yearLater = startUs + 400 * dayUs;
 
-describe('one that is as registered', () => {
-  it('is nothing to speak of', () => {
+describe('a subscription as registered', () => {
+  it('causes no action and no note', () => {
     expect(outcomeOf({})).toBe('-');
     expect(outcomeOf({ listed: { status: 'paused' }, registration: { status: 'paused' } })).toBe(
       '-',
@@ -257,8 +257,8 @@ describe('one that is as registered', () => {
   });
 });
 
-describe('one that was paused', () => {
-  it('at the catalogue is held as a person’s from then on, whatever time passes', () => {
+describe('a paused subscription', () => {
+  it('that our command did not pause counts as paused by a person permanently', () => {
     const { observed, notes } = reviewOf({ listed: { status: 'paused' } });
     expect(observed.heldBy).toBe('person');
     expect(notes[0]?.advice).toContain('earshot register');
@@ -270,20 +270,20 @@ describe('one that was paused', () => {
     expect(later).toMatchObject({ action: null, observed: { heldBy: 'person' } });
   });
 
-  it('by our own command is held as that, also after 60 days', () => {
+  it('that our command paused is kept, even after 60 days', () => {
     const registration = { heldBy: 'command', pausedSeenAtUs: startUs + 70 * dayUs } as const;
     const input = { listed: { status: 'paused' }, registration, nowUs: startUs + 90 * dayUs };
     expect(outcomeOf(input)).toBe('- paused-by-command');
     expect(reviewOf(input).observed.heldBy).toBe('command');
   });
 
-  it('by a person is held, though it was seen only after 60 days', async () => {
+  it('that a person paused is kept, even if first observed after 60 days', async () => {
     const registration = { heldBy: 'person', pausedSeenAtUs: startUs + 70 * dayUs } as const;
     const input = { listed: { status: 'paused' }, registration, nowUs: startUs + 90 * dayUs };
     expect(outcomeOf(input)).toBe('- paused-by-person');
   });
 
-  it('and runs again is held no more', () => {
+  it('that runs again is maintained again', () => {
     for (const heldBy of ['person', 'command'] as const) {
       expect(reviewOf({ registration: { heldBy } })).toMatchObject({
         action: null,
@@ -294,21 +294,21 @@ describe('one that was paused', () => {
   });
 });
 
-describe('one that should be paused', () => {
-  it('and runs is left running, and told', () => {
+describe('a subscription registered as paused', () => {
+  it('that runs is kept running, and reported', () => {
     const input = { registration: { status: 'paused' } } as const;
     expect(outcomeOf(input)).toBe('- resumed-elsewhere');
     expect(reviewOf(input).observed.heldBy).toBe('person');
   });
 
-  it('and is paused by whomever is as it should be', () => {
+  it('that is paused needs no action', () => {
     const listed = { status: 'paused', lastNotificationAtUs: startUs - 70 * dayUs };
     expect(outcomeOf({ listed, registration: { status: 'paused' } })).toBe('-');
   });
 });
 
-describe('one that is gone', () => {
-  it('before its time was deleted by a person, and stays so for ever', () => {
+describe('a missing subscription', () => {
+  it('that the service cannot have deleted is never recreated', () => {
     const first = reviewOf({ listed: null });
     expect(first).toMatchObject({ action: null, observed: { heldBy: 'person' } });
     expect(first.notes).toMatchObject([{ code: 'gone' }]);
@@ -317,7 +317,7 @@ describe('one that is gone', () => {
     );
   });
 
-  it('after our own command had paused it is not made to run', () => {
+  it('that our command paused is not recreated', () => {
     const registration = { heldBy: 'command' } as const;
     expect(outcomeOf({ listed: null, registration, nowUs: yearLater })).toBe('- gone');
     expect(reviewOf({ listed: null, registration }).observed.heldBy).toBe('command');
@@ -326,36 +326,36 @@ describe('one that is gone', () => {
 
 describe('drift', () => {
   it.each([
-    ['a filter', { filter: otherFilter }, 'drift-filter'],
-    ['events', { events: ['deleted'] }, 'drift-events'],
+    ['the filter', { filter: otherFilter }, 'drift-filter'],
+    ['the events', { events: ['deleted'] }, 'drift-events'],
     ['an endpoint', { endpoint: 'https://elsewhere.example.org/alps' }, 'drift-endpoint'],
     [
       'all of them',
       { filter: '', events: ['deleted'], endpoint: 'https://elsewhere.example.org/alps' },
       'drift-events-filter-endpoint',
     ],
-  ])('in %s is told and left', (_, listed, code) => {
+  ])('in %s is reported and kept', (_, listed, code) => {
     expect(outcomeOf({ listed })).toBe(`- ${code}`);
   });
 
-  it('in an endpoint does not hinder that it is resumed', () => {
+  it('in a filter does not prevent a resumption', () => {
     const listed = { status: 'paused', filter: otherFilter };
     expect(outcomeOf({ listed, nowUs: startUs + 61 * dayUs })).toBe('resume drift-filter');
   });
 
-  it('is not what is only written in another way', () => {
+  it('is not reported for equivalent notations', () => {
     const { filter } = managed();
     const endpoint = 'https://EARSHOT.example.org:8443/notifications/alps';
     expect(outcomeOf({ listed: { filter: `${filter} `, endpoint } })).toBe('-');
   });
 
-  it('is also that several deliver to one path', () => {
+  it('includes several subscriptions with one path', () => {
     const input = { more: [managed({ id: 'id-double' })] };
     expect(outcomeOf(input)).toBe('- several');
     expect(reviewOf(input).current?.id).toBe('id-alps');
   });
 
-  it('is also that somebody made it anew, with credentials that nobody knows', () => {
+  it('includes another Id, whose credentials are unknown', () => {
     const input = { listed: { id: 'id-by-hand' } };
     expect(outcomeOf(input)).toBe('- other-id');
     expect(reviewOf(input).observed).toMatchObject({
@@ -365,8 +365,8 @@ describe('drift', () => {
   });
 });
 
-describe('a word that is new', () => {
-  it('as a status is told with the word, and left', () => {
+describe('an unknown status', () => {
+  it('is reported with its text, and kept', () => {
     const { action, notes } = reviewOf({ listed: { status: 'suspended' } });
     expect(action).toBe(null);
     expect(notes).toMatchObject([
@@ -375,7 +375,7 @@ describe('a word that is new', () => {
   });
 });
 
-describe('a change of ours that was cut short', () => {
+describe('an interrupted change', () => {
   it.each([
     ['is there', {}],
     ['is paused', { status: 'paused' }],
@@ -384,7 +384,7 @@ describe('a change of ours that was cut short', () => {
     expect(outcomeOf({ listed, registration: { unfinished: true } })).toBe('finish');
   });
 
-  it('is no drift meanwhile', () => {
+  it('is not reported as drift', () => {
     const input = {
       listed: { filter: otherFilter },
       more: [managed({ id: 'id-new' })],
@@ -394,8 +394,8 @@ describe('a change of ours that was cut short', () => {
   });
 });
 
-describe('what was seen', () => {
-  it('is all that changes in a registration', () => {
+describe('the observation', () => {
+  it('changes only the observed fields of a registration', () => {
     const listed = { lastNotificationAtUs: startUs - 5 };
     expect(reviewOf({ listed }).observed).toEqual(
       registrationOf({
@@ -406,13 +406,13 @@ describe('what was seen', () => {
     );
   });
 
-  it('never brings a time back to an earlier one', () => {
+  it('never replaces a time by an earlier one', () => {
     const listed = { lastNotificationAtUs: startUs - 50 * dayUs };
     const { observed } = reviewOf({ listed });
     expect(observed.notifiedAtUs).toBe(registrationOf().notifiedAtUs);
   });
 
-  it('is taken from the one that is remembered, of several', () => {
+  it('uses the registered Id, of several', () => {
     const input = {
       listed: { status: 'paused' },
       more: [managed({ id: 'id-double', endpoint: `${publicUrl}/notifications/alps` })],
@@ -427,14 +427,14 @@ describe('what was seen', () => {
 const pausedByService = { listed: { status: 'paused' }, nowUs: startUs + 61 * dayUs };
 const deletedByService = { listed: null, nowUs: startUs + 400 * dayUs };
 
-describe('a file', () => {
-  it('that says what is registered changes nothing', () => {
+describe('a configuration file', () => {
+  it('equal to the registration changes nothing', () => {
     expect(outcomeOf({ inFile: desiredState() })).toBe('-');
     expect(outcomeOf({ ...pausedByService, inFile: desiredState() })).toBe('resume');
     expect(outcomeOf({ ...deletedByService, inFile: desiredState() })).toBe('recreate');
   });
 
-  it('that names it no longer keeps it from being maintained, which is told', () => {
+  it('without the subscription stops its maintenance, and is reported', () => {
     expect(outcomeOf({ inFile: null })).toBe('- unwanted');
     expect(outcomeOf({ ...pausedByService, inFile: null })).toBe('- unwanted');
     expect(outcomeOf({ ...deletedByService, inFile: null })).toBe('- unwanted');
@@ -445,30 +445,30 @@ describe('a file', () => {
     ['another filter', desiredState({ filter: otherFilter })],
     ['other events', desiredState({ events: ['deleted'] })],
     ['another status', desiredState({ status: 'paused' })],
-  ])('that says %s by now is told, not applied', (_, inFile) => {
+  ])('with %s is reported, not applied', (_, inFile) => {
     expect(outcomeOf({ inFile })).toBe('- file-changed');
     expect(reviewOf({ inFile }).notes[0]?.advice).toContain('earshot register');
   });
 
-  it('that wants it paused by now keeps it from being resumed or made anew', () => {
+  it('with a new status of paused prevents a resumption or a recreation', () => {
     const inFile = desiredState({ status: 'paused' });
     expect(outcomeOf({ ...pausedByService, inFile })).toBe('- file-changed');
     expect(outcomeOf({ ...deletedByService, inFile })).toBe('- file-changed');
   });
 
-  it('that wants it paused, as it is registered, lets it be made anew as paused', () => {
+  it('with a registered status of paused allows a recreation as paused', () => {
     const inFile = desiredState({ status: 'paused' });
     const registration = { status: 'paused' } as const;
     expect(outcomeOf({ ...deletedByService, registration, inFile })).toBe('recreate');
   });
 
-  it('gives no reason where nothing is done', () => {
+  it('gives no reason without an action', () => {
     expect(reviewOf({ ...pausedByService, inFile: null }).reason).toBe('');
   });
 });
 
 describe('without a file', () => {
-  it('what was registered is maintained', () => {
+  it('the registered subscription is maintained', () => {
     expect(outcomeOf({ ...pausedByService, inFile: undefined })).toBe('resume');
     expect(outcomeOf({ ...deletedByService, inFile: undefined })).toBe('recreate');
   });

@@ -261,6 +261,7 @@ describe('a single subscription', () => {
   it.each<Answer>([
     { status: 410, body: { detail: 'Gone.' } },
     { status: 409, body: { detail: 'Cancelled before.' } },
+    { status: 404, body: '<html><title>No such page</title></html>' },
     { status: 404, body: { detail: 'Not Found' } },
   ])('is searched in the list before it counts as gone (%j)', async (answer) => {
     await (await listWith([other], answer)).client.delete(id);

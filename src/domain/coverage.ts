@@ -43,15 +43,11 @@ type ComparedState = (typeof comparedStates)[number];
 const count = z.int().min(0);
 
 const countFields = {
-  expected: count.describe(
-    'Events in the catalogue that match the filter, since the start of the subscription.',
-  ),
+  expected: count.describe('Events in the catalogue since the start of the subscription.'),
   pushed: count.describe('Events that were pushed within half an hour of the event.'),
   late: count.describe('Events that were pushed later, or after earshot had fetched the event.'),
   recovered: count.describe('Events that were not pushed, but fetched from the catalogue.'),
-  missing: count.describe(
-    'Events that are not in the log: expected minus pushed, late and recovered.',
-  ),
+  missing: count.describe('Expected events that are not in the log.'),
 };
 
 type CoverageCounts = z.infer<z.ZodObject<typeof countFields>>;
@@ -72,24 +68,16 @@ export const coverageSummaryFields = {
   ...countFields,
   state: z
     .enum(comparedStates)
-    .describe(
-      'Comparison of the due hours with the catalogue. With `not-compared`, the counts are not valid.',
-    ),
+    .describe('Comparison of the due hours. With `not-compared`, the counts are not valid.'),
   comparedHours: count,
   unknownHours: count.describe('Number of hours that are due, but not compared.'),
-  pendingHours: count.describe(
-    'Number of hours that are not due yet. An hour is due half an hour after the end of the hour.',
-  ),
+  pendingHours: count.describe('Number of hours that become due half an hour after their end.'),
   complete: share.describe('Share of the expected events that are in the log; null if not known.'),
-  told: share.describe(
-    'Share of the expected events that were pushed, in time or late; null if not known.',
-  ),
+  told: share.describe('Share of the expected events that were pushed; null if not known.'),
   nextComparisonUs: z
     .number()
     .nullable()
-    .describe(
-      'Time at which the next hour is due; null without such an hour, or if automatic comparison is off.',
-    ),
+    .describe('Time at which the next hour is due; null if none, or without automatic comparison.'),
 };
 
 type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
@@ -97,10 +85,7 @@ type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
 /** State of the automatic comparison. */
 export const comparisonFields = z.object({
   automatic: z.boolean(),
-  reason: z
-    .string()
-    .nullable()
-    .describe('Reason why automatic comparison is off; null if automatic comparison is on.'),
+  reason: z.string().nullable().describe('Reason why comparison is not automatic, or null.'),
 });
 
 const percentiles = z

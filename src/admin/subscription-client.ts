@@ -9,7 +9,7 @@ import {
   type SubscriptionEvent,
   sortedEvents,
 } from '../domain/subscription.ts';
-import { foreignText } from '../http/foreign-text.ts';
+import { foreignText, isWebPage } from '../http/foreign-text.ts';
 import {
   createOutboundClient,
   type OutboundAnswer,
@@ -291,7 +291,7 @@ function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens) {
     const { status } = answer;
     if (status >= 200 && status < 300) return answer;
     if (refused) throw serviceError(answer, message, request.purpose, 'unauthorized');
-    const missing = id !== undefined && saysMissing(status, message);
+    const missing = id !== undefined && saysMissing(answer, message);
     throw serviceError(answer, message, request.purpose, missing ? 'not_found' : undefined);
   };
 }
@@ -307,9 +307,12 @@ function refusesToken(status: number, { text }: ServiceMessage): boolean {
  * True for "Subscription with id … not found." (facts, catalogue 1.4), and for any other 404 except one
  * about the path: it comes from a service that does not support the request.
  */
-function saysMissing(status: number, { text, lines }: ServiceMessage): boolean {
+function saysMissing(
+  { status, text: body }: OutboundAnswer,
+  { text, lines }: ServiceMessage,
+): boolean {
   if (status < 400 || status > 499) return false;
   const complaint = [text ?? '', ...lines].join(' ');
   if (/subscription\b.*\b(not (be )?found|does not exist)/i.test(complaint)) return true;
-  return status === 404 && !/\bpath\b|^not found$|\(a web page\)/i.test(complaint);
+  return status === 404 && !isWebPage(body) && !/\bpath\b|^not found$/i.test(complaint);
 }

@@ -37,12 +37,17 @@ function withoutSecrets(text: string, secrets: readonly string[]): string {
   return longestFirst.reduce((rest, form) => rest.replaceAll(form, ellipsis), text);
 }
 
+/** True for HTML, the answer of a proxy or of another site instead of the service. */
+export function isWebPage(body: string): boolean {
+  return body.trimStart().startsWith('<');
+}
+
 /**
  * Returns a hint from a body in an unknown format: the title of a web page, else the complete body. Truncate
  * it with `foreignText`, which needs the complete text to find secrets.
  */
 export function hintOf(body: string): string {
-  if (!body.trimStart().startsWith('<')) return body;
+  if (!isWebPage(body)) return body;
   const title = /<title[^<>]*>([^<]*)</i.exec(body.slice(0, 10_000))?.[1] ?? '';
   return `(a web page) ${title.replaceAll(/\s+/g, ' ')}`.trim();
 }

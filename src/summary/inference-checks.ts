@@ -63,7 +63,10 @@ function checkFault(fault: InferenceFault, model: string): Finding[] {
   switch (kind) {
     case 'model_unavailable': {
       // The URL may be wrong.
-      const unverified = skipped(keyCheck, 'Not rejected, but not verified without a model.');
+      const unverified = skipped(
+        keyCheck,
+        'The service does not reject the key. A full check needs a model.',
+      );
       return [unverified, { check: modelCheck, state: 'fail', message, advice }];
     }
     case 'request_refused':

@@ -30,7 +30,7 @@ export function sessionsOf(page: string): Session[] {
 }
 
 /** Splits a line without variables as a shell does. */
-function words(line: string): string[] {
+export function words(line: string): string[] {
   return [...line.trim().matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, bare]) => double ?? single ?? bare ?? '',
   );

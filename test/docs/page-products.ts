@@ -1,4 +1,4 @@
-/** Generates the products of the examples in docs/subscriptions.md; the same in every run. */
+/** Generates the products of the examples in docs/reference/filter-examples.md; the same in every run. */
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 
 export type PageRecord = Readonly<Record<string, unknown>> & { Id: string; Name: string };

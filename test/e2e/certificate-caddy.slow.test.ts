@@ -1,4 +1,4 @@
-/** First certificate and renewal with a second ACME server besides Pebble, as strict as a public one. */
+/** First certificate and renewal with Caddy, an ACME server as strict as a public one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';

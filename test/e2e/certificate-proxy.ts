@@ -9,7 +9,7 @@ import type { Pebble } from '../helpers/pebble.ts';
 /** Pebble's names for the steps of an order, as in its URLs. */
 export type AcmeStep = 'sign-me-up' | 'order-plz' | 'chalZ' | 'finalize-order' | 'certZ';
 
-/** One request: before it reaches Pebble, or after Pebble has processed it, before the answer. */
+/** Moment of a request: before it reaches Pebble, or after Pebble has processed it, before the answer. */
 export interface AcmeMoment {
   /** Counted from 1, without requests for nonces, which change nothing. */
   number: number;

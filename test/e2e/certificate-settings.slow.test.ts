@@ -14,9 +14,9 @@ import {
 
 const issued = { timeout: 20_000 };
 
-/** Looks as a receiver with this authority does. */
-function openLook({ pebble, proxy, dataDir }: CertificateContext, directoryUrl: string) {
-  const door = createChallengeListener({ host: '127.0.0.1', port: pebble.ports.http }, null);
+/** Returns a renewal check, as of a receiver with this authority, that resolves with the outcome. */
+function openCheck({ pebble, proxy, dataDir }: CertificateContext, directoryUrl: string) {
+  const listener = createChallengeListener({ host: '127.0.0.1', port: pebble.ports.http }, null);
   const context = openAcmeContext({
     settings: {
       directoryUrl,
@@ -27,7 +27,7 @@ function openLook({ pebble, proxy, dataDir }: CertificateContext, directoryUrl: 
       eab: undefined,
     },
     dataDir,
-    openListener: (challenges) => door.open(challenges),
+    openListener: (challenges) => listener.open(challenges),
     log: { error: () => undefined },
     nowUs: () => Date.now() * 1000,
     random: () => 0,
@@ -37,26 +37,26 @@ function openLook({ pebble, proxy, dataDir }: CertificateContext, directoryUrl: 
   return async () => {
     const options = { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined } as const;
     const { outcome } = await renew(context, options);
-    await door.close();
+    await listener.close();
     return outcome;
   };
 }
 
 describe.skipIf(!hasPebble)('different authorities (needs pebble)', () => {
-  it('that take turns on one data directory stay within the limit of a day, each', async () => {
+  it('each stay within the daily limit when they alternate on one data directory', async () => {
     const context = await openCertificateContext();
     const { directoryUrl, otherDirectoryUrl } = context.proxy;
-    const looks = [openLook(context, directoryUrl), openLook(context, otherDirectoryUrl)];
+    const checks = [openCheck(context, directoryUrl), openCheck(context, otherDirectoryUrl)];
     const outcomes: string[] = [];
     for (let round = 0; round < 8; round += 1) {
-      for (const look of looks) outcomes.push(await look());
+      for (const check of checks) outcomes.push(await check());
     }
     expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'renewed'));
     expect(outcomes.slice(10)).not.toContain('renewed');
     expect(context.proxy.granted('finalize-order')).toBe(10);
   }, 90_000);
 
-  it('of a command and a receiver beside it: the receiver goes on showing one of its own', async () => {
+  it('of a command and a receiver: the receiver continues to serve certificates of its own authority', async () => {
     const context = await openCertificateContext();
     const { proxy, root, dataDir } = context;
     const { port, log } = await context.start();
@@ -67,12 +67,12 @@ describe.skipIf(!hasPebble)('different authorities (needs pebble)', () => {
     expect(code, out + err).toBe(0);
     const foreign = savedSerial(dataDir);
     const shown = new Set<string | null>();
-    const look = async () => {
+    const countShown = async () => {
       shown.add(await shownSerial(port, root));
       return shown.size;
     };
-    // The first one of its own, and the one that it got as the file held a foreign one.
-    await expect.poll(look, { ...issued, interval: 20 }).toBe(2);
+    // Its first certificate, and the one that it orders because the file contains a foreign one.
+    await expect.poll(countShown, { ...issued, interval: 20 }).toBe(2);
     expect([...shown]).not.toContain(foreign);
     await expect.poll(() => savedSerial(dataDir)).toBe([...shown][1]);
     expect(proxy.granted('finalize-order')).toBe(3);

@@ -1,4 +1,4 @@
-/** A receiver that is asked to end while the authority keeps it waiting. */
+/** SIGTERM to a receiver that waits for an answer of the authority. */
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
@@ -10,7 +10,7 @@ const steps: AcmeStep[] = ['sign-me-up', 'order-plz', 'chalZ', 'finalize-order',
 const soonMs = 5_000;
 
 describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
-  it('that is waiting for an answer ends with the program, and goes on with the next start', async () => {
+  it('is interrupted by SIGTERM at each step, and continued by the next start', async () => {
     const pebble = await startPebble();
     for (const step of steps) {
       const context = await openCertificateContext({ pebble });

@@ -13,7 +13,7 @@ const oldCount = 800;
 const newCount = 1_500;
 const senders = 16;
 
-it('keeps every notification while the log is compacted under load, and answers each', async () => {
+it('stores and answers every notification while the log is compacted under load', async () => {
   const cwd = temporaryDirectory();
   const context = await createReceiverContext(cwd);
   const bodies = generatedBodies(oldCount + newCount);

@@ -27,7 +27,7 @@ async function openContext(): Promise<CutContext> {
   return { ...context, env, proxy, run };
 }
 
-/** Runs a command and kills it at one request; it may end before it comes to that request. */
+/** Runs a command and kills it at one request; it may end before that request. */
 async function runCut(
   { proxy, env, folder }: CutContext,
   argv: readonly string[],
@@ -41,7 +41,7 @@ async function runCut(
   return code === null ? 'killed' : 'ended';
 }
 
-/** Tells how many requests the command makes, at each of which it was killed. */
+/** Kills the command at each of its requests, runs it again and checks; returns the number of requests. */
 export async function cutEverywhere(
   prepare: (context: CutContext) => Promise<void>,
   argv: readonly string[],

@@ -1,11 +1,11 @@
-/** SIGKILL at every request of a first registration: the next run ends as if nothing had happened. */
+/** SIGKILL at every request of a first registration: the next run has the usual result. */
 import { expect, it } from 'vitest';
 import { rows } from '../cli/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
 
-it('a first registration that is killed at each of its requests ends as one that was not', async () => {
+it('a first registration has the usual result after a kill at each of its requests', async () => {
   const requests = await cutEverywhere(
     async () => undefined,
     ['register', '--filter', filter, '--yes'],
@@ -13,6 +13,6 @@ it('a first registration that is killed at each of its requests ends as one that
       expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
     },
   );
-  // Login, a list for what is held, one for the plan, the count of last week's products, create, list.
+  // Login, a list of existing subscriptions, one for the plan, the count of last week's products, create, list.
   expect(requests).toBe(6);
 }, 120_000);

@@ -1,4 +1,4 @@
-/** SIGKILL at every request of a replacement where only two may run: the next run ends the same. */
+/** SIGKILL at every request of a replacement when only two may run: the next run has the usual result. */
 import { expect, it } from 'vitest';
 import { rows, unmanaged } from '../cli/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
@@ -6,7 +6,7 @@ import { cutEverywhere } from './cut-everywhere.ts';
 const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 
-it('a replacement that is killed at each of its requests ends as one that was not', async () => {
+it('a replacement has the usual result after a kill at each of its requests', async () => {
   const requests = await cutEverywhere(
     async (context) => {
       context.sandbox.addSubscription(unmanaged('other'));

@@ -1,22 +1,22 @@
-/** Stands between a command and the sandbox's services, and tells the test at a request of its choice. */
+/** Proxy between a command and the sandbox's services that calls the test at a chosen request. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Before a request reaches the services, or after they have done it, before the answer. */
+/** Before a request reaches the services, or after they have processed it, before the answer. */
 export type CutMoment = 'before' | 'after';
 
 export interface CuttingProxy {
   url: string;
-  /** Requests since the last `cutAt`. */
+  /** Returns the number of requests since the last `cutAt`. */
   count(): number;
-  /** At this request, counted from 1, the callback is called and nothing goes on. */
+  /** Calls the callback at this request, counted from 1, which gets no answer. */
   cutAt(number: number, moment: CutMoment, cut: () => void): void;
-  /** Lets everything pass. */
+  /** Forwards all requests again. */
   letPass(): void;
 }
 
-/** A proxy on loopback in front of an address like `http://127.0.0.1:1234`. */
+/** Starts a proxy on loopback in front of an address like `http://127.0.0.1:1234`. */
 export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
   let count = 0;
   let plan: { number: number; moment: CutMoment; cut: () => void } | null = null;

@@ -20,8 +20,9 @@ function demo(...args: string[]) {
   });
   const left = readdirSync(TMPDIR);
   const lastLine = ran.stdout.trimEnd().split('\n').at(-1) ?? '';
-  const told = /matched {2}(\d+) of (\d+).*stored {3}(\d+).*found {4}(\d+) by the filter, (\d+) /s;
-  const [matched, of, stored, byFilter, byPlace] = (told.exec(ran.stdout) ?? [])
+  const counts =
+    /matched {2}(\d+) of (\d+).*stored {3}(\d+).*found {4}(\d+) by the filter, (\d+) /s;
+  const [matched, of, stored, byFilter, byPlace] = (counts.exec(ran.stdout) ?? [])
     .slice(1)
     .map(Number);
   const filtered = { matched, of, stored, byFilter, byPlace };
@@ -29,7 +30,7 @@ function demo(...args: string[]) {
   return { status, stdout, stderr, left, filtered, count: JSON.parse(lastLine) };
 }
 
-/** Runs a script in bash, with the program as `earshot` and nothing else of earshot's settings. */
+/** Runs a script in bash, with the program as `earshot` and without settings of earshot. */
 async function inShell(script: string): Promise<string> {
   const earshot = `earshot() { "${process.execPath}" "${program}" "$@"; }`;
   const run = promisify(execFile);
@@ -42,8 +43,8 @@ async function inShell(script: string): Promise<string> {
   ).stdout;
 }
 
-/** Starts the lively demo; resolves when three notifications have arrived. */
-async function livelyDemo(...args: string[]) {
+/** Starts a demo that runs until a signal; resolves when three notifications have arrived. */
+async function startDemo(...args: string[]) {
   const TMPDIR = temporaryDirectory();
   const child = spawn(process.execPath, [program, 'demo', ...args], {
     env: { ...process.env, TMPDIR },
@@ -62,8 +63,8 @@ async function livelyDemo(...args: string[]) {
   return { child, printed, TMPDIR };
 }
 
-it('prints one line with which every command works on its data', { timeout: 60_000 }, async () => {
-  const { child, printed, TMPDIR } = await livelyDemo('--products', '400');
+it('prints one line after which every command works on its data', { timeout: 60_000 }, async () => {
+  const { child, printed, TMPDIR } = await startDemo('--products', '400');
   const [line = ''] = /set -a; \. \S+; set \+a/.exec(printed.out) ?? [];
   const shown = await inShell(
     `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
@@ -75,7 +76,7 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   const checked = await inShell(
     `${line}; earshot alerts 2>&1; echo COVERAGE; earshot coverage; earshot coverage --json`,
   );
-  // Its receiver has a watchdog, and does not compare.
+  // The demo's receiver has a watchdog, but no automatic comparison.
   const [alerts, coverage] = checked.split('COVERAGE');
   expect(alerts).toBe('No active alerts. `earshot alerts --all` shows resolved alerts.\n');
   expect(coverage).toContain('automatic comparison is off: EARSHOT_RECONCILE is off.');
@@ -86,10 +87,10 @@ it('prints one line with which every command works on its data', { timeout: 60_0
   expect(readdirSync(TMPDIR)).toEqual([]);
 });
 
-it('restores at Ctrl-C what was lost, and then ends', { timeout: 60_000 }, async () => {
-  const { child, printed, TMPDIR } = await livelyDemo('--faults');
+it('recovers lost notifications at Ctrl-C, and then ends', { timeout: 60_000 }, async () => {
+  const { child, printed, TMPDIR } = await startDemo('--faults');
   const [, control = ''] = /sandbox +(http\S+)/.exec(printed.out) ?? [];
-  // From now on everything is lost.
+  // From now on, every notification is lost.
   await fetch(`${control}/faults`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/json' },
@@ -137,14 +138,14 @@ it.skipIf(!hasScript)(
 );
 
 describe('the demo', { timeout: 60_000 }, () => {
-  it('stores every product of 200 once, and leaves nothing behind', () => {
+  it('stores each of 200 products once, and leaves no files', () => {
     const { status, stderr, left, filtered, count } = demo('--products', '200');
     expect(stderr).toBe('');
     expect(status).toBe(0);
     const all = { published: 200, delivered: 200, stored: 200 };
     expect(count).toEqual({ ...all, duplicates: 0, quarantined: 0, summaries: 200 });
     expect(left).toEqual([]);
-    // Only what matches arrived there, and it is found by its place.
+    // The filtered subscription gets only matching products, which a search by area finds.
     const { matched } = filtered;
     expect(filtered).toEqual({
       matched,
@@ -157,7 +158,7 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(matched).toBeLessThan(200);
   });
 
-  it('stores everything delivered once on a faulty way, and lists each loss', () => {
+  it('stores every delivered notification once despite faults, and lists each loss', () => {
     const { status, stdout, stderr, count } = demo('--products', '300', '--faults');
     expect(status).toBe(0);
     expect(count.published).toBe(300);
@@ -167,7 +168,7 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(count.quarantined).toBe(0);
     const lost = count.published - count.delivered;
     expect(stderr.match(/^ {2}created /gm)).toHaveLength(lost);
-    // Each loss is in the log afterwards: reconcile has fetched it.
+    // Reconcile recovers each loss.
     expect(count.recovered).toBe(lost);
     const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
     expect(stdout).toMatch(row);
@@ -175,7 +176,7 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(stderr.match(/^ {2}recovered demo created /gm)).toHaveLength(lost);
     const restored = stderr.match(/^ {2}recovered demo-filtered created /gm) ?? [];
     expect(stderr.match(/^ {2}demo-filtered created /gm) ?? []).toHaveLength(restored.length);
-    // More products than summaries may be asked for in an hour.
+    // There are more products than the budget of summary requests for an hour.
     expect(count.summaries).toBe(250);
     expect(stderr).toMatch(
       /^\d+ summaries waiting: the budget of 250 requests per hour is used up\.$/m,
@@ -183,7 +184,7 @@ describe('the demo', { timeout: 60_000 }, () => {
   });
 
   it('stores all 132 real records', (context) => {
-    if (!existsSync(records)) return context.skip('there is no folder with real records');
+    if (!existsSync(records)) return context.skip('the folder with real records is missing');
     const { status, filtered, count } = demo('--records', records);
     expect(status).toBe(0);
     const all = { published: 132, delivered: 132, stored: 132 };

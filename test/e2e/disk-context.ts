@@ -1,4 +1,4 @@
-/** The real program on a small disk, with all that works beside intake, under load; and what it has answered. */
+/** The real program on a small disk, with a sink and summaries, under load; records its answers. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -22,14 +22,14 @@ import { openSandbox, productOf } from '../summary/worker/set-up.ts';
 import { mountSmallDisk } from './disk-small.ts';
 
 const senders = 8;
-/** One more, for the probe. */
+/** Includes one connection for the probe. */
 const connections = senders + 1;
-/** A sender that was refused tries again after so long, with the same notification. */
+/** Delay before a sender repeats a refused notification. */
 const refusedPauseMs = 20;
 
 export type DiskContext = Awaited<ReturnType<typeof openDiskContext>>;
 
-/** With a sink that takes everything, and an inference service that answers. */
+/** Opens a context with a sink that accepts everything, and an inference service that answers. */
 export async function openDiskContext(mebibytes: number) {
   const disk = mountSmallDisk(mebibytes);
   const context = await createReceiverContext(disk.folder);
@@ -41,25 +41,25 @@ export async function openDiskContext(mebibytes: number) {
   await beginSummaries(dataDir);
   const { inference, inferenceUrl } = await openSandbox();
   const env = summaryEnvironment(inferenceUrl);
-  const catalogue: Catalogue = { made: 0, answered: [], strange: [] };
+  const catalogue: Catalogue = { created: 0, answered: [], unexpected: [] };
   const start = async (more: Record<string, string> = {}): Promise<Loaded> => {
     const receiver = await context.start({ ...env, ...more });
     const { port } = receiver;
     return underLoad(receiver, catalogue, createClient({ port, ca: context.ca, connections }));
   };
-  /** Requests for summaries so far. */
+  /** Returns the number of requests for summaries so far. */
   const asked = () => inference.totals().requests;
-  const { answered, strange } = catalogue;
-  return { disk, asked, dataDir, hook, answered, strange, start };
+  const { answered, unexpected } = catalogue;
+  return { disk, asked, dataDir, hook, answered, unexpected, start };
 }
 
 interface Catalogue {
-  /** Notifications so far. */
-  made: number;
-  /** The ids of those that were answered with 200. */
+  /** Number of created notifications. */
+  created: number;
+  /** AckIds of the notifications answered with 200. */
   answered: string[];
-  /** Statuses other than that and 503. */
-  strange: number[];
+  /** Statuses other than 200 and 503. */
+  unexpected: number[];
 }
 
 function underLoad(
@@ -70,45 +70,45 @@ function underLoad(
   let [isSending, refused] = [false, 0];
   let sending: Promise<unknown> = Promise.resolve();
   const one = async () => {
-    catalogue.made += 1;
-    const number = catalogue.made;
+    catalogue.created += 1;
+    const number = catalogue.created;
     const body = bodyOf(number);
     while (isSending) {
       const { status } = await send('POST', '/notifications/all', body);
       if (status === 200) return void catalogue.answered.push(`ack-${number}`);
-      if (status !== 503) catalogue.strange.push(status);
+      if (status !== 503) catalogue.unexpected.push(status);
       refused += 1;
       await delay(refusedPauseMs);
     }
   };
-  const sendOn = async () => {
+  const sendRepeatedly = async () => {
     while (isSending) await one();
   };
-  const quiet = async () => {
+  const stopLoad = async () => {
     isSending = false;
     await sending;
   };
   return {
     ...receiver,
     send,
-    load: () => {
+    startLoad: () => {
       isSending = true;
       // A connection that a kill breaks ends its sender.
-      sending = Promise.allSettled(Array.from({ length: senders }, sendOn));
+      sending = Promise.allSettled(Array.from({ length: senders }, sendRepeatedly));
     },
-    quiet,
+    stopLoad,
     refused: () => refused,
     end: async (signal) => {
       const exit = once(receiver.child, 'exit');
       receiver.child.kill(signal);
       const [code] = await exit;
-      await quiet();
+      await stopLoad();
       return code;
     },
   };
 }
 
-/** A store with indexed products, closed; returns their ids in the order of the log. */
+/** Fills a store with indexed products and closes it; returns their AckIds in the order of the log. */
 export async function fillWithProducts(dataDir: string, count: number): Promise<string[]> {
   const nowUs = () => Date.now() * 1_000;
   const store = await openStore({ dataDir, nowUs, diskReserveBytes: 0 });
@@ -129,7 +129,7 @@ export async function fillWithProducts(dataDir: string, count: number): Promise<
   return ackIds;
 }
 
-/** Of a product that can be told of, with what cannot be packed. */
+/** Body about a product that can be summarized, with incompressible padding. */
 export function bodyOf(number: number, paddingBytes = 18_000): string {
   const sample = productOf(number);
   const fields = { ProductId: sample.id, ProductName: sample.name, value: recordOf(sample) };
@@ -139,17 +139,17 @@ export function bodyOf(number: number, paddingBytes = 18_000): string {
 
 export interface Loaded extends SpawnedReceiver {
   send: (method: string, path: string, body?: string) => Promise<Answer>;
-  /** Senders push as fast as they are answered, until `quiet` or the end. */
-  load(): void;
-  quiet(): Promise<void>;
-  /** Answers 503 so far. */
+  /** Starts senders that push as fast as they are answered, until `stopLoad` or the end. */
+  startLoad(): void;
+  stopLoad(): Promise<void>;
+  /** Returns the number of answers 503 so far. */
   refused(): number;
   /** Resolves with the exit code; null when it was killed. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** What the database holds, once nobody writes to it. */
-export function keptIn(dataDir: string) {
+/** Returns the AckIds and the integrity of a database to which nobody writes. */
+export function storedIn(dataDir: string) {
   const database = new Sqlite(join(dataDir, databaseFileName));
   try {
     const ackIds = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
@@ -159,17 +159,17 @@ export function keptIn(dataDir: string) {
   }
 }
 
-/** Everything answered is there, once. */
-export function expectNothingLost({ dataDir, answered, strange }: DiskContext): void {
-  expect(strange).toEqual([]);
-  const { ackIds, integrity } = keptIn(dataDir);
-  const kept = new Set(ackIds);
-  expect(answered.filter((ackId) => !kept.has(ackId))).toEqual([]);
-  expect(kept.size).toBe(ackIds.length);
+/** Checks that every answered notification is stored, and none twice. */
+export function expectNothingLost({ dataDir, answered, unexpected }: DiskContext): void {
+  expect(unexpected).toEqual([]);
+  const { ackIds, integrity } = storedIn(dataDir);
+  const stored = new Set(ackIds);
+  expect(answered.filter((ackId) => !stored.has(ackId))).toEqual([]);
+  expect(stored.size).toBe(ackIds.length);
   expect(integrity).toBe('ok');
 }
 
-/** So that the first product has a text, too. */
+/** Starts the summaries before the first product, so that it gets one, too. */
 async function beginSummaries(dataDir: string): Promise<void> {
   const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
   await store.moveCursor('summaries', 0, 0);

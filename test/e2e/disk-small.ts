@@ -1,4 +1,4 @@
-/** A small file system of a test's own, that can be filled up and emptied again. Mounting takes root. */
+/** Small file system for one test, which can be filled and emptied. Mounting requires root. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,16 +7,16 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 export interface SmallDisk {
   folder: string;
-  /** Leaves not one free page, as something else on the disk that grows. */
+  /** Fills the disk to the last page, as another program might. */
   fill(): void;
-  /** Takes so much away at once. */
-  take(mebibytes: number): void;
-  /** Takes away what `fill` and `take` have put there. */
+  /** Uses this much more space at once. */
+  use(mebibytes: number): void;
+  /** Frees the space used by `fill` and `use`. */
   free(): void;
   freeBytes(): number;
 }
 
-/** In CI it must be possible. */
+/** True if the tests can mount a disk; required in CI. */
 export const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
 
 const pageBytes = 4_096;
@@ -32,7 +32,7 @@ export function mountSmallDisk(mebibytes: number): SmallDisk {
     fill: () => {
       for (const bytes of [2 ** 20, pageBytes]) untilFull(() => append(bytes));
     },
-    take: (taken) => append(taken * 2 ** 20),
+    use: (used) => append(used * 2 ** 20),
     free: () => rmSync(filler, { force: true }),
     freeBytes: () => {
       const { bavail, bsize } = statfsSync(folder);

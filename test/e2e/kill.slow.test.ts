@@ -14,7 +14,7 @@ const kills = 20;
 const senders = 16;
 const padding = 'x'.repeat(4_500);
 
-it(`keeps every answered notification, once, over ${kills} kills at random moments under load`, async () => {
+it(`stores every answered notification once over ${kills} kills at random moments under load`, async () => {
   const context = await createReceiverContext(temporaryDirectory());
   const random = createRandom(20_261_120);
   const answered: string[] = [];
@@ -33,10 +33,10 @@ it(`keeps every answered notification, once, over ${kills} kills at random momen
         if (status === 200) answered.push(`ack-${number}`);
       }
     };
-    // Each sender goes on until the kill breaks its connection.
+    // Each sender continues until the kill breaks its connection.
     const sending = Promise.allSettled(Array.from({ length: senders }, send));
     while (answered.length === atStart) await delay(1);
-    // The moment itself is what is random here, not a wait for something to happen.
+    // The random delay is the moment of the kill; the test waits for no condition here.
     await delay(random.integer(0, 250));
     child.kill('SIGKILL');
     await Promise.all([once(child, 'exit'), sending]);

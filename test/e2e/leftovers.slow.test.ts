@@ -1,4 +1,4 @@
-/** Files that killed commands leave: the next command, or start, that needs the disk removes them. */
+/** Unfinished files of killed commands: the next start, backup, rebuild or prune removes them. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ async function openContext() {
 }
 
 describe('files of commands that were killed', () => {
-  it('are removed by the next backup, to whichever folder', async () => {
+  it('are removed by the next backup, to any folder', async () => {
     const { folder, store, unfinished, killBackup, killRebuild, succeeds } = await openContext();
     await killBackup();
     await killRebuild();
@@ -56,13 +56,13 @@ describe('files of commands that were killed', () => {
     expect(unfinished()).toEqual([]);
   });
 
-  it('are removed by the next start, but for those that somebody still writes', async () => {
+  it('are removed by the next start, except those of a running command', async () => {
     const { folder, dataDir, store, unfinished, killBackup, killRebuild } = await openContext();
     await killRebuild();
     await killBackup();
     await store.close();
     const { start } = await createReceiverContext(folder);
-    // As a backup that is still in progress holds it.
+    // The lock of a backup in progress.
     const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
     (await start({ EARSHOT_INDEX: 'off' })).child.kill('SIGKILL');
     expect(unfinished().filter((name) => !name.includes('.part'))).toEqual([]);

@@ -1,4 +1,4 @@
-/** A simulated month with all that goes wrong: afterwards the log equals the truth, event by event. */
+/** A simulated month with all kinds of faults: afterwards, the log contains exactly the expected events. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hourUs } from '../../src/domain/completeness.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
@@ -29,15 +29,15 @@ async function openContext(sandbox: Partial<SandboxOptions>) {
   return context;
 }
 
-/** Three tries, the last one 41 minutes after the first: what fails in an outage may come late. */
+/** Delays of the three attempts: a push that fails in an outage may arrive 41 minutes late. */
 const retryDelaysMs: [number, number, number] = [0, 60_000, 2_400_000];
-/** Shapes and ways that change nothing of what is expected, and one notification in twenty lost. */
+/** Payload shapes and delivery faults that do not change the expected events, and a loss of 5 %. */
 const faults = {
   ...{ ackIdAbsent: 0.1, arrayBody: 0.05, capitalValue: 0.05 },
   ...{ duplicate: 0.02, outOfOrder: 0.02, answerLost: 0.01, lost: 0.05 },
 };
 
-/** Everything once more by command, which must find nothing; then coverage hour by hour, against the truth. */
+/** Checks that reconcile finds nothing more in the month, and compares the coverage of each hour. */
 async function expectNothingLeft(context: MonthContext, month: SimulatedMonth): Promise<void> {
   const { expected, logged } = resultOf(context, month);
   const window = ['--since', iso(month.fromMs), '--until', iso(month.toMs)];
@@ -73,7 +73,7 @@ function openStore(context: MonthContext) {
   return receiver.store;
 }
 
-/** The hours of `coverage --json`, by subscription. */
+/** Returns the result of `coverage --json`: hours by subscription. */
 async function reportedHours(context: MonthContext, since: string) {
   const { code, out, err } = await context.command(['coverage', '--since', since, '--json']);
   expect(code, err).toBe(0);
@@ -83,7 +83,7 @@ async function reportedHours(context: MonthContext, since: string) {
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe('a simulated month', () => {
-  it('of some hundred events a day with outages, losses, pauses and a replacement ends with a log that equals the truth', async () => {
+  it('with outages, losses, pauses and a replacement ends with a log of exactly the expected events', async () => {
     const context = await openContext({
       ...{ retryDelaysMs, faults, lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
       ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },
@@ -97,19 +97,21 @@ describe('a simulated month', () => {
     expect(pushed + late + recovered).toBe(logged.length);
     expect(pushed + late + recovered + superseded + deleted).toBe(all.expected);
     expect(all.expected).toBe(expected.length);
-    // The month had all of it: otherwise nothing was shown.
+    // The month must contain all kinds of events and faults; otherwise the test proves nothing.
     expect(Object.keys(counts).toSorted()).toEqual([
       'acquisitions created',
       'acquisitions modified',
       'deletions deleted',
     ]);
     expect(all.expected).toBeGreaterThan(3_300);
-    const lostInPlay = expected.filter(({ received }) => !received).length;
-    expect(lostInPlay).toBe(recovered + superseded + deleted);
+    const lostPushes = expected.filter(({ received }) => !received).length;
+    expect(lostPushes).toBe(recovered + superseded + deleted);
     expect(recovered).toBeGreaterThan(0.1 * all.expected);
     expect(Math.min(late, superseded, deleted)).toBeGreaterThan(5);
-    const claimed = logged.filter((one) => one.source === 'reconcile' && one.pushedAtUs !== null);
-    expect(claimed.length).toBeGreaterThan(0);
+    const pushedLater = logged.filter(
+      (one) => one.source === 'reconcile' && one.pushedAtUs !== null,
+    );
+    expect(pushedLater.length).toBeGreaterThan(0);
     expect(await definitionsOf(context)).toEqual(withoutEnds(month.periods));
 
     const { administration } = openStore(context);
@@ -129,7 +131,7 @@ describe('a simulated month', () => {
     expect(missing).toBe(0);
     for (const { hours, complete } of subscriptions) {
       expect(complete).toBe(1);
-      // The one that lasts, and the one before it, which has not settled.
+      // Without the current hour and the one before it, which has not settled.
       const open = hours.slice(0, -2).filter(({ state }: { state: string }) => state === 'unknown');
       expect(open).toEqual([]);
     }
@@ -138,7 +140,7 @@ describe('a simulated month', () => {
 });
 
 describe('coverage', () => {
-  it('of an ordinary day is complete, and of one that loses 5 % says in which hours', async () => {
+  it('is complete on an ordinary day, and shows the hours with losses on a day that loses 5 %', async () => {
     const context = await openContext({ modifiedShare: 0.3 });
     const account = createMonthAccount(context);
     const events = ['created', 'modified', 'deleted'] as const;
@@ -149,14 +151,8 @@ describe('coverage', () => {
     await hours.calm(26);
     const dayFrom = new Date(fromMs).toISOString();
     const [ordinary] = (await reportedHours(context, dayFrom)).subscriptions;
-    const { complete, told, expected, recovered, late } = ordinary;
-    expect({ complete, told, recovered, late }).toEqual({
-      complete: 1,
-      told: 1,
-      recovered: 0,
-      late: 0,
-    });
-    expect(expected).toBeGreaterThan(450);
+    expect(ordinary).toMatchObject({ complete: 1, told: 1, recovered: 0, late: 0 });
+    expect(ordinary.expected).toBeGreaterThan(450);
     const states = ordinary.hours.slice(0, -2).map(({ state }: { state: string }) => state);
     expect(new Set(states)).toEqual(new Set(['pushed', 'quiet']));
 
@@ -184,10 +180,12 @@ describe('coverage', () => {
     const [lossy] = (await reportedHours(context, new Date(lossFromMs).toISOString()))
       .subscriptions;
     type Hour = { hour: string; recovered: number; state: string };
-    const told2 = (lossy.hours as Hour[]).filter(({ recovered }) => recovered > 0);
-    expect(told2.every(({ state }) => state === 'recovered')).toBe(true);
+    const recoveredHours = (lossy.hours as Hour[]).filter(({ recovered }) => recovered > 0);
+    expect(recoveredHours.every(({ state }) => state === 'recovered')).toBe(true);
     expect(
-      new Map(told2.map(({ hour, recovered }) => [new Date(hour).toISOString(), recovered])),
+      new Map(
+        recoveredHours.map(({ hour, recovered }) => [new Date(hour).toISOString(), recovered]),
+      ),
     ).toEqual(lost);
     expect(lossy).toMatchObject({ complete: 1, recovered: total, missing: 0 });
     expect(lossy.told).toBeCloseTo(1 - total / lossy.expected, 10);

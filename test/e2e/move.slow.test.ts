@@ -1,4 +1,4 @@
-/** Moving to another host, as docs/start.md has it: nothing that either has answered is lost. */
+/** A move to another host as in docs/start.md: no notification that either host has answered is lost. */
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import {
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** The database with what lies beside it, as `mv earshot.db*` takes it. */
+/** Moves the files of a database, as `mv earshot.db*` does. */
 function moveDatabase(from: string, to: string): void {
   const names = readdirSync(from).filter((name) => name.startsWith('earshot.db'));
   for (const name of names) renameSync(join(from, name), join(to, name));
@@ -24,7 +24,9 @@ async function stop({ child }: SpawnedReceiver): Promise<void> {
   expect(await exit).toEqual([0, null]);
 }
 
-it('keeps what the old host, the new one and both have received', { timeout: 60_000 }, async () => {
+it('keeps the notifications that the old host, the new one, or both have received', {
+  timeout: 60_000,
+}, async () => {
   const context = await createReceiverContext(temporaryDirectory());
   const fresh = join(temporaryDirectory(), 'data');
   const send = async ({ port }: SpawnedReceiver, numbers: readonly number[]) => {
@@ -44,14 +46,14 @@ it('keeps what the old host, the new one and both have received', { timeout: 60_
     expect(ended).toMatchObject({ code: 0 });
     return ended.out;
   };
-  // Both receive while the name goes over; 3 comes to both.
+  // Both receive while the DNS records change; both get notification 3.
   const old = await context.start();
   await send(old, [1, 2, 3]);
   const first = await context.start({ EARSHOT_DATA_DIR: fresh });
   await send(first, [3, 4, 5]);
   await stop(old);
   await stop(first);
-  // The databases change places, and the new host goes on with the old one's.
+  // The new host continues with the old database, and imports its own first one.
   const between = join(fresh, 'between');
   mkdirSync(between);
   moveDatabase(fresh, between);

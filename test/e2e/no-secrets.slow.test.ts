@@ -1,4 +1,4 @@
-/** No secret in anything that is printed, logged, or written where others may read. */
+/** Secrets are never printed, logged, or written to files that others may read. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -13,7 +13,7 @@ const totpSecret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
 
 const secretFiles = ['account-session.json', 'endpoint-credentials.json'];
 
-/** Every text in a JSON value under a name that tells of a secret. */
+/** Returns the strings in a JSON value under names of secrets. */
 function secretsIn(value: unknown, path = ''): string[] {
   if (typeof value === 'string') return /(Token|password)\b/.test(path) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
@@ -28,7 +28,7 @@ function collectSecrets(dataDir: string, secrets: Set<string>): void {
   }
 }
 
-/** Texts of all files below a folder that others than the owner may read. */
+/** Returns the texts of all files below a folder that users other than the owner may read. */
 function readableByOthers(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -53,7 +53,7 @@ function startReceiver(env: Record<string, string>, folder: string) {
   return { log: () => text };
 }
 
-it('no secret leaves the files that are the owner’s alone', async () => {
+it('no secret leaves the files that only the owner may read', async () => {
   const context = await openAccountContext({
     sandbox: { account, service: { totpSecret }, count: 50, ratePerSecond: 50 },
   });
@@ -84,7 +84,7 @@ it('no secret leaves the files that are the owner’s alone', async () => {
   }
   expect(await run('maintain', '--json')).toBe(0);
   expect(await run('credentials', 'rotate', '--wait', '1')).toBe(0);
-  // Failures talk more than successes do.
+  // Failures print more details than successes.
   const unchecked = ['--filter', "foo eq 'bar'", '--skip-filter-check'];
   expect(await run('register', ...unchecked, '--yes')).toBe(1);
   sandbox.service.change({ detailForm: 'list', unauthorizedStatus: 403, accessTokenSeconds: 1 });
@@ -99,7 +99,7 @@ it('no secret leaves the files that are the owner’s alone', async () => {
   expect(await run('maintain')).toBe(1);
 
   await expect.poll(second.log).toContain('ready');
-  // Of the account 2, of its session at least 2, of the endpoint 2, and the token of a variable.
+  // Two of the account, at least two of its session, two of the endpoint, and the token of a variable.
   expect(secrets.size).toBeGreaterThanOrEqual(7);
   const texts = [...printed, second.log(), ...context.log, ...readableByOthers(folder)];
   for (const secret of secrets) {

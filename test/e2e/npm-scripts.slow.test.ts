@@ -1,4 +1,4 @@
-/** The npm scripts that run until they are ended: ending npm by its process id ends the program, and frees its ports. */
+/** npm scripts that run until a signal: a signal to npm ends the program, and frees its ports. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -27,9 +27,9 @@ function isListening(port: number): Promise<boolean> {
 }
 
 const stopped = /"msg":"stopped"/;
-/** By the process id of npm. */
+/** Signals npm only, by its process id. */
 const end = (pid: number) => process.kill(pid, 'SIGTERM');
-/** To npm and the program, as a terminal does; npm forwards it once more. */
+/** Signals npm and the program, as a terminal does; npm forwards the signal once more. */
 const pressCtrlC = (pid: number) => process.kill(-pid, 'SIGINT');
 
 it.each([
@@ -55,7 +55,7 @@ it.each([
     const npm = spawn('npm', ['run', script, '--', ...args.split(' ').filter(Boolean)], {
       ...{ cwd: root, env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, so that a failed test leaves nothing behind.
+      // A separate process group, so that a failed test leaves no process.
       detached: true,
     });
     onTestFinished(() => {
@@ -80,7 +80,7 @@ it.each([
     };
     await expect.poll(listening).not.toEqual([]);
     send(npm.pid ?? 0);
-    // Closed when the last process that writes to it has ended, the program too.
+    // The output closes when its last process has ended, including the program.
     await expect.poll(() => isClosed, { timeout: 15_000 }).toBe(true);
     expect(output).toMatch(last);
     expect(npm.exitCode).toBe(0);

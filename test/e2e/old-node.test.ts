@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-/** Makes Node believe that it is an old one, before the entry point runs. */
+/** Makes Node report an old version before the entry point runs. */
 const pretend = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.20.2'})`;
 
 it.each(['earshot.js', 'bench.js', 'generate.js'])(
-  'tells in one sentence what to do when %s is run by an old Node',
+  'prints one sentence with the remedy when an old Node runs %s',
   (script) => {
     const args = ['--import', pretend, join(root, 'scripts', script)];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });

@@ -1,4 +1,4 @@
-/** What a checkout has and the package has not: the sources that are run, and the Node that comes along. */
+/** Parts of a checkout that the package lacks: the sources, and the bundled Node. */
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -22,18 +22,18 @@ function write(folder: string, path: string, text: string, mode = 0o644): void {
 }
 
 describe('the command in a checkout', () => {
-  it('runs the sources, whatever an earlier build has left', () => {
+  it('runs the sources, even if a build exists', () => {
     const folder = temporaryDirectory();
     cpSync(join(root, 'scripts'), join(folder, 'scripts'), { recursive: true });
     write(folder, 'package.json', '{"type":"module","version":"1.2.3"}');
-    const told = (by: string) => `export const run = (argv, io, version) => (console.log(
+    const runModule = (by: string) => `export const run = (argv, io, version) => (console.log(
       '${by}', argv.join(), io, version), 3);`;
     for (const [place, type] of [
       ['src', 'ts'],
       ['dist', 'js'],
     ]) {
       write(folder, `${place}/cli/io.${type}`, 'export const createProcessIo = () => 7;');
-      write(folder, `${place}/cli/run.${type}`, told(place ?? ''));
+      write(folder, `${place}/cli/run.${type}`, runModule(place ?? ''));
     }
     const earshot = () => {
       const args = ['--disable-warning=ExperimentalWarning', 'scripts/earshot.js', 'a', 'b'];
@@ -49,13 +49,13 @@ describe('the command in a checkout', () => {
   });
 });
 
-describe('the Node that comes along', () => {
+describe('the bundled Node', () => {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const packages: [string, { bin?: { node?: string }; resolved?: string }][] = Object.entries(
     lock.packages,
   );
 
-  it('is not hoisted: npm 10 would take the link node_modules/.bin/node away again', () => {
+  it('is not hoisted: npm 10 would remove the link node_modules/.bin/node', () => {
     const runtime = JSON.parse(readFileSync(join(root, 'runtime/package.json'), 'utf8'));
     const binaries = Object.keys(runtime.optionalDependencies);
     const withNode = packages
@@ -66,12 +66,12 @@ describe('the Node that comes along', () => {
     );
   });
 
-  it('is locked, as all packages are, without the address of a registry', () => {
+  it('is locked without the address of a registry, like all packages', () => {
     const addresses = packages.flatMap(([, { resolved }]) => resolved ?? []);
     expect(addresses).toEqual(['runtime']);
   });
 
-  /** A checkout after `npm ci`, in which each Node says who it is. */
+  /** Creates a checkout as after `npm ci`, with scripts that print their arguments instead of each Node. */
   function checkout() {
     const folder = temporaryDirectory();
     cpSync(join(root, 'runtime/node'), join(folder, 'runtime/node'));
@@ -90,16 +90,16 @@ describe('the Node that comes along', () => {
     return { folder, node };
   }
 
-  it('is what npm scripts and links to it run', () => {
+  it('is run by npm scripts and by links to it', () => {
     const { folder, node } = checkout();
-    const text = '#!/bin/sh\necho "$# words came along: $*"\nexit 5\n';
+    const text = '#!/bin/sh\necho "$# arguments: $*"\nexit 5\n';
     write(folder, 'runtime/node_modules/node-here/bin/node', text, 0o755);
     for (const name of ['node_modules/.bin/node', 'elsewhere', 'runtime/node']) {
-      expect(node(name, [])).toEqual([5, '2 words came along: a b c']);
+      expect(node(name, [])).toEqual([5, '2 arguments: a b c']);
     }
   });
 
-  it('gives way to the next Node on the path where none is made for the machine', () => {
+  it('is replaced by the next Node on the path when no bundled one fits the machine', () => {
     const { node } = checkout();
     const path = ['node_modules/.bin', 'machine'];
     expect(node('node_modules/.bin/node', path)).toEqual([0, 'the machine has a b c']);

@@ -1,4 +1,4 @@
-/** What is published, installed into empty folders: the command, the library, and the example app. */
+/** The published package, installed into empty folders: the command, the library, and the example app. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,9 +12,9 @@ import { installPackage, type PackedPackage, packPackage, runWith } from './pack
 
 const root = join(import.meta.dirname, '../..');
 let packed: PackedPackage;
-/** An empty folder, in which the package was installed. */
+/** Folder in which only the package is installed. */
 let installed: string;
-/** A copy of the example, with its packages. */
+/** Copy of the example, with its packages. */
 let example: string;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ const own = (path: string) => join(installed, 'node_modules/earshot', path);
 const manifest = () => JSON.parse(readFileSync(own('package.json'), 'utf8'));
 
 describe('the tarball', () => {
-  it('holds the build and what its user reads, and nothing else', () => {
+  it('contains the build and files for the user, and nothing else', () => {
     const kinds = new Set(
       packed.files.map((path) => path.replace(/^(dist|docs|deploy)\/.*/, '$1/')),
     );
@@ -66,7 +66,7 @@ describe('the tarball', () => {
     }
   });
 
-  it('brings no Node along, and names every package that the build imports', () => {
+  it('contains no Node, and declares every package that the build imports', () => {
     const { dependencies, optionalDependencies, peerDependencies, bundleDependencies } = manifest();
     expect({ optionalDependencies, peerDependencies, bundleDependencies }).toEqual({});
     const imported = new Set<string>();
@@ -85,7 +85,7 @@ describe('the installed command', { timeout: 60_000 }, () => {
   const earshot = (args: string[], env = {}) =>
     runWith(installed, 'npx', ['earshot', ...args], env);
 
-  it('tells its version, helps, and shows the whole way on one machine', async () => {
+  it('prints its version and its help, and runs the demo', async () => {
     expect(await earshot(['--version'])).toBe(`${manifest().version}\n`);
     expect(await earshot(['start', '--help'])).toMatch(/^Usage: npx --no -- earshot start/);
     const lines = (await earshot(['demo', '--once', '--products', '20'])).trim().split('\n');
@@ -93,7 +93,7 @@ describe('the installed command', { timeout: 60_000 }, () => {
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...all, quarantined: 0 });
   });
 
-  it('takes a notification over HTTPS, and is asked for it from another process', async () => {
+  it('stores a notification over HTTPS, and another process can query it', async () => {
     const context = await createReceiverContext(
       temporaryDirectory(),
       join(installed, 'node_modules/.bin/earshot'),
@@ -102,8 +102,8 @@ describe('the installed command', { timeout: 60_000 }, () => {
     const client = createClient({ port: receiver.port, ca: context.ca });
     const body = JSON.stringify(notification(1));
     expect(await client('POST', '/notifications/alps', body)).toMatchObject({ status: 200 });
-    const asked = ['query', '--output', 'ndjson', '--subscription', 'alps'];
-    const rows = await earshot(asked, { EARSHOT_DATA_DIR: context.dataDir });
+    const query = ['query', '--output', 'ndjson', '--subscription', 'alps'];
+    const rows = await earshot(query, { EARSHOT_DATA_DIR: context.dataDir });
     expect(JSON.parse(rows)).toMatchObject({ ackId: 'ack-1', productId: 'product-1' });
     receiver.child.kill('SIGTERM');
     expect(await once(receiver.child, 'exit')).toEqual([0, null]);
@@ -122,7 +122,7 @@ describe('the installed command', { timeout: 60_000 }, () => {
     expect(found).toMatchObject({ name: 'alps', events: ['created'] });
   });
 
-  it('says what was forgotten when it was packed without a build', async () => {
+  it('reports a package that contains no build', async () => {
     const folder = temporaryDirectory();
     cpSync(own('scripts'), join(folder, 'scripts'), { recursive: true });
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
@@ -135,10 +135,10 @@ describe('the installed command', { timeout: 60_000 }, () => {
 });
 
 describe('the installed library', { timeout: 60_000 }, () => {
-  it('has types that a strict compiler accepts, in the example and in all that they lead to', async () => {
+  it('has types that a strict compiler accepts, in the example and in everything it imports', async () => {
     const compilerOptions = {
       target: 'es2024',
-      // hono's own types, which are checked along, speak of the browser's.
+      // hono's types, which the compiler checks too, refer to those of browsers.
       lib: ['es2024', 'dom'],
       module: 'nodenext',
       types: ['node'],
@@ -159,7 +159,7 @@ describe('the installed library', { timeout: 60_000 }, () => {
     expect(await compile()).toBe('');
   });
 
-  it('runs the example: it takes a notification, shows it, and ends in peace', async () => {
+  it('runs the example, which stores a notification, shows it, and exits with 0', async () => {
     const child = spawn(process.execPath, ['app.ts'], {
       cwd: example,
       env: {
@@ -191,7 +191,7 @@ describe('the installed library', { timeout: 60_000 }, () => {
   });
 });
 
-/** In `from '…'`, `import '…'` and `import('…')`. */
+/** Matches the names in `from '…'`, `import '…'` and `import('…')`. */
 const importedName = /^(?:[^'"`]*\bfrom |import |.*\bimport\()['"]([^'"\s]+)['"]/gm;
 
 const wrong = `import { createReceiver } from 'earshot';

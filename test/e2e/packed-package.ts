@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** What stands in a checkout and is not made by a build; what is missing there is left out. */
+/** Files of a checkout that no build creates. */
 const sources = [
   'package.json',
   '.npmrc',
@@ -26,7 +26,7 @@ const sources = [
   'scripts',
   'src',
 ];
-/** What lies about in a folder that is worked in, and must never be published. */
+/** Files that may exist in a developer's folder, and must never be published. */
 const litter = [
   '.env',
   'earshot.config.ts',
@@ -42,12 +42,12 @@ export interface PackedPackage {
   tarball: string;
   /** Paths of the files in it. */
   files: string[];
-  /** Temporary; holds everything made here. */
+  /** Temporary folder with all files created here. */
   folder: string;
   remove(): void;
 }
 
-/** Runs a program with this Node first on the path, and nothing of npm's own about the checkout. */
+/** Runs a program with this Node first on the path, without npm's variables about the checkout. */
 export async function runWith(
   cwd: string,
   command: string,
@@ -68,7 +68,7 @@ export async function runWith(
   return stdout;
 }
 
-/** The one way to pack, in a copy: other tests may use the checkout meanwhile. */
+/** Packs a copy of the checkout, because other tests may use the checkout at the same time. */
 export async function packPackage(): Promise<PackedPackage> {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-package-'));
   const copy = join(folder, 'checkout');
@@ -79,7 +79,7 @@ export async function packPackage(): Promise<PackedPackage> {
   }
   for (const path of litter) {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
-    writeFileSync(join(copy, path), '// nobody else is to see this\n');
+    writeFileSync(join(copy, path), '// must not be published\n');
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   await runWith(copy, 'npm', ['run', 'build']);

@@ -1,4 +1,4 @@
-/** A log with an old part and a new one, and what of it is there, counted by looking at the file itself. */
+/** A log with an old part and a new one, and an inspection of its database file. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
@@ -9,13 +9,13 @@ import { delivery, notification } from '../helpers/deliveries.ts';
 const dayUs = 86_400_000_000;
 const padding = 'x'.repeat(1_000);
 
-/** Two years ago, and yesterday. */
+/** AckIds of notifications received two years ago, and of those received yesterday. */
 export interface OldLog {
   old: string[];
   kept: string[];
 }
 
-/** Old ones with the numbers from 1 on, newer ones with those from 1,000,001 on; some hundred a transaction. */
+/** Stores old notifications with numbers from 1, and newer ones with numbers from 1,000,001. */
 export async function fillLog(
   dataDir: string,
   counts: { old: number; kept: number },
@@ -44,8 +44,8 @@ export async function fillLog(
   return { old, kept };
 }
 
-/** Everything in the log, with whether its body says what it should, and whether the file is sound. */
-export function lookInto(dataDir: string) {
+/** Returns all AckIds of the log, its unreadable and unused bodies, and the integrity of the file. */
+export function inspectLog(dataDir: string) {
   const database = new Sqlite(join(dataDir, databaseFileName));
   const rows = database
     .prepare<[], { ackId: string; bodyId: number }>(
@@ -54,7 +54,7 @@ export function lookInto(dataDir: string) {
     .all();
   const { body } = bodyReader(database);
   const unreadable = rows.filter(({ ackId, bodyId }) => !body(bodyId)?.includes(`"${ackId}"`));
-  const inVain = database
+  const unused = database
     .prepare(
       `SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM notification
          WHERE body_id >= body.id AND body_id < body.id + bodies)`,
@@ -63,5 +63,5 @@ export function lookInto(dataDir: string) {
     .get();
   const check = database.pragma('integrity_check', { simple: true });
   database.close();
-  return { ackIds: rows.map(({ ackId }) => ackId), unreadable, inVain, check };
+  return { ackIds: rows.map(({ ackId }) => ackId), unreadable, unused, check };
 }

@@ -1,15 +1,15 @@
-/** The real program prunes while the real program receives: what is to go goes, and nothing else. */
+/** `earshot prune` while the receiver is under load: removes old notifications, and nothing else. */
 import { expect, it } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { fillLog, lookInto } from './prune-context.ts';
+import { fillLog, inspectLog } from './prune-context.ts';
 
 const counts = { old: 6_000, kept: 1_500 };
 const senders = 8;
 
-it('prunes under load: what is old goes, what is new stays, and every answer holds', async () => {
+it('removes old notifications under load, and keeps new ones and all that it answers', async () => {
   const folder = temporaryDirectory();
   const context = await createReceiverContext(folder);
   const { dataDir } = context;
@@ -22,7 +22,7 @@ it('prunes under load: what is old goes, what is new stays, and every answer hol
     const { out } = await command('index', 'status', '--json');
     return JSON.parse(out);
   };
-  // What the index has not read holds pruning back.
+  // Rows that the index has not read block pruning.
   await expect
     .poll(async () => (await products()).products, { timeout: 60_000 })
     .toBe(counts.old + counts.kept);
@@ -64,8 +64,8 @@ it('prunes under load: what is old goes, what is new stays, and every answer hol
   child.kill('SIGTERM');
   await new Promise((resolve) => child.once('exit', resolve));
 
-  const { ackIds, ...found } = lookInto(dataDir);
-  expect(found).toEqual({ unreadable: [], inVain: 0, check: 'ok' });
+  const { ackIds, ...found } = inspectLog(dataDir);
+  expect(found).toEqual({ unreadable: [], unused: 0, check: 'ok' });
   expect(ackIds.toSorted()).toEqual([...kept, ...answered].toSorted());
   expect(removed.givenBackBytes).toBeGreaterThan(0);
 }, 180_000);

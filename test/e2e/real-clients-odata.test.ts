@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { openServed } from '../cli/served-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 
-// The package declares its types as CommonJS; what is imported is the function itself.
+// The package declares its types as CommonJS, but the import is the function itself.
 const buildQuery = odataQuery as unknown as typeof odataQuery.default;
 
 interface Record {
@@ -16,7 +16,7 @@ interface Record {
   Attributes: { Name: string; Value: unknown }[];
 }
 
-/** A receiver whose index has read what was pushed. */
+/** Opens a receiver whose index has read all pushes. */
 async function openFilled() {
   const served = await openServed({ index: true });
   const bodies = generatedBodies(40).map(String);
@@ -38,7 +38,7 @@ const isSentinel2 = ({ Name }: Record) => Name.startsWith('S2');
 const newestFirst = (a: Record, b: Record) => (a.PublicationDate < b.PublicationDate ? 1 : -1);
 
 describe('odata-query', () => {
-  it('builds queries that find what they mean: fields, functions, dates, ids and attributes', async () => {
+  it('builds queries by fields, functions, dates, ids and attributes that find the right products', async () => {
     const { root, records } = await openFilled();
     const get = async (query: Parameters<typeof buildQuery>[0]) => {
       const answer = await fetch(`${root}Products${buildQuery(query)}`);
@@ -47,7 +47,7 @@ describe('odata-query', () => {
       return json as { value: Record[]; '@odata.count'?: number };
     };
     const ordered = records.filter(isSentinel2).toSorted(newestFirst);
-    // Dates of the catalogue are finer than those of JavaScript.
+    // Dates of the catalogue are more precise than those of JavaScript.
     const after = new Date(Date.parse(ordered[3]?.PublicationDate ?? '') + 1);
     const page = await get({
       filter: {

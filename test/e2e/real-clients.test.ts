@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 const run = promisify(execFile);
 const canRun = (program: string) => spawnSync(program, ['--version']).status === 0;
 
-/** A receiver behind a port that counts connections, and notifications in files. */
+/** Opens a receiver behind a port that counts connections, and writes notifications to files. */
 async function openContext(count: number) {
   const { url, ca, store } = await openServed();
   const folder = temporaryDirectory();
@@ -37,7 +37,7 @@ async function openContext(count: number) {
   return { target, caFile, files, counter, bodies, sent: generatedBodies(count).map(String) };
 }
 
-/** Passes bytes on, so that connections can be counted. */
+/** Starts a server that counts connections and forwards their bytes. */
 async function countConnections(to: number) {
   const counter = { port: 0, connections: 0 };
   const open = new Set<Socket>();
@@ -88,7 +88,7 @@ describe.skipIf(!canRun('curl'))('curl (needs curl)', () => {
     expect(await bodies()).toEqual(sent);
   });
 
-  it('probes with GET and HEAD, and is turned away with a wrong password', async () => {
+  it('probes with GET and HEAD, and is rejected with a wrong password', async () => {
     const { target, caFile, files, bodies } = await openContext(1);
     const status = ['--output', '/dev/null', '--write-out', '%{http_code}'];
     expect(await curl(caFile, ['--user', login, ...status, target])).toBe('200');
@@ -101,7 +101,7 @@ describe.skipIf(!canRun('curl'))('curl (needs curl)', () => {
 
 describe.skipIf(!canRun('java'))('java.net.http.HttpClient (needs a JDK)', () => {
   const source = join(import.meta.dirname, 'PushSender.java');
-  // Few threads and no second compiler: it starts in half the time.
+  // Few threads and no second compiler halve the time of a start.
   const options = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto'];
 
   it.each(['header', 'challenge'])(

@@ -1,4 +1,4 @@
-/** SIGKILL of `earshot reconcile` at any moment: the same words again end in the same state, nothing doubled. */
+/** SIGKILL of `earshot reconcile` at any moment: a repeated command has the same result, without duplicates. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
@@ -15,7 +15,7 @@ const kills = times(3, 6);
 const dayMs = 86_400_000;
 const subscription = 'everything';
 
-/** Three thousand products, and what became of them, that nobody was told of. */
+/** Starts a sandbox with three thousand products and their changes, of which none was pushed. */
 async function openSandbox(): Promise<Sandbox> {
   const sandbox = await startSandbox({
     ...{ now: Date.now, count: 0, seed, modifiedShare: 0.4, deletedShare: 0.1 },
@@ -25,7 +25,7 @@ async function openSandbox(): Promise<Sandbox> {
   return sandbox;
 }
 
-/** A data directory that knows of one subscription, registered just now. */
+/** Creates a data directory with one subscription, registered just now. */
 async function openData(): Promise<{ dataDir: string; store: Store }> {
   const dataDir = temporaryDirectory();
   const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
@@ -43,7 +43,7 @@ async function openData(): Promise<{ dataDir: string; store: Store }> {
   return { dataDir, store };
 }
 
-/** The command, the same words each time. */
+/** Returns a function that runs the command with the same window each time. */
 function commandOn({ catalogueUrl }: Sandbox, window: readonly string[]) {
   const env = {
     EARSHOT_CATALOGUE_URL: catalogueUrl,
@@ -61,7 +61,7 @@ const keysOf = (dataDir: string) =>
     .map((entry) => `${eventKey(entry)} ${entry.dateUs}`)
     .toSorted();
 
-/** What the lists show, told from the ledger. */
+/** Returns the keys of the events that query results show, from the ledger. */
 const shownKeys = (sandbox: Sandbox) =>
   [...sandbox.events()]
     .filter(({ shown }) => shown)
@@ -69,7 +69,7 @@ const shownKeys = (sandbox: Sandbox) =>
     .map((one) => `${eventKey(one)} ${one.dateUs}`)
     .toSorted();
 
-/** Every hour without what differs between two runs, and what a push may have been in time for. */
+/** Returns the counts of each hour. Pushed, late and recovered are added, because they vary between runs. */
 async function countsOf({ completeness }: Store) {
   const hours = await completeness.coverage({ sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER });
   return hours.map(({ event, hourUs, expected, pushed, late, recovered, missing }) => {
@@ -77,14 +77,14 @@ async function countsOf({ completeness }: Store) {
   });
 }
 
-/** Pushes of events that are looked up at the same time, one after the other, until told to stop. */
-async function startPushing(sandbox: Sandbox, store: Store) {
+/** Returns a sender of pushes of some events, in random order, which reconcile recovers at the same time. */
+async function preparePushes(sandbox: Sandbox, store: Store) {
   const entities = ['Products', 'DeletedProducts'];
   const [products = [], deleted = []] = await Promise.all(
     entities.map((entity) => listed(sandbox, entity)),
   );
   const pushes = [
-    // As it was when it was published: a later state would tell of its modification, too.
+    // The state at publication: a later one would contain the modification, too.
     ...products.map((record) => {
       return toPush('created', { ...record, ModificationDate: record.PublicationDate });
     }),
@@ -124,7 +124,7 @@ async function listed({ catalogueUrl }: Sandbox, entity: string): Promise<Listed
   return value;
 }
 
-it(`ends in the same state over ${kills} kills, while pushes of some of the same events come in`, async () => {
+it(`has the same result over ${kills} kills, while some of the same events are pushed`, async () => {
   const sandbox = await openSandbox();
   const [calm, killed] = [await openData(), await openData()];
   const nowMs = Date.now();
@@ -133,10 +133,10 @@ it(`ends in the same state over ${kills} kills, while pushes of some of the same
     ...['--until', new Date(nowMs).toISOString()],
   ];
   const start = commandOn(sandbox, window);
-  const undisturbed = await start(calm.dataDir).ended;
-  expect(undisturbed, undisturbed.err).toMatchObject({ code: 0 });
+  const uninterrupted = await start(calm.dataDir).ended;
+  expect(uninterrupted, uninterrupted.err).toMatchObject({ code: 0 });
 
-  const pushing = await startPushing(sandbox, killed.store);
+  const pushing = await preparePushes(sandbox, killed.store);
   const random = createRandom(seed + 1);
   const asked = () => sandbox.requests().filter(({ path }) => path.includes('Products')).length;
   const position = () => killed.store.lastPosition();
@@ -148,7 +148,7 @@ it(`ends in the same state over ${kills} kills, while pushes of some of the same
     const ended = command.ended.finally(() => {
       hasEnded = true;
     });
-    // In the middle of writing, or while it asks, or between: the moment is what is random here.
+    // The random moment is during a write, during a request, or in between.
     const enough = positionBefore + random.integer(30, 700);
     const isDue = async () =>
       hasEnded || (round % 2 === 0 ? (await position()) >= enough : asked() > before);
@@ -160,7 +160,7 @@ it(`ends in the same state over ${kills} kills, while pushes of some of the same
     await pushes;
     if (code === null) grown.push(await position());
   }
-  // One may have come to its end first; the others were in the middle of it, and later ones went on.
+  // Some may have ended before the kill; the others were interrupted, and later ones continued.
   expect(grown.length).toBeGreaterThanOrEqual(kills / 2);
   expect((grown.at(-1) ?? 0) - (grown[0] ?? 0)).toBeGreaterThan(100);
   const last = start(killed.dataDir);
@@ -177,7 +177,7 @@ it(`ends in the same state over ${kills} kills, while pushes of some of the same
   expect(pushing.sent()).toBeGreaterThan(60);
   const pushed = readLog(killed.dataDir).filter(({ pushedAtUs }) => pushedAtUs !== null);
   expect(pushed).toHaveLength(pushing.sent());
-  // Both ways round: some were looked up first, and some were told first.
+  // Some events were recovered first, others were pushed first.
   expect(new Set(pushed.map(({ source }) => source)).size).toBe(2);
 
   const again = await start(killed.dataDir).ended;

@@ -1,18 +1,18 @@
-/** Filters are changed while products pour in: what one that stays received, the changed one did, or a gap says so. */
+/** Changed filters under load: a gap records every event that only an unchanged subscription received. */
 import { describe, expect, it } from 'vitest';
 import { openAccountContext, unmanaged } from '../cli/account-context.ts';
 import { collect } from '../helpers/deliveries.ts';
 
-/** Between a product and the time in its notification; the sandbox and the receiver share a clock. */
+/** Tolerance for times of notifications at a gap; the sandbox and the receiver share a clock. */
 const toleranceUs = 50_000;
 
-/** A filter that every product of the sandbox matches, as their names all hold `S`, `_` and a date. */
+/** Returns a filter that every product of the sandbox matches: each name contains `S`, `_` and a date. */
 const everyName = (part: string) => `contains(Name,'${part}')`;
 
 describe('a replacement under load', () => {
   it.each([
-    ['beside a third that may run', 3],
-    ['where only two may run', 2],
+    ['when three may run', 3],
+    ['when only two may run', 2],
   ])(
     '%s loses nothing outside the recorded gaps',
     async (_title, runningMax) => {
@@ -47,7 +47,7 @@ describe('a replacement under load', () => {
         (await collect(store.find({ subscription: 'default' }))).map(({ productId }) => productId),
       );
       const reference = await collect(store.find({ subscription: 'reference', order: 'oldest' }));
-      // The last ones may not have come to both before the end.
+      // Without the last ones, which may not have reached both before the end.
       const settled = reference.slice(0, -10);
       expect(settled.length).toBeGreaterThan(150);
       const inGap = (us: number) =>

@@ -1,4 +1,4 @@
-/** Credentials are rotated while notifications pour in: none is refused, also when the rotation is killed. */
+/** Rotation of credentials under load: no notification is refused, even when the rotation is killed. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ function pairsOf({ dataDir }: AccountContext) {
   return credentialsFile.parse(JSON.parse(text)).pairs;
 }
 
-/** A registered subscription that gets a hundred notifications a second. */
+/** Opens a context with a registered subscription that gets a hundred notifications a second. */
 async function openLoadedContext(): Promise<AccountContext> {
   const context = await openAccountContext({ sandbox: { count: 1_000_000, ratePerSecond: 100 } });
   const registered = await context.run(['register', '--event', 'created', '--yes']);
@@ -48,7 +48,7 @@ describe('a rotation under load', () => {
     );
   }, 60_000);
 
-  it('is killed again and again, and still refuses none', async () => {
+  it('refuses no delivery when it is killed repeatedly', async () => {
     const context = await openLoadedContext();
     const [before] = pairsOf(context);
     const random = createRandom(20_261_121);

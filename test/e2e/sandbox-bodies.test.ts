@@ -1,4 +1,4 @@
-/** The sandbox's faults of bodies against a receiver over HTTPS: what is stored, and what goes to quarantine. */
+/** The sandbox's faults of bodies, sent to a receiver over HTTPS: stored and quarantined notifications. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { Faults } from '../../src/sandbox/delivery/faults.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -7,7 +7,7 @@ import { goodPair, startReceiver } from '../receiver/running-receiver.ts';
 
 const count = 12;
 
-/** Publishes the products with these faults; `others` more subscriptions get them, too. */
+/** Publishes products with these faults; `others` is the number of further subscriptions that get them. */
 async function publish(faults: Partial<Faults>, others = 0) {
   const receiver = await startReceiver();
   const pathOf = (name: string) => `https://localhost:${receiver.port}/notifications/${name}`;
@@ -25,20 +25,20 @@ async function publish(faults: Partial<Faults>, others = 0) {
   }
   await sandbox.publishNow(count);
   const { store } = receiver;
-  const owed = count * (1 + others);
-  const requests = owed * (faults.contentChanged === 1 ? 2 : 1);
+  const expected = count * (1 + others);
+  const requests = expected * (faults.contentChanged === 1 ? 2 : 1);
   await expect.poll(() => sandbox.totals().receivedOk).toBe(requests);
   const rows = await collect(store.find({ order: 'oldest' }));
   const originals = await Promise.all(rows.map(({ position }) => store.original(position)));
-  const held = await collect(store.quarantined({ released: false }));
-  expect(sandbox.totals()).toMatchObject({ published: owed, delivered: owed, lost: 0 });
-  return { sandbox, rows, held, encodings: originals.map(({ encoding }) => encoding) };
+  const quarantined = await collect(store.quarantined({ released: false }));
+  expect(sandbox.totals()).toMatchObject({ published: expected, delivered: expected, lost: 0 });
+  return { sandbox, rows, quarantined, encodings: originals.map(({ encoding }) => encoding) };
 }
 
 it.each(['gzip', 'deflate', 'br'] as const)(
-  'bodies compressed with %s are stored as what they hold, with the encoding noted',
+  'bodies compressed with %s are stored decompressed, with their encoding',
   async (encoding) => {
-    const { sandbox, rows, held, encodings } = await publish({ [`${encoding}Body`]: 1 });
+    const { sandbox, rows, quarantined, encodings } = await publish({ [`${encoding}Body`]: 1 });
     expect(encodings).toEqual(Array(count).fill(encoding));
     expect(rows.map(({ ackId }) => ackId).toSorted()).toEqual(
       sandbox
@@ -46,21 +46,21 @@ it.each(['gzip', 'deflate', 'br'] as const)(
         .map(({ ackId }) => ackId)
         .toSorted(),
     );
-    expect(held).toEqual([]);
+    expect(quarantined).toEqual([]);
   },
 );
 
-it('the AckId of another subscription is another notification, and stored', async () => {
-  const { rows, held } = await publish({ ackIdOfOther: 1 }, 1);
+it('a notification with the AckId of another subscription is stored', async () => {
+  const { rows, quarantined } = await publish({ ackIdOfOther: 1 }, 1);
   expect(rows).toHaveLength(2 * count);
   const subscriptions = Map.groupBy(rows, ({ ackId }) => ackId).values();
   const shared = [...subscriptions].map((same) => same.map(({ subscription }) => subscription));
   expect(shared.map((same) => same.toSorted())).toEqual(Array(count).fill(['first', 'other-1']));
-  expect(held).toEqual([]);
+  expect(quarantined).toEqual([]);
 });
 
 it('other content under a known AckId is answered as a duplicate, and quarantined', async () => {
-  const { rows, held } = await publish({ contentChanged: 1, gzipBody: 0.5 });
+  const { rows, quarantined } = await publish({ contentChanged: 1, gzipBody: 0.5 });
   expect(rows).toHaveLength(count);
-  expect(held.map(({ reason }) => reason)).toEqual(Array(count).fill('ack-id-reused'));
+  expect(quarantined.map(({ reason }) => reason)).toEqual(Array(count).fill('ack-id-reused'));
 });

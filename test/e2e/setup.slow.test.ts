@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 const program = join(import.meta.dirname, '../../scripts/earshot.js');
 const account = { username: 'me@example.org', password: 'the password of my #1 account' };
 
-/** A program that runs on; `says` resolves when its output has the text. */
+/** Starts the program; `says` resolves when its output contains the text. */
 function run(argv: readonly string[], cwd: string, env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [program, ...argv], { cwd, env: bareEnvironment(env) });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -41,22 +41,22 @@ function watch(child: ChildProcess) {
   return { says, exit, output: () => output };
 }
 
-/** Of a receiver with another address than a trial has. */
+/** Flags of a receiver with another address than that of a trial. */
 const realFlags = [
   ...['setup', '--host', 'earshot.example.org', '--tls', 'off', '--listen', '127.0.0.1:9'],
   ...['--collection', 'S2'],
 ];
 
-/** Runs a command to its end with no settings but those of the folder. */
+/** Runs a command to its end with only the settings of the folder. */
 const inFolder = (argv: readonly string[], cwd: string) =>
   spawnCommand(argv, { env: {}, cwd }).ended;
 
 describe('setup --sandbox', () => {
-  it('stores a first notification, and every command works beside it', {
+  it('stores a first notification, and every command works while it runs', {
     timeout: 120_000,
   }, async () => {
     const home = temporaryDirectory();
-    // A real one is neither used nor changed.
+    // A real .env is neither used nor changed.
     const real = 'EARSHOT_PUBLIC_URL=https://earshot.example.org\nEARSHOT_TLS=acme\n';
     writeFileSync(join(home, '.env'), real);
     const trial = run(['setup', '--sandbox'], home);
@@ -78,7 +78,7 @@ describe('setup --sandbox', () => {
     expect(trial.output()).not.toContain('EARSHOT_ACCOUNT_PASSWORD=sandbox');
   });
 
-  it('a second run is refused while the first one runs, and continues it later', {
+  it('refuses a second run while the first one runs, and continues the trial later', {
     timeout: 120_000,
   }, async () => {
     const home = temporaryDirectory();
@@ -135,7 +135,7 @@ describe('setup --sandbox', () => {
     writeFileSync(join(folder, 'earshot.config.ts'), `export default { sinks: ${sinks} };\n`);
     const again = run(['setup', '--sandbox'], folder);
     await again.says('first notification stored: created S1');
-    // What the command of a sink prints is shown, too.
+    // The output includes that of a sink's command.
     await again.says('printed by a sink');
     expect(again.output()).toContain('register subscription "radar" as last registered');
     expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(`${env}EARSHOT_DISK_RESERVE=1MiB\n`);
@@ -160,7 +160,7 @@ describe('setup --sandbox', () => {
   });
 });
 
-/** A sandbox as the catalogue, and what a set-up against it needs. */
+/** Starts a sandbox as the catalogue, and returns the settings for a setup with it. */
 async function openContext() {
   const folder = temporaryDirectory();
   const certificate = await createTrialCertificate(folder, Date.now);
@@ -190,7 +190,9 @@ async function openContext() {
 }
 
 describe('setup with flags', () => {
-  it('registers, and leaves a .env with which start receives', { timeout: 120_000 }, async () => {
+  it('registers, and writes a .env with which start receives notifications', {
+    timeout: 120_000,
+  }, async () => {
     const { folder, sandbox, env, flags, envFile } = await openContext();
     writeFileSync(envFile, '# mine\nOTHER=kept\nEARSHOT_LISTEN=127.0.0.1:1\n', { mode: 0o644 });
     const refused = await spawnCommand(['setup', ...flags], { env, cwd: folder }).ended;

@@ -11,7 +11,7 @@ import { startHook } from '../sinks/hook-server.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
 import { definition } from '../sinks/sink-definition.ts';
 
-/** While the three hang. */
+/** Minimum number of items delivered while the three hang. */
 const itemsMin = 600;
 const timeoutMs = 600_000;
 
@@ -65,7 +65,7 @@ it.skipIf(!hasNats)(
     expect(sorted[sorted.length >> 1], words).toBeLessThan(5_000);
     expect(sorted.at(-1), words).toBeLessThan(15_000);
 
-    // The others have what they had, and are behind by hundreds, of which nothing is lost.
+    // The others have received nothing more, and lost nothing of a backlog of hundreds.
     expect({ command: started().length, webhook: hanging.received.length }).toEqual({
       command: 2,
       webhook: 8,

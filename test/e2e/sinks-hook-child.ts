@@ -1,6 +1,6 @@
 /**
- * A web service of a user's: writes down each webhook before it answers; may be killed at any moment. Some it
- * refuses, or fails at, the first time, which it remembers.
+ * Web service of a user that records each webhook before it answers, and may be killed at any moment. It refuses
+ * some webhooks, or fails, the first time, and stores which.
  */
 import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ const failed = new Set(
 );
 const failures = openSync(failuresFile, 'a');
 
-/** What it answers to one the first time. */
+/** Returns the status of the first answer to a webhook. */
 function firstAnswer(position: number): number {
   if (position % 23 === 0) return 400;
   return position % 13 === 0 ? 500 : 204;

@@ -1,6 +1,5 @@
 /**
- * A receiver in small: keeps notifications in the store, as long as it lives, and hands them over to the sinks that
- * it is told of.
+ * Small receiver: stores new notifications until it is killed, and delivers them to the sinks in its arguments.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRunProgram } from '../../src/host/run-program.ts';
@@ -30,7 +29,7 @@ startSinks(
 );
 process.send?.('started');
 
-// Fifty products: some wait for their turn. `none`: it hands over what there is, and that is all.
+// Fifty products: some wait for their turn. With `none`, it only delivers stored notifications.
 for (let number = Number(firstNumber); firstNumber !== 'none'; number += 10) {
   const made = Array.from({ length: 10 }, (_, index) => number + index);
   await Promise.all(

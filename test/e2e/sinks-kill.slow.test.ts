@@ -1,6 +1,6 @@
 /**
- * SIGKILL of earshot, of a NATS server and of a web service under load, which takes some at the second try only:
- * nothing lost, little twice.
+ * SIGKILL of earshot, a NATS server and a web service under load. The web service refuses some webhooks the first
+ * time. No notification is lost, few are delivered twice.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { definition } from '../sinks/sink-definition.ts';
 
 const kills = 9;
 const concurrency = { webhook: 8, command: 4 };
-/** Keeps the line in the file that is its argument; refuses those whose position ends with 6. */
+/** Appends its input line to the file in its argument; refuses positions that end with 6. */
 const act = `IFS= read -r line || exit 75
 case "$line" in *'"position":'*6,'"subscription"'*) exit 1;; esac
 printf '%s\\n' "$line" >> "$0"`;
@@ -71,16 +71,16 @@ function missing(positions: readonly number[], taken: readonly Taken[]): number[
   return positions.filter((position) => !known.has(position));
 }
 
-/** How many came more than once, each counted as often as it came in excess. */
+/** Returns the number of repeated deliveries. */
 const doubles = (taken: readonly Taken[]) => taken.length - new Set(taken.map(({ id }) => id)).size;
 
 it.skipIf(!hasNats)(
-  `hands every notification over, over ${kills} kills of earshot and the sinks (needs nats-server)`,
+  `delivers every notification despite ${kills} kills of earshot and the sinks (needs nats-server)`,
   async () => {
     const random = createRandom(20_261_121);
     const folder = temporaryDirectory();
     const dataDir = join(folder, 'data');
-    const [file, acted] = [join(folder, 'hooked'), join(folder, 'acted')];
+    const [file, commandFile] = [join(folder, 'by-hook'), join(folder, 'by-command')];
     const nats = await startNats();
     await nats.addStream(['earshot.products']);
     const port = await freePort();
@@ -90,7 +90,7 @@ it.skipIf(!hasNats)(
     const start = async (isLast = false) => {
       const url = `http://127.0.0.1:${port}/`;
       const from = isLast ? 'none' : `${next}`;
-      const sinks = JSON.stringify(sinksFor({ server: nats.server, url, file: acted }));
+      const sinks = JSON.stringify(sinksFor({ server: nats.server, url, file: commandFile }));
       const child = await startChild('sinks-kill-child.ts', [dataDir, from, sinks]);
       child.on('message', (made: number[]) => {
         next = Math.max(next, ...made.map((one) => one + 1));
@@ -104,7 +104,7 @@ it.skipIf(!hasNats)(
     for (let round = 0; round < kills; round += 1) {
       const before = hooked().length;
       await expect.poll(() => hooked().length, { interval: 5 }).toBeGreaterThan(before);
-      // The moment itself is what is random here, not a wait for something to happen.
+      // The random delay is the moment of the kill; the test waits for no condition here.
       await delay(random.integer(0, 300));
       if (round % 3 === 0) {
         await killed(hook);
@@ -123,7 +123,7 @@ it.skipIf(!hasNats)(
     await killed(earshot);
     killsOf.earshot += 1;
 
-    // The last one takes nothing in, and hands over what is left.
+    // The last process stores nothing new, and delivers the rest.
     const store = await openStore({ dataDir, nowUs: () => Date.now() * 1000 });
     onTestFinished(() => store.close());
     const rows = await collect(store.find({ order: 'oldest' }));
@@ -149,7 +149,7 @@ it.skipIf(!hasNats)(
 
     const byHook = hooked();
     const byNats = (await nats.messages()).map(({ data }): Taken => data);
-    const byCommand = takenIn(acted);
+    const byCommand = takenIn(commandFile);
     expect(all.length).toBeGreaterThan(300);
     expect(missing(all, byHook)).toEqual([]);
     expect(missing(all, byNats)).toEqual([]);
@@ -157,7 +157,7 @@ it.skipIf(!hasNats)(
     expect(missing(modified, byCommand)).toEqual(refused);
     const letters = await collect(store.sinks.items({ sink: 'command', state: 'dead' }));
     expect(letters.map(({ position }) => position).toReversed()).toEqual(refused);
-    // NATS knows what it has seen; the others see again what was on its way.
+    // NATS removes duplicates; the others may get deliveries in flight again.
     expect(doubles(byNats)).toBe(0);
     const killsSeen = killsOf.earshot + killsOf.hook;
     const twice = { webhook: doubles(byHook), command: doubles(byCommand) };
@@ -169,7 +169,7 @@ it.skipIf(!hasNats)(
   180_000,
 );
 
-/** Of each product, what came for the first time came in the order of the log. */
+/** Checks that the first deliveries of each product came in the order of the log. */
 function expectOrder(taken: readonly Taken[]): void {
   const latest = new Map<string, number>();
   const seen = new Set<string>();

@@ -1,4 +1,4 @@
-/** `earshot start` is asked to end while sinks of every kind hang: it ends soon, and in order. */
+/** SIGTERM to `earshot start` while sinks of every kind hang: it ends soon, and in order. */
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ it('ends within some seconds while a webhook, NATS and a command hang', async ()
   const askedMs = performance.now();
   child.kill('SIGTERM');
   expect(await exit).toEqual([0, null]);
-  // Two seconds for answers, and two more for the command to end as it was asked to.
+  // Two seconds for answers, and two more for the command to end after SIGTERM.
   expect(performance.now() - askedMs).toBeLessThan(8_000);
   expect(log()).toContain('"msg":"stopped"');
 }, 60_000);

@@ -1,4 +1,4 @@
-/** A backup that `earshot start` makes by itself, restored on a fresh folder: what came since is fetched there. */
+/** An automatic backup of `earshot start`, restored in a new folder: later events are recovered there. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -6,7 +6,7 @@ import { openStoreReader } from '../../src/store/store.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { openRegistered, publish, publishedIds } from './start-context.ts';
 
-// The command has no way to these times, and the first look is a minute after its start.
+// The command has no option for these intervals, and its first check is a minute after its start.
 vi.mock('../../src/cli/start/storage-jobs.ts', async (load) => {
   const real = await load<typeof import('../../src/cli/start/storage-jobs.ts')>();
   const soon = { firstMs: 50, intervalMs: 50 };
@@ -15,7 +15,7 @@ vi.mock('../../src/cli/start/storage-jobs.ts', async (load) => {
   return { ...real, startBackups };
 });
 
-it('is enough for another machine to go on, with nothing missing', {
+it('lets another machine continue without missing events', {
   timeout: 90_000,
 }, async () => {
   const context = await openRegistered();

@@ -1,4 +1,4 @@
-/** An account with a subscription, and `earshot start` in this process: what it does by itself, it does soon. */
+/** An account with a subscription, and `earshot start` in this process, with short intervals of background jobs. */
 import { expect, onTestFinished, vi } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStoreReader } from '../../src/store/store.ts';
@@ -6,7 +6,7 @@ import { openAccountContext } from '../cli/account-context.ts';
 import { type Running, startCommand } from '../cli/fake-io.ts';
 import { collect } from '../helpers/deliveries.ts';
 
-// The command has no way to these times, and the first looks of both are half a minute after its start.
+// The command has no option for these intervals, and both jobs start half a minute after it.
 vi.mock('../../src/cli/start/reconcile.ts', async (load) => {
   const real = await load<typeof import('../../src/cli/start/reconcile.ts')>();
   const soon = { firstMs: 50, intervalMs: 100, retryMs: 100 };
@@ -16,8 +16,8 @@ vi.mock('../../src/cli/start/reconcile.ts', async (load) => {
 });
 vi.mock('../../src/watch/watchdog.ts', async (load) => {
   const real = await load<typeof import('../../src/watch/watchdog.ts')>();
-  const soon = { firstMs: 50, intervalMs: 100, tellEveryMs: 50 };
-  const startWatchdog: typeof real.startWatchdog = (context) => real.startWatchdog(context, soon);
+  const startWatchdog: typeof real.startWatchdog = (deps) =>
+    real.startWatchdog(deps, { firstMs: 50, intervalMs: 100, deliveryIntervalMs: 50 });
   return { ...real, startWatchdog };
 });
 
@@ -27,15 +27,15 @@ const hourMs = 60 * minuteMs;
 export type StartContext = Awaited<ReturnType<typeof openStartContext>>;
 
 /**
- * Five minutes past an hour, so that nothing of this hour settles before a test says so. A push that fails is
- * tried again at once, and then lost.
+ * Sets the clock to five minutes past an hour, so that this hour settles only when a test advances the clock. A
+ * failed push is retried immediately, and then lost.
  */
 async function openStartContext() {
   const context = await openAccountContext({ sandbox: { retryDelaysMs: [1, 1, 1] } });
   const { sandbox, receiver, dataDir, folder, env } = context;
   const passMs = (ms: number) => sandbox.clock.advance(ms);
   passMs(hourMs - (sandbox.clock.now() % hourMs) + 5 * minuteMs);
-  // From now on it is the command that serves there.
+  // From now on, the command listens at this address.
   env.EARSHOT_LISTEN = new URL(receiver.url).host;
   env.EARSHOT_RECONCILE_REQUESTS_PER_MINUTE = '60000';
   await receiver.close();
@@ -52,7 +52,7 @@ async function openStartContext() {
     await expect.poll(running.err).toContain('"ready to receive notifications"');
     return running;
   };
-  /** Ends it as SIGTERM does. */
+  /** Stops it as SIGTERM does. */
   const stop = async (running: Running): Promise<void> => {
     running.stop();
     const { code, err } = await running.ended;
@@ -67,20 +67,20 @@ async function openStartContext() {
   return { ...context, reader, minuteMs, hourMs, passMs, start, stop, command, entries };
 }
 
-/** With a subscription to all that is created, registered and waiting for the program to start again. */
+/** Opens a context with a registered subscription to created events; the program is stopped. */
 export async function openRegistered(): Promise<StartContext> {
   const context = await openStartContext();
   const running = await context.start();
   await context.command('register', '--event', 'created', '--yes');
   await context.stop(running);
-  // Products are dated most of a minute before their notification.
+  // The dates of products are up to a minute before their notifications.
   context.passMs(2 * context.minuteMs);
   return context;
 }
 
 /**
- * Lets time pass while it runs, and does the rest between two rounds of comparing: an answer that was on its way
- * would tell an old time, and a round that comes just as a pause ends leaves that to the comparison of the hour.
+ * Advances the clock and calls `rest` between two rounds of comparison. Otherwise an answer in flight would contain an
+ * old time, and a round at the end of a pause would leave it to the comparison of the hour.
  */
 export async function passBetweenRounds(
   context: StartContext,
@@ -96,13 +96,13 @@ export async function passBetweenRounds(
   }
 }
 
-/** Publishes, and waits until each push has arrived or is lost. */
+/** Publishes products, and waits until each push has arrived or is lost. */
 export async function publish({ sandbox }: StartContext, count: number): Promise<void> {
   await sandbox.publishNow(count);
   await sandbox.quiet();
   await expect.poll(() => sandbox.totals().pending).toBe(0);
 }
 
-/** The products that the catalogue has, sorted. */
+/** Returns the sorted ids of the products in the catalogue. */
 export const publishedIds = ({ sandbox }: StartContext): string[] =>
   [...sandbox.events()].map(({ productId }) => productId).toSorted();

@@ -9,7 +9,7 @@ import { createClient, createReceiverContext } from '../helpers/spawned-receiver
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
-it('applies a valid change to the sinks that differ, and keeps the version before a faulty one', async () => {
+it('applies a valid change to the sinks that differ, and keeps the previous version after a faulty change', async () => {
   const folder = temporaryDirectory();
   const context = await createReceiverContext(folder);
   const [first, second] = [await startHook(), await startHook()];
@@ -22,7 +22,7 @@ it('applies a valid change to the sinks that differ, and keeps the version befor
     const body = JSON.stringify(notification(number, { ProductId: 'same' }));
     expect(await send('POST', '/notifications/all', body)).toMatchObject({ status: 200 });
   };
-  const logged = (words: string) => receiver.log().split(words).length - 1;
+  const logged = (text: string) => receiver.log().split(text).length - 1;
   const applied = '"applied the changed configuration file"';
 
   await push(1);
@@ -57,7 +57,7 @@ it('applies a valid change to the sinks that differ, and keeps the version befor
   expect(await exit).toEqual([0, null]);
 });
 
-it('reports a faulty file once, runs without a removed one, and protects a version in effect from a removal', async () => {
+it('reports a faulty file once, accepts its removal, and rejects the removal of an applied file', async () => {
   const folder = temporaryDirectory();
   const context = await createReceiverContext(folder);
   const hook = await startHook();

@@ -1,4 +1,4 @@
-/** Sinks by `earshot start`, killed under load and taken over: nothing lost, little twice. */
+/** Sinks of `earshot start` over kills under load: no notification is lost, few are delivered twice. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
 const concurrency = 8;
-const handsOver = '"started delivery to sinks"';
+const startedDelivery = '"started delivery to sinks"';
 
-/** Pushes as fast as they are taken, as the catalogue does: what has no good answer is sent again to the next one. */
+/** Pushes as fast as receivers answer; a notification without status 200 is sent again, as by the catalogue. */
 function createCatalogue({ ca }: ReceiverContext) {
   let next = 1;
   const open: number[] = [];
@@ -29,13 +29,13 @@ function createCatalogue({ ca }: ReceiverContext) {
         const body = JSON.stringify(notification(number));
         const answer = await send('POST', '/notifications/all', body).catch(() => null);
         if (answer?.status !== 200) open.push(number);
-        // It was killed: the rest is for another one.
+        // The receiver was killed: another one gets the rest.
         if (answer === null) return;
       }
     };
     await Promise.all(Array.from({ length: 4 }, pushOn));
   };
-  return { pushTo, made: () => next - 1, isAllTaken: () => open.length === 0 };
+  return { pushTo, created: () => next - 1, isAllStored: () => open.length === 0 };
 }
 
 async function killed({ child }: SpawnedReceiver): Promise<void> {
@@ -44,7 +44,7 @@ async function killed({ child }: SpawnedReceiver): Promise<void> {
   await exit;
 }
 
-it('loses nothing over kills and restarts, and passes from one receiver on to the next', async () => {
+it('loses nothing over kills and restarts, and continues in another receiver', async () => {
   const folder = temporaryDirectory();
   const context = await createReceiverContext(folder);
   const hook = await startHook();
@@ -55,7 +55,7 @@ it('loses nothing over kills and restarts, and passes from one receiver on to th
   );
   const start = () => context.start({ EARSHOT_RECONCILE: 'off' });
   const catalogue = createCatalogue(context);
-  /** Kills it while it is given notifications and hands others over. */
+  /** Kills a receiver while it stores notifications and delivers others. */
   const killUnderLoad = async (receiver: SpawnedReceiver) => {
     const enough = hook.received.length + 100;
     const pushing = catalogue.pushTo(receiver, () => false);
@@ -67,26 +67,26 @@ it('loses nothing over kills and restarts, and passes from one receiver on to th
   await killUnderLoad(await start());
   const [second, third] = [await start(), await start()];
   const both = [second, third];
-  // Both serve; the later one reports the other one.
+  // Both receive; the later one reports the other one.
   expect(third.log()).toContain('another receiver uses this data directory');
   expect(third.log()).toContain(`process ${second.pid}, `);
-  const working = () => both.filter(({ log }) => log().includes(handsOver));
+  const working = () => both.filter(({ log }) => log().includes(startedDelivery));
   await expect.poll(() => working().length).toBe(1);
   const waiting = both.find((one) => !working().includes(one)) ?? third;
-  // Both take notifications; one of them hands over.
+  // Both receive notifications; one of them delivers to the sinks.
   await killUnderLoad(waiting === second ? third : second);
-  await expect.poll(waiting.log).toContain(handsOver);
+  await expect.poll(waiting.log).toContain(startedDelivery);
   await killUnderLoad(waiting);
   const last = await start();
-  await catalogue.pushTo(last, catalogue.isAllTaken);
+  await catalogue.pushTo(last, catalogue.isAllStored);
 
   const reader = openStoreReader(context.dataDir);
   const entries = await collect(reader.find({ order: 'oldest' }));
   await reader.close();
-  expect(new Set(entries.map(({ productId }) => productId)).size).toBe(catalogue.made());
+  expect(new Set(entries.map(({ productId }) => productId)).size).toBe(catalogue.created());
   const positions = entries.map(({ position }) => position);
-  const handedOver = () => [...new Set(hook.positions())].toSorted((a, b) => a - b);
-  await expect.poll(handedOver).toEqual(positions);
+  const delivered = () => [...new Set(hook.positions())].toSorted((a, b) => a - b);
+  await expect.poll(delivered).toEqual(positions);
   expect(hook.received.length - positions.length).toBeLessThanOrEqual(3 * concurrency);
 
   const exit = once(last.child, 'exit');

@@ -1,4 +1,4 @@
-/** The status of a running `earshot start`: from inside, from beside it, and when it has ended. */
+/** Status of a running `earshot start`, by its private listener and by the command, and after its end. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -6,11 +6,11 @@ import type { toStatusJson } from '../../src/domain/status.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { openRegistered, publish } from './start-context.ts';
 
-type Told = ReturnType<typeof toStatusJson>;
+type StatusJson = ReturnType<typeof toStatusJson>;
 
-const part = ({ parts }: Told, name: string) => parts.find((one) => one.part === name);
+const part = ({ parts }: StatusJson, name: string) => parts.find((one) => one.part === name);
 
-it('tells the same to the private listener and to the command, and then that it has ended', async () => {
+it('the status is the same from the private listener and from the command, which later reports the end', async () => {
   const context = await openRegistered();
   const port = await freePort();
   const sinks = { odd: { command: ['true'], filter: "Naem eq 'x'" } };
@@ -19,24 +19,26 @@ it('tells the same to the private listener and to the command, and then that it 
     `export default ${JSON.stringify({ sinks })};\n`,
   );
   context.env.EARSHOT_CONSOLE_LISTEN = `127.0.0.1:${port}`;
-  const ask = async (): Promise<Told> =>
-    (await fetch(`http://127.0.0.1:${port}/api/status`)).json() as Promise<Told>;
+  const ask = async (): Promise<StatusJson> =>
+    (await fetch(`http://127.0.0.1:${port}/api/status`)).json() as Promise<StatusJson>;
   const running = await context.start();
   await publish(context, 3);
 
-  // A status serves for five seconds of the program's clock, and marks of deliveries are kept every two.
-  const told = async () => {
+  // A status is cached for five seconds of the program's clock; marks of deliveries are stored every two.
+  const freshStatus = async () => {
     context.passMs(5_000);
     return ask();
   };
-  await expect.poll(async () => (await told()).log?.lastPosition).toBe(3);
-  await expect.poll(async () => (await told()).subscriptions[0]?.lastDeliveryAt).not.toBeNull();
+  await expect.poll(async () => (await freshStatus()).log?.lastPosition).toBe(3);
   await expect
-    .poll(async () => part(await told(), 'readers')?.text)
+    .poll(async () => (await freshStatus()).subscriptions[0]?.lastDeliveryAt)
+    .not.toBeNull();
+  await expect
+    .poll(async () => part(await freshStatus(), 'readers')?.text)
     .toBe('product index up to date');
-  await expect.poll(async () => (await told()).alerts.length).toBe(1);
-  const inside = await told();
-  expect(inside).toMatchObject({
+  await expect.poll(async () => (await freshStatus()).alerts.length).toBe(1);
+  const byListener = await freshStatus();
+  expect(byListener).toMatchObject({
     ...{ well: false, failures: [], version: expect.stringMatching(/./) },
     receiver: { refusing: null, queue: { bytes: 0 } },
     subscriptions: [{ name: 'default', state: 'running' }],
@@ -45,16 +47,16 @@ it('tells the same to the private listener and to the command, and then that it 
     alerts: [{ kind: 'sink', subject: 'odd' }],
   });
 
-  const beside = JSON.parse((await context.command('status', '--json')).out) as Told;
-  expect(beside).toMatchObject({ receiver: { refusing: null, queue: null } });
-  const judged = ({ parts }: Told) =>
+  const byCommand = JSON.parse((await context.command('status', '--json')).out) as StatusJson;
+  expect(byCommand).toMatchObject({ receiver: { refusing: null, queue: null } });
+  const comparable = ({ parts }: StatusJson) =>
     parts
-      // What is free on the disk changes as others use it; since when it is up, is written down some time after.
+      // Other programs change the free space, and the uptime is stored with a delay.
       .filter((one) => one.part !== 'disk' && one.part !== 'log')
       .map((one) => ({ ...one, text: one.text.replace(/, up for [^;]+/, '') }))
       .map((one) => ({ ...one, text: one.text.replaceAll(/\d+ (s|min)\b/g, 'n min') }));
-  expect(judged(beside)).toEqual(judged(inside));
-  expect(part(beside, 'sinks')).toMatchObject({
+  expect(comparable(byCommand)).toEqual(comparable(byListener));
+  expect(part(byCommand, 'sinks')).toMatchObject({
     level: 'warning',
     text: 'Nothing is delivered to the sink odd.',
   });

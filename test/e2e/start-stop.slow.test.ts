@@ -24,7 +24,7 @@ async function terminated({ child }: SpawnedReceiver): Promise<unknown[]> {
   return exit;
 }
 
-/** As an upgrade that was interrupted leaves it: one file of the program is missing. */
+/** Hides one file of the program, as after an interrupted upgrade. */
 const missingFile = `import { registerHooks } from 'node:module';
 registerHooks({
   resolve: (specifier, context, next) => {

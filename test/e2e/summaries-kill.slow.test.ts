@@ -1,4 +1,4 @@
-/** SIGKILL of a receiver that takes notifications and asks for summaries: nothing lost, nothing asked twice. */
+/** SIGKILL of a receiver that stores notifications and requests summaries: no loss, and few repeated requests. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { openSandbox, openWorker, productOf, secondUs } from '../summary/worker/
 
 const kills = 8;
 const sentPerRound = 20;
-/** Of the worker: so many requests can be in flight when it is killed. */
+/** Maximum number of requests of the worker that are in flight at a kill. */
 const concurrency = 2;
 const leaseUs = 150 * secondUs;
 
@@ -29,7 +29,7 @@ const environmentOf = (inferenceUrl: string) => ({
   EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
 });
 
-it(`writes one text of each product over ${kills} kills at random moments`, async () => {
+it(`writes one summary of each product over ${kills} kills at random moments`, async () => {
   const context = await createReceiverContext(temporaryDirectory());
   const { dataDir } = context;
   const store = await openStore({ dataDir, nowUs: () => Date.now() * 1000 });
@@ -57,9 +57,9 @@ it(`writes one text of each product over ${kills} kills at random moments`, asyn
     const sending = Promise.allSettled(Array.from({ length: sentPerRound }, send));
     const before = sandbox.inference.totals().requests;
     const isAsked = () => sandbox.inference.totals().requests > before;
-    // Every other one is killed before the answer to its first request; the others at any moment, before the first request too.
+    // Every second receiver is killed before the answer to its first request, the others at any moment.
     if (round % 2 === 0) await expect.poll(isAsked, { timeout: 15_000, interval: 5 }).toBe(true);
-    // The moment itself is what is random here, not a wait for something to happen.
+    // The random delay is the moment of the kill; the test waits for no condition here.
     await delay(round % 2 === 0 ? random.integer(0, 60) : random.integer(100, 1_500));
     inFlight += sandbox.inference.totals().inFlight;
     child.kill('SIGKILL');
@@ -90,7 +90,7 @@ it(`writes one text of each product over ${kills} kills at random moments`, asyn
   const [texts, claims] = [count('summary_text'), Number(count('summary_request'))];
   database.close();
   expect(texts).toBe(rows.length);
-  // Each is counted before it is sent: the budget holds over a crash too.
+  // A request is counted before it is sent, so that a crash cannot exceed the budget.
   expect(claims).toBeGreaterThanOrEqual(requests);
   expect(claims - requests).toBeLessThanOrEqual(kills * concurrency);
 }, 120_000);

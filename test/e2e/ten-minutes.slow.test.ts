@@ -1,4 +1,4 @@
-/** The ten minutes of docs/start.md, word for word, on a clone of what is committed. */
+/** The commands of docs/start.md, unchanged, in a clone of the last commit. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 const project = resolve(import.meta.dirname, '../..');
 const page = `\n${readFileSync(join(project, 'docs/start.md'), 'utf8')}`;
 
-/** The fences of shell commands under a heading, up to the next one. */
+/** Returns the shell commands under a heading, one string for each code block. */
 function commandsUnder(heading: string): string[] {
   const start = page.indexOf(`\n${heading}\n`);
   if (start === -1) throw new Error(`There is no heading "${heading}".`);
@@ -21,12 +21,12 @@ function commandsUnder(heading: string): string[] {
   return [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = '']) => text);
 }
 
-/** Runs a script as a user would type it, and ends with the test whatever it has left running. */
+/** Runs a script as a user would type it. Its remaining processes end with the test. */
 async function runScript(script: string, cwd: string) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EARSHOT_|VITEST|NODE_ENV)/.test(name)),
   );
-  // Bounded on its own, too: it must end when the test is killed.
+  // A separate time limit, because it must end even if the test is killed.
   const shell = spawn('timeout', ['--kill-after=5', '235', 'bash', '-ec', script], {
     cwd,
     env: { ...env, npm_config_prefer_offline: 'true' },
@@ -37,7 +37,7 @@ async function runScript(script: string, cwd: string) {
     try {
       process.kill(-(shell.pid ?? 0), 'SIGKILL');
     } catch {
-      // Nothing was left.
+      // All processes have ended.
     }
   });
   let out = '';
@@ -48,12 +48,12 @@ async function runScript(script: string, cwd: string) {
   shell.stderr.setEncoding('utf8').on('data', (text: string) => {
     err += text;
   });
-  // Not `close`: what runs on in the background keeps the pipes open.
+  // Not `close`: background processes keep the pipes open.
   const [code] = await once(shell, 'exit');
   return { code, out, err };
 }
 
-/** What the page expects of the context: an account, and an authority that reaches this machine. */
+/** Opens the context of the page: an account, and a certificate authority that reaches this machine. */
 async function openContext(folder: string) {
   const pebble = await startPebble();
   const root = join(folder, 'root.pem');
@@ -84,9 +84,9 @@ async function openContext(folder: string) {
 }
 
 const [install = '', ...otherInstalls] = commandsUnder('# Getting started');
-const [flags = '', look = '', ...others] = commandsUnder('## First notification');
+const [flags = '', inspect = '', ...others] = commandsUnder('## First notification');
 
-describe.skipIf(!hasPebble)('the ten minutes of docs/start.md (Pebble, sandbox)', () => {
+describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () => {
   it('end with stored notifications', { timeout: 240_000 }, async () => {
     const folder = temporaryDirectory();
     const { host, password, settings } = await openContext(folder);
@@ -96,12 +96,12 @@ describe.skipIf(!hasPebble)('the ten minutes of docs/start.md (Pebble, sandbox)'
     const script = [
       `git clone -q ${project} earshot && cd earshot && npm ci`,
       `echo ${password} > account-password; chmod 600 account-password`,
-      // Later commands know of these by .env alone.
+      // Later commands get these settings only from .env.
       `env ${settings.join(' ')} ${flags.trimEnd()} > setup.log 2>&1 & SETUP=$!`,
       'until grep -q "^setup: first" setup.log; do kill -0 $SETUP || { cat setup.log; exit 9; }; sleep 1; done',
-      look,
+      inspect,
       'echo RESULT; npm run -s query -- --output json; echo TRIAL',
-      // In the clone, too: it has a .env now, and ports in use.
+      // The trial runs in the same clone, which now has a .env, and ports in use.
       `timeout -s INT 100 ${trial.trimEnd()} > trial.log 2>&1 & TRIAL=$!`,
       'until grep -q "^setup: first" trial.log; do kill -0 $TRIAL || { cat trial.log; exit 9; }; sleep 1; done',
       '(cd sandbox-trial && ../bin/earshot query --json)',

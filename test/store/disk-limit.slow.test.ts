@@ -159,7 +159,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     const dataDir = join(disk.folder, 'data');
     await fillWithProducts(dataDir, 3_000);
     const place = { dataDir, diskReserveBytes: mebibyte };
-    disk.take(Math.floor(disk.freeBytes() / mebibyte) - 4);
+    disk.use(Math.floor(disk.freeBytes() / mebibyte) - 4);
     let leastBytes = disk.freeBytes();
     const watching = setInterval(() => {
       leastBytes = Math.min(leastBytes, disk.freeBytes());

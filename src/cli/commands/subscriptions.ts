@@ -262,7 +262,7 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
 
 function details({ name, listed, registration, lifetime }: Row, gaps: readonly Gap[]): string {
   const { id, status, events, filter, endpoint, submittedAtUs, lastNotificationAtUs } = listed;
-  const setBy = { command: ', by command', person: ', by a user at the catalogue' } as const;
+  const setBy = { command: ', by command', person: ', by a user in the catalogue' } as const;
   const lines = [
     ['name', name ?? '- (unmanaged)'],
     ['id', id],

@@ -13,15 +13,15 @@ const retryIntervalMs = 100;
 const busyMessages: Record<LockName, string> = {
   receiver: 'A receiver is already running on this data directory.',
   account:
-    'Another earshot program is logging in to the account. Wait until it has finished, then run this again.',
+    'Another earshot program is logging in to the account. Wait until it has finished, then run this command again.',
   subscriptions:
-    'Another earshot program is changing the subscriptions of this account. Wait until it has finished, then run this again.',
+    'Another earshot program is changing the subscriptions of this account. Wait until it has finished, then run this command again.',
   certificate:
-    'Another earshot program is getting a certificate. Wait until it has finished, then run this again.',
+    'Another earshot program is getting a certificate. Wait until it has finished, then run this command again.',
   index: 'Another earshot program is rebuilding the product index. Wait until it has finished.',
   summaries: 'Another earshot program is queueing summaries. Wait until it has finished.',
   reconcile:
-    'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this again.',
+    'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this command again.',
   sinks: 'Another earshot program is delivering notifications to the sinks.',
   compact: 'Another earshot program is compacting the log. Wait until it has finished.',
   prune: 'Another earshot program is pruning the log. Wait until it has finished.',

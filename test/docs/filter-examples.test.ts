@@ -1,3 +1,8 @@
+/**
+ * Runs the examples of filters in docs/reference/filter-examples.md and the console sessions of
+ * docs/subscriptions.md. To update the page of examples:
+ * `npx vitest run test/docs/filter-examples.test.ts --update`.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,12 +16,14 @@ import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { runCommand } from '../cli/fake-io.ts';
 import { delivery, withStore } from '../cli/filled-store.ts';
+import { readPage, sessionsOf, words } from './console-sessions.ts';
+import { chapters, type Example, islands } from './filter-examples.ts';
 import { makePageProducts, type PageProducts, type PageRecord } from './page-products.ts';
-import { type Example, readExamples, readGeojson, readSessions } from './subscriptions-page.ts';
 
-const examples = readExamples();
-const sessions = readSessions();
-const executed = new Set<string>();
+const examples = Object.values(chapters).flat();
+const sessions = sessionsOf(readPage('subscriptions.md'));
+/** Number of matches of each executed example. */
+const counts = new Map<Example, number>();
 
 let dir: string;
 let made: PageProducts;
@@ -24,7 +31,7 @@ let products: ReturnType<typeof openProducts>;
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'earshot-page-'));
-  writeFileSync(join(dir, 'islands.geojson'), readGeojson());
+  writeFileSync(join(dir, 'islands.geojson'), islands);
   made = makePageProducts();
   await fill(made.news);
   await catchUpIndex({ dataDir: dir });
@@ -36,45 +43,90 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-describe('the examples of the page on subscriptions', () => {
-  it.each(examples)('find the stated products: $title', async (example) => {
+describe('the examples of filters', () => {
+  it.each(examples)('find the same products with flags and expression: $title', async (example) => {
+    const { lines = [], entity = 'Products' } = example;
     const texts = await expressionsOf(example);
-    const [first = '', ...others] = texts.map((text) => idsInMemory(example, text));
-    expect(first.split('\n').filter((id) => id !== '')).toHaveLength(example.count);
+    const [first = '', ...others] = texts.map((text) => idsInMemory(entity, text));
     for (const other of others) expect(other).toBe(first);
 
-    for (const text of texts) expect(await idsOfIndex(example, text)).toBe(first);
-    for (const line of example.lines) expect(await idsOfCommand(line)).toBe(first);
-    executed.add(example.title);
+    for (const text of texts) expect(await idsOfIndex(entity, text)).toBe(first);
+    for (const line of lines) expect(await idsOfCommand(words(line))).toBe(first);
+    counts.set(example, first.split('\n').filter((id) => id !== '').length);
   });
 
   it('include the filter that the program builds', async () => {
-    const program = examples.flatMap((one) => one.program ?? [])[0] ?? '';
+    const [program = '', ...others] = examples.flatMap((one) => one.program ?? []);
+    expect(others).toEqual([]);
     expect(await builtBy(program)).toBe(builtFilter);
   });
 
-  it.each(sessions)('show the output of $command', async ({ command, printed }) => {
-    const { out, err } = await earshot(command);
-    expect(out + err).toBe(printed);
-  });
-
-  it('are numbered, at least twenty, and all executed', () => {
+  it('are at least twenty, all find something, and more than ten also have flags', () => {
     expect(examples.length).toBeGreaterThanOrEqual(20);
-    expect(examples.map(({ title }) => Number.parseInt(title, 10))).toEqual(
-      examples.map((_, i) => i + 1),
+    expect(examples.filter((example) => !counts.get(example))).toEqual([]);
+    const withFlags = examples.filter(({ lines = [] }) =>
+      lines.some((line) => !isExpression(words(line))),
     );
-    expect([...executed]).toEqual(examples.map(({ title }) => title));
-    const withFlags = examples.filter(({ lines }) => lines.some((line) => !isExpression(line)));
     expect(withFlags.length).toBeGreaterThan(10);
-    expect(examples.filter(({ program }) => program !== null)).toHaveLength(1);
-    expect(sessions.length).toBeGreaterThan(0);
   });
 
   it('run on 1,900 products and 100 deleted ones', () => {
     expect(made.alive).toHaveLength(1_900);
     expect(made.tombstones).toHaveLength(100);
   });
+
+  it('stand in docs/reference/filter-examples.md with the number of matches', async () => {
+    const sections = Object.entries(chapters).map(
+      ([title, chapter]) => `## ${title}\n\n${chapter.map(section).join('\n')}`,
+    );
+    const page = `${pageHead}\n${sections.join('\n')}`;
+    await expect(page).toMatchFileSnapshot('../../docs/reference/filter-examples.md');
+  });
 });
+
+describe('docs/subscriptions.md', () => {
+  it.each(sessions)('shows the output of $line', async ({ command, line, text }) => {
+    const { out, err } = await earshot(command);
+    expect(`${line}\n${out}${err}`).toBe(text);
+  });
+
+  it('has console sessions', () => {
+    expect(sessions).not.toEqual([]);
+  });
+});
+
+const pageHead = `# Examples of filters
+
+Every line of an example selects the same products: first with flags of \`earshot query products\`, if flags
+are sufficient, then with a complete \`$filter\` expression. Put one line after the command:
+
+\`\`\`sh
+earshot query products --collection S2 --cloud-below 20
+\`\`\`
+
+\`earshot register\` has the same flags, except \`--sensed\`, \`--published\` and \`--deleted\`. The number
+of matches refers to 2,000 generated products, of which 100 are deleted; a test counts them. The syntax
+is explained in [Subscriptions and filters](../subscriptions.md#filters).
+
+<!-- Written by test/docs/filter-examples.test.ts. -->
+`;
+
+/** The section of an example: title, number of matches and lines. */
+function section(example: Example): string {
+  const { title, entity, lines = [], program } = example;
+  const count = counts.get(example) ?? 0;
+  const kind = entity === 'DeletedProducts' ? 'deleted product' : 'product';
+  const usesFile = lines.some((line) => line.includes('islands.geojson'));
+  return `### ${examples.indexOf(example) + 1}. ${title}
+
+${count} ${kind}${count === 1 ? '' : 's'}
+${usesFile ? `\nContent of \`islands.geojson\`:\n\n${fenced('json', islands)}` : ''}
+${program === undefined ? fenced('sh', lines.join('\n')) : fenced('ts', program)}`;
+}
+
+function fenced(language: string, text: string): string {
+  return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\`\n`;
+}
 
 /** The text that the program of the page builds. */
 const builtFilter = [
@@ -92,9 +144,12 @@ function isExpression(line: readonly string[]): boolean {
 }
 
 /** The expressions of an example; fails without one. */
-async function expressionsOf({ lines, program, title }: Example): Promise<string[]> {
-  const texts = lines.filter(isExpression).map((line) => line.at(-1) ?? '');
-  if (program !== null) texts.push(await builtBy(program));
+async function expressionsOf({ lines = [], program, title }: Example): Promise<string[]> {
+  const texts = lines
+    .map(words)
+    .filter(isExpression)
+    .map((line) => line.at(-1) ?? '');
+  if (program !== undefined) texts.push(await builtBy(program));
   if (texts.length === 0) throw new Error(`No expression: ${title}`);
   return texts;
 }
@@ -124,13 +179,13 @@ function treeOf(entity: Entity, text: string): FilterTree {
   return tree;
 }
 
-function idsInMemory({ entity }: Example, text: string): string {
+function idsInMemory(entity: Entity, text: string): string {
   const matches = compileFilter(treeOf(entity, text));
   const all = entity === 'Products' ? made.alive : made.tombstones;
   return sorted(all.filter((record: PageRecord) => matches(productView(record))).map(idOf));
 }
 
-async function idsOfIndex({ entity }: Example, text: string): Promise<string> {
+async function idsOfIndex(entity: Entity, text: string): Promise<string> {
   const filter = treeOf(entity, text);
   const ids: string[] = [];
   for await (const { row } of products.find({ entity, filter, records: false }))

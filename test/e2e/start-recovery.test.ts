@@ -1,4 +1,4 @@
-/** What `earshot start` makes good by itself: what it missed while it was down, or while nobody sent anything. */
+/** Automatic recovery by `earshot start` of events during a downtime, a pause, or a loss of pushes. */
 import { expect, it } from 'vitest';
 import {
   openRegistered,
@@ -8,7 +8,7 @@ import {
   type StartContext,
 } from './start-context.ts';
 
-/** The products in the log, sorted, of one source. */
+/** Returns the sorted ids of products in the log, optionally of one source. */
 async function loggedIds(context: StartContext, source?: 'push' | 'reconcile'): Promise<string[]> {
   const entries = (await context.entries()).filter(
     (one) => source === undefined || one.source === source,
@@ -19,7 +19,7 @@ async function loggedIds(context: StartContext, source?: 'push' | 'reconcile'): 
 const hoursOf = ({ reader, sandbox }: StartContext) =>
   reader.completeness.coverage({ sinceUs: 0, untilUs: sandbox.clock.now() * 1_000 });
 
-it('looks up what was published while it was down, before the hour is over', async () => {
+it('recovers events published while it was down, before the end of the hour', async () => {
   const context = await openRegistered();
   const { minuteMs } = context;
   await publish(context, 7);
@@ -31,31 +31,31 @@ it('looks up what was published while it was down, before the hour is over', asy
   await publish(context, 3);
   await expect.poll(() => loggedIds(context)).toEqual(publishedIds(context));
   expect(await loggedIds(context, 'reconcile')).toEqual(missed);
-  // The hour itself lasts: nothing is said of it.
+  // The hour has not ended, so it has no coverage.
   expect(await hoursOf(context)).toEqual([]);
   await context.stop(running);
   expect(await loggedIds(context)).toHaveLength(10);
 });
 
-it('looks up what a pause left out that ended while it was running', async () => {
+it('recovers events missed in a pause that ended while it was running', async () => {
   const context = await openRegistered();
   const { minuteMs } = context;
   const running = await context.start();
   await publish(context, 2);
-  const told = publishedIds(context);
-  await expect.poll(() => loggedIds(context, 'push')).toEqual(told);
+  const pushed = publishedIds(context);
+  await expect.poll(() => loggedIds(context, 'push')).toEqual(pushed);
   await context.command('subscriptions', 'pause', 'default');
   await publish(context, 5);
   const resume = () => context.command('subscriptions', 'resume', 'default');
   await passBetweenRounds(context, 5 * minuteMs, resume);
   await expect.poll(() => loggedIds(context)).toEqual(publishedIds(context));
-  expect(await loggedIds(context, 'push')).toEqual(told);
+  expect(await loggedIds(context, 'push')).toEqual(pushed);
   expect(await context.reader.administration.gaps()).toMatchObject([{ toUs: expect.any(Number) }]);
   expect(await hoursOf(context)).toEqual([]);
   await context.stop(running);
 });
 
-it('compares the hours that are due, and tells its uptime, apart where the machine slept', async () => {
+it('compares the hours that are due, and records separate uptimes before and after a sleep of the machine', async () => {
   const context = await openRegistered();
   const { hourMs, minuteMs } = context;
   const beganUs = Math.trunc(context.sandbox.clock.now()) * 1_000;
@@ -63,7 +63,7 @@ it('compares the hours that are due, and tells its uptime, apart where the machi
   await publish(context, 4);
   context.sandbox.faults.change({ lost: 1 });
   await publish(context, 2);
-  // Half an hour more until an hour counts as settled.
+  // An hour is settled half an hour after its end.
   await passBetweenRounds(context, hourMs + 30 * minuteMs);
   const settled = { event: 'created', expected: 6, pushed: 4, recovered: 2, missing: 0, late: 0 };
   await expect.poll(() => hoursOf(context)).toMatchObject([settled]);

@@ -66,7 +66,8 @@ subscriptionId, notificationDate, receivedAt, source, timesSeen. Times are ISO 8
   position   number of the notification in the log
   source     push, or reconcile if the notification was fetched from the catalogue
   timesSeen  number of times that the notification was received
-The time range is by time of receipt, or with --time notification by the date of the notification.
+--since and --until compare the time of receipt, or with --time notification the date of the
+notification.
 In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a formula. On a
 narrow terminal, the table has fewer columns. The receiver can run meanwhile.
 

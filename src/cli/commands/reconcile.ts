@@ -47,7 +47,7 @@ export const reconcileCommand = defineCommand('reconcile', {
       .addOption(dryRunOption())
       .option(
         '--check',
-        'exit with code 3 if there is a problem (events are missing; nothing is fetched)',
+        'exit with code 3 if there is a problem (events are missing; --check fetches nothing)',
       )
       .addOption(jsonOption());
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });

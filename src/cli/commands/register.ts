@@ -60,7 +60,7 @@ export const registerCommand = defineCommand('register', {
       .addOption(dryRunOption())
       .option(
         '--check',
-        'exit with code 3 if there is a problem (the account differs; nothing is changed)',
+        'exit with code 3 if there is a problem (the account differs; --check changes nothing)',
       )
       .addOption(jsonOption())
       .addOption(yesOption())

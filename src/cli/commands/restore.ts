@@ -26,7 +26,7 @@ export const restoreCommand = defineCommand('restore', {
       .argument('<file>', 'backup file')
       .option(
         '--check',
-        'exit with code 3 if there is a problem (the backup is damaged; nothing is restored)',
+        'exit with code 3 if there is a problem (the backup is damaged; --check restores nothing)',
       )
       .addOption(yesOption())
       .addOption(jsonOption());

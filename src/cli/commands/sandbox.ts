@@ -41,7 +41,7 @@ export const sandboxCommand = defineCommand('sandbox', {
       .option('--allow-remote', 'allow endpoints on other machines')
       .option(
         '--allow-remote-control',
-        'allow --control, --service and --inference on addresses that other machines reach',
+        'allow --control, --service and --inference on addresses that other machines can reach',
       )
       .option('--allow-http', 'allow endpoints without HTTPS'),
   help: `The sandbox waits for a subscription, unless --endpoint is set. Variables:

@@ -26,8 +26,8 @@ The variables EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TO
 requests of this command and the receiver together. At a limit, the remaining summaries wait. If the
 inference service sends Retry-After, then the command waits up to 2 minutes.
 
-  --each    The default of --since is 24h. If --filter is set, and --since, --until and
-            --subscription are not, the command selects products of any time.
+  --each    The default of --since is 24h. With --filter, and without --since, --until and
+            --subscription, the command selects products of any time.
   --digest  The time spans are complete hours, days or weeks in UTC. Weeks start on Monday.
             Without --since, the command writes only the last time span.
   --retry   "all" selects failed and dropped summaries. Ids can also select unverified summaries.

@@ -63,13 +63,11 @@ const permitted = [
   ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
   ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
+  ['test/summary/hostile/', 'tell, told', 'a prompt injection'],
   ['docs/decisions/0050', 'tell, told', 'the JSON field told'],
   ['docs/decisions/0050', 'wanted', 'the JSON field wanted'],
-  ['src/domain/coverage.ts', 'tell, told', 'the JSON field told'],
   ['src/cli/commands/coverage.ts', 'tell, told', 'the JSON field told'],
   ['docs/reference/', 'tell, told', 'the JSON field told'],
-  ['src/admin/review.ts', 'wanted', 'the stored code unwanted'],
-  ['src/cli/plan-output.ts', 'wanted', 'the JSON field wanted'],
   ['src/cli/commands/register.ts', 'wanted', 'the JSON fields wanted and unwanted'],
   ['docs/reference/cli.md', 'wanted', 'the JSON fields wanted and unwanted'],
   ['src/admin/', 'forget', 'the action forget of a plan, forgotten in the history'],
@@ -79,12 +77,13 @@ const permitted = [
 
 const args = process.argv.slice(2);
 const given = args.filter((argument) => !argument.startsWith('-'));
-const paths = given.length > 0 ? given : ['src', 'docs', 'README.md', 'scripts', 'deploy'];
-const skipped = /(^scripts\/wording\.js|\.(json|txt|svg)|licences\.md)$/;
+const paths = given.length > 0 ? given : ['.'];
+const skipped =
+  /(^scripts\/wording\.js|^test\/supply\/wording\.test\.ts|\.(json|txt|svg)|licences\.md)$/;
 
 /** Names of the interface contract, of packages and of systemd that contain a phrase. */
 const contractNames =
-  /\bnextTry(At|AtUs)?\b|\bforget-?Reader\b|\bworld-atlas\b|\bWantedBy\b|\bWants\b/gi;
+  /\bnextTry(At|AtUs)?\b|\bforget-?Reader\b|\bworld-atlas\b|\bWantedBy\b|\bWants\b|\.told\b|\b(told|(un)?wanted):|'(unwanted|forget)'|'- (unwanted|forget)\b/gi;
 
 /** @param {string} phrase @param {string} path */
 const isPermitted = (phrase, path) =>

@@ -178,7 +178,7 @@ const journeys = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   .slice(1)
   .map((text) => ({
     title: /\*\*(.*?):\*\*/.exec(text)?.[1] ?? '',
-    path: [...text.matchAll(/`src\/([^`]+)`/g)].map(([, file]) => file ?? ''),
+    path: [...text.matchAll(/^src\/(\S+)/gm)].map(([, file]) => file ?? ''),
   }));
 const filesMax: Record<string, number> = {
   'POST to commit': 15,

@@ -18,7 +18,7 @@ import { type Note, noteText, type Review, review, unfinishableCode } from './re
 /** Result of a round for one subscription. */
 export interface MaintenanceResult {
   name: string;
-  /** Status at the catalogue before the round: running, paused, gone, or an unknown one. */
+  /** Status in the catalogue before the round: running, paused, gone, or an unknown one. */
   status: string;
   /** The action that was taken; null for none. */
   did: Review['action'];

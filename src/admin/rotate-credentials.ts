@@ -1,4 +1,4 @@
-/** Changes the endpoint credentials at the catalogue, while the receiver accepts the old and the new ones. */
+/** Changes the endpoint credentials in the catalogue, while the receiver accepts the old and the new ones. */
 import type { DeliveryMark } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';

@@ -33,8 +33,8 @@ export const deadCommand = defineCommand('dead', {
       .addOption(jsonOption()),
   help: `On a terminal, the reason is shortened. In a pipe and with --json, the reason is complete.
 
-Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. If a replay has
-queued the notification, then replay is the id of the replay; otherwise null.
+Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. replay is the id
+of the replay that queued the notification; null for a notification that no replay queued.
 
 ${exitCodes}
 
@@ -63,7 +63,7 @@ Examples:
 type Ids = number[] | undefined;
 
 export const retryCommand = defineCommand('retry', {
-  description: 'Queue dead letters again for another delivery by the receiver.',
+  description: 'Queue dead letters, so that the receiver delivers the dead letters again.',
   flags: (command) =>
     command
       .argument('<sink>', 'name of the sink')

@@ -55,12 +55,13 @@ function configurationPage(): string {
 
 <!-- Written by \`npm run generate\` from src/config/variables.ts. -->
 
-All settings are environment variables. The file \`.env\` in the working directory is read, too; the
-environment has priority. An empty value counts as unset. Each command reads only the variables that it
+All settings are environment variables. Variables can also be in the file \`.env\` in the working directory.
+The environment has priority over \`.env\`. An empty value counts as unset. Each command reads only the variables that it
 needs, and reports all problems at once. \`earshot config\` prints the effective values and their sources.
 A variable \`EARSHOT_…\` that is not in this table is an error.
 
-A secret can be stored in a file: set \`EARSHOT_…_FILE\` to its path. A line break at its end is ignored.
+A secret can be stored in a file: set \`EARSHOT_…_FILE\` to the path of the file. A line break at the end of the
+file is ignored.
 
 | variable | meaning | default | example |
 |---|---|---|---|
@@ -82,33 +83,31 @@ function commandLinePage(program: Command): string {
 
 The documentation writes \`earshot X\`. Messages use the form in which you called the program.
 
-| where | form | start-up time (relative) |
+| where | form | start-up time, first row = 1 |
 |---|---|---|
-| anywhere, if it is on the path (below) | \`earshot X\` | 1 |
+| anywhere, if \`earshot\` is on the path (see below) | \`earshot X\` | 1 |
 | in a checkout, by its path | \`bin/earshot X\` | 1 |
 | in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: without npm's own output) | 1.4 |
 | with [the package](../start.md#run-from-the-package) | \`npx --no -- earshot X\` | 2.4 |
 
 **On the path.** In a checkout, run once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or into
 another folder of your \`PATH\`). The link works from any folder and uses the Node that \`npm ci\`
-installed. \`npm link\` does the same if the installed Node is new enough. With the package:
+installed. \`npm link\` also works, but uses the Node of your \`PATH\`. With the package, set
 \`PATH="$PWD/node_modules/.bin:$PATH"\`. The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` in
 the current folder; \`--data-dir\` sets another data directory.
 
-**Not in the npm registry.** earshot is not published there. If it is not installed, \`npx\` without
-\`--no\` would download and run any package of that name; \`npx --no\` fails instead. With \`--\`, npx
-does not interpret \`--help\` itself.
+**Not in the npm registry.** earshot is not published in the npm registry. If earshot is not
+installed, \`npx\` without \`--no\` downloads and runs any package named earshot; \`npx --no\` fails
+instead. The \`--\` passes flags such as \`--help\` to earshot, not to npx.
 
-**Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a completion script. Its help
-explains the installation.
+**Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a completion script.
+\`earshot completion --help\` explains the installation.
 
 ## Commands
 
 | group | command | what it does |
 |---|---|---|
 ${groupRows(program).join('\n')}
-
-\`earshot config\` prints the effective settings and their sources.
 
 ## Flags
 

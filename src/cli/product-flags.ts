@@ -49,13 +49,13 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
   return addConditionFlags(command.addOption(filterOption()))
     .option(
       '--sensed <when>',
-      'start of sensing (24h or 7d before now, 2026-11, 2026-11-20, A..B, A.. or ..B; UTC)',
+      'start of sensing (24h, 7d, 2026-11, 2026-11-20, A..B, A.. or ..B; UTC)',
       range,
     )
     .option('--published <when>', 'time of publication (formats as for --sensed)', range)
     .option(
       '--deleted [when]',
-      'search deleted products (optional: time of deletion; formats as for --sensed)',
+      'search deleted products (with a time: deleted at this time; formats as for --sensed)',
       range,
     );
 }

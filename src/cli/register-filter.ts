@@ -50,7 +50,7 @@ export function filterOfFlags(
 }
 
 /**
- * Prints the filter and, for each event, the number of matching products of the last week at the catalogue. Prints a
+ * Prints the filter and, for each event, the number of matching products of the last week in the catalogue. Prints a
  * note if counting fails.
  */
 export async function showFilter(

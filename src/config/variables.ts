@@ -21,7 +21,7 @@ export const variables = {
   EARSHOT_PUBLIC_URL: {
     schema: values.publicUrl,
     description:
-      'The https URL at which the catalogue reaches this receiver, with the port if it is not 443.',
+      'The https URL at which the catalogue reaches this receiver, with the port if the port is not 443.',
     example: 'https://earshot.example.org:8443',
   },
   EARSHOT_LISTEN: {
@@ -34,7 +34,7 @@ export const variables = {
     schema: values.listenAddressOrOff,
     default: '127.0.0.1:8080',
     description:
-      'Address and port of the private listener for queries, health and metrics (plain HTTP), or `off`. An address that other machines can reach requires EARSHOT_CONSOLE_PASSWORD.',
+      'Address and port of the private listener for queries, health and metrics (plain HTTP). `off`: no private listener. An address that other machines can reach requires EARSHOT_CONSOLE_PASSWORD.',
     example: '127.0.0.1:8080',
   },
   EARSHOT_CONSOLE_PASSWORD: {
@@ -49,7 +49,7 @@ export const variables = {
     schema: values.onOrOff,
     default: 'on',
     description:
-      '`on`: the receiver maintains the product index, which queries by filter need. With `off`, `earshot index rebuild` can still build it.',
+      '`on`: the receiver maintains the product index. Queries by filter need the index. `off`: only `earshot index rebuild` and `earshot query products` update the index.',
     example: 'on',
   },
   EARSHOT_DATA_DIR: {
@@ -61,26 +61,26 @@ export const variables = {
   EARSHOT_DISK_RESERVE: {
     schema: values.byteSize,
     description:
-      'Minimum free space on the disk of the data directory. Below it, notifications are refused (503) until there is enough free space again. By default 256 MiB, or 5 % of a disk smaller than 5 GiB. 0 disables the limit.',
+      'Minimum free space on the disk of the data directory. With less free space, the receiver refuses notifications (503). The default is 256 MiB, or 5 % of a disk that is smaller than 5 GiB. `0` disables the limit.',
     example: '1GiB',
   },
   EARSHOT_KEEP: {
     schema: values.kept,
     description:
-      'Limits of the notification log: a maximum age (`365d`), a maximum size (`50GB`), or both, separated by a comma. Once a day the receiver permanently removes the oldest notifications beyond a limit. By default everything is kept.',
+      'Limits of the notification log: a maximum age (`365d`), a maximum size (`50GB`), or both, separated by a comma. Once a day, the receiver permanently deletes the oldest notifications that exceed a limit. By default, all notifications are kept.',
     example: '365d,50GB',
   },
   EARSHOT_COMPACT: {
     schema: values.onOrOff,
     default: 'on',
     description:
-      '`on`: the receiver compacts the log automatically, every hour while no notification is waiting to be stored. `earshot compact` works either way.',
+      '`on`: the receiver compresses the log every hour, while no notification waits for storage. `off`: only `earshot compact` compresses the log.',
     example: 'on',
   },
   EARSHOT_BACKUP_DIR: {
     schema: values.directory,
     description:
-      'Directory for automatic backups, preferably on another disk; each receiver needs its own. Without it, no backups are made. The first backup creates the directory. Backups contain secrets and are readable only by their owner.',
+      'Directory for automatic backups, preferably on another disk. Each receiver needs a separate directory, which the first backup creates. Without this variable, the receiver creates no backups. Backups contain secrets; only the owner can read the files.',
     example: '/mnt/backups/earshot',
   },
   EARSHOT_BACKUP_EVERY: {
@@ -93,7 +93,7 @@ export const variables = {
     schema: values.count,
     default: '7',
     description:
-      'Number of automatic backups to keep. Older ones are removed after a new one has been created and verified.',
+      'Number of automatic backups to keep. Older backups are deleted after a new backup has been created and verified.',
     example: '7',
   },
 
@@ -109,7 +109,7 @@ export const variables = {
     schema: z.string(),
     secret: true,
     description:
-      'Password of this user. It must differ from the password of your catalogue account.',
+      'Password of EARSHOT_ENDPOINT_USERNAME. The password must differ from the password of your catalogue account.',
     example: 'a-long-random-text',
   },
 
@@ -118,13 +118,13 @@ export const variables = {
     schema: z.enum(['files', 'acme', 'off']),
     default: 'files',
     description:
-      '`files`: HTTPS with the certificate and key below. `acme`: earshot obtains and renews its certificate automatically. `off`: plain HTTP, only behind a reverse proxy that terminates HTTPS.',
+      '`files`: HTTPS with EARSHOT_TLS_CERT and EARSHOT_TLS_KEY. `acme`: HTTPS; earshot obtains and renews the certificate automatically. `off`: plain HTTP, only behind a reverse proxy that terminates HTTPS.',
     example: 'acme',
   },
   EARSHOT_TLS_CERT: {
     schema: z.string(),
     description:
-      'PEM file with the certificate and its chain. Reloaded automatically when it changes.',
+      'PEM file with the certificate and the chain. The receiver reloads a changed file automatically.',
     example: '/etc/letsencrypt/live/earshot.example.org/fullchain.pem',
   },
   EARSHOT_TLS_KEY: {
@@ -136,39 +136,39 @@ export const variables = {
     schema: exactUrl,
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     description:
-      "Directory URL of the certificate authority (ACME, RFC 8555). By default Let's Encrypt.",
+      "Directory URL of the certificate authority (ACME, RFC 8555). The default is Let's Encrypt.",
     example: 'https://acme-v02.api.letsencrypt.org/directory',
   },
   EARSHOT_ACME_EMAIL: {
     schema: z.email('must be an e-mail address'),
     description:
-      'Contact address for the authority. Some authorities require it, others ignore it.',
+      'E-mail address for the certificate authority. Some authorities require an address, others ignore the address.',
     example: 'me@example.org',
   },
   EARSHOT_ACME_AGREE: {
     schema: z.literal('yes', 'must be yes, to agree to the terms of the authority'),
     description:
-      '`yes`: you agree to the terms of service of the authority. `earshot certificate test` prints their URL.',
+      '`yes`: you agree to the terms of service of the authority. `earshot certificate test` prints the URL of the terms.',
     example: 'yes',
   },
   EARSHOT_ACME_CHALLENGE: {
     schema: z.enum(['http-01', 'tls-alpn-01']),
     default: 'http-01',
     description:
-      'Challenge with which the authority verifies the host name. `http-01`: it connects to port 80 of this host. `tls-alpn-01`: it connects to port 443, which must lead to EARSHOT_LISTEN.',
+      'Challenge with which the authority verifies the host name. `http-01`: the authority connects to port 80 of the host name. `tls-alpn-01`: the authority connects to port 443, which must lead to EARSHOT_LISTEN.',
     example: 'http-01',
   },
   EARSHOT_ACME_HTTP_LISTEN: {
     schema: values.listenAddress,
     default: '0.0.0.0:80',
     description:
-      'Address and port of the listener that answers http-01 challenges and nothing else. The authority connects to port 80, which must lead to it.',
+      'Address and port of the listener for http-01 challenges. The authority connects to port 80 of the host name, which must lead to this listener.',
     example: '0.0.0.0:80',
   },
   EARSHOT_ACME_CA: {
     schema: z.string(),
     description:
-      'PEM file with additional root certificates to verify the HTTPS connection to the certificate authority. For a private authority.',
+      'PEM file with the root certificates of a private certificate authority. earshot verifies the HTTPS connection to the authority with these certificates, too.',
     example: './private-authority.pem',
   },
   EARSHOT_ACME_EAB_KEY_ID: {
@@ -185,13 +185,13 @@ export const variables = {
   EARSHOT_TRUSTED_PROXIES: {
     schema: values.addressRanges,
     description:
-      'IP addresses or ranges of trusted reverse proxies, separated by commas. `X-Forwarded-For` is only accepted from these.',
+      'IP addresses or ranges of trusted reverse proxies, separated by commas. The receiver accepts `X-Forwarded-For` only from these proxies.',
     example: '127.0.0.1, ::1',
   },
   EARSHOT_PROBE_CA: {
     schema: z.string(),
     description:
-      'PEM file with additional root certificates to trust when earshot probes its own endpoint. For tests: the catalogue only trusts public authorities.',
+      'PEM file with additional root certificates that earshot trusts when earshot checks the endpoint. For tests only: the catalogue trusts only public authorities.',
     example: './authority.pem',
   },
 
@@ -213,7 +213,7 @@ export const variables = {
   EARSHOT_CLIENT_ID: {
     schema: z.string(),
     default: 'cdse-public',
-    description: 'OAuth 2.0 client id used to request tokens.',
+    description: 'OAuth 2.0 client id for token requests.',
     example: 'cdse-public',
   },
   EARSHOT_ACCOUNT_USERNAME: {
@@ -237,27 +237,27 @@ export const variables = {
       }),
     secret: true,
     description:
-      'For accounts with two-factor login: the shared secret of the authenticator app (base32), or a single six-digit code, which is valid for half a minute.',
+      'For accounts with two-factor login: the shared secret of the authenticator app (base32), or one six-digit code. A code is valid for half a minute.',
     example: 'JBSWY3DPEHPK3PXP',
   },
   EARSHOT_ACCESS_TOKEN: {
     schema: values.word,
     secret: true,
     description:
-      'An access token to use instead of user name and password. It expires after minutes, so it is not suitable for maintenance.',
+      'Access token to use instead of user name and password. The token expires after some minutes, and is therefore not suitable for automatic maintenance.',
     example: 'eyJhbGciOiJSUzI1NiJ9.eyJleHAiOjB9.c2ln',
   },
   EARSHOT_SUBSCRIPTIONS_RUNNING_MAX: {
     schema: values.count,
     default: '2',
-    description: 'Maximum number of running subscriptions per account at the catalogue.',
+    description: 'Maximum number of running subscriptions that the catalogue allows per account.',
     example: '2',
   },
   EARSHOT_SUBSCRIPTIONS_MAX: {
     schema: values.count,
     default: '10',
     description:
-      'Maximum number of subscriptions per account at the catalogue, including paused ones.',
+      'Maximum number of running and paused subscriptions that the catalogue allows per account.',
     example: '10',
   },
 
@@ -266,27 +266,27 @@ export const variables = {
     schema: values.onOrOff,
     default: 'on',
     description:
-      '`on`: the receiver compares the log with the catalogue automatically and fetches missing notifications. `earshot reconcile` works either way.',
+      '`on`: the receiver compares the log with the catalogue automatically and fetches missing notifications. `off`: only `earshot reconcile` compares.',
     example: 'on',
   },
   EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: {
     schema: values.count,
     default: '60',
     description:
-      'Maximum number of product queries per minute sent to the catalogue, one at a time. Each returns up to 1,000 products.',
+      'Maximum number of product queries per minute that earshot sends to the catalogue. Each query returns up to 1,000 products.',
     example: '60',
   },
   EARSHOT_ALERT_URL: {
     schema: exactUrl,
     secret: true,
     description:
-      'URL to which alerts are sent as JSON (POST), with a `text` field for incoming webhooks of chat systems. It is a secret, because it allows anybody to post.',
+      'URL to which the receiver sends alerts as JSON (POST). The field `text` is for incoming webhooks of chat systems. The URL is a secret: anybody who has the URL can post.',
     example: 'https://chat.example.org/hooks/abcdef',
   },
   EARSHOT_ALERT_COMMAND: {
     schema: values.commandLine,
     description:
-      'Program that is run for each alert, with the same JSON on standard input. Arguments are separated by spaces; no shell is used.',
+      'Program that the receiver runs for each alert, with the alert as JSON on standard input. Spaces separate the arguments; no shell is used.',
     example: '/usr/local/bin/send-alert --urgent',
   },
 
@@ -295,7 +295,7 @@ export const variables = {
     schema: z.enum(summaryRuleKinds),
     default: 'off',
     description:
-      'Default of the option `summary` of each subscription in `earshot.config.ts`: `each` (a text per product), `digest` (a text per day) or `off`. Without a language model, the texts are generated from the facts alone.',
+      'Default of the option `summary` of each subscription in `earshot.config.ts`: `each` (one text per product), `digest` (one text per day) or `off`. Without a language model, earshot generates the texts from the product data.',
     example: 'digest',
   },
   EARSHOT_INFERENCE_URL: {
@@ -308,20 +308,20 @@ export const variables = {
     schema: values.word,
     secret: true,
     description:
-      'API key of your project at the inference service. Together with EARSHOT_INFERENCE_MODEL, it enables texts by a language model.',
+      'API key of your project at the inference service. The key and EARSHOT_INFERENCE_MODEL together enable texts by a language model.',
     example: 'the-key-of-your-project',
   },
   EARSHOT_INFERENCE_MODEL: {
     schema: values.modelName,
     description:
-      'Language model, `<vendor>/<model_name>`. It must be available to the project of the key.',
+      'Language model, as `<vendor>/<model_name>`. The model must be available to the project of the API key.',
     example: 'openai/gpt-oss-120b',
   },
   EARSHOT_SUMMARY_REQUESTS_PER_HOUR: {
     schema: values.amount,
     default: '60',
     description:
-      'Maximum number of requests to the inference service in any hour. Further requests wait.',
+      'Maximum number of requests to the inference service in any 60 minutes. Additional requests wait.',
     example: '60',
   },
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: {
@@ -333,7 +333,7 @@ export const variables = {
   EARSHOT_SUMMARY_TOKENS_PER_DAY: {
     schema: values.amount,
     default: '500000',
-    description: 'Maximum number of tokens (prompts and answers) in any 24 hours.',
+    description: 'Maximum number of tokens, in prompts and answers, in any 24 hours.',
     example: '500000',
   },
 
@@ -342,7 +342,7 @@ export const variables = {
     schema: z.enum(['debug', 'info', 'warn', 'error']),
     default: 'info',
     description:
-      'Minimum level of log lines. `debug` logs every notification; `info` logs their counts every minute.',
+      'Minimum level of log lines. `debug` logs every notification. `info` logs the number of notifications every minute.',
     example: 'info',
   },
 } as const satisfies Record<`EARSHOT_${string}`, Variable>;

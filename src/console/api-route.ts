@@ -96,7 +96,7 @@ export const limitParameter = z.coerce
   .min(1)
   .max(1_000)
   .default(100)
-  .describe('Maximum number of rows per page.');
+  .describe('Maximum number of rows per page, from 1 to 1,000.');
 
 export const flagParameter = z.enum(['true', 'false']).default('false');
 
@@ -127,8 +127,8 @@ const problem = z.object({
 
 const errorStatuses: Readonly<Record<number, string>> = {
   400: 'A parameter is invalid.',
-  401: 'A password is required and was missing or wrong.',
-  403: 'The request came from a page of another site, or with a Host that is not allowed.',
+  401: 'The password is missing or wrong.',
+  403: 'The request came from a page of another site, or the Host header is not allowed.',
   503: 'The query cannot be answered now. Retry after the time in Retry-After.',
 };
 

@@ -179,8 +179,8 @@ const windowDaysMax = 100;
 const coverageQuery = z.strictObject({
   since: dateParameter
     .optional()
-    .describe('Start of the first hour, ISO 8601; seven days ago by default.'),
-  until: dateParameter.optional().describe('End of the last hour, ISO 8601; now by default.'),
+    .describe('Start of the first hour, ISO 8601. The default is seven days before `until`.'),
+  until: dateParameter.optional().describe('End of the last hour, ISO 8601. The default is now.'),
   subscription: z.string().optional(),
 });
 
@@ -192,7 +192,7 @@ function coverageRoute(
     path: '/api/coverage',
     operationId: 'showCoverage',
     summary: 'Coverage by hour: expected, received and missing notifications',
-    description: `Hours are by the date of the event at the catalogue. At most ${windowDaysMax} days per request.`,
+    description: `An event belongs to the hour of its date in the catalogue. A request can cover at most ${windowDaysMax} days.`,
     query: coverageQuery,
     answer: jsonSchemaOf(coverageSchema),
     respond: async ({ since, until, subscription }, _url, signal) => {
@@ -216,8 +216,8 @@ function coverageRoute(
 function pathsOf(table: readonly ApiRoute[]) {
   const get = (path: string, summary: string) => ({ method: 'GET', path, summary });
   return [
-    get('/', 'This list'),
-    get('/api', 'This list'),
+    get('/', 'List of paths'),
+    get('/api', 'List of paths'),
     get('/api/openapi.json', 'Description of the API (OpenAPI 3.1)'),
     ...table.map(({ path, summary }) => get(path, summary)),
     ...odataPaths,

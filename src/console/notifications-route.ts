@@ -23,8 +23,10 @@ const notificationFields = z.object({
   subscriptionId: z.string().nullable().describe('Subscription id in the notification.'),
   notificationDate: timeField.nullable(),
   receivedAt: timeField,
-  source: z.string().describe('push, or reconcile if it was missing and fetched.'),
-  timesSeen: z.int().describe('Number of times received, from 1.'),
+  source: z
+    .string()
+    .describe('push, or reconcile if the notification was fetched from the catalogue.'),
+  timesSeen: z.int().describe('Number of times that the notification was received, at least 1.'),
 });
 
 const query = z.strictObject({
@@ -35,20 +37,26 @@ const query = z.strictObject({
     .max(namePatternMax)
     .optional()
     .describe(
-      `Product name; \`*\` matches any text, \`?\` one character. A name of more than ${namePatternMax} bytes matches no pattern.`,
+      `Product name. \`*\` matches any text, \`?\` matches one character. A name of more than ${namePatternMax} bytes matches no pattern.`,
     ),
-  event: z.array(z.string().toLowerCase()).optional().describe('Any of these events.'),
+  event: z.array(z.string().toLowerCase()).optional().describe('Events, of which one must match.'),
   subscription: z.string().optional(),
   source: z.enum(['push', 'reconcile']).optional(),
   time: z
     .enum(['received', 'notification'])
     .default('received')
-    .describe('Time that `since` and `until` refer to.'),
-  since: dateParameter.optional().describe('Start, ISO 8601, inclusive; UTC without a time zone.'),
-  until: dateParameter.optional().describe('End, ISO 8601, exclusive; UTC without a time zone.'),
-  after: positionParameter.optional().describe('Only positions above this one.'),
-  before: positionParameter.optional().describe('Only positions below this one.'),
-  order: z.enum(['newest', 'oldest']).default('newest').describe('Order by position.'),
+    .describe(
+      'Time that `since` and `until` refer to: time of receipt, or date of the notification.',
+    ),
+  since: dateParameter
+    .optional()
+    .describe('Start of the time range, inclusive, ISO 8601. UTC if the time has no time zone.'),
+  until: dateParameter
+    .optional()
+    .describe('End of the time range, exclusive, ISO 8601. UTC if the time has no time zone.'),
+  after: positionParameter.optional().describe('Only notifications with a higher position.'),
+  before: positionParameter.optional().describe('Only notifications with a lower position.'),
+  order: z.enum(['newest', 'oldest']).default('newest').describe('Sort order, by position.'),
   limit: limitParameter,
 });
 
@@ -58,8 +66,7 @@ export function notificationsRoute(log: NotificationLog): ApiRoute {
     path: '/api/notifications',
     operationId: 'listNotifications',
     summary: 'Received notifications',
-    description:
-      'Sorted by position, page by page. Notifications that arrive meanwhile neither shift nor repeat the remaining ones.',
+    description: 'Pages are sorted by position. New notifications do not change the next pages.',
     query,
     answer: z.object({ notifications: z.array(notificationFields), next: nextField }),
     respond: async (params, url, signal) => {

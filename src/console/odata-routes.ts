@@ -1,4 +1,4 @@
-/** The paths below `/odata/v1`, answered from the product index like at the catalogue. */
+/** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
 
 import type { Context } from 'hono';
 import { formatDateUs } from '../domain/dates.ts';
@@ -26,10 +26,10 @@ import { cursorText, readCursor, readProductPage } from './products-route.ts';
 
 /** Entries of the list of paths. */
 export const odataPaths = [
-  { method: 'GET', path: '/Products', summary: 'Products, as the catalogue lists them' },
+  { method: 'GET', path: '/Products', summary: 'Products, in the format of the catalogue' },
   { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
   { method: 'GET', path: '/Products/$count', summary: 'Number of products, as text' },
-  { method: 'POST', path: filterListPath, summary: 'Products by a list of names' },
+  { method: 'POST', path: filterListPath, summary: 'Products that a list names' },
   { method: 'GET', path: '/DeletedProducts', summary: 'Deleted products' },
   { method: 'GET', path: '/DeletedProducts(<Id>)', summary: 'One deleted product' },
   {

@@ -31,13 +31,15 @@ import { textField } from './summaries-route.ts';
 
 /** Columns of the product index; null if not in the record. */
 export const productFields = z.object({
-  position: z.int().describe('Position of the first notification about it.'),
+  position: z.int().describe('Position of the first notification about the product.'),
   productId: z.string(),
   productName: z.string().nullable(),
   collection: z
     .string()
     .nullable()
-    .describe('Derived, because records do not contain it: SENTINEL-2.'),
+    .describe(
+      'Collection, such as SENTINEL-2. earshot derives the collection, because records have no collection.',
+    ),
   platform: z.string().nullable(),
   productType: z.string().nullable(),
   processingLevel: z.string().nullable(),
@@ -53,17 +55,17 @@ export const productFields = z.object({
   orbitDirection: z.string().nullable(),
   tile: z.string().nullable(),
   processingBaseline: z.string().nullable(),
-  receivedAt: timeField.describe('Time of receipt of the first notification about it.'),
-  deletionDate: timeField.nullable().describe('Null unless deleted.'),
+  receivedAt: timeField.describe('Time of receipt of the first notification about the product.'),
+  deletionDate: timeField.nullable().describe('Null if the product is not deleted.'),
   deletionCause: z.string().nullable(),
   record: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('Record of the product, as JSON of the catalogue; with `record=true`.'),
+    .describe('Record of the product, as the JSON of the catalogue. Only with `record=true`.'),
   summary: textField
     .nullable()
     .optional()
-    .describe('Summary of the product, null without one; with `summary=true`.'),
+    .describe('Summary of the product; null without a summary. Only with `summary=true`.'),
 });
 
 /** Parses a box to a condition, and a warning if it is probably a mistake. */
@@ -82,31 +84,35 @@ const parameters = z.strictObject({
   filter: z
     .string()
     .default('')
-    .describe('Filter expression in the filter language of the catalogue; empty for all products.'),
+    .describe(
+      'Filter expression in the filter language of the catalogue. An empty filter matches all products.',
+    ),
   bbox: boxParameter
     .optional()
     .describe(
-      'Products whose footprint intersects this box: west,south,east,north in degrees, such as 5.5,45,11,48. West greater than east: across the antimeridian. Combined with `filter` by `and`.',
+      'Only products whose footprint intersects this box: west,south,east,north in degrees, such as 5.5,45,11,48. If west is greater than east, the box crosses the antimeridian. Products must match both `bbox` and `filter`.',
     ),
   format: z
     .enum(['json', 'geojson'])
     .optional()
     .describe(
-      '`geojson`: the same as `Accept: application/geo+json`. By default the format in Accept.',
+      '`geojson` has the same effect as the header `Accept: application/geo+json`. The default is the format of the Accept header.',
     ),
-  deleted: flagParameter.describe('`true`: deleted products (tombstones) instead.'),
+  deleted: flagParameter.describe('`true`: search deleted products instead of existing products.'),
   orderby: z
     .enum(productOrders)
     .optional()
     .describe(
-      'Default: `received`, the order of their first notifications; with `deleted=true`, DeletionDate. PublicationDate and ModificationDate are only available without `deleted=true`, DeletionDate only with it.',
+      '`received`: order of the first notifications about the products. The default is `received`, or DeletionDate with `deleted=true`. DeletionDate requires `deleted=true`; PublicationDate and ModificationDate exclude `deleted=true`.',
     ),
   direction: z.enum(['asc', 'desc']).default('desc'),
   limit: limitParameter,
   cursor: z
     .string()
     .optional()
-    .describe('From the link to the next page; valid for the same order.'),
+    .describe(
+      'Start of the page. The URL in `next` contains the cursor. A cursor is valid only for the same order.',
+    ),
   record: flagParameter.describe('`true`: include the record of each product.'),
   summary: flagParameter.describe('`true`: include the summary of each product.'),
   count: flagParameter.describe('`true`: include the number of matching products.'),
@@ -123,7 +129,7 @@ const query = parameters.superRefine(({ orderby, deleted }, context) => {
 const answer = z.object({
   products: z.array(productFields),
   next: nextField,
-  count: z.int().optional().describe('Number of matching products; with `count=true`.'),
+  count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
 });
 
 const geoJsonType = 'application/geo+json';
@@ -139,18 +145,18 @@ const featureCollection = z.object({
       geometry: z
         .looseObject({ type: z.string() })
         .nullable()
-        .describe('Split at the antimeridian; null for a product without a footprint.'),
+        .describe('Footprint, split at the antimeridian; null without a footprint.'),
       properties: productFields.extend({
         s3Path: z.string().nullable().describe('S3Path of the record.'),
         downloadUrl: z
           .url()
           .nullable()
-          .describe('`$value` of the product at the catalogue; null for deleted products.'),
+          .describe('URL of `$value` of the product in the catalogue; null for deleted products.'),
       }),
     }),
   ),
   next: nextField,
-  count: z.int().optional().describe('Number of matching products; with `count=true`.'),
+  count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
 });
 
 /** Returns the route. */
@@ -168,7 +174,7 @@ export function productsRoute({
     operationId: 'listProducts',
     summary: 'Products in their newest state',
     description:
-      'Page by page, from the product index. `/odata/v1/Products` returns the same in the format of the catalogue.',
+      'Pages of products from the product index. `/odata/v1/Products` returns the same products in the format of the catalogue.',
     query,
     answer,
     otherAnswers: { [geoJsonType]: featureCollection },

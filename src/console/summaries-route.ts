@@ -21,34 +21,55 @@ import { collect } from './notifications-route.ts';
 /** Summary of a product. Texts are plain: escape them in markup. */
 export const textField = z.object({
   text: z.string().describe('Plain text.'),
-  model: z.string().nullable().describe('Null if the text was generated from the facts alone.'),
-  verified: z.boolean().describe('True if all its statements were found in the facts.'),
+  model: z
+    .string()
+    .nullable()
+    .describe('Language model; null if earshot generated the text without a model.'),
+  verified: z
+    .boolean()
+    .describe('True if the facts (the data that the model gets) confirm all statements.'),
   createdAt: timeField,
 });
 
 /** Fields of the JSON rows of the command line, in the same order. */
 const summaryFields = z.object({
   kind: z.enum(summaryKinds),
-  productId: z.string().nullable().describe('Null for a digest.'),
+  productId: z.string().nullable().describe('Id of the product; null for a digest.'),
   productName: z.string().nullable(),
   text: z.string().nullable().describe('Plain text; null before the first attempt.'),
-  model: z.string().nullable().describe('Null if the text was generated from the facts alone.'),
-  verified: z.boolean().nullable().describe('True if all its statements were found in the facts.'),
+  model: z
+    .string()
+    .nullable()
+    .describe('Language model; null if earshot generated the text without a model.'),
+  verified: z
+    .boolean()
+    .nullable()
+    .describe('True if the facts (the data that the model gets) confirm all statements.'),
   createdAt: timeField.nullable(),
-  error: z.string().nullable().describe('Why there is no text of the language model, or not yet.'),
+  error: z
+    .string()
+    .nullable()
+    .describe('Reason why the language model has written no text; null without a reason.'),
   id: z.int(),
-  state: z.enum(summaryStates),
-  subscription: z.string().nullable().describe('Subscription that caused it.'),
-  doubts: z.array(z.string()).describe('Statements of the text that were not found in the facts.'),
+  state: z
+    .enum(summaryStates)
+    .describe(
+      '`asking`: the request to the model is in progress. `dropped`: removed from the queue.',
+    ),
+  subscription: z
+    .string()
+    .nullable()
+    .describe('Name of the subscription that requested the summary.'),
+  doubts: z.array(z.string()).describe('Statements of the text that the facts do not confirm.'),
   attempts: z.int(),
   requestedAt: timeField,
   nextTryAt: timeField.nullable(),
   receivedFrom: timeField
     .nullable()
-    .describe('Start of the window of a digest (time of receipt, inclusive).'),
+    .describe('Start of the time span of a digest, by time of receipt, inclusive.'),
   receivedUntil: timeField
     .nullable()
-    .describe('End of the window of a digest (time of receipt, exclusive).'),
+    .describe('End of the time span of a digest, by time of receipt, exclusive.'),
   collection: z.string().nullable(),
   area: z.string().nullable(),
   filter: z.string().nullable().describe('Filter expression of a digest.'),
@@ -62,10 +83,14 @@ const query = z.strictObject({
   verified: z
     .enum(['true', 'false'])
     .optional()
-    .describe('`false`: only texts with statements that were not found in the facts.'),
-  since: dateParameter.optional().describe('Requested since, ISO 8601, inclusive.'),
-  until: dateParameter.optional().describe('Requested until, ISO 8601, exclusive.'),
-  before: positionParameter.optional().describe('Only ids below this one.'),
+    .describe('`false`: only texts with statements that the facts do not confirm.'),
+  since: dateParameter
+    .optional()
+    .describe('Start of the time range, by time of the request, inclusive, ISO 8601.'),
+  until: dateParameter
+    .optional()
+    .describe('End of the time range, by time of the request, exclusive, ISO 8601.'),
+  before: positionParameter.optional().describe('Only summaries with a lower id.'),
   limit: limitParameter,
 });
 
@@ -75,7 +100,7 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
     path: '/api/summaries',
     operationId: 'listSummaries',
     summary: 'Summaries of products, and digests',
-    description: 'Newest first, page by page, with the reason for a missing or postponed text.',
+    description: 'Pages of summaries, the newest first, with the reason for a missing text.',
     query,
     answer: z.object({ summaries: z.array(summaryFields), next: nextField }),
     respond: async ({ verified, since, until, before, limit, ...same }, url, signal) => {

@@ -6,7 +6,7 @@ import type { DesiredSubscription } from './subscription.ts';
 
 /** A subscription applied by `register`: the desired state, and what is known of the actual one. */
 export interface Registration extends DesiredSubscription {
-  /** Id at the catalogue; null while there is none, or none is known. */
+  /** Id in the catalogue; null while there is none, or none is known. */
   subscriptionId: string | null;
   /** True while a creation or replacement has started and is not known to be complete. */
   unfinished: boolean;
@@ -18,7 +18,7 @@ export interface Registration extends DesiredSubscription {
    * Time of the last known notification, ours or shown by the catalogue; before the first one, the time of creation.
    */
   notifiedAtUs: number;
-  /** Last time it was seen running at the catalogue; null if never. */
+  /** Last time it was seen running in the catalogue; null if never. */
   runningSeenAtUs: number | null;
   /** First time it was seen paused since it last ran; null while it runs. */
   pausedSeenAtUs: number | null;

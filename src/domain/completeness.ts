@@ -1,7 +1,7 @@
 /**
  * Data that proves that no event is missing.
  *
- * Terms: an *event* is a change of a product at the catalogue, with the catalogue's date: created (PublicationDate),
+ * Terms: an *event* is a change of a product in the catalogue, with the catalogue's date: created (PublicationDate),
  * modified (ModificationDate) or deleted (DeletionDate). A *definition* is the request of a subscription from some
  * time on. An event that was never pushed and was found by a comparison is *recovered*; its entry in the log has the
  * source `reconcile`. All times are microseconds since 1970, UTC.
@@ -35,7 +35,7 @@ export interface CatalogueEvent {
   subscription: string;
   event: SubscriptionEvent;
   productId: string;
-  /** Date of the event at the catalogue. */
+  /** Date of the event in the catalogue. */
   eventUs: number;
 }
 

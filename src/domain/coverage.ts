@@ -43,11 +43,11 @@ type ComparedState = (typeof comparedStates)[number];
 const count = z.int().min(0);
 
 const countFields = {
-  expected: count.describe('Events at the catalogue since the start of the subscription.'),
-  pushed: count.describe('Pushed within half an hour of the event.'),
-  late: count.describe('Pushed later, or after the event was recovered.'),
-  recovered: count.describe('Never pushed; fetched and written to the log.'),
-  missing: count.describe('Not in the log: expected minus pushed, late and recovered.'),
+  expected: count.describe('Events in the catalogue since the start of the subscription.'),
+  pushed: count.describe('Events that were pushed within half an hour of the event.'),
+  late: count.describe('Events that were pushed later, or after earshot had fetched the event.'),
+  recovered: count.describe('Events that were not pushed, but fetched from the catalogue.'),
+  missing: count.describe('Expected events that are not in the log.'),
 };
 
 type CoverageCounts = z.infer<z.ZodObject<typeof countFields>>;
@@ -68,16 +68,16 @@ export const coverageSummaryFields = {
   ...countFields,
   state: z
     .enum(comparedStates)
-    .describe('State of the due hours. With `not-compared`, the counts have no meaning.'),
+    .describe('Comparison of the due hours. With `not-compared`, the counts are not valid.'),
   comparedHours: count,
-  unknownHours: count.describe('Hours that are due but not compared.'),
-  pendingHours: count.describe('Hours not due yet. An hour is due half an hour after its end.'),
-  complete: share.describe('Share of the expected events that is in the log; null if not known.'),
-  told: share.describe('Share of them that was pushed, in time or late; null if not known.'),
+  unknownHours: count.describe('Number of hours that are due, but not compared.'),
+  pendingHours: count.describe('Number of hours that become due half an hour after their end.'),
+  complete: share.describe('Share of the expected events that are in the log; null if not known.'),
+  told: share.describe('Share of the expected events that were pushed; null if not known.'),
   nextComparisonUs: z
     .number()
     .nullable()
-    .describe('When the next hour is due; null if none is, or if automatic comparison is off.'),
+    .describe('Time at which the next hour is due; null if none, or without automatic comparison.'),
 };
 
 type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
@@ -85,7 +85,7 @@ type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
 /** State of the automatic comparison. */
 export const comparisonFields = z.object({
   automatic: z.boolean(),
-  reason: z.string().nullable().describe('Why it is off; null if it is on.'),
+  reason: z.string().nullable().describe('Reason why comparison is not automatic, or null.'),
 });
 
 const percentiles = z
@@ -108,7 +108,7 @@ export const coverageSchema = z.object({
           notificationToReceipt: percentiles,
         })
         .nullable()
-        .describe('Delays of the notifications received in these hours, in seconds.'),
+        .describe('Delays, in seconds, of the notifications that were received in these hours.'),
     }),
   ),
 });

@@ -48,58 +48,72 @@ const part = z.enum(statusParts);
 
 const partStatus = z.object({
   part,
-  level: z.enum(statusLevels).describe('`unused`: turned off, or nothing to report.'),
+  level: z
+    .enum(statusLevels)
+    .describe('`unused`: the part is turned off, or has nothing to report.'),
   text: z.string(),
-  nextStep: reason.describe('Next step; null if none is needed.'),
+  nextStep: reason.describe('Next step; null if no step is needed.'),
 });
 
 const receiver = z.object({
   startedAtUs: momentUs,
   pid: z.int().positive().nullable().describe('Process id of the receiver; null if not known.'),
-  refusing: reason.describe('Why notifications are refused; null while they are accepted.'),
+  refusing: reason.describe(
+    'Reason why the receiver refuses notifications; null while the receiver accepts notifications.',
+  ),
   queue: z
     .object({ bytes, bytesMax: bytes })
     .nullable()
-    .describe('Bodies waiting for their commit. Above bytesMax, pushes are answered with 503.'),
+    .describe(
+      'Bodies that wait for the commit to disk. Above bytesMax, the receiver answers pushes with 503.',
+    ),
 });
 
 const log = z.object({
-  usedBytes: bytes.describe('Database file without its free pages.'),
-  freeBytes: bytes.describe('Free pages of the file, which are used before it grows.'),
-  walBytes: bytes.describe('Write-ahead log.'),
+  usedBytes: bytes.describe('Size of the database file without free pages.'),
+  freeBytes: bytes.describe(
+    'Size of the free pages. New data uses the free pages before the file grows.',
+  ),
+  walBytes: bytes.describe('Size of the write-ahead log of the database.'),
   firstPosition: count,
   lastPosition: count,
-  indexBytes: bytes.describe('Product index; 0 without one.'),
-  quarantined: count.describe('Quarantined bodies that were not released.'),
+  indexBytes: bytes.describe('Size of the product index; 0 without an index.'),
+  quarantined: count.describe('Number of quarantined bodies, without released bodies.'),
   firstReceivedAtUs: momentUs,
-  lastReceivedAtUs: momentUs.describe('Last push, including duplicates.'),
+  lastReceivedAtUs: momentUs.describe('Time of the last push, including duplicates.'),
   pruned: z
     .object({ position: count, receivedBeforeUs: timeUs, prunedAtUs: timeUs })
     .nullable()
-    .describe('Extent of the pruning; null if the log was never pruned.'),
+    .describe('Result of the last pruning; null if the log was never pruned.'),
 });
 
 const subscription = z.object({
   name: z.string(),
-  state: z.enum(['running', 'paused', 'unfinished', 'absent']),
+  state: z
+    .enum(['running', 'paused', 'unfinished', 'absent'])
+    .describe('`unfinished`: a change is not complete. `absent`: not in the catalogue.'),
   /** Paused by a command of the user, or in the desired state. */
   pausedOnPurpose: z.boolean(),
   lastDeliveryAtUs: momentUs,
   // Specification, Limits.
-  pausesAtUs: momentUs.describe('When the catalogue pauses it, unless a push is accepted before.'),
+  pausesAtUs: momentUs.describe(
+    'Time at which the catalogue pauses the subscription, unless a push succeeds earlier.',
+  ),
   cancelsAtUs: momentUs.describe(
-    'When the catalogue deletes it, unless a push is accepted before.',
+    'Time at which the catalogue deletes the subscription, unless a push succeeds earlier.',
   ),
 });
 
 const certificate = z.object({
-  notAfterUs: momentUs.describe('Null until the first certificate is issued.'),
+  notAfterUs: momentUs.describe('End of the validity; null until the first certificate is issued.'),
   lifetimeUs: z.number().nullable(),
   lastAttemptAtUs: momentUs.describe(
-    'Last renewal attempt; null for certificate files of your own.',
+    'Time of the last renewal attempt by earshot; null with EARSHOT_TLS=files.',
   ),
   lastSuccessAtUs: momentUs,
-  lastFailure: reason.describe('Why the last renewal failed; null if it succeeded.'),
+  lastFailure: reason.describe(
+    'Reason why the last renewal failed; null if the renewal succeeded.',
+  ),
 });
 
 const reader = z.object({
@@ -107,19 +121,23 @@ const reader = z.object({
   /** A part of earshot, or a command of the user (`tail`). */
   of: z.enum(['index', 'summaries', 'sink', 'tail']),
   position: count,
-  behind: count.describe('Positions of the log not read yet.'),
-  unreadSinceUs: momentUs.describe('Time of receipt of the first of them.'),
+  behind: count.describe('Number of log positions that the reader has not read.'),
+  unreadSinceUs: momentUs.describe(
+    'Time of receipt of the oldest notification that the reader has not read.',
+  ),
 });
 
 const sink = z.object({
   name: z.string(),
-  isSetUp: z.boolean().nullable().describe('True if earshot.config.ts defines it.'),
+  isSetUp: z.boolean().nullable().describe('True if earshot.config.ts defines the sink.'),
   waiting: count,
   dead: count,
-  lastError: reason.describe('Error of the last delivery; null if it succeeded.'),
-  fault: reason.describe('Why nothing can be delivered to it; null if deliveries are possible.'),
+  lastError: reason.describe('Error of the last delivery; null if the delivery succeeded.'),
+  fault: reason.describe('Reason why no delivery is possible; null if deliveries are possible.'),
   oldestWaitingAtUs: momentUs,
-  oldestLiveWaitingAtUs: momentUs.describe('The same without replayed items.'),
+  oldestLiveWaitingAtUs: momentUs.describe(
+    'The same as oldestWaitingAt, without replayed notifications.',
+  ),
 });
 
 const summaries = z.object({
@@ -127,8 +145,8 @@ const summaries = z.object({
   mode: z.enum(summaryRuleKinds),
   waiting: count,
   failed: count,
-  requests: count.describe('Requests to the inference service in the last 24 hours.'),
-  tokens: count.describe('Tokens used in the last 24 hours.'),
+  requests: count.describe('Number of requests to the inference service in the last 24 hours.'),
+  tokens: count.describe('Number of tokens in the last 24 hours.'),
   /** May be in the past. */
   nextDueAtUs: momentUs,
 });
@@ -161,7 +179,7 @@ export const statusSchema = z.object({
   parts: z.array(partStatus).describe('Level and text of each part.'),
   failures: z
     .array(z.object({ part, reason: z.string() }))
-    .describe('Parts that could not be checked. Their fields are null or empty.'),
+    .describe('Parts that could not be checked. The fields of these parts are null or empty.'),
   receiver: receiver.nullable(),
   log: log.nullable(),
   subscriptions: z.array(subscription),
@@ -179,7 +197,7 @@ export const statusSchema = z.object({
   disk: z
     .object({ freeBytes: bytes, totalBytes: bytes, reserveBytes: bytes })
     .nullable()
-    .describe('Notifications are refused when less than reserveBytes is free.'),
+    .describe('With less free space than reserveBytes, the receiver refuses notifications.'),
   backups: z
     // `everyHours` is null if automatic backups are off.
     .object({ made: run.nullable(), failed: run.nullable(), everyHours: z.number().nullable() })

@@ -1,4 +1,4 @@
-/** Subscriptions in their desired state, and the endpoints that identify them at the catalogue. */
+/** Subscriptions in their desired state, and the endpoints that identify them in the catalogue. */
 
 /** Events of a product (specification, SubscriptionEvent). */
 export const subscriptionEvents = ['created', 'modified', 'deleted'] as const;

@@ -14,7 +14,7 @@ export interface TimeWindow {
 /** Events of one kind, expected by one subscription, with a date within [fromUs, toUs). */
 export interface ReconcileTask extends TimeWindow {
   subscription: string;
-  /** Id at the catalogue, for recorded entries; null if unknown. */
+  /** Id in the catalogue, for recorded entries; null if unknown. */
   subscriptionId: string | null;
   event: SubscriptionEvent;
   /** Filter of the subscription at that time. */

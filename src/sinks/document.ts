@@ -27,7 +27,7 @@ export interface SinkDocument {
   event: string;
   productId: string;
   productName: string | null;
-  /** Id of the subscription at the catalogue. */
+  /** Id of the subscription in the catalogue. */
   subscriptionId: string | null;
   ackId: string | null;
   /** Time at which the catalogue created the notification. */

@@ -13,7 +13,7 @@ export interface AlertMessage {
   text: string;
   /** Unique id: the same message may arrive twice. */
   id: string;
-  /** Number of the alert in `earshot alerts`. */
+  /** `id` of the alert in `earshot alerts --json`. */
   alert: number;
   change: AlertDelivery['change'];
   /** A kind of `alertKinds`, or `test`. */

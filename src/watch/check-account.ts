@@ -1,4 +1,4 @@
-/** Checks a subscription at the catalogue: whether it runs, its lifetime, and its comparison. */
+/** Checks a subscription in the catalogue: whether it runs, its lifetime, and its comparison. */
 import type { Registration } from '../domain/account.ts';
 import {
   comparisonHorizonUs,

@@ -105,7 +105,7 @@ export function checkIntake(
   return found({
     severity: 'critical',
     cause:
-      'Notifications cannot be stored. The catalogue attempts each delivery three times; then the notification is lost.',
+      'Notifications cannot be stored. The catalogue retries each delivery three times, then drops the notification.',
     evidence: [quoted(reason)],
     nextStep:
       'Run `earshot doctor`. After the fault is fixed, `earshot reconcile` fetches lost notifications; a running receiver does so automatically.',

@@ -12,12 +12,12 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { failureOf, fileOf, savedBy, startAccount, startMs, type TestAccount } from './account.ts';
 
 describe('a session', () => {
-  it('gives a token that the catalogue takes', async () => {
+  it('provides a token that the catalogue accepts', async () => {
     const account = await startAccount();
     expect(await account.accepts(await account.tokens().get())).toBe(true);
   });
 
-  it('is one for fifty calls at once in two programs', async () => {
+  it('is shared by fifty concurrent calls in two programs', async () => {
     const account = await startAccount();
     const programs = [account.tokens(), account.tokens()];
     const calls = Array.from({ length: 50 }, (_, index) => programs[index % 2]?.get());
@@ -25,7 +25,7 @@ describe('a session', () => {
     expect(account.grants()).toEqual({ logins: 1, refreshes: 0 });
   });
 
-  it('is taken over by programs that start later', async () => {
+  it('is reused by programs that start later', async () => {
     const account = await startAccount();
     const first = await account.tokens().get();
     account.advance(100);
@@ -44,7 +44,7 @@ describe('a session', () => {
     expect(account.grants()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  it('with tokens of less than a minute is refreshed half-way', async () => {
+  it('refreshes tokens of less than a minute at half of their lifetime', async () => {
     const account = await startAccount({ accessTokenSeconds: 10 });
     const tokens = account.tokens();
     const first = await tokens.get();
@@ -54,7 +54,7 @@ describe('a session', () => {
     expect(await tokens.get()).not.toBe(first);
   });
 
-  it('lasts an hour with refreshes only, and is followed by another', async () => {
+  it('needs one login an hour, and refreshes in between', async () => {
     const account = await startAccount();
     const programs = [account.tokens(), account.tokens()];
     const hour = async (minutes: number) => {
@@ -72,20 +72,20 @@ describe('a session', () => {
     expect(account.grants().logins).toBe(2);
   });
 
-  it('that the provider has ended is followed by a login', async () => {
+  it('that the provider ended is followed by a new login', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     await tokens.get();
-    // The session lives shorter than its file says.
+    // The session ends earlier than its file says.
     const saved = savedBy(account);
-    saved.session.refreshToken.value = 'a-session-that-is-over';
+    saved.session.refreshToken.value = 'an-ended-session';
     account.advance(590);
     writeFileSync(fileOf(account), JSON.stringify(saved));
     expect(await account.accepts(await account.tokens().get())).toBe(true);
     expect(account.grants()).toEqual({ logins: 2, refreshes: 1 });
   });
 
-  it('is not ended by a provider that cannot be asked for a while', async () => {
+  it('survives a temporary failure of the provider', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     await tokens.get();
@@ -98,7 +98,7 @@ describe('a session', () => {
     expect(account.grants()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  it('is renewed once by many who ask at the same time, and fails once for them', async () => {
+  it('is requested once for concurrent calls, and fails once for all of them', async () => {
     const account = await startAccount({ identityUnavailable: true });
     const tokens = account.tokens();
     const calls = Array.from({ length: 10 }, () => tokens.get());
@@ -109,7 +109,7 @@ describe('a session', () => {
 });
 
 describe('the session file', () => {
-  it('is for its owner alone, and names whose it is', async () => {
+  it('is readable only by its owner, and names the account', async () => {
     const account = await startAccount();
     await account.tokens().get();
     expect(statSync(fileOf(account)).mode & 0o777).toBe(0o600);
@@ -127,14 +127,14 @@ describe('the session file', () => {
     ['that is not a session', (account) => writeFileSync(fileOf(account), '[]')],
     ['that is huge', (account) => writeFileSync(fileOf(account), ' '.repeat(300_000))],
     [
-      'with a token that no header holds',
+      'with a token that is not valid in a header',
       (account) => {
         const saved = savedBy(account);
         saved.session.accessToken.value += '\nX-Header: 1';
         writeFileSync(fileOf(account), JSON.stringify(saved));
       },
     ],
-  ])('%s is not used but replaced', async (_title, damage) => {
+  ])('%s is replaced, not used', async (_title, damage) => {
     const account = await startAccount();
     const first = await account.tokens().get();
     damage(account);
@@ -157,7 +157,7 @@ describe('the session file', () => {
     },
   );
 
-  it('that was written under a clock far ahead is not believed', async () => {
+  it('that was written with a clock far ahead is ignored', async () => {
     const account = await startAccount();
     const first = await account.tokens().get();
     const saved = savedBy(account);
@@ -170,7 +170,7 @@ describe('the session file', () => {
     expect(account.grants()).toEqual({ logins: 2, refreshes: 0 });
   });
 
-  it('that is gone costs one login, not one for each call', async () => {
+  it('that is missing does not cause a login for each call', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     const first = await tokens.get();
@@ -197,7 +197,7 @@ describe('the session file', () => {
 });
 
 describe('the lock', () => {
-  it('that another program holds for long makes a call fail, to be tried again', async () => {
+  it('held by another program for too long makes a call fail with a retryable error', async () => {
     const account = await startAccount();
     const busy: AcquireLock = () =>
       Promise.reject(new AppError('conflict', 'Another earshot program is logging in.'));
@@ -209,13 +209,13 @@ describe('the lock', () => {
     expect(account.grants().logins).toBe(0);
   });
 
-  it('that cannot be had in a folder like this does not keep anybody out', async () => {
+  it('that cannot be created in this directory does not prevent a login', async () => {
     const account = await startAccount();
     const none: AcquireLock = () => Promise.reject(new AppError('configuration', 'no such folder'));
     expect(await account.accepts(await account.tokens({}, { acquireLock: none }).get())).toBe(true);
   });
 
-  it('is given back after a failure', async () => {
+  it('is released after a failure', async () => {
     const account = await startAccount({ identityUnavailable: true });
     await failureOf(account.tokens().get());
     const release = await createAcquireLock(account.dataDir)('account', { waitMs: 0 });
@@ -223,22 +223,22 @@ describe('the lock', () => {
   });
 });
 
-describe('a token that is given', () => {
+describe('a configured token', () => {
   const given = () =>
     createAccessTokens({
       account: { kind: 'token', accessToken: 'given-token' },
       dataDir: '/nowhere',
       nowUs: () => 0,
-      fetch: () => Promise.reject(new Error('Nobody is asked.')),
-      acquireLock: () => Promise.reject(new Error('No lock is taken.')),
+      fetch: () => Promise.reject(new Error('Unexpected request.')),
+      acquireLock: () => Promise.reject(new Error('Unexpected lock.')),
     });
 
-  it('is handed out as it is', async () => {
+  it('is returned unchanged', async () => {
     const tokens = given();
     expect([await tokens.get(), await tokens.get()]).toEqual(['given-token', 'given-token']);
   });
 
-  it('is not handed out once it was refused', async () => {
+  it('is not returned after a refusal', async () => {
     const tokens = given();
     await tokens.refused('another-token');
     expect(await tokens.get()).toBe('given-token');
@@ -250,8 +250,8 @@ describe('a token that is given', () => {
   });
 });
 
-describe('a token that the catalogue refuses', () => {
-  it('is not handed out again, and the session goes on with another', async () => {
+describe('a token that the catalogue refused', () => {
+  it('is not returned again, and the session continues with another', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     const first = await tokens.get();
@@ -262,7 +262,7 @@ describe('a token that the catalogue refuses', () => {
     expect(account.grants()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  it('and was replaced meanwhile changes nothing', async () => {
+  it('has no effect when it was already replaced', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     const first = await tokens.get();
@@ -273,7 +273,7 @@ describe('a token that the catalogue refuses', () => {
     expect(savedBy(account).session.accessToken.value).toBe(second);
   });
 
-  it('here is left to other programs only when another has replaced it', async () => {
+  it('does not affect the newer token of another program', async () => {
     const account = await startAccount();
     const [one, two] = [account.tokens(), account.tokens()];
     const first = await one.get();
@@ -286,7 +286,7 @@ describe('a token that the catalogue refuses', () => {
     expect(account.grants()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  it('when it was fresh leads to a new login, and a second time to an end', async () => {
+  it('causes a new login when it was new, and an error the second time', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     await tokens.refused(await tokens.get());
@@ -297,13 +297,13 @@ describe('a token that the catalogue refuses', () => {
     expect(errorText(error)).toContain('The catalogue refuses the tokens');
     await failureOf(tokens.get());
     expect(account.grants().logins).toBe(2);
-    // After a while the catalogue may have come to its senses.
+    // After a while, the catalogue may accept tokens again.
     account.advance(601);
     await tokens.get();
     expect(account.grants().logins).toBe(3);
   });
 
-  it('is no second time when the one before it had done its work', async () => {
+  it('causes another login when the previous token was accepted', async () => {
     const account = await startAccount();
     const tokens = account.tokens();
     await tokens.refused(await tokens.get());
@@ -314,7 +314,7 @@ describe('a token that the catalogue refuses', () => {
     expect(account.grants()).toEqual({ logins: 3, refreshes: 1 });
   });
 
-  it('may be refused where nothing can be written', async () => {
+  it('is dropped even if the session file cannot be written', async () => {
     const account = await startAccount();
     const tokens = account.tokens({}, { dataDir: join(account.dataDir, 'missing') });
     const first = await tokens.get();
@@ -346,13 +346,13 @@ describe('a code', () => {
     [1_234_567_890, '005924'],
     [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
-  ])('at second %i is the one of RFC 6238', async (seconds, code) => {
+  ])('at second %i equals that of RFC 6238', async (seconds, code) => {
     const { options } = clockAt(seconds);
     const made = await oneTimeCode(rfcSecret, options);
     expect(made).toEqual({ code, window: Math.floor(seconds / 30) });
   });
 
-  it('of six digits is taken as it is, in no window', async () => {
+  it('of six digits is used unchanged, without a window', async () => {
     const { options, waits } = clockAt(59, 1);
     expect(await oneTimeCode('007123', options)).toEqual({ code: '007123', window: null });
     expect(waits).toEqual([]);
@@ -364,25 +364,25 @@ describe('a code', () => {
     ]);
   });
 
-  it('may be made from a secret in small letters and with padding', async () => {
+  it('can be computed from a secret in lower case and with padding', async () => {
     const { options } = clockAt(59);
     expect((await oneTimeCode(rfcSecret.toLowerCase(), options)).code).toBe('287082');
     expect((await oneTimeCode('JBSWY3DPEE======', options)).code).toMatch(/^\d{6}$/);
   });
 
-  it('that was used is followed by that of the next window, after its beginning', async () => {
+  it('that was used is followed by the code of the next window', async () => {
     const { options, waits } = clockAt(29.5, 0);
     expect(await oneTimeCode(rfcSecret, options)).toEqual({ code: '287082', window: 1 });
     expect(waits).toEqual([500]);
   });
 
-  it('is waited for no longer than half a minute', async () => {
+  it('waits for at most half a minute', async () => {
     const { options, waits } = clockAt(30, 1);
     expect((await oneTimeCode(rfcSecret, options)).window).toBe(2);
     expect(waits).toEqual([30_000]);
   });
 
-  it('is that of the next window also when the timer fires early, and of later ones when late', async () => {
+  it('belongs to the next window when the timer fires early, and to a later one when it fires late', async () => {
     const early = { nowUs: () => 29_500_000, lastWindow: 0, wait: async () => {} };
     expect((await oneTimeCode(rfcSecret, early)).window).toBe(1);
     let us = 29_500_000;
@@ -393,13 +393,13 @@ describe('a code', () => {
     expect((await oneTimeCode(rfcSecret, late)).window).toBe(3);
   });
 
-  it('is not waited for when the last one was used under a clock ahead of this one', async () => {
+  it('does not wait when the last code was used with a clock ahead of this one', async () => {
     const { options, waits } = clockAt(59, 1_000);
     expect((await oneTimeCode(rfcSecret, options)).window).toBe(1);
     expect(waits).toEqual([]);
   });
 
-  it('cannot be made from what is no secret, and the error does not show that', async () => {
+  it('cannot be computed from an invalid secret, and the error does not show it', async () => {
     const error = await oneTimeCode('wrong-1890', clockAt(59).options).catch((error) => error);
     expect(error).toBeInstanceOf(AppError);
     expect(error.code).toBe('configuration');
@@ -411,7 +411,7 @@ describe('a code', () => {
 describe('an account with two-factor login', () => {
   const secret = 'JBSWY3DPEHPK3PXP';
 
-  /** An account whose token sources wait by moving the sandbox's clock. */
+  /** An account whose token sources wait by advancing the sandbox's clock. */
   async function startTwoFactor() {
     const account = await startAccount({ totpSecret: secret });
     const waits: number[] = [];
@@ -422,13 +422,13 @@ describe('an account with two-factor login', () => {
     return { account, waits, tokens: () => account.tokens({ totp: secret }, { wait }) };
   }
 
-  it('is entered with codes made from the secret', async () => {
+  it('logs in with codes computed from the secret', async () => {
     const { account, tokens, waits } = await startTwoFactor();
     expect(await account.accepts(await tokens().get())).toBe(true);
     expect(waits).toEqual([]);
   });
 
-  it('is entered twice in a row, the second time in the next window', async () => {
+  it('logs in twice in a row, the second time in the next window', async () => {
     const { account, tokens, waits } = await startTwoFactor();
     const source = tokens();
     await source.refused(await source.get());
@@ -437,7 +437,7 @@ describe('an account with two-factor login', () => {
     expect(waits).toEqual([30_000]);
   });
 
-  it('is entered by another program in the next window too, as the file tells it', async () => {
+  it('lets another program log in only in the next window, as recorded in the file', async () => {
     const { account, tokens, waits } = await startTwoFactor();
     const [first, second] = [tokens(), tokens()];
     const token = await first.get();

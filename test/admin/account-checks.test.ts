@@ -15,11 +15,11 @@ import type { Account, Registration } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { listening } from './endpoint/tls-endpoint.ts';
-import { dayUs, held, startUs as nowUs, publicUrl, registrationOf } from './samples.ts';
+import { dayUs, managed, startUs as nowUs, publicUrl, registrationOf } from './samples.ts';
 
 /** Running; its last notification came an hour ago. */
-const listedAs = (fields: Parameters<typeof held>[0] = {}) =>
-  held({ name: 's2', lastNotificationAtUs: nowUs - dayUs / 24, ...fields });
+const listedAs = (fields: Parameters<typeof managed>[0] = {}) =>
+  managed({ name: 's2', lastNotificationAtUs: nowUs - dayUs / 24, ...fields });
 const tenDaysAgo = { activityAtUs: nowUs - 10 * dayUs, notifiedAtUs: nowUs - 10 * dayUs };
 const registered = (fields: Partial<Registration> = {}) =>
   registrationOf({ name: 's2', credentialsDigest: null, ...tenDaysAgo, ...fields });
@@ -36,14 +36,14 @@ const account: Account = {
 const tokensThat = (get: () => Promise<string>) => ({ get, refused: async () => undefined });
 
 describe('the token', () => {
-  it('passes when it can be had, and is not shown', async () => {
+  it('passes when it can be obtained, and is not shown', async () => {
     const tokens = tokensThat(async () => 'a.token.of.mine');
     const findings = await checkToken({ account, tokens });
     expect(findings).toMatchObject([{ check: 'token', state: 'pass' }]);
     expect(JSON.stringify(findings)).not.toMatch(/a\.token|secret/);
   });
 
-  it('is warned of when it is given as it is', async () => {
+  it('causes a warning when it is configured directly', async () => {
     const tokens = tokensThat(async () => 'given');
     const given = { kind: 'token', accessToken: 'given' } as const;
     expect(await checkToken({ account: given, tokens })).toMatchObject([
@@ -51,7 +51,7 @@ describe('the token', () => {
     ]);
   });
 
-  it('fails in the words of the refusal', async () => {
+  it('fails with the message of the refusal', async () => {
     const advice = 'Put in the right one.';
     const refusal = new AppError('unauthorized', 'The password is wrong.', { advice });
     const tokens = tokensThat(() => Promise.reject(refusal));
@@ -65,7 +65,7 @@ describe('the token', () => {
     ]);
   });
 
-  it('fails without the words of an error that is not ours', async () => {
+  it('fails without the message of an unknown error', async () => {
     const tokens = tokensThat(() => Promise.reject(new TypeError('secret')));
     const findings = await checkToken({ account, tokens });
     expect(findings).toMatchObject([
@@ -76,7 +76,7 @@ describe('the token', () => {
 });
 
 describe('the catalogue', () => {
-  it('passes when it lists, and hands on what it lists', async () => {
+  it('passes when it lists subscriptions, and returns them', async () => {
     const one = listedAs({ id: 'one' });
     const { findings, listed } = await checkCatalogue({ list: async () => [one] });
     expect(findings).toMatchObject([{ check: 'catalogue', state: 'pass' }]);
@@ -84,7 +84,7 @@ describe('the catalogue', () => {
     expect(listed).toEqual([one]);
   });
 
-  it('fails in its own words, details included', async () => {
+  it('fails with its own message, including the details', async () => {
     const refusal = new AppError('invalid', 'The catalogue refused. It says:', {
       details: ['query: no', 'path: no'],
     });
@@ -134,8 +134,8 @@ function check(input: Partial<SubscriptionsInput>) {
 /** The states of the findings, in order. */
 const states = (input: Partial<SubscriptionsInput>) => check(input).map(({ state }) => state);
 
-describe('a subscription as it should be', () => {
-  it('passes, with its last notification and the days left', () => {
+describe('a subscription in the desired state', () => {
+  it('passes, with its last notification and the remaining days', () => {
     expect(check({})).toEqual([
       {
         check: 'subscription s2',
@@ -146,7 +146,7 @@ describe('a subscription as it should be', () => {
     ]);
   });
 
-  it('counts from our own records where the catalogue shows nothing', () => {
+  it('counts from our own records when the catalogue shows no date', () => {
     const listed = [listedAs({ lastNotificationAtUs: null })];
     const mark = { subscription: 's2', username: 'catalogue', lastAtUs: nowUs - 2 * dayUs };
     const other = { ...mark, subscription: 's1', lastAtUs: nowUs };
@@ -156,7 +156,7 @@ describe('a subscription as it should be', () => {
     expect(silent?.message).toMatch(/no notification yet\. .* in 50 days .* in 355 days/);
   });
 
-  it('may be paused, if that is wanted, and then nothing pauses it', () => {
+  it('may be paused on purpose, and then reports no coming pause', () => {
     const [finding, ...rest] = check({
       listed: [listedAs({ status: 'paused' })],
       registrations: [registered({ status: 'paused' })],
@@ -166,7 +166,7 @@ describe('a subscription as it should be', () => {
     expect(finding?.message).toMatch(/paused, as desired.*notifications, the catalogue deletes it/);
   });
 
-  it('is skipped when nothing is registered, and those of others are not looked at', () => {
+  it('is skipped when nothing is registered; unmanaged ones are not checked', () => {
     const endpoint = 'https://elsewhere.example/notifications/s2';
     const listed = [listedAs({ id: 'of-others', endpoint })];
     expect(check({ listed, registrations: [] })).toMatchObject([
@@ -178,7 +178,7 @@ describe('a subscription as it should be', () => {
 describe('a subscription that delivers nothing', () => {
   const longAgo = nowUs - 61 * dayUs;
 
-  it('fails when the service paused it, with the way to resume it', () => {
+  it('fails when the service paused it, with the command to resume it', () => {
     const [finding, ...rest] = check({
       listed: [
         listedAs({
@@ -195,7 +195,7 @@ describe('a subscription that delivers nothing', () => {
     expect(finding?.advice).toContain('earshot maintain');
   });
 
-  it('fails when the service deleted it, and when somebody else did', () => {
+  it('fails when the service or a person deleted it', () => {
     const yearAgo = nowUs - 366 * dayUs;
     const old = registered({ activityAtUs: yearAgo, notifiedAtUs: yearAgo });
     expect(check({ listed: [], registrations: [old] })).toMatchObject([
@@ -213,7 +213,7 @@ describe('a subscription that delivers nothing', () => {
     expect(findings[1]?.message).toContain('endpoint');
   });
 
-  it('fails when the catalogue was given other credentials', () => {
+  it('fails when the catalogue has other credentials', () => {
     const digestOf = (password: string) => digestCredentials({ ...pair, password }, 'salt');
     const withDigest = (password: string) => [
       registered({ credentialsDigest: digestOf(password) }),
@@ -227,8 +227,8 @@ describe('a subscription that delivers nothing', () => {
   });
 });
 
-describe('a subscription that needs a look', () => {
-  it('is one that the service will soon pause', () => {
+describe('a subscription that needs attention', () => {
+  it('is one that the service pauses soon', () => {
     const lastSeen = (days: number) => {
       const atUs = nowUs - days * dayUs;
       const listed = [listedAs({ submittedAtUs: atUs, lastNotificationAtUs: atUs })];
@@ -242,7 +242,7 @@ describe('a subscription that needs a look', () => {
     ]);
   });
 
-  it('is one that the service will soon delete', () => {
+  it('is one that the service deletes soon', () => {
     const atUs = nowUs - 340 * dayUs;
     const [, finding] = check({
       listed: [listedAs({ status: 'paused', submittedAtUs: atUs, lastNotificationAtUs: atUs })],
@@ -253,14 +253,14 @@ describe('a subscription that needs a look', () => {
   });
 
   it.each([
-    ['paused by hand', { status: 'paused' }, {}, ['warn']],
+    ['paused by a person', { status: 'paused' }, {}, ['warn']],
     ['paused by our command', { status: 'paused' }, { heldBy: 'command' }, ['warn']],
-    ['resumed by hand', {}, { status: 'paused' }, ['warn']],
-    ['in a state that is new', { status: 'suspended' }, {}, ['warn']],
+    ['resumed by a person', {}, { status: 'paused' }, ['warn']],
+    ['in an unknown state', { status: 'suspended' }, {}, ['warn']],
     ['with another filter', { filter: 'x' }, {}, ['pass', 'warn']],
     ['with other events', { events: ['deleted'] }, {}, ['pass', 'warn']],
     ['half changed', {}, { unfinished: true }, ['pass', 'warn']],
-  ] as const)('is warned of: %s', (_what, listed, known, expected) => {
+  ] as const)('causes a warning: %s', (_what, listed, known, expected) => {
     const findings = check({
       listed: [
         listedAs({
@@ -274,10 +274,10 @@ describe('a subscription that needs a look', () => {
     for (const { state, advice } of findings) expect(Boolean(advice)).toBe(state !== 'pass');
   });
 
-  it('is one that the file names and nobody registered', () => {
-    const wanted = { name: 's1', events: ['created'], filter: '', status: 'running' } as const;
+  it('is one in the file that is not registered', () => {
+    const desired = { name: 's1', events: ['created'], filter: '', status: 'running' } as const;
     const same = { ...registered(), name: 's2' };
-    const findings = check({ inFile: [wanted, same] });
+    const findings = check({ inFile: [desired, same] });
     expect(findings.map(({ check, state }) => [check, state])).toEqual([
       ['subscription s1', 'warn'],
       ['subscription s2', 'pass'],
@@ -294,15 +294,15 @@ describe('a subscription that needs a look', () => {
 
 const thereMs = Date.UTC(2026, 4, 1, 12);
 
-/** A service whose clock stands still. */
+/** A service with a fixed clock. */
 async function startService(headers: Record<string, string> = {}) {
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const server = createServer(({ method, headers: { 'cache-control': cache } }, response) => {
-    asked.push([method, cache]);
+    requests.push([method, cache]);
     response.sendDate = false;
     response.writeHead(404, { Date: new Date(thereMs).toUTCString(), ...headers }).end();
   });
-  return { url: `http://127.0.0.1:${await listening(server)}`, asked };
+  return { url: `http://127.0.0.1:${await listening(server)}`, requests };
 }
 
 const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 1000;
@@ -318,13 +318,13 @@ describe('the clock', () => {
     [301, 'fail', '5 minutes ahead of'],
     [-7200, 'fail', '120 minutes behind'],
   ])('%i seconds ahead: %s', async (seconds, state, words) => {
-    const { url, asked } = await startService();
+    const { url, requests } = await startService();
     const [finding] = await checkClock({ urls: [url], fetch, nowUs: at(seconds) });
     expect(finding).toMatchObject({ check: 'clock', state });
     expect(finding?.message).toContain(words);
     expect(finding?.message).toContain(new URL(url).host);
     expect(finding?.advice === undefined).toBe(state === 'pass');
-    expect(asked).toEqual([['HEAD', 'no-store']]);
+    expect(requests).toEqual([['HEAD', 'no-store']]);
   });
 
   it('takes the age of a cached answer into account', async () => {
@@ -334,7 +334,7 @@ describe('the clock', () => {
     ]);
   });
 
-  it('asks the next service when one does not answer, or does not tell', async () => {
+  it('asks the next service when one does not answer or sends no date', async () => {
     const closed = `http://127.0.0.1:${await freePort()}`;
     const silent = await startService({ Date: '' });
     const { url } = await startService();
@@ -342,10 +342,10 @@ describe('the clock', () => {
     const [finding] = await checkClock({ urls, fetch, nowUs: at(100) });
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toContain(new URL(url).host);
-    expect(silent.asked).toHaveLength(1);
+    expect(silent.requests).toHaveLength(1);
   });
 
-  it('is skipped when nobody can be asked', async () => {
+  it('is skipped when no service answers', async () => {
     const urls = [`http://127.0.0.1:${await freePort()}`];
     expect(await checkClock({ urls, fetch, nowUs: at(0) })).toMatchObject([{ state: 'skipped' }]);
     expect(await checkClock({ urls: [], fetch, nowUs: at(0) })).toMatchObject([

@@ -1,4 +1,4 @@
-/** An account at the sandbox's identity provider, and token sources that enter it. */
+/** An account at the sandbox's identity provider, and token sources that log in to it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -18,7 +18,7 @@ export const password = 'a long password, ü : %';
 
 export type TestAccount = Awaited<ReturnType<typeof startAccount>>;
 
-/** Starts a sandbox whose clock stands still unless it is moved; closed when the test is over. */
+/** Starts a sandbox with a clock that only `advance` moves; closes it after the test. */
 export async function startAccount(service: ServiceSettingsInput = {}) {
   const account = { username: 'me@example.org', password };
   const sandbox = await startSandbox({ now: () => startMs, account, service, count: 0 });
@@ -41,7 +41,7 @@ export async function startAccount(service: ServiceSettingsInput = {}) {
     /** Microseconds since 1970 on the sandbox's clock. */
     nowUs,
     advance: (seconds: number) => sandbox.clock.advance(seconds * 1000),
-    /** A token source like that of a program of its own; all share the data directory. */
+    /** A token source like that of a separate program; all share the data directory. */
     tokens: (changes: Partial<PasswordAccount> = {}, more: Partial<AccessTokensOptions> = {}) =>
       createAccessTokens({
         account: { ...own, ...changes },
@@ -51,9 +51,9 @@ export async function startAccount(service: ServiceSettingsInput = {}) {
         acquireLock: createAcquireLock(dataDir),
         ...more,
       }),
-    /** How often a token was asked for, by grant. */
+    /** Number of token requests, by grant. */
     grants: () => ({ logins: count('password'), refreshes: count('refresh_token') }),
-    /** True when the catalogue takes the token. */
+    /** True when the catalogue accepts the token. */
     accepts: async (token: string) => {
       const headers = { Authorization: `Bearer ${token}` };
       const url = `${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
@@ -62,19 +62,19 @@ export async function startAccount(service: ServiceSettingsInput = {}) {
   };
 }
 
-/** Where the session of an account is kept. */
+/** Path of the session file. */
 export function fileOf({ dataDir }: Pick<TestAccount, 'dataDir'>): string {
   return join(dataDir, sessionFileName);
 }
 
-/** What is kept there. */
+/** Content of the session file. */
 export function savedBy(account: Pick<TestAccount, 'dataDir'>) {
   return JSON.parse(readFileSync(fileOf(account), 'utf8'));
 }
 
-/** Why a call failed; throws when it did not, or not with an error of ours. */
+/** The error of a call; throws when the call succeeds or fails with another type of error. */
 export async function failureOf(call: Promise<unknown>): Promise<AppError> {
   const error: unknown = await call.catch((error) => error);
   if (error instanceof AppError) return error;
-  throw new Error('Nothing failed, or not with an AppError.', { cause: error });
+  throw new Error('Expected an AppError.', { cause: error });
 }

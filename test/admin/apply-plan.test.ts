@@ -1,4 +1,4 @@
-/** Plans carried out: a creation whose answer is lost, replacements, and a registration as a whole. */
+/** Applying plans: a creation whose answer is lost, replacements, and complete registrations. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ import { expectNoEventLost, expectSettled } from './expect-settled.ts';
 import {
   credentials,
   dayUs,
+  desiredState,
   digest,
-  held,
+  managed,
   otherFilter,
   publicUrl,
   registrationOf,
   startUs,
-  stranger,
-  wanted,
+  unmanaged,
 } from './samples.ts';
 import { type AccountSetUp, openAccount, openSetUp, type Situation } from './set-up.ts';
 
@@ -35,7 +35,7 @@ type Create = SubscriptionClient['create'];
 
 const noAnswer = () => new AppError('unavailable', 'No answer came.');
 
-/** Creates through a client that does with each try what the test says, one after the other. */
+/** Creates through a client that treats each attempt as the test specifies. */
 async function startCreation(
   tries: ((create: Create) => Create)[],
   { situation = {}, listDelayMs = 0 }: { situation?: Situation; listDelayMs?: number } = {},
@@ -43,16 +43,16 @@ async function startCreation(
   const planned = await openAccount(situation);
   onTestFinished(planned.close);
   const setUp = { ...planned.context(), listDelayMs };
-  const asked: string[] = [];
+  const calls: string[] = [];
   const client: SubscriptionClient = {
     ...planned.catalogue.client,
     list: () => {
-      asked.push('list');
+      calls.push('list');
       return planned.catalogue.client.list();
     },
     create: (subscription) => {
-      asked.push('create');
-      const attempt = tries[asked.filter((word) => word === 'create').length - 1];
+      calls.push('create');
+      const attempt = tries[calls.filter((word) => word === 'create').length - 1];
       const real = planned.catalogue.client.create;
       return attempt === undefined ? real(subscription) : attempt(real)(subscription);
     },
@@ -64,32 +64,36 @@ async function startCreation(
     listed,
     listedAtUs: setUp.nowUs(),
   } as const;
-  return { planned, asked, create: () => createOnce(wanted(), { ...setUp, ...about, client }) };
+  return {
+    planned,
+    calls,
+    create: () => createOnce(desiredState(), { ...setUp, ...about, client }),
+  };
 }
 
-/** Made, but the answer is lost. */
+/** Creates the subscription, but loses the answer. */
 const loseAnswer = (create: Create): Create => {
   return async (subscription) => {
     await create(subscription);
     throw noAnswer();
   };
 };
-/** Never arrived. */
+/** Loses the request. */
 const loseRequest = (): Create => () => Promise.reject(noAnswer());
 
 describe('a creation', () => {
-  it('is asked for once when it is answered', async () => {
-    const { planned, asked, create } = await startCreation([]);
+  it('is requested once when it is answered', async () => {
+    const { planned, calls, create } = await startCreation([]);
     const made = await create();
-    expect(planned.catalogue.held()).toMatchObject([{ id: made.id, status: 'running' }]);
-    expect(asked).toEqual(['create']);
+    expect(planned.catalogue.subscriptions()).toMatchObject([{ id: made.id, status: 'running' }]);
+    expect(calls).toEqual(['create']);
   });
 
-  it('that was made without an answer is found, and not asked for again', async () => {
-    const { planned, asked, create } = await startCreation([loseAnswer]);
+  it('that succeeded without an answer is found, and not requested again', async () => {
+    const { planned, calls, create } = await startCreation([loseAnswer]);
     const made = await create();
-    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
-    expect(asked).toEqual(['create', 'list']);
+    expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([made.id]);
+    expect(calls).toEqual(['create', 'list']);
   });
 
   it('whose answer cannot be read is found', async () => {
@@ -99,33 +103,33 @@ describe('a creation', () => {
         return null;
       };
     };
-    const { planned, asked, create } = await startCreation([unreadable]);
+    const { planned, calls, create } = await startCreation([unreadable]);
     const made = await create();
-    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
-    expect(asked).toEqual(['create', 'list']);
+    expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([made.id]);
+    expect(calls).toEqual(['create', 'list']);
   });
 
-  it('that never arrived is asked for again, after a look', async () => {
-    const { planned, asked, create } = await startCreation([loseRequest, loseRequest]);
+  it('that never arrived is requested again, after a check of the list', async () => {
+    const { planned, calls, create } = await startCreation([loseRequest, loseRequest]);
     const made = await create();
-    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
-    expect(asked).toEqual(['create', 'list', 'create', 'list', 'create']);
+    expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([made.id]);
+    expect(calls).toEqual(['create', 'list', 'create', 'list', 'create']);
   });
 
-  it('that is made late is found, as the look waits for it', async () => {
+  it('that takes effect late is found, because the check waits for it', async () => {
     const late = (create: Create): Create => {
       return async (subscription) => {
         setTimeout(() => void create(subscription), 10);
         throw noAnswer();
       };
     };
-    const { planned, asked, create } = await startCreation([late], { listDelayMs: 200 });
+    const { planned, calls, create } = await startCreation([late], { listDelayMs: 200 });
     const made = await create();
-    expect(planned.catalogue.held().map(({ id }) => id)).toEqual([made.id]);
-    expect(asked).toEqual(['create', 'list']);
+    expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([made.id]);
+    expect(calls).toEqual(['create', 'list']);
   });
 
-  it('that is refused because the one before took the last place is found', async () => {
+  it('that is refused because the first attempt took the last place is found', async () => {
     let makeLate = () => Promise.resolve();
     const late = (create: Create): Create => {
       return (subscription) => {
@@ -139,54 +143,59 @@ describe('a creation', () => {
         return create(subscription);
       };
     };
-    const situation = { held: [stranger()] };
-    const { planned, asked, create } = await startCreation([late, afterwards], { situation });
+    const situation = { subscriptions: [unmanaged()] };
+    const { planned, calls, create } = await startCreation([late, afterwards], { situation });
     const made = await create();
-    expect(planned.catalogue.held().map(({ id }) => id)).toEqual(['id-stranger', made.id]);
-    expect(asked).toEqual(['create', 'list', 'create', 'list']);
+    expect(planned.catalogue.subscriptions().map(({ id }) => id)).toEqual([
+      'id-unmanaged',
+      made.id,
+    ]);
+    expect(calls).toEqual(['create', 'list', 'create', 'list']);
   });
 
-  it('that is refused at a repetition, and is not there, ends as refused', async () => {
+  it('that is refused at a repetition, and is not in the list, fails', async () => {
     const refuse = (): Create => () => Promise.reject(new AppError('invalid', 'No.'));
-    const { asked, create } = await startCreation([loseRequest, refuse]);
+    const { calls, create } = await startCreation([loseRequest, refuse]);
     await expect(create()).rejects.toMatchObject({ code: 'invalid' });
-    expect(asked).toEqual(['create', 'list', 'create', 'list']);
+    expect(calls).toEqual(['create', 'list', 'create', 'list']);
   });
 
-  it('is given up after three tries, with the reason of the last', async () => {
-    const { planned, asked, create } = await startCreation([loseRequest, loseRequest, loseRequest]);
+  it('fails after three attempts, with the reason of the last', async () => {
+    const { planned, calls, create } = await startCreation([loseRequest, loseRequest, loseRequest]);
     await expect(create()).rejects.toMatchObject({ code: 'unavailable' });
-    expect(asked.filter((word) => word === 'create')).toHaveLength(3);
-    expect(asked.at(-1)).toBe('list');
-    expect(planned.catalogue.held()).toEqual([]);
+    expect(calls.filter((word) => word === 'create')).toHaveLength(3);
+    expect(calls.at(-1)).toBe('list');
+    expect(planned.catalogue.subscriptions()).toEqual([]);
   });
 
   it.each(['invalid', 'unauthorized', 'too_many', 'conflict'] as const)(
-    'that is refused as %s is not asked for again',
+    'that is refused as %s is not requested again',
     async (code) => {
       const refuse = (): Create => () => Promise.reject(new AppError(code, 'No.'));
-      const { asked, create } = await startCreation([refuse]);
+      const { calls, create } = await startCreation([refuse]);
       await expect(create()).rejects.toMatchObject({ code });
-      expect(asked).toEqual(['create']);
+      expect(calls).toEqual(['create']);
     },
   );
 });
 
-describe('the look', () => {
-  it('takes nothing for the new one that was there before, or is not as wanted', async () => {
+describe('the check of the list', () => {
+  it('ignores subscriptions that existed before or differ from the request', async () => {
     const { planned, create } = await startCreation([loseRequest], {
-      situation: { held: [held({ status: 'paused' }), stranger()] },
+      situation: { subscriptions: [managed({ status: 'paused' }), unmanaged()] },
     });
-    planned.catalogue.put(held({ id: 'id-another-filter', status: 'paused', filter: otherFilter }));
-    planned.catalogue.put(held({ id: 'id-cancelled', status: 'cancelled' }));
-    planned.catalogue.put(held({ id: 'id-other-name', name: 'baltic', status: 'paused' }));
+    planned.catalogue.put(
+      managed({ id: 'id-another-filter', status: 'paused', filter: otherFilter }),
+    );
+    planned.catalogue.put(managed({ id: 'id-cancelled', status: 'cancelled' }));
+    planned.catalogue.put(managed({ id: 'id-other-name', name: 'baltic', status: 'paused' }));
     const made = await create();
     expect(made.id).toBe('made-1');
   });
 });
 
-describe('one that is made after all, beside its repetition', () => {
-  it('is kept alone by the next registration', async () => {
+describe('a first attempt that takes effect after its repetition', () => {
+  it('is reduced to one subscription by the next registration', async () => {
     let makeLate = () => Promise.resolve();
     const veryLate = (create: Create): Create => {
       return (subscription) => {
@@ -197,21 +206,21 @@ describe('one that is made after all, beside its repetition', () => {
     const { planned, create } = await startCreation([veryLate]);
     await create();
     await makeLate();
-    expect(planned.catalogue.held()).toHaveLength(2);
-    const options = { desired: [wanted()] };
+    expect(planned.catalogue.subscriptions()).toHaveLength(2);
+    const options = { desired: [desiredState()] };
     await planned.register(options);
     await expectSettled(planned, options);
   });
 });
 
-const options = { desired: [wanted({ filter: otherFilter })] };
+const options = { desired: [desiredState({ filter: otherFilter })] };
 const known = { registrations: [registrationOf()] };
 
 const openKnown = (situation: Situation) => openSetUp({ ...known, ...situation });
 
-/** What the old and the new subscription were in turn: "running -", "running running", … */
+/** Successive states of the old and the new subscription: "running -", "running running", … */
 function course({ moments }: AccountSetUp): string[] {
-  const words = moments.map(({ held: account }) => {
+  const words = moments.map(({ subscriptions: account }) => {
     const old = account.find(({ id }) => id === 'id-alps')?.status ?? '-';
     const fresh = account.find(({ id }) => id === 'made-1')?.status ?? '-';
     return `${old} ${fresh}`;
@@ -219,25 +228,25 @@ function course({ moments }: AccountSetUp): string[] {
   return words.filter((word, index) => word !== words[index - 1]);
 }
 
-/** The times within which nothing of ours ran. */
+/** The time range in which no managed subscription ran. */
 function silence({ moments }: AccountSetUp) {
   const silent = moments.filter(
-    ({ held: account }) =>
-      !account.some(({ id, status }) => id !== 'id-stranger' && status === 'running'),
+    ({ subscriptions: account }) =>
+      !account.some(({ id, status }) => id !== 'id-unmanaged' && status === 'running'),
   );
   return { fromUs: silent[0]?.atUs, toUs: silent.at(-1)?.atUs };
 }
 
 describe('a replacement', () => {
-  it('with room lets the new one run before the old one goes, without a gap', async () => {
-    const setUp = await openKnown({ held: [held()] });
+  it('within the limits starts the new one before it deletes the old one, without a gap', async () => {
+    const setUp = await openKnown({ subscriptions: [managed()] });
     await setUp.register(options);
     expect(course(setUp)).toEqual(['running -', 'running running', '- running']);
     expect(await setUp.administration.gaps()).toEqual([]);
   });
 
-  it('without room to run makes the new one paused, and changes places within a gap', async () => {
-    const setUp = await openKnown({ held: [held(), stranger()] });
+  it('at the running limit creates the new one paused, and switches within a gap', async () => {
+    const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     await setUp.register(options);
     expect(course(setUp)).toEqual([
       'running -',
@@ -247,7 +256,7 @@ describe('a replacement', () => {
       '- running',
     ]);
     const gaps = await setUp.administration.gaps();
-    const { events, filter } = wanted({ filter: otherFilter });
+    const { events, filter } = desiredState({ filter: otherFilter });
     expect(gaps).toMatchObject([{ subscription: 'alps', events, filter }]);
     const [gap] = gaps;
     const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
@@ -255,14 +264,14 @@ describe('a replacement', () => {
     expect(gap?.toUs).toBeGreaterThanOrEqual(toUs);
   });
 
-  it('without room at all deletes first, within a gap', async () => {
+  it('in a full account deletes first, within a gap', async () => {
     const limits = { runningMax: 2, totalMax: 2 };
-    const setUp = await openKnown({ held: [held(), stranger()], limits });
+    const setUp = await openKnown({ subscriptions: [managed(), unmanaged()], limits });
     await setUp.register(options);
     expect(course(setUp)).toEqual(['running -', '- -', '- running']);
     const gaps = await setUp.administration.gaps();
-    // Of both: what the old one missed, and what the new one did.
-    expect(gaps.map(({ filter }) => filter)).toEqual([wanted().filter, otherFilter]);
+    // One gap for the old filter and one for the new filter.
+    expect(gaps.map(({ filter }) => filter)).toEqual([desiredState().filter, otherFilter]);
     const { fromUs = 0, toUs = Number.POSITIVE_INFINITY } = silence(setUp);
     for (const gap of gaps) {
       expect(gap.fromUs).toBeLessThanOrEqual(fromUs);
@@ -270,21 +279,21 @@ describe('a replacement', () => {
     }
   });
 
-  it('by a paused one records what was missed when it runs again', async () => {
-    const setUp = await openKnown({ held: [held()] });
-    await setUp.register({ desired: [wanted({ filter: otherFilter, status: 'paused' })] });
+  it('by a paused one records the gap when it runs again', async () => {
+    const setUp = await openKnown({ subscriptions: [managed()] });
+    await setUp.register({ desired: [desiredState({ filter: otherFilter, status: 'paused' })] });
     expect(course(setUp)).toEqual(['running -', 'running paused', '- paused']);
     setUp.pass(dayUs);
     await setUp.register(options);
     const gaps = await setUp.administration.gaps();
-    const versions = [wanted(), wanted({ filter: otherFilter })];
+    const versions = [desiredState(), desiredState({ filter: otherFilter })];
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
-  it('of one that stood still records what was missed since it was last seen running', async () => {
+  it('of a paused one records a gap since it was last seen running', async () => {
     const runningSeenAtUs = startUs - 3 * dayUs;
     const setUp = await openKnown({
-      held: [held({ status: 'paused' })],
+      subscriptions: [managed({ status: 'paused' })],
       registrations: [registrationOf({ runningSeenAtUs, pausedSeenAtUs: startUs - dayUs })],
     });
     await setUp.register(options);
@@ -293,8 +302,8 @@ describe('a replacement', () => {
     ]);
   });
 
-  it('is told in the history, with the reason and what is gone', async () => {
-    const setUp = await openKnown({ held: [held(), stranger()] });
+  it('is recorded in the history, with the reason and the deleted subscription', async () => {
+    const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     await setUp.register(options);
     expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
       {
@@ -308,8 +317,8 @@ describe('a replacement', () => {
   });
 });
 
-describe('what the catalogue refuses', () => {
-  /** A catalogue that refuses what `refuses` says. */
+describe('a refusal of the catalogue', () => {
+  /** Makes the catalogue refuse the calls that `refuses` selects. */
   function refusing(setUp: AccountSetUp, refuses: (call: string) => boolean): void {
     const { client } = setUp.catalogue;
     const { create, edit } = client;
@@ -327,59 +336,59 @@ describe('what the catalogue refuses', () => {
   }
 
   it.each([
-    ['with room', [held()], 10],
-    ['without room to run', [held(), stranger()], 10],
-  ])('as a filter leaves the old one as it was (%s)', async (_, account, totalMax) => {
-    const setUp = await openKnown({ held: account, limits: { runningMax: 2, totalMax } });
+    ['within the limits', [managed()], 10],
+    ['at the running limit', [managed(), unmanaged()], 10],
+  ])('of a filter leaves the old subscription unchanged (%s)', async (_, account, totalMax) => {
+    const setUp = await openKnown({ subscriptions: account, limits: { runningMax: 2, totalMax } });
     refusing(setUp, (call) => call.startsWith('create'));
     await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
-    expect(setUp.catalogue.held()).toEqual(account);
+    expect(setUp.catalogue.subscriptions()).toEqual(account);
     expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
-    expect((await setUp.plan({ desired: [wanted()] })).plan.steps).toEqual([]);
+    expect((await setUp.plan({ desired: [desiredState()] })).plan.steps).toEqual([]);
   });
 
-  it('as a filter when the old one had to go is mended by maintenance, with the old filter', async () => {
+  it('of a filter after the deletion of the old one is repaired by maintenance, with the old filter', async () => {
     const limits = { runningMax: 1, totalMax: 1 };
-    const setUp = await openKnown({ held: [held()], limits });
+    const setUp = await openKnown({ subscriptions: [managed()], limits });
     refusing(setUp, (call) => call.includes(otherFilter));
     await expect(setUp.register(options)).rejects.toMatchObject({ code: 'invalid' });
     await maintain({ inFile: null }, setUp.context());
-    await expectSettled(setUp, { desired: [wanted()] });
+    await expectSettled(setUp, { desired: [desiredState()] });
     const gaps = await setUp.administration.gaps();
-    const versions = [wanted(), wanted({ filter: otherFilter })];
+    const versions = [desiredState(), desiredState({ filter: otherFilter })];
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
-  it('as an edit leaves what is wanted as it was', async () => {
-    const account = [held({ status: 'paused' })];
-    const setUp = await openKnown({ held: account });
+  it('of an edit leaves the desired state unchanged', async () => {
+    const account = [managed({ status: 'paused' })];
+    const setUp = await openKnown({ subscriptions: account });
     refusing(setUp, (call) => call.startsWith('edit'));
-    await expect(setUp.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
-    expect(setUp.catalogue.held()).toEqual(account);
+    await expect(setUp.register({ desired: [desiredState()] })).rejects.toThrow('incorrect');
+    expect(setUp.catalogue.subscriptions()).toEqual(account);
     expect(await setUp.administration.registrations()).toEqual([registrationOf()]);
   });
 
-  it('as a creation leaves nothing to finish', async () => {
+  it('of a creation leaves nothing to finish', async () => {
     const setUp = await openKnown({ registrations: [] });
     refusing(setUp, (call) => call.startsWith('create'));
-    await expect(setUp.register({ desired: [wanted()] })).rejects.toThrow('incorrect');
+    await expect(setUp.register({ desired: [desiredState()] })).rejects.toThrow('incorrect');
     expect(await setUp.administration.registrations()).toEqual([]);
   });
 
-  it('when the new one is to run lets the old one run again', async () => {
-    const setUp = await openKnown({ held: [held(), stranger()] });
+  it('of a start of the new one resumes the old one', async () => {
+    const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     refusing(setUp, (call) => call === 'edit made-1 running');
     await expect(setUp.register(options)).rejects.toThrow('incorrect');
-    const account = setUp.catalogue.held();
+    const account = setUp.catalogue.subscriptions();
     expect(account.find(({ id }) => id === 'id-alps')).toMatchObject({ status: 'running' });
     expect(account.find(({ id }) => id === 'made-1')).toMatchObject({ status: 'paused' });
-    const versions = [wanted()];
+    const versions = [desiredState()];
     const gaps = await setUp.administration.gaps();
     expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, fromUs: startUs });
   });
 
-  it('when the new one is to run is told with the first reason, should nothing run again', async () => {
-    const setUp = await openKnown({ held: [held(), stranger()] });
+  it('of every start is reported with the first reason', async () => {
+    const setUp = await openKnown({ subscriptions: [managed(), unmanaged()] });
     refusing(setUp, (call) => call.endsWith(' running'));
     await expect(setUp.register(options)).rejects.toThrow('incorrect');
     const gaps = await setUp.administration.gaps();
@@ -390,7 +399,7 @@ describe('what the catalogue refuses', () => {
 const well: ProbeReport = { fault: null, status: 200, tls: null };
 const endpoint = `${publicUrl}/notifications/alps`;
 
-/** An account with a store on disk; `answers` is what the probe finds. */
+/** An account with a store on disk; `answers` returns the report of the probe. */
 async function openOnDisk(
   situation: Situation = {},
   answers: (url: string) => ProbeReport = () => well,
@@ -416,15 +425,17 @@ async function openOnDisk(
 }
 
 describe('a registration', () => {
-  it('from nothing, and again, and with another filter, ends as wanted each time', async () => {
-    const { register, catalogue, administration } = await openOnDisk({ held: [stranger()] });
-    expect(await register({ desired: [wanted()] })).toEqual(['create']);
-    expect(await register({ desired: [wanted()] })).toEqual([]);
-    const changed = wanted({ filter: otherFilter, events: ['created', 'modified'] });
+  it('reaches the desired state at first, when repeated, and with another filter', async () => {
+    const { register, catalogue, administration } = await openOnDisk({
+      subscriptions: [unmanaged()],
+    });
+    expect(await register({ desired: [desiredState()] })).toEqual(['create']);
+    expect(await register({ desired: [desiredState()] })).toEqual([]);
+    const changed = desiredState({ filter: otherFilter, events: ['created', 'modified'] });
     expect(await register({ desired: [changed] })).toEqual(['replace']);
     expect(await register({ desired: [changed] })).toEqual([]);
-    const [others, ours] = catalogue.held();
-    expect(others).toEqual(stranger());
+    const [others, ours] = catalogue.subscriptions();
+    expect(others).toEqual(unmanaged());
     expect(ours).toMatchObject({ filter: otherFilter, status: 'running', endpoint, credentials });
     expect(await administration.gaps()).toMatchObject([{ filter: otherFilter }]);
     const history = await administration.history({ limit: 10 });
@@ -434,20 +445,20 @@ describe('a registration', () => {
     ]);
   });
 
-  it('is remembered by the next program that opens the store', async () => {
+  it('is visible to the next program that opens the store', async () => {
     const { register, reopen, catalogue } = await openOnDisk();
-    await register({ desired: [wanted()] });
+    await register({ desired: [desiredState()] });
     const { administration } = await reopen();
-    const [made] = catalogue.held();
+    const [made] = catalogue.subscriptions();
     expect(await administration.registrations()).toMatchObject([
-      { ...wanted(), subscriptionId: made?.id, unfinished: false },
+      { ...desiredState(), subscriptionId: made?.id, unfinished: false },
     ]);
     expect(await administration.history({ limit: 10 })).toHaveLength(1);
   });
 
   it('leaves no password in the data directory', async () => {
     const { register, dataDir } = await openOnDisk();
-    await register({ desired: [wanted()] });
+    await register({ desired: [desiredState()] });
     const files = readdirSync(dataDir);
     expect(files).not.toEqual([]);
     const encoded = Buffer.from(`${credentials.username}:${credentials.password}`);
@@ -463,20 +474,20 @@ describe('the endpoint', () => {
   const fault = { stage: 'answer', message: 'it answers 401.', advice: 'Restart it.' } as const;
   const unwell = (): ProbeReport => ({ fault, status: 401, tls: null });
 
-  it('is asked for with the credentials before anything is created', async () => {
+  it('is probed with the credentials before anything is created', async () => {
     const { register, probed } = await openOnDisk();
-    await register({ desired: [wanted()] });
+    await register({ desired: [desiredState()] });
     expect(probed).toEqual([{ url: endpoint, given: credentials, writes: 0 }]);
   });
 
-  it('that does not answer well stops everything, with the reason and the advice', async () => {
-    const baltic = wanted({ name: 'baltic', status: 'paused' });
+  it('that fails the probe stops the registration, with the reason and the advice', async () => {
+    const baltic = desiredState({ name: 'baltic', status: 'paused' });
     const situation = {
-      held: [held({ name: 'baltic' })],
+      subscriptions: [managed({ name: 'baltic' })],
       registrations: [registrationOf({ name: 'baltic' })],
     };
     const { register, catalogue, administration } = await openOnDisk(situation, unwell);
-    const refused = register({ desired: [baltic, wanted()] });
+    const refused = register({ desired: [baltic, desiredState()] });
     await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
     await expect(refused).rejects.toThrow(`the check of ${endpoint} failed`);
     await expect(refused).rejects.toThrow('it answers 401.');
@@ -488,32 +499,32 @@ describe('the endpoint', () => {
     expect(await administration.history({ limit: 10 })).toEqual([]);
   });
 
-  it('is not asked for when the user says so', async () => {
+  it('is not probed with `skipProbe`', async () => {
     const { register, probed, catalogue } = await openOnDisk({}, unwell);
-    await register({ desired: [wanted()] }, { skipProbe: true });
+    await register({ desired: [desiredState()] }, { skipProbe: true });
     expect(probed).toEqual([]);
-    expect(catalogue.held()).toHaveLength(1);
+    expect(catalogue.subscriptions()).toHaveLength(1);
   });
 
   it.each([
-    ['a replacement', held({ filter: otherFilter }), 1],
-    ['other credentials', held({ id: 'id-by-hand' }), 1],
-    ['another endpoint', held({ endpoint: 'https://elsewhere.example.org/' }), 1],
-    ['a resumption', held({ status: 'paused' }), 0],
-    ['nothing to do', held(), 0],
-  ])('is asked for as often as needed for %s', async (_, there, times) => {
-    const situation = { held: [there], registrations: [registrationOf()] };
+    ['a replacement', managed({ filter: otherFilter }), 1],
+    ['other credentials', managed({ id: 'id-by-hand' }), 1],
+    ['another endpoint', managed({ endpoint: 'https://elsewhere.example.org/' }), 1],
+    ['a resumption', managed({ status: 'paused' }), 0],
+    ['nothing to do', managed(), 0],
+  ])('is probed only when a step needs it: %s', async (_, there, times) => {
+    const situation = { subscriptions: [there], registrations: [registrationOf()] };
     const { register, probed } = await openOnDisk(situation);
-    await register({ desired: [wanted()] });
+    await register({ desired: [desiredState()] });
     expect(probed).toHaveLength(times);
   });
 });
 
 describe('a plan beyond the limits', () => {
-  it('is refused with what has no room and what to do, before anything is touched', async () => {
-    const account = [stranger(), stranger({ id: 'id-another' })];
-    const { register, catalogue, probed } = await openOnDisk({ held: account });
-    const refused = register({ desired: [wanted()] });
+  it('is refused before any change, with the subscriptions beyond the limits and the advice', async () => {
+    const account = [unmanaged(), unmanaged({ id: 'id-another' })];
+    const { register, catalogue, probed } = await openOnDisk({ subscriptions: account });
+    const refused = register({ desired: [desiredState()] });
     await expect(refused).rejects.toMatchObject({
       code: 'conflict',
       details: [expect.stringContaining('number 3'), expect.stringContaining('paused')],
@@ -524,14 +535,14 @@ describe('a plan beyond the limits', () => {
 });
 
 describe('the account listed again', () => {
-  it('must be as planned, though every step was answered with success', async () => {
+  it('must match the plan, even if every step succeeded', async () => {
     const { register, catalogue } = await openOnDisk({
-      held: [held({ status: 'paused' })],
+      subscriptions: [managed({ status: 'paused' })],
       registrations: [registrationOf()],
     });
-    // As the service may do, which does not say what a resumption beyond its limit answers.
+    // The specification does not define the answer to a resumption beyond the limit.
     catalogue.client.edit = async () => undefined;
-    const refused = register({ desired: [wanted()] });
+    const refused = register({ desired: [desiredState()] });
     await expect(refused).rejects.toMatchObject({
       code: 'conflict',
       details: [expect.stringContaining('Subscriptions that differ: alps')],
@@ -540,40 +551,40 @@ describe('the account listed again', () => {
 });
 
 const pair = { username: 'catalogue', password: 'a long password, ü : %' };
-const ownDigest = digestCredentials(pair, 'salt');
+const knownDigest = digestCredentials(pair, 'salt');
 
-describe('a ownDigest', () => {
-  it('is that of its credentials', () => {
-    expect(isDigestOf(ownDigest, pair)).toBe(true);
+describe('the digest of a pair', () => {
+  it('matches its credentials', () => {
+    expect(isDigestOf(knownDigest, pair)).toBe(true);
     expect(isDigestOf(digestCredentials(pair, 'another'), pair)).toBe(true);
   });
 
   it.each([
     ['another user', { ...pair, username: 'catalogu' }],
     ['another password', { ...pair, password: `${pair.password} ` }],
-    ['none', { username: '', password: '' }],
-    ['both in each other’s place', { username: pair.password, password: pair.username }],
-  ])('is not that of %s', (_, other) => {
-    expect(isDigestOf(ownDigest, other)).toBe(false);
+    ['no credentials', { username: '', password: '' }],
+    ['user name and password swapped', { username: pair.password, password: pair.username }],
+  ])('does not match %s', (_, other) => {
+    expect(isDigestOf(knownDigest, other)).toBe(false);
   });
 
-  it('differs with its salt, so that equal credentials do not show', () => {
-    expect(digestCredentials(pair, 'another')).not.toBe(ownDigest);
+  it('differs by salt, so that equal credentials are not recognizable', () => {
+    expect(digestCredentials(pair, 'another')).not.toBe(knownDigest);
   });
 
-  it('holds neither the user name nor the password', () => {
-    expect(ownDigest).not.toContain(pair.username);
-    expect(ownDigest).not.toContain(pair.password);
-    expect(ownDigest).toMatch(/^scrypt:salt:[0-9a-f]{64}$/);
+  it('contains neither the user name nor the password', () => {
+    expect(knownDigest).not.toContain(pair.username);
+    expect(knownDigest).not.toContain(pair.password);
+    expect(knownDigest).toMatch(/^scrypt:salt:[0-9a-f]{64}$/);
   });
 
-  it('takes work to guess', () => {
+  it('is slow to compute', () => {
     const began = performance.now();
     digestCredentials(pair, 'salt');
     expect(performance.now() - began).toBeGreaterThan(1);
   });
 
-  it('is that of any credentials and any salt, and of no others', () => {
+  it('matches exactly its credentials, for any credentials and any salt', () => {
     const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 });
     const username = text.filter((word) => !word.includes(':'));
     const credentials = fc.record({ username, password: text });
@@ -590,7 +601,7 @@ describe('a ownDigest', () => {
   });
 });
 
-describe('what is no ownDigest', () => {
+describe('an invalid digest', () => {
   it.each([
     null,
     '',
@@ -598,9 +609,9 @@ describe('what is no ownDigest', () => {
     'scrypt:',
     'scrypt:salt',
     'scrypt:salt:',
-    ownDigest.slice(0, -1),
-    `${ownDigest}0`,
-  ])('is that of nobody: %s', (text) => {
+    knownDigest.slice(0, -1),
+    `${knownDigest}0`,
+  ])('matches no pair: %s', (text) => {
     expect(isDigestOf(text, pair)).toBe(false);
   });
 });

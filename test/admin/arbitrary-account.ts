@@ -1,14 +1,14 @@
-/** Accounts, registrations and wishes at random, within the account's limits, for property tests. */
+/** Random accounts, registrations and desired states, within the account's limits, for property tests. */
 import fc from 'fast-check';
 import type { Registration } from '../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
   digest,
   earlierUrl,
-  held,
+  managed,
   minuteUs,
   otherCredentials,
   otherDigest,
@@ -20,12 +20,12 @@ import {
 import type { RegisterOptions, Situation } from './set-up.ts';
 
 export interface RandomAccount {
-  situation: Situation & { held: Held[]; registrations: Registration[] };
+  situation: Situation & { subscriptions: FakeSubscription[]; registrations: Registration[] };
   options: RegisterOptions;
-  /** Alive, and to stay as they are: strangers', and ours that are no longer wanted but kept. */
-  others: Held[];
-  strangers: Held[];
-  /** True when what is wanted and what stays go beyond no limit together. */
+  /** Subscriptions that must not change: unmanaged ones, and obsolete managed ones without pruning. */
+  others: FakeSubscription[];
+  unmanaged: FakeSubscription[];
+  /** True when the desired state and `others` together are within the limits. */
   fits: boolean;
 }
 
@@ -38,26 +38,33 @@ const what = {
   ),
   filter: fc.constantFrom('', otherFilter, "contains(Name,'S2')"),
 };
-const wantedStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
-const anyStatus = fc.constantFrom('running', 'running', 'paused', 'paused', 'cancelled', 'held up');
+const desiredStatus = fc.constantFrom<DesiredSubscription['status']>('running', 'paused');
+const anyStatus = fc.constantFrom(
+  'running',
+  'running',
+  'paused',
+  'paused',
+  'cancelled',
+  'suspended',
+);
 
-const life = fc.record({
+const state = fc.record({
   rank: fc.nat(1_000),
   status: anyStatus,
   ageDays: fc.integer({ min: 1, max: 50 }),
   wasNotified: fc.boolean(),
 });
 
-const ourOne = fc.record({
+const managedOne = fc.record({
   ...what,
   name: fc.constantFrom(...names),
   place: fc.constantFrom('here', 'here', 'with slash', 'earlier', 'elsewhere'),
   isRemembered: fc.boolean(),
   hasCredentials: fc.boolean(),
-  life,
+  state,
 });
 
-const strangersOne = fc.record({
+const unmanagedOne = fc.record({
   ...what,
   endpoint: fc.constantFrom(
     null,
@@ -69,13 +76,13 @@ const strangersOne = fc.record({
     `${publicUrl}/elsewhere/alps`,
     'not a URL',
   ),
-  life,
+  state,
 });
 
 const known = fc.record({
   ...what,
   name: fc.constantFrom(...names),
-  status: wantedStatus,
+  status: desiredStatus,
   unfinished: fc.boolean(),
   heldBy: fc.constantFrom(null, 'command' as const, 'person' as const),
   ran: fc.boolean(),
@@ -84,11 +91,11 @@ const known = fc.record({
 });
 
 const drawn = fc.record({
-  ours: fc.array(ourOne, { maxLength: 5 }),
-  strangers: fc.array(strangersOne, { maxLength: 3 }),
+  ours: fc.array(managedOne, { maxLength: 5 }),
+  unmanaged: fc.array(unmanagedOne, { maxLength: 3 }),
   registrations: fc.uniqueArray(known, { selector: ({ name }) => name }),
   desired: fc.uniqueArray(
-    fc.record({ ...what, name: fc.constantFrom(...names), status: wantedStatus }),
+    fc.record({ ...what, name: fc.constantFrom(...names), status: desiredStatus }),
     { selector: ({ name }) => name },
   ),
   limits: fc.record({
@@ -112,16 +119,19 @@ function accountOf(raw: Drawn): RandomAccount {
   const ids = rememberedIds(raw);
   const account = trimmed(
     [
-      ...raw.ours.map((one, index) => ({ subscription: ourHeld(one, index), rank: one.life.rank })),
-      ...raw.strangers.map((one, index) => ({
-        subscription: strangersHeld(one, index),
-        rank: one.life.rank,
+      ...raw.ours.map((one, index) => ({
+        subscription: managedFrom(one, index),
+        rank: one.state.rank,
+      })),
+      ...raw.unmanaged.map((one, index) => ({
+        subscription: unmanagedFrom(one, index),
+        rank: one.state.rank,
       })),
     ],
     limits,
   );
   const remembered = new Set(ids.values());
-  const nameOfOurs = ({ id }: Held) => {
+  const managedName = ({ id }: FakeSubscription) => {
     const one = raw.ours[Number(/^ours-(\d+)$/.exec(id)?.[1] ?? -1)];
     if (one === undefined) return null;
     const isOurs =
@@ -131,18 +141,18 @@ function accountOf(raw: Drawn): RandomAccount {
       (one.place === 'earlier' && raw.moved);
     return isOurs ? one.name : null;
   };
-  const isWanted = (name: string | null) => desired.some((one) => one.name === name);
+  const isDesired = (name: string | null) => desired.some((one) => one.name === name);
   const alive = account.filter(({ status }) => status !== 'cancelled');
-  const strangers = alive.filter((one) => nameOfOurs(one) === null);
+  const unmanaged = alive.filter((one) => managedName(one) === null);
   const others = alive.filter((one) => {
-    const name = nameOfOurs(one);
-    return name === null || (!isWanted(name) && !prune);
+    const name = managedName(one);
+    return name === null || (!isDesired(name) && !prune);
   });
   const running = [...others, ...desired].filter(({ status }) => status === 'running').length;
   const total = others.length + desired.length;
   return {
     situation: {
-      held: account,
+      subscriptions: account,
       registrations: raw.registrations.map((one) =>
         registrationFrom(one, ids.get(one.name) ?? null, raw),
       ),
@@ -160,12 +170,12 @@ function accountOf(raw: Drawn): RandomAccount {
     },
     options: { desired, prune, movedFrom },
     others,
-    strangers,
+    unmanaged,
     fits: running <= limits.runningMax && total <= limits.totalMax,
   };
 }
 
-/** Name -> the Id that its registration remembers: of the first of ours that is drawn so. */
+/** Maps names to the Id in their registration: the Id of the first matching managed subscription. */
 function rememberedIds({ ours, registrations }: Drawn): Map<string, string> {
   const ids = new Map<string, string>();
   for (const [index, { name, isRemembered }] of ours.entries()) {
@@ -184,13 +194,13 @@ function registrationFrom(
   return registrationOf({
     ...fields,
     subscriptionId: id ?? (idWithoutSubscription === null ? null : `id-gone-${fields.name}`),
-    // What the catalogue was given last; for one that is gone, no matter what.
+    // The digest of the credentials in the catalogue; any value when the subscription is gone.
     credentialsDigest: itself === undefined || itself.hasCredentials ? digest : otherDigest,
     runningSeenAtUs: ran ? startUs - dayUs / 4 : null,
   });
 }
 
-function ourHeld(one: Drawn['ours'][number], index: number): Held {
+function managedFrom(one: Drawn['ours'][number], index: number): FakeSubscription {
   const { name, place, events, filter, hasCredentials } = one;
   const endpoints: Record<typeof place, string> = {
     here: `${publicUrl}/notifications/${name}`,
@@ -198,8 +208,8 @@ function ourHeld(one: Drawn['ours'][number], index: number): Held {
     earlier: `${earlierUrl}/notifications/${name}`,
     elsewhere: `https://elsewhere.example.org/notifications/${name}`,
   };
-  return held({
-    ...livesAs(one.life),
+  return managed({
+    ...stateFields(one.state),
     id: `ours-${index}`,
     events: [...events],
     filter,
@@ -208,13 +218,13 @@ function ourHeld(one: Drawn['ours'][number], index: number): Held {
   });
 }
 
-function strangersHeld(
-  { events, filter, endpoint, life: lived }: Drawn['strangers'][number],
+function unmanagedFrom(
+  { events, filter, endpoint, state }: Drawn['unmanaged'][number],
   index: number,
-): Held {
-  return held({
-    ...livesAs(lived),
-    id: `stranger-${index}`,
+): FakeSubscription {
+  return managed({
+    ...stateFields(state),
+    id: `unmanaged-${index}`,
     type: endpoint === null ? 'pull' : 'push',
     events: [...events],
     filter,
@@ -223,16 +233,16 @@ function strangersHeld(
   });
 }
 
-function livesAs({ status, ageDays, wasNotified }: Drawn['ours'][number]['life']) {
+function stateFields({ status, ageDays, wasNotified }: Drawn['ours'][number]['state']) {
   const lastNotificationAtUs = wasNotified ? startUs - minuteUs : null;
   return { status, submittedAtUs: startUs - ageDays * dayUs, lastNotificationAtUs };
 }
 
-/** In random order, with what goes beyond the limits paused or cancelled. */
+/** Sorts by rank, and pauses or cancels subscriptions beyond the limits. */
 function trimmed(
-  all: { subscription: Held; rank: number }[],
+  all: { subscription: FakeSubscription; rank: number }[],
   { runningMax, totalMax }: { runningMax: number; totalMax: number },
-): Held[] {
+): FakeSubscription[] {
   let total = 0;
   let running = 0;
   return all

@@ -1,4 +1,4 @@
-/** Clients of the subscription API: of a catalogue that answers as the test says, and of the sandbox. */
+/** Clients of the subscription API: for a catalogue with answers set by the test, and for the sandbox. */
 
 import {
   createSubscriptionClient,
@@ -14,7 +14,7 @@ import { failureOf, startAccount } from './account.ts';
 
 export const id = '7ca682c3-7b21-4e9b-952e-874798101340';
 
-export const wanted: NewSubscription = {
+export const newSubscription: NewSubscription = {
   events: ['created', 'modified'],
   filter: "Collection/Name eq 'SENTINEL-2'",
   status: 'running',
@@ -22,16 +22,16 @@ export const wanted: NewSubscription = {
   credentials: { username: 'catalogue', password: 'Endpoint"Pass wörd+1' },
 };
 
-/** What must not show anywhere. */
+/** Texts that must not appear in errors. */
 export const secrets = [
   'first-token',
   'second-token',
   'wörd',
-  Buffer.from(`catalogue:${wanted.credentials.password}`).toString('base64'),
+  Buffer.from(`catalogue:${newSubscription.credentials.password}`).toString('base64'),
   'endpoint-password',
 ];
 
-/** A subscription as the catalogue shows it. */
+/** A subscription in the catalogue's format. */
 export const shown = {
   Id: id,
   SubscriptionType: 'push',
@@ -40,7 +40,7 @@ export const shown = {
   FilterParam: '',
   StageOrder: false,
   Priority: 1,
-  NotificationEndpoint: wanted.endpoint,
+  NotificationEndpoint: newSubscription.endpoint,
   SubmissionDate: '2026-05-01T12:00:00.000Z',
   '@odata.context': '$metadata#OData.CSC.Subscription',
 };
@@ -66,7 +66,7 @@ export async function startStandIn(
   return { client, requests, refused, url };
 }
 
-/** Hands out the first token until it is refused, then the second. */
+/** Returns the first token until it is refused, then the second. */
 export function listedTokens() {
   const refused: string[] = [];
   const tokens: AccessTokens = {
@@ -76,18 +76,19 @@ export function listedTokens() {
   return { tokens, refused };
 }
 
-/** The error of a call; fails when there is none, or when it shows a secret. */
+/** Returns the error of a call; fails when there is none, or when it contains a secret. */
 export async function errorOf(call: Promise<unknown>): Promise<AppError> {
   const error = await failureOf(call);
   const text = wholeTextOf(error);
   const found = secrets.filter((secret) => text.includes(secret));
-  if (found.length > 0) throw new Error(`Secrets are shown: ${found.join(', ')} in ${text}`);
+  if (found.length > 0)
+    throw new Error(`The error contains secrets: ${found.join(', ')} in ${text}`);
   return error;
 }
 
 export const endpoint = 'https://localhost:8443/notifications/default';
 const credentials = { username: 'catalogue', password: 'endpoint-password' };
-/** A subscription that runs from the start. */
+/** A subscription that is created as running. */
 export const running: NewSubscription = {
   events: ['created', 'modified'],
   filter: "Collection/Name eq 'SENTINEL-1'",
@@ -99,7 +100,7 @@ export const running: NewSubscription = {
 export const paused: NewSubscription = { ...running, status: 'paused' };
 export const unknownId = '00000000-0000-4000-8000-000000000000';
 
-/** Starts the sandbox with some knobs; it is closed when the test is over. */
+/** Starts the sandbox with the given settings; closes it after the test. */
 export async function startClient(service: ServiceSettingsInput = {}) {
   const account = await startAccount(service);
   const { sandbox } = account;
@@ -112,7 +113,7 @@ export async function startClient(service: ServiceSettingsInput = {}) {
       timing: { retryDelayMs: 1, ...timing },
     });
   const client = clientWith(account.tokens());
-  /** Creates and tells the id; the answer must have been readable. */
+  /** Creates a subscription and returns its id; the answer must be readable. */
   const create = async (subscription: NewSubscription) => {
     const created = await client.create(subscription);
     if (created === null) throw new Error('The answer could not be read.');

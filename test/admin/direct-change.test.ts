@@ -1,4 +1,4 @@
-/** Pausing, resuming, cancelling and deleting single subscriptions of ours by command. */
+/** Commands that pause, resume, cancel and delete single managed subscriptions. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   findManaged,
@@ -8,7 +8,15 @@ import {
 } from '../../src/admin/direct-change.ts';
 import type { AccountContext } from '../../src/admin/plan-context.ts';
 import { expectNoEventLost } from './expect-settled.ts';
-import { dayUs, held, pull, registrationOf, startUs, stranger, wanted } from './samples.ts';
+import {
+  dayUs,
+  desiredState,
+  managed,
+  pull,
+  registrationOf,
+  startUs,
+  unmanaged,
+} from './samples.ts';
 import type { Cut } from './set-up.ts';
 import { type AccountSetUp, openAccount, round, type Situation } from './set-up.ts';
 
@@ -18,7 +26,7 @@ async function openSetUp(situation: Situation): Promise<AccountSetUp> {
   return setUp;
 }
 
-/** One command as it is given: it finds, and acts. */
+/** Runs a command as the user does: finds the subscription and changes it. */
 const commands = {
   pause: async (name: string, setUp: AccountContext) =>
     pauseByCommand(await findManaged(name, setUp), setUp),
@@ -30,11 +38,11 @@ const commands = {
     removeByCommand(await findManaged(name, setUp), 'cancel', setUp),
 };
 
-const alps = { held: [held()], registrations: [registrationOf()] };
+const alps = { subscriptions: [managed()], registrations: [registrationOf()] };
 
-describe('one of ours', () => {
+describe('a managed subscription', () => {
   it('is found by its name or its Id, in any case', async () => {
-    const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
+    const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     for (const word of ['alps', 'ALPS', 'id-alps', 'ID-Alps']) {
       const ours = await findManaged(word, setUp.context());
       expect(ours).toMatchObject({
@@ -47,24 +55,27 @@ describe('one of ours', () => {
   });
 
   it('is found without a registration, by its endpoint', async () => {
-    const setUp = await openSetUp({ held: [held()] });
+    const setUp = await openSetUp({ subscriptions: [managed()] });
     const found = await findManaged('alps', setUp.context());
     expect(found).toMatchObject({ current: { id: 'id-alps' }, registration: undefined });
   });
 
   it.each([
-    ['that others made', 'id-stranger', 'conflict', 'is unmanaged'],
-    ['that is a pull subscription', 'id-pull', 'conflict', 'is unmanaged'],
-    ['that is not there', 'baltic', 'not_found', 'no subscription baltic'],
-  ])('is none %s', async (_, word, code, message) => {
-    const setUp = await openSetUp({ ...alps, held: [stranger(), held(), pull()] });
+    ['an unmanaged subscription', 'id-unmanaged', 'conflict', 'is unmanaged'],
+    ['a pull subscription', 'id-pull', 'conflict', 'is unmanaged'],
+    ['an unknown name', 'baltic', 'not_found', 'no subscription baltic'],
+  ])('is not %s', async (_, word, code, message) => {
+    const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     const refused = findManaged(word, setUp.context());
     await expect(refused).rejects.toMatchObject({ code });
     await expect(refused).rejects.toThrow(message);
   });
 
-  it('has to be named by its Id when several carry the name', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), held({ id: 'id-double' })] });
+  it('must be named by its Id when several have the same name', async () => {
+    const setUp = await openSetUp({
+      ...alps,
+      subscriptions: [managed(), managed({ id: 'id-double' })],
+    });
     const refused = findManaged('alps', setUp.context());
     await expect(refused).rejects.toThrow(/id-alps, id-double/);
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
@@ -73,12 +84,12 @@ describe('one of ours', () => {
 });
 
 describe('a pause', () => {
-  it('stops it, records the gap, and is not undone by maintenance', async () => {
+  it('stops the subscription, records the gap, and is not undone by maintenance', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'paused' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
     expect(await setUp.administration.gaps()).toMatchObject([
-      { subscription: 'alps', filter: wanted().filter, toUs: null },
+      { subscription: 'alps', filter: desiredState().filter, toUs: null },
     ]);
     expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
       { action: 'paused', actor: 'subscriptions' },
@@ -89,28 +100,28 @@ describe('a pause', () => {
       setUp.pass(days * dayUs);
       expect(await round(setUp)).toMatchObject([{ did: null, status: 'paused' }]);
     }
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'paused' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
   });
 
-  it('leaves what is wanted as it was, so that a registration resumes it', async () => {
+  it('leaves the desired state unchanged, so that a registration resumes the subscription', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
-    await setUp.register({ desired: [wanted()] });
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+    await setUp.register({ desired: [desiredState()] });
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([{ heldBy: null }]);
   });
 });
 
 describe('a resumption', () => {
   const lostOne = {
-    held: [held({ status: 'paused' })],
+    subscriptions: [managed({ status: 'paused' })],
     registrations: [registrationOf({ heldBy: 'person', pausedSeenAtUs: startUs - 9 })],
   };
 
-  it('lets it run, records the gap, and puts it back under maintenance', async () => {
+  it('starts the subscription, records the gap, and re-enables maintenance', async () => {
     const setUp = await openSetUp(lostOne);
     await commands.resume('alps', setUp.context());
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([
       { heldBy: null, pausedSeenAtUs: null, reported: null },
     ]);
@@ -121,27 +132,30 @@ describe('a resumption', () => {
     expect(await round(setUp)).toMatchObject([{ did: 'resume' }]);
   });
 
-  it('is refused before it is tried when too many run', async () => {
-    const setUp = await openSetUp({ ...lostOne, held: [...lostOne.held, stranger(), pull()] });
+  it('is refused without a request when too many run', async () => {
+    const setUp = await openSetUp({
+      ...lostOne,
+      subscriptions: [...lostOne.subscriptions, unmanaged(), pull()],
+    });
     const refused = commands.resume('alps', setUp.context());
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
     await expect(refused).rejects.toThrow('the maximum is 2');
     expect(setUp.catalogue.writes).toEqual([]);
   });
 
-  it('of one that runs is nothing that the limit forbids, and no gap', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), stranger()] });
+  it('of a running subscription is allowed at the limit, and records no gap', async () => {
+    const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await commands.resume('alps', setUp.context());
     expect(await setUp.administration.gaps()).toEqual([]);
   });
 });
 
-describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
-  it('takes it away, and lets maintenance forget it', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), stranger()] });
+describe.each(['delete', 'cancel'] as const)('the command to %s', (how) => {
+  it('removes the subscription and ends its maintenance', async () => {
+    const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
     await commands[how]('alps', setUp.context());
     expect(setUp.catalogue.writes).toEqual([`${how} id-alps`]);
-    expect(setUp.catalogue.held()).toEqual([stranger()]);
+    expect(setUp.catalogue.subscriptions()).toEqual([unmanaged()]);
     expect(await setUp.administration.registrations()).toEqual([]);
     expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
       { action: how === 'cancel' ? 'cancelled' : 'deleted', subscriptionId: 'id-alps' },
@@ -150,14 +164,17 @@ describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
     expect(await round(setUp)).toEqual([]);
   });
 
-  it('one of two leaves the other one under maintenance', async () => {
-    const setUp = await openSetUp({ ...alps, held: [held(), held({ id: 'id-double' })] });
+  it('keeps the maintenance of a second subscription with the same name', async () => {
+    const setUp = await openSetUp({
+      ...alps,
+      subscriptions: [managed(), managed({ id: 'id-double' })],
+    });
     await commands[how]('id-double', setUp.context());
     expect(await setUp.administration.registrations()).toMatchObject([{ name: 'alps' }]);
     expect(await round(setUp)).toMatchObject([{ name: 'alps', status: 'running', notes: [] }]);
   });
 
-  it('ends a gap that lasted', async () => {
+  it('ends an open gap', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
     await commands[how]('alps', setUp.context());
@@ -165,11 +182,11 @@ describe.each(['delete', 'cancel'] as const)('to %s', (how) => {
   });
 });
 
-describe('a command that is cut anywhere', () => {
+describe('a command that is interrupted at any call', () => {
   const cuts = Array.from({ length: 6 }, (_, call) => call).flatMap((call) =>
     (['before', 'after'] as const).map((when): Cut => ({ call, when, how: 'killed' })),
   );
-  const versions = [wanted()];
+  const versions = [desiredState()];
 
   it.each(cuts)('loses no event outside a gap ($call, $when)', async (cut) => {
     const setUp = await openSetUp(alps);

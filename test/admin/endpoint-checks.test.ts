@@ -40,34 +40,34 @@ describe('the public URL', () => {
   });
 });
 
-describe('its name', () => {
+describe('the host name', () => {
   const publicUrl = 'https://earshot.example.org:8443';
   const resolving = (resolved: ResolvedName) => async () => resolved;
 
-  it('passes when DNS knows it, and its addresses are handed on', async () => {
+  it('passes when DNS resolves it, and returns its addresses', async () => {
     const addresses = ['93.184.216.34', '2606:2800:220:1::1'];
-    const asked: string[] = [];
+    const lookups: string[] = [];
     const named = await checkName({
       publicUrl,
       resolveName: async (host) => {
-        asked.push(host);
+        lookups.push(host);
         return { addresses, source: 'dns' };
       },
     });
     expect(named.addresses).toEqual(addresses);
     expect(named.findings).toMatchObject([{ check: 'name', state: 'pass' }]);
     expect(named.findings[0]?.message).toContain('93.184.216.34, 2606:2800:220:1::1');
-    expect(asked).toEqual(['earshot.example.org']);
+    expect(lookups).toEqual(['earshot.example.org']);
   });
 
-  it('is warned of when only this machine knows it', async () => {
+  it('causes a warning when only this machine resolves it', async () => {
     const resolve = resolving({ addresses: ['127.0.1.1'], source: 'hosts' });
     const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
     expect(findings).toMatchObject([{ state: 'warn' }]);
     expect(findings[0]?.message).toContain('only on this machine');
     expect(findings[0]?.advice).toContain('Create an A record');
     expect(addresses).toEqual(['127.0.1.1']);
-    // No DNS provider can help a trial.
+    // A test installation needs no DNS record.
     const trial = await checkName({ publicUrl: 'https://localhost:8443', resolveName: resolve });
     expect(trial.findings[0]).toMatchObject({
       state: 'warn',
@@ -75,7 +75,7 @@ describe('its name', () => {
     });
   });
 
-  it('fails when nobody knows it', async () => {
+  it('fails when it does not resolve', async () => {
     const unknown = () => Promise.reject(new Error('ENOTFOUND'));
     for (const resolve of [unknown, resolving({ addresses: [], source: 'dns' })]) {
       const { findings, addresses } = await checkName({ publicUrl, resolveName: resolve });
@@ -85,14 +85,14 @@ describe('its name', () => {
     }
   });
 
-  it('may be an address, with or without brackets', async () => {
+  it('may be an IP address, with or without brackets', async () => {
     const v6 = await checkName({ publicUrl: 'https://[2001:db8::1]', resolveName });
     expect(v6).toMatchObject({ addresses: ['2001:db8::1'], findings: [{ state: 'pass' }] });
     const v4 = await checkName({ publicUrl: 'https://192.0.2.1', resolveName });
     expect(v4).toMatchObject({ addresses: ['192.0.2.1'], findings: [{ state: 'pass' }] });
   });
 
-  it('of this machine is known to this machine alone', async () => {
+  it('of this machine resolves only on this machine', async () => {
     const { addresses, source } = await resolveName('localhost');
     expect(source).toBe('hosts');
     expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true);
@@ -100,7 +100,7 @@ describe('its name', () => {
   });
 });
 
-describe('its address', () => {
+describe('the address', () => {
   it.each([['93.184.216.34'], ['1.1.1.1'], ['172.32.0.1'], ['100.128.0.1']])(
     '%s is public',
     (address) => {
@@ -128,7 +128,7 @@ describe('its address', () => {
     ['fd12:3456::1', 'unique local'],
     ['2001:db8::1', 'reserved'],
     ['::ffff:10.0.0.1', 'private'],
-  ])('%s is %s, which fails, and in a test is warned of', (address, words) => {
+  ])('%s is %s: fails, or causes a warning in a test', (address, words) => {
     const [finding] = checkAddresses({ addresses: [address], isTest: false });
     expect(finding).toMatchObject({ state: 'fail' });
     expect(finding?.message).toContain(`${address} (${words})`);
@@ -138,14 +138,14 @@ describe('its address', () => {
     ]);
   });
 
-  it('that is hidden beside a public one is warned of, and named', () => {
+  it('that is private in addition to a public one causes a warning that names it', () => {
     const [finding] = checkAddresses({ addresses: ['1.1.1.1', 'fd12::1'], isTest: false });
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toContain('fd12::1');
     expect(finding?.message).not.toContain('1.1.1.1 ');
   });
 
-  it('that is IPv6 alone is warned of', () => {
+  it('causes a warning if it is only IPv6', () => {
     const v6 = '2606:4700:4700::1111';
     expect(checkAddresses({ addresses: [v6], isTest: false })).toMatchObject([{ state: 'warn' }]);
     const both = ['1.1.1.1', v6];
@@ -154,31 +154,31 @@ describe('its address', () => {
 });
 
 const loopback = ['127.0.0.1', '::1'];
-const look = (addresses: string[], localAddresses: string[]) =>
+const checkHost = (addresses: string[], localAddresses: string[]) =>
   checkThisHost({ addresses, localAddresses: [...loopback, ...localAddresses] })[0];
 
-describe('a name', () => {
-  it('that leads to an address of this machine passes', () => {
-    expect(look(['192.0.2.7'], ['192.0.2.7'])).toMatchObject({ state: 'pass' });
-    expect(look(['2001:db8::0:1'], ['2001:db8::1'])).toMatchObject({ state: 'pass' });
-    expect(look(['9.9.9.9'], ['::ffff:9.9.9.9'])).toMatchObject({ state: 'pass' });
+describe('the resolved name', () => {
+  it('passes when it resolves to an address of this machine', () => {
+    expect(checkHost(['192.0.2.7'], ['192.0.2.7'])).toMatchObject({ state: 'pass' });
+    expect(checkHost(['2001:db8::0:1'], ['2001:db8::1'])).toMatchObject({ state: 'pass' });
+    expect(checkHost(['9.9.9.9'], ['::ffff:9.9.9.9'])).toMatchObject({ state: 'pass' });
   });
 
-  it('that leads to another public address than this machine has is warned of, with both', () => {
-    const finding = look(['9.9.9.9'], ['8.8.8.8']);
+  it('causes a warning that names both addresses when it resolves to another public address', () => {
+    const finding = checkHost(['9.9.9.9'], ['8.8.8.8']);
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toMatch(/resolves to 9\.9\.9\.9, but this machine has 8\.8\.8\.8/);
     expect(finding?.advice).toMatch(/A and AAAA/);
   });
 
-  it('with a forgotten AAAA record is warned of, though its A record is right', () => {
-    const finding = look(['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8']);
+  it('causes a warning for an outdated AAAA record, even if the A record is correct', () => {
+    const finding = checkHost(['8.8.8.8', '2a00::9'], ['8.8.8.8', '2a00::8']);
     expect(finding).toMatchObject({ state: 'warn' });
     expect(finding?.message).toMatch(/resolves to 2a00::9,/);
   });
 
-  it('of a machine with private addresses passes, as NAT may lead there', () => {
-    const finding = look(['9.9.9.9'], ['10.0.0.5', 'fe80::1']);
+  it('passes on a machine with private addresses, because of possible NAT', () => {
+    const finding = checkHost(['9.9.9.9'], ['10.0.0.5', 'fe80::1']);
     expect(finding).toMatchObject({ state: 'pass' });
     expect(finding?.message).toMatch(/may be behind NAT/);
   });
@@ -189,7 +189,7 @@ const nowUs = () => Date.now() * 1000;
 const endpointAt = (port: number) => `https://localhost:${port}/notifications/default`;
 
 describe('the port', () => {
-  it('passes when it takes connections, and says that this is seen from here', async () => {
+  it('passes when it accepts connections, and says that the test ran on this machine', async () => {
     const port = await startTcp(() => undefined);
     const [finding] = await checkPort({ publicUrl: `https://127.0.0.1:${port}` });
     expect(finding).toMatchObject({ check: 'port', state: 'pass' });
@@ -208,12 +208,12 @@ describe('the port', () => {
 describe('the certificate', () => {
   const publicly = createEndpointProbe({ timeoutMs: 5_000 });
 
-  it('passes when it is publicly trusted, with its days left and its TLS version', async () => {
+  it('passes when it is publicly trusted, with its remaining days and its TLS version', async () => {
     const { ca, certificate } = await createTrust();
     const endpoint = endpointAt(await startEndpoint(certificate));
-    // Here the "public" authorities are these; the extra ones are not even asked.
+    // This authority stands for the public ones; the extra ones are not used.
     const trusting = createEndpointProbe({ extraCaPems: [ca] });
-    const withExtra = () => Promise.reject(new Error('not to be asked'));
+    const withExtra = () => Promise.reject(new Error('unexpected probe'));
     const seen = await checkCertificate({ endpoint, publicly: trusting, withExtra, nowUs });
     expect(seen.probe).toBe(trusting);
     expect(seen.findings).toMatchObject([
@@ -224,7 +224,7 @@ describe('the certificate', () => {
     expect(seen.findings[1]?.message).toMatch(/^(29|30) days left, until 20\d\d-\d\d-\d\d\.$/);
   });
 
-  it('is warned of, loudly, when EARSHOT_PROBE_CA alone makes it pass', async () => {
+  it('causes a prominent warning when only EARSHOT_PROBE_CA trusts it', async () => {
     const { ca, certificate } = await createTrust();
     const endpoint = endpointAt(await startEndpoint(certificate));
     const withExtra = createEndpointProbe({ extraCaPems: [ca] });
@@ -237,7 +237,7 @@ describe('the certificate', () => {
     ]);
   });
 
-  it('fails when nothing makes it pass', async () => {
+  it('fails when no authority trusts it', async () => {
     const { certificate } = await createTrust();
     const endpoint = endpointAt(await startEndpoint(certificate));
     for (const withExtra of [null, publicly]) {
@@ -253,7 +253,7 @@ describe('the certificate', () => {
     [5.5, 'pass', /^5 days left/],
     [4.5, 'warn', /^4 days left/],
     [1.5, 'warn', /^1 day left/],
-  ])('of 30 days with %d left: %s', async (days, state, words) => {
+  ])('valid for 30 days with %d left: %s', async (days, state, words) => {
     const authority = await createCertificateAuthority({ now: Date.now });
     const certificate = await authority.issue({ hosts: ['localhost'] });
     const nowUs = () => (Date.now() + (30 - days) * dayMs) * 1000;
@@ -267,7 +267,7 @@ describe('the certificate', () => {
     });
   });
 
-  it('over TLS 1.2 passes too', async () => {
+  it('passes with TLS 1.2', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint(certificate, receiver, { maxVersion: 'TLSv1.2' });
     const trusting = createEndpointProbe({ extraCaPems: [ca] });
@@ -277,14 +277,14 @@ describe('the certificate', () => {
   });
 });
 
-describe('who is let in', () => {
+describe('the login', () => {
   async function open(listener = receiver) {
     const { ca, certificate } = await createTrust();
     const endpoint = endpointAt(await startEndpoint(certificate, listener));
     return { endpoint, probe: createEndpointProbe({ extraCaPems: [ca], timeoutMs: 5_000 }) };
   }
 
-  it('is the catalogue, with each pair that is accepted', async () => {
+  it('is checked with each accepted pair', async () => {
     const options = await open();
     expect(await checkLogin({ ...options, pairs: [pair] })).toMatchObject([
       { check: 'endpoint login', state: 'pass' },
@@ -300,7 +300,7 @@ describe('who is let in', () => {
     expect(JSON.stringify(findings)).not.toMatch(/secret|catalogue:/);
   });
 
-  it('is nobody without credentials', async () => {
+  it('passes when requests without credentials are refused', async () => {
     expect(await checkLoginRequired(await open())).toMatchObject([
       { check: 'login required', state: 'pass' },
     ]);
@@ -310,14 +310,14 @@ describe('who is let in', () => {
     [200, 'open to everyone'],
     [404, 'must return 401'],
     [503, 'must return 401'],
-  ])('fails when strangers get %i', async (status, words) => {
+  ])('fails when requests without credentials get %i', async (status, words) => {
     const [finding] = await checkLoginRequired(await open(answering(status)));
     expect(finding).toMatchObject({ state: 'fail' });
     expect(finding?.message).toContain(words);
     expect(finding?.advice).not.toBe('');
   });
 
-  it('fails when no answer comes', async () => {
+  it('fails when the connection closes without an answer', async () => {
     const [finding] = await checkLoginRequired(await open(({ socket }) => void socket.destroy()));
     expect(finding).toMatchObject({ state: 'fail' });
     expect(finding?.message).toContain('was closed');

@@ -1,4 +1,4 @@
-/** What must hold after a plan was applied, however often it was cut on the way. */
+/** Checks of an account after a plan was applied, with or without interruptions. */
 import { expect } from 'vitest';
 import type { Gap } from '../../src/domain/account.ts';
 import {
@@ -6,22 +6,24 @@ import {
   endpointOf,
   sortedEvents,
 } from '../../src/domain/subscription.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './samples.ts';
 import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';
 
-/** The account is as wanted, `others` are as they were, and there is nothing else in it. */
+/** Expects the desired state and unchanged `others` in the account, and nothing else. */
 export async function expectSettled(
   { catalogue, administration, plan }: AccountSetUp,
   options: RegisterOptions,
-  others: readonly Held[] = [],
+  others: readonly FakeSubscription[] = [],
 ): Promise<void> {
   const { desired } = options;
-  const account = catalogue.held().filter(({ status }) => status !== 'cancelled');
+  const account = catalogue.subscriptions().filter(({ status }) => status !== 'cancelled');
   const otherIds = new Set(others.map(({ id }) => id));
   expect(account.filter(({ id }) => otherIds.has(id))).toEqual(others);
   const ours = account.filter(({ id }) => !otherIds.has(id));
-  expect(ours.map(essence).toSorted(byEndpoint)).toEqual(desired.map(wish).toSorted(byEndpoint));
+  expect(ours.map(fieldsOf).toSorted(byEndpoint)).toEqual(
+    desired.map(desiredFields).toSorted(byEndpoint),
+  );
   expect((await plan(options)).plan.steps).toEqual([]);
   expect(catalogue.refusals).toEqual([]);
   const registrations = await administration.registrations();
@@ -36,7 +38,7 @@ export async function expectSettled(
 const byEndpoint = (a: { endpoint: string | null }, b: { endpoint: string | null }) =>
   `${a.endpoint}`.localeCompare(`${b.endpoint}`);
 
-function essence({ status, events, filter, endpoint, credentials: given }: Held) {
+function fieldsOf({ status, events, filter, endpoint, credentials: given }: FakeSubscription) {
   return {
     status,
     events: sortedEvents(events),
@@ -46,21 +48,21 @@ function essence({ status, events, filter, endpoint, credentials: given }: Held)
   };
 }
 
-function wish({ name, events, filter, status }: DesiredSubscription) {
+function desiredFields({ name, events, filter, status }: DesiredSubscription) {
   const endpoint = `${publicUrl}/notifications/${name}`;
   return { status, events: sortedEvents(events), filter: filter.trim(), endpoint, credentials };
 }
 
 /**
- * Every event since `fromUs` was either sent by one that ran with what was wanted before or after, or
- * is inside a gap that was recorded.
+ * Expects that every event since `fromUs` was either sent by a subscription that ran with one of
+ * `versions`, or is inside a recorded gap.
  */
 export function expectNoEventLost(
   moments: readonly Moment[],
   gaps: readonly Gap[],
   about: {
     name: string;
-    /** Ids that count as ours wherever they deliver to; others do by their endpoint. */
+    /** Ids that are managed at any endpoint; other subscriptions are recognized by their endpoint. */
     ids?: readonly string[];
     versions: readonly { events: readonly string[]; filter: string }[];
     fromUs: number;
@@ -68,9 +70,9 @@ export function expectNoEventLost(
 ): void {
   const { name, ids = [], versions, fromUs } = about;
   const endpoints = [publicUrl, earlierUrl].map((url) => `${url}/notifications/${name}`);
-  const isOurs = ({ id, endpoint }: Held) =>
+  const isOurs = ({ id, endpoint }: FakeSubscription) =>
     ids.includes(id) || endpoints.some((one) => one === endpoint);
-  const serves = (one: Held) =>
+  const serves = (one: FakeSubscription) =>
     one.status === 'running' &&
     isOurs(one) &&
     versions.some(({ events, filter }) => one.filter === filter && `${one.events}` === `${events}`);
@@ -81,6 +83,6 @@ export function expectNoEventLost(
     );
   const lost = moments
     .filter(({ atUs }) => atUs >= fromUs)
-    .filter(({ atUs, held }) => !held.some(serves) && !isRecorded(atUs));
+    .filter(({ atUs, subscriptions }) => !subscriptions.some(serves) && !isRecorded(atUs));
   expect(lost).toEqual([]);
 }

@@ -1,6 +1,6 @@
 /**
- * A catalogue account in memory that obeys the specification: its transition table, its limits, what
- * can be edited and what not, and what 60 and 365 days do.
+ * A catalogue account in memory that follows the specification: the transition table, the limits,
+ * the editable fields, and the changes after 60 and 365 days.
  */
 
 import type { AccountLimits } from '../../src/admin/plan.ts';
@@ -15,35 +15,35 @@ import { AppError } from '../../src/domain/app-error.ts';
 
 const dayUs = 86_400_000_000;
 
-/** A subscription as the catalogue itself knows it. */
-export interface Held extends CatalogueSubscription {
+/** A subscription with the fields that only the catalogue knows. */
+export interface FakeSubscription extends CatalogueSubscription {
   credentials: EndpointCredentials | null;
-  /** The last order to run that came after the creation. */
+  /** Time of the last resumption after the creation. */
   resumedAtUs: number | null;
 }
 
 export function createFakeCatalogue(options: {
-  held: readonly Held[];
+  subscriptions: readonly FakeSubscription[];
   limits: AccountLimits;
   nowUs: () => number;
-  /** `LastNotificationDate` is in the list, which the specification does not promise. */
+  /** True when the list contains `LastNotificationDate`, which the specification does not guarantee. */
   showsLastNotification: boolean;
 }) {
   const { limits, nowUs, showsLastNotification } = options;
-  const account = new Map(options.held.map((one) => [one.id, { ...one }]));
-  /** Requests that change something, in order: "create alps running", "edit id-1 status=paused". */
+  const account = new Map(options.subscriptions.map((one) => [one.id, { ...one }]));
+  /** Requests that change the account, in order: "create alps running", "edit id-1 status=paused". */
   const writes: string[] = [];
-  /** Requests that were refused for the limits. */
+  /** Requests refused because of the limits. */
   const refusals: string[] = [];
   let created = 0;
 
-  const find = (id: string): Held => {
+  const find = (id: string): FakeSubscription => {
     lapse(account, nowUs());
     const found = account.get(id);
     if (found !== undefined && found.status !== 'cancelled') return found;
     throw new AppError('not_found', `Subscription with id ${id} not found.`);
   };
-  const requireRoom = (what: 'running' | 'total', who: string) => {
+  const requireCapacity = (what: 'running' | 'total', who: string) => {
     const alive = [...account.values()].filter(({ status }) => status !== 'cancelled');
     const running = alive.filter(({ status }) => status === 'running').length;
     const full =
@@ -52,12 +52,12 @@ export function createFakeCatalogue(options: {
     refusals.push(`${who}: ${what}`);
     throw new AppError('invalid', `The limit of ${what} subscriptions is reached.`);
   };
-  const create = (wanted: NewSubscription): Held => {
+  const create = (requested: NewSubscription): FakeSubscription => {
     lapse(account, nowUs());
-    requireRoom('total', wanted.endpoint);
-    if (wanted.status === 'running') requireRoom('running', wanted.endpoint);
+    requireCapacity('total', requested.endpoint);
+    if (requested.status === 'running') requireCapacity('running', requested.endpoint);
     created += 1;
-    const subscription = heldOf(wanted, `made-${created}`, nowUs());
+    const subscription = subscriptionFrom(requested, `made-${created}`, nowUs());
     account.set(subscription.id, subscription);
     return subscription;
   };
@@ -68,12 +68,16 @@ export function createFakeCatalogue(options: {
       throw new AppError('invalid', 'A pull subscription has no endpoint.');
     }
     if (status === 'running' && subscription.status !== 'running') {
-      requireRoom('running', id);
+      requireCapacity('running', id);
       subscription.resumedAtUs = nowUs();
     }
     Object.assign(subscription, changes);
   };
-  const shown = ({ credentials: _, resumedAtUs: __, ...one }: Held): CatalogueSubscription =>
+  const shown = ({
+    credentials: _,
+    resumedAtUs: __,
+    ...one
+  }: FakeSubscription): CatalogueSubscription =>
     showsLastNotification ? one : { ...one, lastNotificationAtUs: null };
   const list = () => {
     lapse(account, nowUs());
@@ -89,9 +93,9 @@ export function createFakeCatalogue(options: {
       list()
         .map(shown)
         .find((one) => one.id === id) ?? null,
-    create: async (wanted) => {
-      writes.push(`create ${nameOf(wanted.endpoint)} ${wanted.status}`);
-      return shown(create(wanted));
+    create: async (requested) => {
+      writes.push(`create ${nameOf(requested.endpoint)} ${requested.status}`);
+      return shown(create(requested));
     },
     edit: async (id, changes) => {
       writes.push(`edit ${id} ${wordsOf(changes)}`);
@@ -102,12 +106,12 @@ export function createFakeCatalogue(options: {
   };
   return {
     client,
-    /** Copies, oldest first, after what time has done. */
-    held: () => list().map((one) => ({ ...one })),
-    /** A change on the catalogue's own pages, or by another program; no rule is checked. */
-    put: (subscription: Held) => void account.set(subscription.id, { ...subscription }),
+    /** Copies, oldest first, after the changes that are due by time. */
+    subscriptions: () => list().map((one) => ({ ...one })),
+    /** Changes a subscription as a person or another program does; checks no rule. */
+    put: (subscription: FakeSubscription) => void account.set(subscription.id, { ...subscription }),
     drop: (id: string) => void account.delete(id),
-    /** Sends a notification to every running subscription: a sign of activity. */
+    /** Sends a notification to every running subscription, which counts as activity. */
     publish: () => {
       for (const one of list()) if (one.status === 'running') one.lastNotificationAtUs = nowUs();
     },
@@ -116,8 +120,8 @@ export function createFakeCatalogue(options: {
   };
 }
 
-/** The catalogue counts from the last notification, else from the creation; a resumption is activity. */
-function lapse(account: Map<string, Held>, nowUs: number): void {
+/** Counts from the last notification or the creation; a resumption counts as activity. */
+function lapse(account: Map<string, FakeSubscription>, nowUs: number): void {
   for (const one of account.values()) {
     const notifiedAtUs = one.lastNotificationAtUs ?? one.submittedAtUs ?? nowUs;
     const activeAtUs = Math.max(notifiedAtUs, one.resumedAtUs ?? 0);
@@ -126,8 +130,8 @@ function lapse(account: Map<string, Held>, nowUs: number): void {
   }
 }
 
-function heldOf(wanted: NewSubscription, id: string, nowUs: number): Held {
-  const { events, filter, status, endpoint, credentials } = wanted;
+function subscriptionFrom(requested: NewSubscription, id: string, nowUs: number): FakeSubscription {
+  const { events, filter, status, endpoint, credentials } = requested;
   return {
     id,
     status,

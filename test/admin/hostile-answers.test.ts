@@ -1,10 +1,10 @@
-/** Answers that are made to hurt: whatever the catalogue sends, nothing but an AppError comes of it. */
+/** Malicious answers: the only error that any answer of the catalogue can cause is an AppError. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createIdentityProvider } from '../../src/admin/identity-provider.ts';
 import { errorText, isAppError } from '../../src/domain/app-error.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
-import { errorOf, id, shown, startStandIn, wanted } from './catalogue-stand-in.ts';
+import { errorOf, id, newSubscription, shown, startStandIn } from './catalogue-stand-in.ts';
 
 const depth = 50_000;
 const anyJson = fc.jsonValue({ maxDepth: 4 });
@@ -28,17 +28,17 @@ const errorLike = fc.record({
 const body = fc.oneof(anyJson, subscriptionLike, fc.array(subscriptionLike), errorLike);
 const status = fc.constantFrom(200, 201, 204, 302, 400, 401, 403, 404, 405, 409, 418, 422, 500);
 
-/** A client whose server gives the answer that is set. */
+/** A client whose server gives `current.answer`. */
 async function startHostile() {
   const current: { answer: Answer } = { answer: {} };
-  // Repeating belongs to another test, and would take long here.
+  // Another test covers retries, which would take too long here.
   const timing = { retryDelayMs: 0, totalTimeoutMs: 5_000 };
   const { client } = await startStandIn(() => current.answer, timing);
   const calls = [
     () => client.list(),
     () => client.get(id),
-    () => client.create(wanted),
-    () => client.edit(id, { credentials: wanted.credentials }),
+    () => client.create(newSubscription),
+    () => client.edit(id, { credentials: newSubscription.credentials }),
     () => client.cancel(id),
     () => client.delete(id),
   ];
@@ -52,7 +52,7 @@ async function startHostile() {
   return { client, current, callAll };
 }
 
-describe('no answer does more than fail a call', () => {
+describe('an answer causes at most an AppError', () => {
   it('with any JSON and any status', async () => {
     const { callAll } = await startHostile();
     await fc.assert(
@@ -76,33 +76,33 @@ describe('no answer does more than fail a call', () => {
   it.each([
     ['arrays', `${'['.repeat(depth)}${']'.repeat(depth)}`],
     ['objects', `${'{"detail":'.repeat(depth)}1${'}'.repeat(depth)}`],
-    ['arrays that nobody closes', '['.repeat(depth)],
+    ['unclosed arrays', '['.repeat(depth)],
   ])('with fifty thousand levels of %s', async (_title, text) => {
     const { callAll } = await startHostile();
     const headers = { 'Content-Type': 'application/json' };
     for (const code of [200, 400]) await callAll({ status: code, body: text, headers });
   });
 
-  it('with a megabyte of findings, of which few are shown', async () => {
+  it('with a megabyte of findings, and the message shows few of them', async () => {
     const { client, current } = await startHostile();
     const finding = { loc: ['body'], msg: 'odd' };
     current.answer = {
       status: 422,
       body: { detail: Array.from({ length: 25_000 }, () => finding) },
     };
-    const error = await errorOf(client.create(wanted));
+    const error = await errorOf(client.create(newSubscription));
     expect(JSON.stringify(error).length).toBeLessThan(2_000);
   });
 
-  it('with a megabyte of one word, of which little is shown', async () => {
+  it('with a word of one megabyte, and the message shows little of it', async () => {
     const { client, current } = await startHostile();
     current.answer = { status: 400, body: { detail: 'x'.repeat(1_000_000) } };
-    expect(errorText(await errorOf(client.create(wanted))).length).toBeLessThan(4_200);
+    expect(errorText(await errorOf(client.create(newSubscription))).length).toBeLessThan(4_200);
   });
 });
 
-describe('a readable list', () => {
-  it('keeps every item, whatever its optional fields hold', async () => {
+describe('a valid list', () => {
+  it('keeps every item, with any values in optional fields', async () => {
     const { client, current } = await startHostile();
     const optional = subscriptionLike.map((one) => ({ ...one, Id: id, Status: 'paused' }));
     await fc.assert(
@@ -116,7 +116,7 @@ describe('a readable list', () => {
 });
 
 describe('the identity provider', () => {
-  it('does no more than fail a login, with any JSON and any status', async () => {
+  it('causes at most a failed login, with any JSON and any status', async () => {
     const current: { answer: Answer } = { answer: {} };
     const { url } = await startServer(() => current.answer);
     const provider = createIdentityProvider({

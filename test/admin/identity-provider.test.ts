@@ -1,4 +1,4 @@
-/** The identity provider's client: requests, tokens, and the reason of each failed login. */
+/** The client of the identity provider: requests, tokens, and the error of each failed login. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ const granted = {
   token_type: 'Bearer',
 };
 
-/** A client of a provider that answers so, and what it was sent. */
+/** A client of a provider with a fixed answer, and the requests that the provider received. */
 async function startProvider(body: unknown, path = '/token') {
   const { url, requests } = await startServer([{ body } satisfies Answer]);
   const tokenUrl = `${url}${path}`;
@@ -29,7 +29,7 @@ async function startProvider(body: unknown, path = '/token') {
 }
 
 describe('a login', () => {
-  it('sends user name, password and client as a form, and the code where there is one', async () => {
+  it('sends user name, password, client and any code as a form', async () => {
     const { provider, requests } = await startProvider(granted, '/realm/token');
     await provider.login('me@example.org', 'p&=ü +', null);
     await provider.login('me@example.org', 'p', '012345');
@@ -46,7 +46,7 @@ describe('a login', () => {
     expect(first?.headers.authorization).toBeUndefined();
   });
 
-  it('gives the tokens with their lifetimes', async () => {
+  it('returns the tokens with their lifetimes', async () => {
     const { provider } = await startProvider(granted);
     expect(await provider.login('me', 'p', null)).toEqual({
       accessToken: 'access',
@@ -57,20 +57,17 @@ describe('a login', () => {
   });
 
   it.each([
-    ['none', undefined, 60],
-    ['none that ends', 0, 60],
-    ['a part of a second', 0.4, 1],
+    ['no lifetime', undefined, 60],
+    ['zero', 0, 60],
+    ['a fraction of a second', 0.4, 1],
     ['a text', '300', 300],
-    ['more than all time', 1e300, 2_592_000],
-  ])(
-    'gives a lifetime that can be reckoned with when the provider says %s',
-    async (_title, said, seconds) => {
-      const { provider } = await startProvider({ ...granted, expires_in: said });
-      expect((await provider.login('me', 'p', null)).accessSeconds).toBe(seconds);
-    },
-  );
+    ['an excessive number', 1e300, 2_592_000],
+  ])('returns a usable lifetime when the provider sends %s', async (_title, said, seconds) => {
+    const { provider } = await startProvider({ ...granted, expires_in: said });
+    expect((await provider.login('me', 'p', null)).accessSeconds).toBe(seconds);
+  });
 
-  it('does without a refresh token, or with one that cannot be kept', async () => {
+  it('accepts a missing or invalid refresh token', async () => {
     for (const token of [undefined, 'ü']) {
       const { provider } = await startProvider({ ...granted, refresh_token: token });
       expect((await provider.login('me', 'p', null)).refreshToken).toBeNull();
@@ -93,7 +90,7 @@ const fixture = resolve(
   '../../../shared/fixtures/identity/token-200.fake-tokens.json',
 );
 
-it.skipIf(!existsSync(fixture))('a recorded answer is read (of ../shared/fixtures)', async () => {
+it.skipIf(!existsSync(fixture))('reads a recorded answer (in ../shared/fixtures)', async () => {
   const recorded = JSON.parse(readFileSync(fixture, 'utf8'));
   const { provider } = await startProvider(recorded);
   expect(await provider.login('me', 'p', null)).toEqual({
@@ -121,7 +118,7 @@ function providerAt(url: string, totp?: string) {
   return createIdentityProvider({ tokenUrl, clientId: 'a-client', totp, fetch, timeoutMs: 1_000 });
 }
 
-/** The error of a login; fails when there is none, or when it shows a secret. */
+/** Returns the error of a login; fails when there is none, or when it contains a secret. */
 async function errorOf(login: Promise<unknown>): Promise<AppError> {
   const error = await failureOf(login);
   const text = wholeTextOf(error);
@@ -131,7 +128,7 @@ async function errorOf(login: Promise<unknown>): Promise<AppError> {
   return error;
 }
 
-/** The error of a login that is answered so. */
+/** Returns the error of a login with the given answer. */
 async function errorWith(answer: Answer, totp?: string) {
   const { url } = await startServer([answer]);
   const error = await errorOf(providerAt(url, totp).login('me', password, totp ? code : null));
@@ -141,7 +138,7 @@ async function errorWith(answer: Answer, totp?: string) {
 describe('wrong credentials', () => {
   const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
 
-  it('without a code may be a missing code, and both are said', async () => {
+  it('without a code may be a missing code, and the message names both causes', async () => {
     const error = await errorWith(wrong);
     expect(error.code).toBe('unauthorized');
     expect(error.message).toMatch(
@@ -150,11 +147,11 @@ describe('wrong credentials', () => {
     expect(error.message).toMatch(/Response: Invalid user credentials$/);
   });
 
-  it('with a code may be one that was used', async () => {
+  it('with a code may be a used code', async () => {
     expect((await errorWith(wrong, code)).message).toContain('a code is valid once, for 30 s');
   });
 
-  it("with a secret may be another account's, or the clock", async () => {
+  it('with a secret may be the secret of another account, or a wrong clock', async () => {
     expect((await errorWith(wrong, secret)).message).toContain('the clock of this machine');
   });
 });
@@ -248,7 +245,7 @@ describe('a refusal', () => {
     expect([error.code, error.message]).toEqual([errorCode, expect.stringContaining(words)]);
   });
 
-  it('names the page of the account, and the host', async () => {
+  it('names the account page, and the host', async () => {
     const unready = await errorWith(refusal(400, 'invalid_grant', 'Account is not fully set up'));
     expect(unready.message).toContain(`Log in at ${unready.url}${realm}/account with`);
     const down = await errorWith({ status: 502, body: '' });
@@ -257,14 +254,14 @@ describe('a refusal', () => {
     );
   });
 
-  it('shows the words of the provider though it sends a challenge with them', async () => {
+  it('shows the message of the provider even if the answer has a challenge', async () => {
     const wrong = refusal(401, 'invalid_grant', 'Invalid user credentials');
     const headers = { 'WWW-Authenticate': 'Bearer realm="CDSE", error="invalid_grant"' };
     const error = await errorWith({ ...(wrong as object), headers });
     expect(error.message).toContain('Response: Invalid user credentials');
   });
 
-  it('shows no more than 500 printable characters of them, and no secret that they repeat', async () => {
+  it('shows at most 500 printable characters of the message, and no secret that it repeats', async () => {
     const long = `\u001b[31m${password} and ${code}: ${'x'.repeat(600)}`;
     const { message } = await errorWith(refusal(400, 'odd', long), code);
     const said = message.slice(message.indexOf('Response: ') + 10);
@@ -272,14 +269,14 @@ describe('a refusal', () => {
     expect(said).toHaveLength(501);
   });
 
-  it('whose description is no text falls back to the code', async () => {
+  it('whose description is not a string shows the error code', async () => {
     const { message } = await errorWith(refusal(400, 'odd_error', { a: 1 }));
     expect(message).toContain('Response: odd_error');
   });
 });
 
-describe('a provider that cannot be reached', () => {
-  it('because nobody listens', async () => {
+describe('an unreachable provider', () => {
+  it('is reported when nothing listens on the port', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const error = await errorOf(providerAt(url).login('me', password, code));
     expect(error.code).toBe('unavailable');
@@ -287,7 +284,7 @@ describe('a provider that cannot be reached', () => {
     expect(error.text).toContain('check EARSHOT_TOKEN_URL');
   });
 
-  it('because its name does not exist', async () => {
+  it('is reported when its name does not exist', async () => {
     const error = await errorOf(
       createIdentityProvider({
         tokenUrl: 'https://identity.invalid/token',
@@ -306,7 +303,7 @@ describe('a provider that cannot be reached', () => {
     );
   });
 
-  it('because its certificate is not trusted', async () => {
+  it('is reported when its certificate is not trusted', async () => {
     const pair = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
     const server = createTlsServer({ cert: pair.certificatePem, key: pair.keyPem });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -319,7 +316,7 @@ describe('a provider that cannot be reached', () => {
     expect(error.text).toContain('no trusted HTTPS connection');
   });
 
-  it('without HTTPS is not sent the password', async () => {
+  it('does not receive the password without HTTPS', async () => {
     const seen: unknown[] = [];
     const provider = createIdentityProvider({
       tokenUrl: 'http://identity.example/token',
@@ -335,20 +332,20 @@ describe('a provider that cannot be reached', () => {
   });
 });
 
-describe('a session that is renewed', () => {
-  it('is over for the provider, which is no error', async () => {
+describe('the refresh of a session', () => {
+  it('returns null when the provider has ended the session', async () => {
     const { url } = await startServer([refusal(400, 'invalid_grant', 'Token is not active')]);
     expect(await providerAt(url).refresh(refreshToken)).toBeNull();
   });
 
-  it('does not show its token when the provider repeats it', async () => {
+  it('does not show the token when the provider repeats it', async () => {
     const { url } = await startServer([refusal(400, 'odd', `Bad token ${refreshToken}`)]);
     const error = await errorOf(providerAt(url).refresh(refreshToken));
     expect(error.text).toContain('Response: Bad token …');
   });
 });
 
-describe('what the sandbox refuses', () => {
+describe('a refusal of the sandbox', () => {
   it.each([
     [{}, { password: 'wrong' }, 'unauthorized', 'EARSHOT_ACCOUNT_TOTP'],
     [{ totpSecret: secret }, {}, 'unauthorized', 'EARSHOT_ACCOUNT_TOTP'],
@@ -358,7 +355,7 @@ describe('what the sandbox refuses', () => {
     [{ sessionsMax: 0 }, {}, 'unavailable', 'too many open sessions'],
     [{}, { clientId: 'another' }, 'configuration', 'EARSHOT_CLIENT_ID'],
     [{ identityUnavailable: true }, {}, 'unavailable', 'internal error (503)'],
-  ])('with knobs %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
+  ])('with settings %j and account %j is %s: %s', async (service, changes, errorCode, words) => {
     const { tokens } = await startAccount(service);
     const error = await errorOf(tokens(changes).get());
     expect([error.code, error.text]).toEqual([errorCode, expect.stringContaining(words)]);

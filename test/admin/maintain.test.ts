@@ -1,32 +1,43 @@
-/** Rounds of maintenance: what the service did is undone; what people did is reported once and left. */
+/** Maintenance rounds: changes by the service are undone; changes by people are reported once and kept. */
 import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import {
   dayUs,
-  held,
+  desiredState,
+  managed,
   minuteUs,
   otherCredentials,
   otherFilter,
   pull,
   registrationOf,
   startUs,
-  stranger,
-  wanted,
+  unmanaged,
 } from './samples.ts';
-import { alps, baltic, long, openSetUp, round, silentOne, told } from './set-up.ts';
+import {
+  alps,
+  baltic,
+  historyLines,
+  openSetUp,
+  pausedByService,
+  round,
+  silentSinceUs,
+} from './set-up.ts';
 
 describe('without registrations', () => {
-  it('nobody is asked anything', async () => {
-    const setUp = await openSetUp({ held: [held(), stranger()] });
+  it('no request is sent', async () => {
+    const setUp = await openSetUp({ subscriptions: [managed(), unmanaged()] });
     expect(await round(setUp)).toEqual([]);
     expect(setUp.calls()).toEqual(['administration.registrations']);
   });
 });
 
-describe('what the service paused', () => {
+describe('a subscription that the service paused', () => {
   it('is resumed, with a reason in the history and the gap recorded', async () => {
-    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
     expect(await round(setUp)).toMatchObject([
       { name: 'alps', status: 'paused', did: 'resume', failure: null },
     ]);
@@ -34,29 +45,29 @@ describe('what the service paused', () => {
     expect(await setUp.administration.history({ limit: 10 })).toMatchObject([
       { action: 'resumed', actor: 'maintain', reason: expect.stringContaining('60 days') },
     ]);
-    const fromUs = alps.known.runningSeenAtUs;
+    const fromUs = alps.registration.runningSeenAtUs;
     expect(await setUp.administration.gaps()).toMatchObject([
       { subscription: 'alps', fromUs, toUs: expect.any(Number) },
     ]);
     expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
 
-  it('is only resumed: what else somebody changed stays', async () => {
+  it('is only resumed: other changes by people stay', async () => {
     const endpoint = 'https://elsewhere.example.org/alps';
     const changed = { filter: otherFilter, endpoint, credentials: otherCredentials };
     const setUp = await openSetUp({
-      held: [{ ...alps.there, ...changed }],
-      registrations: [alps.known],
+      subscriptions: [{ ...alps.subscription, ...changed }],
+      registrations: [alps.registration],
     });
     await round(setUp);
-    expect(setUp.catalogue.held()).toMatchObject([{ ...changed, status: 'running' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ ...changed, status: 'running' }]);
     expect(setUp.catalogue.writes).toEqual(['edit id-alps status=running']);
   });
 
-  it('stays paused when too many run, and says so, while the others are maintained', async () => {
+  it('stays paused with a failure when too many run, while the others are maintained', async () => {
     const setUp = await openSetUp({
-      held: [alps.there, baltic.there, pull()],
-      registrations: [alps.known, baltic.known],
+      subscriptions: [alps.subscription, baltic.subscription, pull()],
+      registrations: [alps.registration, baltic.registration],
     });
     const results = await round(setUp);
     expect(results).toMatchObject([
@@ -64,39 +75,42 @@ describe('what the service paused', () => {
       { name: 'baltic', did: null, failure: expect.stringContaining('the maximum is 2') },
     ]);
     expect(setUp.catalogue.refusals).toEqual([]);
-    expect(setUp.catalogue.held()).toMatchObject([
+    expect(setUp.catalogue.subscriptions()).toMatchObject([
       { status: 'running' },
       { status: 'paused' },
       pull(),
     ]);
   });
 
-  it('is tried again in the next round when the catalogue does not answer', async () => {
-    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+  it('is retried in the next round when the catalogue does not answer', async () => {
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
     const { edit } = setUp.catalogue.client;
     setUp.catalogue.client.edit = () => Promise.reject(new AppError('unavailable', 'No answer.'));
     expect(await round(setUp)).toMatchObject([{ did: null, failure: 'No answer.' }]);
     setUp.catalogue.client.edit = edit;
     setUp.pass(dayUs);
     expect(await round(setUp)).toMatchObject([{ did: 'resume', failure: null }]);
-    expect(setUp.catalogue.held()).toMatchObject([{ status: 'running' }]);
+    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
   });
 });
 
-describe('what the service deleted', () => {
+describe('a subscription that the service deleted', () => {
   const ages = startUs - 366 * dayUs;
   const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
 
-  it('is made anew, with the gap recorded, after a look at the endpoint', async () => {
-    const setUp = await openSetUp({ held: [stranger()], registrations: [gone] });
+  it('is recreated after a probe of the endpoint, with the gap recorded', async () => {
+    const setUp = await openSetUp({ subscriptions: [unmanaged()], registrations: [gone] });
     expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
     expect(setUp.catalogue.writes).toEqual(['create alps running']);
-    expect(await told(setUp)).toEqual(['maintain recreated alps']);
+    expect(await historyLines(setUp)).toEqual(['maintain recreated alps']);
     expect(await setUp.administration.gaps()).toMatchObject([{ fromUs: ages }]);
     expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
 
-  it('is not made anew before an endpoint that does not answer, and says why', async () => {
+  it('is not recreated when the endpoint does not answer, and reports the reason', async () => {
     const setUp = await openSetUp({ registrations: [gone] });
     const fault = { stage: 'connection', message: 'nobody listens.', advice: 'Start it.' } as const;
     const blind = {
@@ -108,9 +122,9 @@ describe('what the service deleted', () => {
     expect(setUp.catalogue.writes).toEqual([]);
   });
 
-  it('is not made anew where the account is full', async () => {
+  it('is not recreated in a full account', async () => {
     const setUp = await openSetUp({
-      held: [stranger(), pull()],
+      subscriptions: [unmanaged(), pull()],
       registrations: [gone],
     });
     const [result] = await round(setUp);
@@ -119,12 +133,12 @@ describe('what the service deleted', () => {
   });
 });
 
-describe('one that fails', () => {
-  it('keeps none of the others from being maintained', async () => {
-    const crete = silentOne('crete');
+describe('a failure', () => {
+  it('of one subscription does not prevent the maintenance of the others', async () => {
+    const crete = pausedByService('crete');
     const setUp = await openSetUp({
-      held: [alps.there, baltic.there, crete.there],
-      registrations: [alps.known, baltic.known, crete.known],
+      subscriptions: [alps.subscription, baltic.subscription, crete.subscription],
+      registrations: [alps.registration, baltic.registration, crete.registration],
       limits: { runningMax: 3, totalMax: 10 },
     });
     const { edit } = setUp.catalogue.client;
@@ -139,26 +153,26 @@ describe('one that fails', () => {
     ]);
   });
 
-  it('is the whole round when the account cannot be looked at', async () => {
-    const setUp = await openSetUp({ registrations: [alps.known] });
+  it('to list the account ends the round', async () => {
+    const setUp = await openSetUp({ registrations: [alps.registration] });
     setUp.catalogue.client.list = () => Promise.reject(new AppError('unauthorized', 'No token.'));
     await expect(round(setUp)).rejects.toMatchObject({ code: 'unauthorized' });
-    expect(await setUp.administration.registrations()).toEqual([alps.known]);
+    expect(await setUp.administration.registrations()).toEqual([alps.registration]);
   });
 });
 
-describe('deliveries that came here', () => {
-  it('are signs of life of the subscription whose path they came to', async () => {
+describe('a recorded delivery', () => {
+  it('counts as activity of the subscription with its path', async () => {
     const setUp = await openSetUp({
-      held: [
-        { ...alps.there, lastNotificationAtUs: null },
-        { ...baltic.there, lastNotificationAtUs: null },
+      subscriptions: [
+        { ...alps.subscription, lastNotificationAtUs: null },
+        { ...baltic.subscription, lastNotificationAtUs: null },
       ],
-      registrations: [alps.known, baltic.known],
+      registrations: [alps.registration, baltic.registration],
     });
     const lastAtUs = startUs - minuteUs;
     await setUp.administration.markDeliveries([
-      { subscription: 'alps', username: 'catalogue', lastAtUs: long },
+      { subscription: 'alps', username: 'catalogue', lastAtUs: silentSinceUs },
       { subscription: 'alps', username: 'earlier', lastAtUs },
       { subscription: null, username: 'catalogue', lastAtUs },
     ]);
@@ -169,39 +183,42 @@ describe('deliveries that came here', () => {
   });
 });
 
-describe('a change that was cut short', () => {
-  it('is finished, as it was wanted last', async () => {
+describe('an interrupted change', () => {
+  it('is finished with the last desired state', async () => {
     const desired = { filter: otherFilter, unfinished: true };
     const setUp = await openSetUp({
-      held: [held(), stranger()],
+      subscriptions: [managed(), unmanaged()],
       registrations: [registrationOf(desired)],
     });
     expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
-    expect((await setUp.plan({ desired: [wanted({ filter: otherFilter })] })).plan.steps).toEqual(
-      [],
-    );
-    expect(setUp.catalogue.held().map(({ filter }) => filter)).toContain(otherFilter);
-    expect(await told(setUp)).toEqual(['maintain replaced alps']);
+    expect(
+      (await setUp.plan({ desired: [desiredState({ filter: otherFilter })] })).plan.steps,
+    ).toEqual([]);
+    expect(setUp.catalogue.subscriptions().map(({ filter }) => filter)).toContain(otherFilter);
+    expect(await historyLines(setUp)).toEqual(['maintain replaced alps']);
   });
 });
 
-describe('a file', () => {
-  it('that names it no longer keeps it from being maintained', async () => {
+describe('a configuration file', () => {
+  it('without a registered subscription stops the maintenance of that subscription', async () => {
     const setUp = await openSetUp({
-      held: [alps.there, baltic.there],
-      registrations: [alps.known, baltic.known],
+      subscriptions: [alps.subscription, baltic.subscription],
+      registrations: [alps.registration, baltic.registration],
     });
-    expect(await round(setUp, [wanted()])).toMatchObject([
+    expect(await round(setUp, [desiredState()])).toMatchObject([
       { name: 'alps', did: 'resume' },
       { name: 'baltic', did: null, notes: [{ code: 'unwanted' }] },
     ]);
   });
 });
 
-describe('what a person did', () => {
-  it('is never undone, and told once', async () => {
+describe('a change by a person', () => {
+  it('is never undone, and is reported once', async () => {
     const setUp = await openSetUp({
-      held: [held({ status: 'paused' }), held({ name: 'baltic', filter: otherFilter })],
+      subscriptions: [
+        managed({ status: 'paused' }),
+        managed({ name: 'baltic', filter: otherFilter }),
+      ],
       registrations: ['alps', 'baltic', 'crete'].map((name) => registrationOf({ name })),
     });
     const first = await round(setUp);
@@ -217,30 +234,33 @@ describe('what a person did', () => {
     expect(second.map(({ did }) => did)).toEqual([null, null, null]);
     expect(second.map(({ hasNewNotes }) => hasNewNotes)).toEqual([false, false, false]);
     expect(setUp.catalogue.writes).toEqual([]);
-    expect(await told(setUp)).toEqual([
+    expect(await historyLines(setUp)).toEqual([
       'maintain noted crete',
       'maintain noted baltic',
       'maintain noted alps',
     ]);
   });
 
-  it('is told again when it was otherwise in between', async () => {
-    const setUp = await openSetUp({ held: [held()], registrations: [registrationOf()] });
+  it('is reported again when it was reverted in between', async () => {
+    const setUp = await openSetUp({
+      subscriptions: [managed()],
+      registrations: [registrationOf()],
+    });
     const news: boolean[] = [];
-    for (const filter of [otherFilter, otherFilter, held().filter, otherFilter]) {
-      setUp.catalogue.put(held({ filter }));
+    for (const filter of [otherFilter, otherFilter, managed().filter, otherFilter]) {
+      setUp.catalogue.put(managed({ filter }));
       news.push(...(await round(setUp)).map((result) => result.hasNewNotes));
     }
     expect(news).toEqual([true, false, false, true]);
   });
 
-  it('is not told again when something else comes beside it', async () => {
+  it('is not reported again when another change is added', async () => {
     const setUp = await openSetUp({
-      held: [held({ filter: otherFilter })],
+      subscriptions: [managed({ filter: otherFilter })],
       registrations: [registrationOf()],
     });
     await round(setUp);
-    setUp.catalogue.put(held({ id: 'id-double' }));
+    setUp.catalogue.put(managed({ id: 'id-double' }));
     expect(await round(setUp)).toMatchObject([
       { hasNewNotes: true, notes: [{}, { code: 'several' }] },
     ]);
@@ -251,8 +271,11 @@ describe('what a person did', () => {
     ]);
   });
 
-  it('as a second pause, after ours was undone, is not fought again', async () => {
-    const setUp = await openSetUp({ held: [alps.there], registrations: [alps.known] });
+  it('that pauses again after a resumption is kept', async () => {
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
     await round(setUp);
     await setUp.catalogue.client.edit('id-alps', { status: 'paused' });
     setUp.pass(dayUs);
@@ -273,9 +296,9 @@ describe('a gap', () => {
     reason: 'paused by command',
   };
 
-  it('ends when the subscription is seen running, and no other', async () => {
+  it('ends when its subscription runs, and no other gap ends', async () => {
     const setUp = await openSetUp({
-      held: [held(), held({ name: 'baltic', status: 'paused' })],
+      subscriptions: [managed(), managed({ name: 'baltic', status: 'paused' })],
       registrations: [registrationOf(), registrationOf({ name: 'baltic', heldBy: 'command' })],
       gaps: [lasting, { ...lasting, subscription: 'baltic' }],
     });
@@ -286,14 +309,17 @@ describe('a gap', () => {
   });
 
   it('is recorded for a pause that a person began and ended', async () => {
-    const setUp = await openSetUp({ held: [held()], registrations: [registrationOf()] });
+    const setUp = await openSetUp({
+      subscriptions: [managed()],
+      registrations: [registrationOf()],
+    });
     await round(setUp);
     const ranAtUs = setUp.nowUs();
-    setUp.catalogue.put(held({ status: 'paused' }));
+    setUp.catalogue.put(managed({ status: 'paused' }));
     setUp.pass(dayUs);
     await round(setUp);
     setUp.pass(dayUs);
-    setUp.catalogue.put(held());
+    setUp.catalogue.put(managed());
     const resumedAtUs = setUp.nowUs();
     await round(setUp);
     const [gap, ...more] = await setUp.administration.gaps();

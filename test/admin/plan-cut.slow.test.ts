@@ -1,14 +1,15 @@
-/** Registration cut at every single call, before and after its effect: run again, it ends the same. */
+/** Registrations interrupted at every call, before and after its effect: a repetition has the same result. */
 
 import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
+  desiredState,
   earlierUrl,
-  held,
+  managed,
   minuteUs,
   otherCredentials,
   otherDigest,
@@ -16,8 +17,7 @@ import {
   pull,
   registrationOf,
   startUs,
-  stranger,
-  wanted,
+  unmanaged,
 } from './samples.ts';
 import {
   type AccountSetUp,
@@ -31,17 +31,17 @@ interface Scenario {
   title: string;
   situation: Situation;
   options: RegisterOptions;
-  /** What must be as before. */
-  others?: readonly Held[];
-  /** What must not be lost on the way, and since when; null where nothing ran that is still wanted. */
+  /** Subscriptions that must not change. */
+  others?: readonly FakeSubscription[];
+  /** Start of the range without lost events; null when no subscription ran that is still desired. */
   events: { fromUs: number; ids?: readonly string[] } | null;
 }
 
 const two = { runningMax: 2, totalMax: 10 };
-const newFilter = wanted({ filter: otherFilter });
+const newFilter = desiredState({ filter: otherFilter });
 const runningSeenUs = startUs - dayUs;
 const gone = registrationOf({ subscriptionId: 'id-gone', runningSeenAtUs: runningSeenUs });
-const pausedByService = held({ status: 'paused', lastNotificationAtUs: runningSeenUs });
+const pausedByService = managed({ status: 'paused', lastNotificationAtUs: runningSeenUs });
 const seenLongAgo = registrationOf({ runningSeenAtUs: runningSeenUs, pausedSeenAtUs: startUs });
 const lastingGap = {
   subscription: 'alps',
@@ -50,28 +50,28 @@ const lastingGap = {
   fromUs: startUs - dayUs,
   reason: 'paused by command',
 };
-const drifted = held({ endpoint: 'https://elsewhere.example.org/notifications/alps' });
-const atEarlierUrl = held({ endpoint: `${earlierUrl}/notifications/alps` });
+const drifted = managed({ endpoint: 'https://elsewhere.example.org/notifications/alps' });
+const atEarlierUrl = managed({ endpoint: `${earlierUrl}/notifications/alps` });
 
 const creations: Scenario[] = [
   {
     title: 'a creation',
-    situation: { held: [stranger()] },
-    options: { desired: [wanted()] },
-    others: [stranger()],
+    situation: { subscriptions: [unmanaged()] },
+    options: { desired: [desiredState()] },
+    others: [unmanaged()],
     events: null,
   },
   {
-    title: 'a creation as paused, in an account where two run',
-    situation: { held: [stranger(), pull()] },
-    options: { desired: [wanted({ status: 'paused' })] },
-    others: [stranger(), pull()],
+    title: 'a creation as paused, at the running limit',
+    situation: { subscriptions: [unmanaged(), pull()] },
+    options: { desired: [desiredState({ status: 'paused' })] },
+    others: [unmanaged(), pull()],
     events: null,
   },
   {
-    title: 'a creation anew of what is gone',
+    title: 'a second creation of a deleted subscription',
     situation: { registrations: [gone] },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
   },
 ];
@@ -79,75 +79,79 @@ const creations: Scenario[] = [
 const edits: Scenario[] = [
   {
     title: 'a resumption',
-    situation: { held: [pausedByService], registrations: [seenLongAgo] },
-    options: { desired: [wanted()] },
+    situation: { subscriptions: [pausedByService], registrations: [seenLongAgo] },
+    options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
   },
   {
     title: 'a resumption after a pause by command',
     situation: {
-      held: [held({ status: 'paused' })],
+      subscriptions: [managed({ status: 'paused' })],
       registrations: [registrationOf({ heldBy: 'command', runningSeenAtUs: runningSeenUs })],
       gaps: [lastingGap],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs - dayUs },
   },
   {
-    title: 'a resumption of one that was never registered here',
-    situation: { held: [pausedByService] },
-    options: { desired: [wanted()] },
+    title: 'a resumption of a subscription without a registration',
+    situation: { subscriptions: [pausedByService] },
+    options: { desired: [desiredState()] },
     events: { fromUs: runningSeenUs },
   },
   {
     title: 'a pause',
-    situation: { held: [held()], registrations: [registrationOf()] },
-    options: { desired: [wanted({ status: 'paused' })] },
+    situation: { subscriptions: [managed()], registrations: [registrationOf()] },
+    options: { desired: [desiredState({ status: 'paused' })] },
     events: { fromUs: startUs },
   },
   {
     title: 'a change of endpoint and credentials',
     situation: {
-      held: [{ ...drifted, credentials: otherCredentials }],
+      subscriptions: [{ ...drifted, credentials: otherCredentials }],
       registrations: [registrationOf({ credentialsDigest: otherDigest })],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs, ids: ['id-alps'] },
   },
   {
-    title: 'an adoption of one with unknown credentials',
+    title: 'an adoption of a subscription with unknown credentials',
     situation: {
-      held: [held({ id: 'id-by-hand', credentials: otherCredentials })],
+      subscriptions: [managed({ id: 'id-by-hand', credentials: otherCredentials })],
       registrations: [gone],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs },
   },
 ];
 
 const replacements: Scenario[] = [
   {
-    title: 'a replacement with room to overlap',
-    situation: { held: [held(), stranger()], registrations: [registrationOf()], limits: two },
+    title: 'a replacement with an overlap',
+    situation: {
+      subscriptions: [managed(), unmanaged()],
+      registrations: [registrationOf()],
+      limits: two,
+    },
     options: { desired: [newFilter] },
-    others: [stranger()],
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
-    title: 'a replacement by changing places',
+    title: 'a replacement by a switch',
     situation: {
-      held: [held(), stranger()],
+      subscriptions: [managed(), unmanaged()],
       registrations: [registrationOf()],
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: { desired: [{ ...newFilter, events: ['created', 'modified'] }] },
-    others: [stranger()],
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
-    title: 'a replacement where only one may run',
+    title: 'a replacement with a running limit of one',
     situation: {
-      held: [held()],
+      subscriptions: [managed()],
       registrations: [registrationOf()],
       limits: { runningMax: 1, totalMax: 10 },
     },
@@ -157,18 +161,18 @@ const replacements: Scenario[] = [
   {
     title: 'a replacement that deletes first',
     situation: {
-      held: [held(), stranger(), pull({ status: 'paused' })],
+      subscriptions: [managed(), unmanaged(), pull({ status: 'paused' })],
       registrations: [registrationOf()],
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: { desired: [newFilter] },
-    others: [stranger(), pull({ status: 'paused' })],
+    others: [unmanaged(), pull({ status: 'paused' })],
     events: { fromUs: startUs },
   },
   {
     title: 'a replacement by a paused one, in a full account',
     situation: {
-      held: [held()],
+      subscriptions: [managed()],
       registrations: [registrationOf()],
       limits: { runningMax: 1, totalMax: 1 },
     },
@@ -176,76 +180,76 @@ const replacements: Scenario[] = [
     events: null,
   },
   {
-    title: 'a replacement of a paused one by one that runs',
-    situation: { held: [pausedByService], registrations: [seenLongAgo] },
+    title: 'a replacement of a paused one by a running one',
+    situation: { subscriptions: [pausedByService], registrations: [seenLongAgo] },
     options: { desired: [newFilter] },
     events: { fromUs: runningSeenUs },
   },
   {
-    title: 'a replacement with new credentials and an endpoint changed by somebody',
+    title: 'a replacement with new credentials and an endpoint changed by a person',
     situation: {
-      held: [{ ...drifted, credentials: otherCredentials }],
+      subscriptions: [{ ...drifted, credentials: otherCredentials }],
       registrations: [registrationOf({ credentialsDigest: otherDigest })],
     },
     options: { desired: [newFilter] },
     events: { fromUs: startUs, ids: ['id-alps'] },
   },
   {
-    title: 'one of two kept',
+    title: 'a reduction of two to one',
     situation: {
-      held: [held(), held({ id: 'id-double', credentials: otherCredentials })],
+      subscriptions: [managed(), managed({ id: 'id-double', credentials: otherCredentials })],
       registrations: [registrationOf()],
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs },
   },
   {
-    title: 'one of two kept, which is to run now',
+    title: 'a reduction of two to one that must be resumed',
     situation: {
-      held: [held({ status: 'paused' }), held({ id: 'id-double' })],
+      subscriptions: [managed({ status: 'paused' }), managed({ id: 'id-double' })],
       registrations: [registrationOf({ status: 'paused', runningSeenAtUs: null })],
       limits: { runningMax: 1, totalMax: 10 },
     },
-    options: { desired: [wanted()] },
+    options: { desired: [desiredState()] },
     events: { fromUs: startUs },
   },
 ];
 
 const removalsAndMoves: Scenario[] = [
   {
-    title: 'a deletion of what is no longer wanted',
+    title: 'a deletion of an obsolete subscription',
     situation: {
-      held: [held({ status: 'paused' }), held({ name: 'baltic' })],
+      subscriptions: [managed({ status: 'paused' }), managed({ name: 'baltic' })],
       registrations: [registrationOf(), registrationOf({ name: 'baltic' })],
       gaps: [lastingGap],
     },
-    options: { desired: [wanted({ name: 'baltic' })], prune: true },
+    options: { desired: [desiredState({ name: 'baltic' })], prune: true },
     events: null,
   },
   {
     title: 'a move from an earlier public URL',
-    situation: { held: [atEarlierUrl, stranger()] },
-    options: { desired: [wanted()], movedFrom: earlierUrl },
-    others: [stranger()],
+    situation: { subscriptions: [atEarlierUrl, unmanaged()] },
+    options: { desired: [desiredState()], movedFrom: earlierUrl },
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
     title: 'a move from an earlier public URL with another filter',
     situation: {
-      held: [{ ...atEarlierUrl, credentials: otherCredentials }, stranger()],
+      subscriptions: [{ ...atEarlierUrl, credentials: otherCredentials }, unmanaged()],
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: { desired: [newFilter], movedFrom: earlierUrl },
-    others: [stranger()],
+    others: [unmanaged()],
     events: { fromUs: startUs },
   },
   {
-    title: 'several steps at once in an account that is full',
+    title: 'several steps in a full account',
     situation: {
-      held: [
-        held({ credentials: otherCredentials }),
-        held({ name: 'baltic', credentials }),
-        held({ name: 'crete', status: 'paused', submittedAtUs: startUs - minuteUs }),
+      subscriptions: [
+        managed({ credentials: otherCredentials }),
+        managed({ name: 'baltic', credentials }),
+        managed({ name: 'crete', status: 'paused', submittedAtUs: startUs - minuteUs }),
       ],
       registrations: [
         registrationOf({ credentialsDigest: otherDigest }),
@@ -255,7 +259,11 @@ const removalsAndMoves: Scenario[] = [
       limits: { runningMax: 2, totalMax: 3 },
     },
     options: {
-      desired: [newFilter, wanted({ name: 'baltic', status: 'paused' }), wanted({ name: 'delta' })],
+      desired: [
+        newFilter,
+        desiredState({ name: 'baltic', status: 'paused' }),
+        desiredState({ name: 'delta' }),
+      ],
       prune: true,
     },
     events: { fromUs: startUs },
@@ -269,7 +277,7 @@ const scenarios: readonly Scenario[] = [
   ...removalsAndMoves,
 ];
 
-/** Every way to cut a scenario: as many calls as an uncut run makes, twice two ways each. */
+/** Lists the cuts of a scenario: four for each call of an uninterrupted run. */
 async function cutsOf({ situation, options }: Scenario): Promise<Cut[]> {
   const setUp = await openAccount(situation);
   await setUp.register(options);
@@ -293,14 +301,14 @@ async function expectEnded(
   const paused = options.desired.filter(({ status }) => status === 'paused');
   expect(paused.map(({ name }) => name)).toEqual(expect.arrayContaining(lasting));
   if (events === null) return;
-  const before = situation.held?.find(({ id }) => id === 'id-alps');
+  const before = situation.subscriptions?.find(({ id }) => id === 'id-alps');
   const after = options.desired.find(({ name }) => name === 'alps');
   const versions: { events: readonly string[]; filter: string }[] = [];
   for (const version of [before, after]) if (version !== undefined) versions.push(version);
   expectNoEventLost(setUp.moments, gaps, { name: 'alps', versions, ...events });
 }
 
-/** Lets `disturb` cut each call with an account of its own, registers, and reports the cuts that left traces. */
+/** For each cut: opens an account, calls `disturb`, registers, and expects the result of the scenario. */
 async function expectNoFailure(
   scenario: Scenario,
   disturb: (setUp: AccountSetUp, cut: Cut) => Promise<void>,
@@ -310,7 +318,7 @@ async function expectNoFailure(
     const setUp = await openAccount(scenario.situation);
     await disturb(setUp, cut);
     const cutAt = setUp.calls()[cut.call];
-    // One that fails may be asked for once more, in vain.
+    // A failed request may be repeated and refused.
     setUp.catalogue.refusals.length = 0;
     try {
       expect((await setUp.register(scenario.options)).limitErrors).toEqual([]);
@@ -326,7 +334,7 @@ async function expectNoFailure(
 describe.each(scenarios)('$title', (scenario) => {
   const { situation, options } = scenario;
 
-  it('ends as wanted when nothing comes between', async () => {
+  it('reaches the desired state without an interruption', async () => {
     const setUp = await openAccount(situation);
     const { limitErrors } = await setUp.register(options);
     expect(limitErrors).toEqual([]);
@@ -338,14 +346,14 @@ describe.each(scenarios)('$title', (scenario) => {
     setUp.close();
   });
 
-  it('ends the same when it is cut anywhere and run again', async () => {
+  it('has the same result when it is cut at any call and repeated', async () => {
     await expectNoFailure(scenario, async (setUp, cut) => {
       await setUp.register(options, cut).catch(() => undefined);
       setUp.pass(dayUs / 24);
     });
   });
 
-  it('ends the same when it is cut twice at the same place', async () => {
+  it('has the same result when it is cut twice at the same call', async () => {
     await expectNoFailure(scenario, async (setUp, cut) => {
       await setUp.register(options, cut).catch(() => undefined);
       setUp.pass(minuteUs);
@@ -354,7 +362,7 @@ describe.each(scenarios)('$title', (scenario) => {
     });
   });
 
-  it('bears a round of maintenance after a cut', async () => {
+  it('has the same result with a maintenance round after a cut', async () => {
     await expectNoFailure(scenario, async (setUp, cut) => {
       await setUp.register(options, cut).catch(() => undefined);
       setUp.pass(dayUs / 24);
@@ -362,7 +370,7 @@ describe.each(scenarios)('$title', (scenario) => {
     });
   });
 
-  it('is finished by maintenance alone, once it was begun', async () => {
+  it('is finished by maintenance alone after the first change', async () => {
     if (options.prune || options.movedFrom !== undefined) return;
     for (const cut of await cutsOf(scenario)) {
       const setUp = await openAccount(situation);

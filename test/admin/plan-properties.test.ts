@@ -1,4 +1,4 @@
-/** What holds for plans of any account, any registrations and any wishes. */
+/** Properties of plans for random accounts, registrations and desired states. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { times } from '../helpers/thorough.ts';
@@ -8,15 +8,15 @@ import { minuteUs, startUs } from './samples.ts';
 import type { Cut } from './set-up.ts';
 import { type AccountSetUp, openAccount } from './set-up.ts';
 
-const withRoom = randomAccount().filter(({ fits }) => fits);
-const withoutRoom = randomAccount().filter(({ fits }) => !fits);
+const withinLimits = randomAccount().filter(({ fits }) => fits);
+const beyondLimits = randomAccount().filter(({ fits }) => !fits);
 const anyCut = fc.record<Cut>({
   call: fc.nat(40),
   when: fc.constantFrom('before', 'after'),
   how: fc.constantFrom('killed', 'unavailable'),
 });
 
-/** Runs a property with an account of its own each time. */
+/** Runs a property with a separate account each time. */
 function holds<Also>(
   accounts: fc.Arbitrary<RandomAccount>,
   also: fc.Arbitrary<Also>,
@@ -39,9 +39,9 @@ function holds<Also>(
 const nothing = fc.constant(null);
 
 describe('a plan for any account', () => {
-  it('ends in what is wanted, within the limits on the way, with nothing done twice', async () => {
+  it('reaches the desired state without exceeding a limit or repeating a request', async () => {
     await holds(
-      withRoom,
+      withinLimits,
       nothing,
       async (setUp, { options, others }) => {
         const { limitErrors } = await setUp.register(options);
@@ -54,14 +54,14 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('is not begun when what is wanted has no room', async () => {
+  it('is not started when the desired state exceeds the limits', async () => {
     await holds(
-      withoutRoom,
+      beyondLimits,
       nothing,
       async (setUp, { situation, options }) => {
         const { limitErrors } = await setUp.register(options);
         expect(limitErrors.length).toBeGreaterThan(0);
-        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(setUp.catalogue.subscriptions()).toEqual(situation.subscriptions);
         expect(setUp.catalogue.writes).toEqual([]);
         const byName = situation.registrations.toSorted((a, b) => a.name.localeCompare(b.name));
         expect(await setUp.administration.registrations()).toEqual(byName);
@@ -70,36 +70,36 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('changes nothing when it is only looked at', async () => {
+  it('changes nothing unless it is applied', async () => {
     await holds(
       randomAccount(),
       nothing,
       async (setUp, { situation, options }) => {
         const before = await setUp.administration.registrations();
         await setUp.plan(options);
-        expect(setUp.catalogue.held()).toEqual(situation.held);
+        expect(setUp.catalogue.subscriptions()).toEqual(situation.subscriptions);
         expect(await setUp.administration.registrations()).toEqual(before);
       },
       100,
     );
   });
 
-  it('never touches what others made, also when it is cut', async () => {
+  it('never changes unmanaged subscriptions, even when it is cut', async () => {
     await holds(
       randomAccount(),
       anyCut,
-      async (setUp, { options, strangers }, cut) => {
+      async (setUp, { options, unmanaged }, cut) => {
         await setUp.register(options, cut).catch(() => undefined);
-        const ids = new Set(strangers.map(({ id }) => id));
-        expect(setUp.catalogue.held().filter(({ id }) => ids.has(id))).toEqual(strangers);
+        const ids = new Set(unmanaged.map(({ id }) => id));
+        expect(setUp.catalogue.subscriptions().filter(({ id }) => ids.has(id))).toEqual(unmanaged);
       },
       300,
     );
   });
 
-  it('ends the same when it is cut anywhere, again and again', async () => {
+  it('reaches the desired state after repeated cuts at any call', async () => {
     await holds(
-      withRoom,
+      withinLimits,
       fc.array(anyCut, { minLength: 1, maxLength: 4 }),
       async (setUp, { options, others }, cuts) => {
         for (const cut of cuts) {
@@ -114,9 +114,9 @@ describe('a plan for any account', () => {
     );
   });
 
-  it('loses no event on the way that is not inside a recorded gap', async () => {
+  it('loses no event outside a recorded gap', async () => {
     await holds(
-      withRoom,
+      withinLimits,
       fc.option(anyCut),
       async (setUp, { situation, options }, cut) => {
         await setUp.register(options, cut).catch(() => undefined);
@@ -126,7 +126,7 @@ describe('a plan for any account', () => {
         for (const { name, status, events, filter } of options.desired) {
           if (status === 'paused') continue;
           const known = situation.registrations.find((one) => one.name === name);
-          const ours = situation.held.filter(
+          const ours = situation.subscriptions.filter(
             ({ id, endpoint }) =>
               id === known?.subscriptionId || endpoint?.includes(`/notifications/${name}`),
           );

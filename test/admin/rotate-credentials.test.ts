@@ -1,21 +1,21 @@
-/** Rotation of the endpoint credentials: order of steps, when the old pair goes, and cuts at every call. */
+/** Rotation of the endpoint credentials: order of steps, removal of the old pair, and cuts at every call. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isDigestOf } from '../../src/admin/plan-context.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { openRotation, type RotationSituation, type TestedRotation } from './rotation.ts';
 import {
-  held,
+  managed,
   otherCredentials,
   otherDigest,
   publicUrl,
   registrationOf,
-  stranger,
+  unmanaged,
 } from './samples.ts';
 import type { Cut } from './set-up.ts';
 
 const before = { credentials: otherCredentials };
-const alps = held(before);
-const baltic = held({ ...before, name: 'baltic' });
+const alps = managed(before);
+const baltic = managed({ ...before, name: 'baltic' });
 const known = [
   registrationOf({ credentialsDigest: otherDigest }),
   registrationOf({ name: 'baltic', credentialsDigest: otherDigest }),
@@ -32,9 +32,9 @@ const usernames = ({ files }: TestedRotation) =>
   files.map(({ pairs }) => pairs.map(({ username }) => username).join(' '));
 
 describe('a rotation', () => {
-  it('lets both pairs be accepted until the catalogue has the new one and uses it', async () => {
+  it('keeps both pairs accepted until the catalogue uses the new one', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic, stranger()],
+      subscriptions: [alps, baltic, unmanaged()],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 3 },
       latencySeconds: 20,
     });
@@ -43,13 +43,13 @@ describe('a rotation', () => {
     rotation.pass(60);
     expect(rotation.refused).toEqual([]);
     expect(rotation.accepted()).toEqual([first]);
-    const [one, other, foreign] = rotation.planned.catalogue.held();
+    const [one, other, foreign] = rotation.planned.catalogue.subscriptions();
     expect([one?.credentials, other?.credentials]).toEqual([first, first]);
-    expect(foreign).toEqual(stranger());
+    expect(foreign).toEqual(unmanaged());
   });
 
-  it('tells the catalogue only when the receiver accepts the new pair', async () => {
-    const rotation = await openSetUp({ held: [alps], noticeSeconds: 7 });
+  it('updates the catalogue only after the receiver accepts the new pair', async () => {
+    const rotation = await openSetUp({ subscriptions: [alps], noticeSeconds: 7 });
     await rotation.rotate();
     const calls = rotation.calls();
     const given = calls.indexOf('client.edit');
@@ -60,9 +60,9 @@ describe('a rotation', () => {
     expect(calls.slice(given)).toContain('process.writePairs');
   });
 
-  it('gives it to the paused ones too, and remembers for whom', async () => {
-    const paused = held({ ...before, name: 'baltic', status: 'paused' });
-    const rotation = await openSetUp({ held: [alps, paused], waitSeconds: 40 });
+  it('updates paused subscriptions too, and records each update', async () => {
+    const paused = managed({ ...before, name: 'baltic', status: 'paused' });
+    const rotation = await openSetUp({ subscriptions: [alps, paused], waitSeconds: 40 });
     await rotation.rotate();
     const { catalogue, administration } = rotation.planned;
     expect(catalogue.writes).toEqual(['edit id-alps credentials', 'edit id-baltic credentials']);
@@ -76,39 +76,43 @@ describe('a rotation', () => {
     ]);
   });
 
-  it('of an account without subscriptions of ours changes the file alone', async () => {
-    const rotation = await openSetUp({ held: [stranger()], registrations: [], waitSeconds: 5 });
+  it('of an account without managed subscriptions changes only the file', async () => {
+    const rotation = await openSetUp({
+      subscriptions: [unmanaged()],
+      registrations: [],
+      waitSeconds: 5,
+    });
     await rotation.rotate();
     expect(rotation.planned.catalogue.writes).toEqual([]);
     expect(rotation.accepted()).toEqual([first]);
   });
 
-  it('is not over for one that somebody made anew since the catalogue was told', async () => {
-    const situation = { held: [alps], waitSeconds: 40 };
+  it('updates a subscription that a person recreated during the rotation', async () => {
+    const situation = { subscriptions: [alps], waitSeconds: 40 };
     const uncut = await openSetUp(situation);
     await uncut.rotate();
-    // After the catalogue was told, before the old pair went.
+    // After the update of the catalogue, before the removal of the old pair.
     const call = uncut.calls().indexOf('administration.deliveryMarks');
     const rotation = await openSetUp(situation);
     const { catalogue } = rotation.planned;
     await rotation.rotate({ call, when: 'before', how: 'killed' }).catch(() => undefined);
-    expect(catalogue.held()).toMatchObject([{ id: 'id-alps', credentials: first }]);
+    expect(catalogue.subscriptions()).toMatchObject([{ id: 'id-alps', credentials: first }]);
     catalogue.drop('id-alps');
-    catalogue.put(held({ ...before, id: 'id-by-hand' }));
+    catalogue.put(managed({ ...before, id: 'id-by-hand' }));
     await rotation.rotate();
-    expect(catalogue.held()).toMatchObject([{ id: 'id-by-hand', credentials: first }]);
+    expect(catalogue.subscriptions()).toMatchObject([{ id: 'id-by-hand', credentials: first }]);
   });
 
-  it('gives it to every one under our path, also one made by hand', async () => {
-    const byHand = held({ ...before, id: 'id-by-hand' });
-    const rotation = await openSetUp({ held: [byHand], waitSeconds: 40 });
+  it('updates every subscription under our path, even one that a person created', async () => {
+    const byHand = managed({ ...before, id: 'id-by-hand' });
+    const rotation = await openSetUp({ subscriptions: [byHand], waitSeconds: 40 });
     await rotation.rotate();
-    expect(rotation.planned.catalogue.held()).toMatchObject([{ credentials: first }]);
+    expect(rotation.planned.catalogue.subscriptions()).toMatchObject([{ credentials: first }]);
   });
 
-  it('without a look at the receiver leaves it the time to notice', async () => {
+  it('without a probe leaves the receiver time to reload', async () => {
     const rotation = await openSetUp({
-      held: [alps],
+      subscriptions: [alps],
       deliverEverySeconds: { 'id-alps': 1 },
       skipProbe: true,
       latencySeconds: 0,
@@ -120,7 +124,7 @@ describe('a rotation', () => {
   });
 
   it('shows no password', async () => {
-    const rotation = await openSetUp({ held: [alps], waitSeconds: 40 });
+    const rotation = await openSetUp({ subscriptions: [alps], waitSeconds: 40 });
     await rotation.rotate();
     const history = await rotation.planned.administration.history({ limit: 9 });
     const text = JSON.stringify([rotation.reports, history]);
@@ -129,10 +133,10 @@ describe('a rotation', () => {
   });
 });
 
-describe('the old pair', () => {
-  it('goes when all that run have used the new one, and half a minute has passed', async () => {
+describe('the old pair of credentials', () => {
+  it('is removed half a minute after all running subscriptions have used the new one', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic],
+      subscriptions: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 100 },
     });
     await rotation.rotate();
@@ -143,9 +147,9 @@ describe('the old pair', () => {
     expect(seconds).toBeLessThan(110);
   });
 
-  it('stays for half a minute after its last use', async () => {
+  it('is kept for half a minute after its last use', async () => {
     const rotation = await openSetUp({
-      held: [alps],
+      subscriptions: [alps],
       deliverEverySeconds: { 'id-alps': 1 },
       latencySeconds: 25,
     });
@@ -155,9 +159,9 @@ describe('the old pair', () => {
     expect(rotation.refused).toEqual([]);
   });
 
-  it('goes when the wait is over and one that runs had nothing to deliver, which is told', async () => {
+  it('is removed after the maximum wait, and a report names subscriptions without deliveries', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic],
+      subscriptions: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 5 },
       waitSeconds: 120,
     });
@@ -168,12 +172,12 @@ describe('the old pair', () => {
     expect(rotation.reports.join()).not.toMatch(/No delivery arrived for .*alps/);
   });
 
-  it('stays when it is still used, until a later rotation finds it out of use', async () => {
-    // Something that is not ours delivers to the receiver with the old pair.
+  it('is kept while it is used, and removed by a later rotation', async () => {
+    // An unmanaged subscription delivers to the receiver with the old pair.
     const endpoint = 'https://alias.example.org/notifications/alps';
-    const unnamed = held({ ...before, id: 'id-unnamed', endpoint });
+    const unnamed = managed({ ...before, id: 'id-unnamed', endpoint });
     const rotation = await openSetUp({
-      held: [alps, unnamed],
+      subscriptions: [alps, unnamed],
       deliverEverySeconds: { 'id-alps': 5, 'id-unnamed': 20 },
       waitSeconds: 120,
     });
@@ -190,18 +194,22 @@ describe('the old pair', () => {
   });
 });
 
-describe('one without a name at our own address', () => {
-  it('keeps a rotation from beginning, as it would be cut off', async () => {
-    const unnamed = held({ ...before, id: 'id-unnamed', endpoint: `${publicUrl}/notifications` });
-    const rotation = await openSetUp({ held: [alps, unnamed] });
+describe('a subscription without a name under the public URL', () => {
+  it('prevents a rotation, because its deliveries would be refused', async () => {
+    const unnamed = managed({
+      ...before,
+      id: 'id-unnamed',
+      endpoint: `${publicUrl}/notifications`,
+    });
+    const rotation = await openSetUp({ subscriptions: [alps, unnamed] });
     await expect(rotation.rotate()).rejects.toMatchObject({ code: 'conflict' });
     expect(rotation.accepted()).toEqual([otherCredentials]);
   });
 });
 
 describe('a receiver', () => {
-  it('that does not notice keeps the catalogue from being told', async () => {
-    const rotation = await openSetUp({ held: [alps], noticeSeconds: 1_000 });
+  it('that does not reload the file prevents the update of the catalogue', async () => {
+    const rotation = await openSetUp({ subscriptions: [alps], noticeSeconds: 1_000 });
     const refusal = rotation.rotate();
     await expect(refusal).rejects.toMatchObject({ code: 'unavailable' });
     await expect(refusal).rejects.toThrow('did not apply the change. it answers 401.');
@@ -209,8 +217,8 @@ describe('a receiver', () => {
     expect(rotation.files.at(-1)?.pairs).toEqual([otherCredentials, first]);
   });
 
-  it('that is down keeps the catalogue from being told, after a few looks', async () => {
-    const rotation = await openSetUp({ held: [alps], isDown: true });
+  it('that is down prevents the update of the catalogue, after three probes', async () => {
+    const rotation = await openSetUp({ subscriptions: [alps], isDown: true });
     await expect(rotation.rotate()).rejects.toThrow('nobody listens');
     expect(rotation.calls().filter((call) => call === 'process.probe')).toHaveLength(3);
     expect(rotation.planned.catalogue.writes).toEqual([]);
@@ -218,9 +226,9 @@ describe('a receiver', () => {
 });
 
 describe('a catalogue', () => {
-  it('that refuses leaves both pairs accepted, and is asked only for the rest later', async () => {
+  it('that refuses an update leaves both pairs accepted, and later receives only the rest', async () => {
     const rotation = await openSetUp({
-      held: [alps, baltic],
+      subscriptions: [alps, baltic],
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
     });
     const { catalogue } = rotation.planned;
@@ -242,9 +250,9 @@ describe('a catalogue', () => {
 
 const situations: [string, RotationSituation][] = [
   [
-    'of two that deliver all the time',
+    'of two subscriptions that deliver continuously',
     {
-      held: [held(before), held({ ...before, name: 'baltic' }), stranger()],
+      subscriptions: [managed(before), managed({ ...before, name: 'baltic' }), unmanaged()],
       registrations: known,
       limits: { runningMax: 3, totalMax: 10 },
       deliverEverySeconds: { 'id-alps': 1, 'id-baltic': 1 },
@@ -253,12 +261,12 @@ const situations: [string, RotationSituation][] = [
     },
   ],
   [
-    'of one that is silent, one that is paused, and one made by hand',
+    'of a silent subscription, a paused one, and one that a person created',
     {
-      held: [
-        held(before),
-        held({ ...before, name: 'baltic', status: 'paused' }),
-        held({ ...before, id: 'id-by-hand' }),
+      subscriptions: [
+        managed(before),
+        managed({ ...before, name: 'baltic', status: 'paused' }),
+        managed({ ...before, id: 'id-by-hand' }),
       ],
       registrations: known,
       deliverEverySeconds: { 'id-by-hand': 7 },
@@ -267,7 +275,7 @@ const situations: [string, RotationSituation][] = [
   ],
 ];
 
-/** Of many calls alike in a row, only the first and the last are cut. */
+/** Lists the cuts of a rotation; of equal calls in a row, only the first and the last. */
 async function cutsOf(situation: RotationSituation): Promise<Cut[]> {
   const rotation = await openRotation(situation);
   await rotation.rotate();
@@ -279,7 +287,7 @@ async function cutsOf(situation: RotationSituation): Promise<Cut[]> {
       const isOneOfMany = calls[call - 2] === name && calls[call + 2] === name;
       return name === 'client.edit' || !isOneOfMany;
     });
-  // To be killed after a call is to be killed before the next one.
+  // A kill after a call equals a kill before the next one.
   return distinct.flatMap(({ call }) => [
     { call, when: 'before', how: 'killed' },
     { call, when: 'before', how: 'unavailable' },
@@ -292,14 +300,14 @@ function expectEnded(rotation: TestedRotation): void {
   const pairs = rotation.files.at(-1)?.pairs;
   expect(pairs).toHaveLength(1);
   expect(rotation.accepted()).toEqual(pairs);
-  for (const one of rotation.planned.catalogue.held()) {
-    if (one.id === 'id-stranger') expect(one).toEqual(stranger());
+  for (const one of rotation.planned.catalogue.subscriptions()) {
+    if (one.id === 'id-unmanaged') expect(one).toEqual(unmanaged());
     else expect([one.credentials]).toEqual(pairs);
   }
 }
 
 describe.each(situations)('a rotation %s', (_, situation) => {
-  it('that is cut anywhere and run again ends with the new pair only', async () => {
+  it('ends with only the new pair when it is cut at any call and repeated', async () => {
     const cuts = await cutsOf(situation);
     expect(cuts.length).toBeGreaterThan(30);
     const failures: string[] = [];
@@ -314,7 +322,7 @@ describe.each(situations)('a rotation %s', (_, situation) => {
         await rotation.rotate();
         rotation.pass(100);
         expectEnded(rotation);
-        // Two pairs are a rotation that is under way, which goes on with its own.
+        // Two pairs in the file are an interrupted rotation, which continues with its new pair.
         if (begun.length === 2) expect(rotation.files.at(-1)?.pairs).toEqual([begun[1]]);
       } catch (error) {
         failures.push(`${cut.how} ${cut.when} ${cut.call} ${cutAt}: ${error}`);

@@ -1,11 +1,11 @@
 /**
- * A receiver, a file of credentials and a catalogue that delivers all the while, for tests of
- * rotations. Deliveries take time, and the receiver notices a changed file a little later.
+ * A receiver, a file of credentials and a catalogue that delivers continuously, for tests of
+ * rotations. Deliveries take time, and the receiver reloads a changed file after a delay.
  */
 import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
 import { type RotationOptions, rotateCredentials } from '../../src/admin/rotate-credentials.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 import { otherCredentials, publicUrl, secret } from './samples.ts';
 import { type Cut, cutCalls, openAccount, type Situation } from './set-up.ts';
 
@@ -13,13 +13,13 @@ const secondUs = 1_000_000;
 const callUs = 1_000;
 
 export interface RotationSituation extends Situation {
-  /** Ids of those that get something to deliver, every so many seconds. */
+  /** Delivery interval in seconds, by Id. */
   deliverEverySeconds?: Record<string, number>;
-  /** From the request to its arrival, repetitions included. */
+  /** Seconds from the request to its arrival, including repetitions. */
   latencySeconds?: number;
-  /** The receiver looks at the file this often. */
+  /** Interval in seconds at which the receiver reloads the file. */
   noticeSeconds?: number;
-  /** Nobody answers the probe. */
+  /** The receiver does not answer the probe. */
   isDown?: boolean;
   waitSeconds?: number;
   skipProbe?: boolean;
@@ -29,19 +29,19 @@ export type TestedRotation = Awaited<ReturnType<typeof openRotation>>;
 
 const isSame = (one: EndpointCredentials, other: EndpointCredentials) =>
   one.username === other.username && one.password === other.password;
-const nameOf = ({ endpoint }: Held) => endpoint?.split('/notifications/')[1] ?? null;
+const nameOf = ({ endpoint }: FakeSubscription) => endpoint?.split('/notifications/')[1] ?? null;
 
-/** All of ours have `otherCredentials` at first, which is what the file holds. */
+/** Opens a context in which the file and all managed subscriptions have `otherCredentials`. */
 export async function openRotation(situation: RotationSituation) {
   const { latencySeconds = 2, noticeSeconds = 1, isDown = false } = situation;
   const { waitSeconds = 600, skipProbe = false } = situation;
   const planned = await openAccount(situation);
   const { catalogue, administration, nowUs } = planned;
-  /** The content of the file each time that it was written; the first entry is from the beginning. */
+  /** The initial content of the file, and the content after each write. */
   const files = [{ atUs: nowUs(), pairs: [otherCredentials] }];
   /** Deliveries that the receiver refused. */
   const refused: { name: string; username: string; atUs: number }[] = [];
-  /** When each user name was last accepted. */
+  /** Time of the last accepted delivery, by user name. */
   const lastAcceptedUs = new Map<string, number>();
   const reports: string[] = [];
   let inFlight: { name: string | null; pair: EndpointCredentials; arrivesAtUs: number }[] = [];
@@ -59,10 +59,10 @@ export async function openRotation(situation: RotationSituation) {
     lastAcceptedUs.set(username, nowUs());
     void administration.markDeliveries([{ subscription: name, username, lastAtUs: nowUs() }]);
   };
-  /** What happens by itself within a second. */
+  /** Simulates the deliveries and reloads of one second. */
   const second = () => {
     seconds += 1;
-    for (const one of catalogue.held()) {
+    for (const one of catalogue.subscriptions()) {
       const every = everySeconds[one.id];
       if (every === undefined || seconds % every !== 0 || one.status !== 'running') continue;
       const arrivesAtUs = nowUs() + latencySeconds * secondUs;
@@ -132,7 +132,7 @@ export async function openRotation(situation: RotationSituation) {
     lastAcceptedUs,
     accepted: () => accepted,
     reports,
-    /** Sets what is delivered from now on, as `deliverEverySeconds`. */
+    /** Replaces `deliverEverySeconds` from now on. */
     deliver: (every: Record<string, number>) => {
       everySeconds = every;
     },

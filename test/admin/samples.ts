@@ -1,9 +1,9 @@
-/** Subscriptions as the catalogue holds them, as the store remembers them, and as they are wanted. */
+/** Sample subscriptions in the catalogue, registrations in the store, and desired states. */
 import { digestCredentials } from '../../src/admin/plan-context.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
 import type { Registration } from '../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import type { Held } from './fake-catalogue.ts';
+import type { FakeSubscription } from './fake-catalogue.ts';
 
 export const publicUrl = 'https://earshot.example.org:8443';
 export const earlierUrl = 'https://old.example.org';
@@ -12,10 +12,10 @@ export const startUs = Date.UTC(2026, 4, 1, 12) * 1000;
 export const minuteUs = 60_000_000;
 export const dayUs = 86_400_000_000;
 
-/** What the catalogue is to be given. */
+/** The credentials for the catalogue. */
 export const credentials: EndpointCredentials = { username: 'catalogue', password: 'new and long' };
 export const otherCredentials: EndpointCredentials = { username: 'earlier', password: 'old' };
-/** Random text in the program; the same here, so that equal credentials have equal digests. */
+/** Salt of the digests: random in the program, fixed here to give equal credentials equal digests. */
 export const secret = 'salt';
 /** Computed once: a digest takes some 10 ms. */
 export const digest = digestCredentials(credentials, secret);
@@ -24,8 +24,10 @@ export const otherDigest = digestCredentials(otherCredentials, secret);
 const filter = "Collection/Name eq 'SENTINEL-2'";
 export const otherFilter = "Collection/Name eq 'SENTINEL-1'";
 
-/** Ours, running as wanted since ten days. */
-export function held(fields: Partial<Held> & { name?: string } = {}): Held {
+/** A managed subscription, running in the desired state for ten days. */
+export function managed(
+  fields: Partial<FakeSubscription> & { name?: string } = {},
+): FakeSubscription {
   const { name = 'alps', ...rest } = fields;
   return {
     id: `id-${name}`,
@@ -42,17 +44,17 @@ export function held(fields: Partial<Held> & { name?: string } = {}): Held {
   };
 }
 
-/** Somebody else's, which runs. */
-export function stranger(fields: Partial<Held> = {}): Held {
+/** An unmanaged subscription that runs. */
+export function unmanaged(fields: Partial<FakeSubscription> = {}): FakeSubscription {
   const endpoint = 'https://others.example.net/notifications/alps';
-  return held({ id: 'id-stranger', endpoint, credentials: otherCredentials, ...fields });
+  return managed({ id: 'id-unmanaged', endpoint, credentials: otherCredentials, ...fields });
 }
 
-export function pull(fields: Partial<Held> = {}): Held {
-  return held({ id: 'id-pull', type: 'pull', endpoint: null, credentials: null, ...fields });
+export function pull(fields: Partial<FakeSubscription> = {}): FakeSubscription {
+  return managed({ id: 'id-pull', type: 'pull', endpoint: null, credentials: null, ...fields });
 }
 
-/** The registration that belongs to `held`. */
+/** The registration of `managed`. */
 export function registrationOf(fields: Partial<Registration> = {}): Registration {
   const { name = 'alps' } = fields;
   return {
@@ -73,7 +75,7 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
   };
 }
 
-/** What `held` is, as a wish. */
-export function wanted(fields: Partial<DesiredSubscription> = {}): DesiredSubscription {
+/** The desired state of `managed`. */
+export function desiredState(fields: Partial<DesiredSubscription> = {}): DesiredSubscription {
   return { name: 'alps', events: ['created'], filter, status: 'running', ...fields };
 }

@@ -1,4 +1,4 @@
-/** An account, a store in memory, a clock and calls that can be cut; rounds of maintenance and reviews over them. */
+/** An account, a store in memory, a clock, and calls that can be cut; maintenance rounds and reviews. */
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { applyStep } from '../../src/admin/apply-step.ts';
@@ -12,19 +12,19 @@ import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import { accountReads, accountWrites } from '../../src/store/account.ts';
 import { migrate } from '../../src/store/engine/database.ts';
 import { localOperations } from '../store/local-store.ts';
-import { createFakeCatalogue, type Held } from './fake-catalogue.ts';
+import { createFakeCatalogue, type FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,
   dayUs,
   digest,
-  held,
+  managed,
   publicUrl,
   registrationOf,
   secret,
   startUs,
 } from './samples.ts';
 
-/** Opens an empty one; `close` gives its memory back. */
+/** Opens an empty store in memory; `close` frees it. */
 export function openMemoryAdministration(): Administration & { close: () => void } {
   const database = new Sqlite(':memory:');
   migrate(database);
@@ -34,18 +34,18 @@ export function openMemoryAdministration(): Administration & { close: () => void
   };
 }
 
-/** `killed`: neither this call nor any after it is answered. `unavailable`: only this one fails. */
+/** `killed`: this call and all later ones fail. `unavailable`: only this call fails. */
 export interface Cut {
   /** The number of the call, from 0. */
   call: number;
-  /** Before it had its effect, or after. */
+  /** Before or after the effect of the call. */
   when: 'before' | 'after';
   how: 'killed' | 'unavailable';
 }
 
 /**
- * The same targets, whose methods may be cut; all of them must be asynchronous. `calls` are those so
- * far, as "client.create". `between` is called before and after the effect of every call.
+ * Makes a call of the targets' methods fail; all methods must be asynchronous. `calls` lists the
+ * calls, such as "client.create". `between` runs before and after the effect of every call.
  */
 export function cutCalls<Targets extends Record<string, object>>(
   targets: Targets,
@@ -82,10 +82,10 @@ export function cutCalls<Targets extends Record<string, object>>(
   return { ...targets, ...Object.fromEntries(cuttable), calls };
 }
 
-/** The account at an instant at which an event could happen. */
+/** The account at a time at which an event may occur. */
 export interface Moment {
   atUs: number;
-  held: Held[];
+  subscriptions: FakeSubscription[];
 }
 
 export interface RegisterOptions {
@@ -94,14 +94,14 @@ export interface RegisterOptions {
   prune?: boolean;
 }
 
-/** What an account looks like before the test. */
+/** The initial state of an account. */
 export interface Situation {
-  held?: readonly Held[];
+  subscriptions?: readonly FakeSubscription[];
   registrations?: readonly Registration[];
-  /** Gaps that last. */
+  /** Open gaps. */
   gaps?: readonly NewGap[];
   limits?: AccountLimits;
-  /** The list tells when it was last notified; it does by default. */
+  /** True when the list shows the last notification. Default: true. */
   showsLastNotification?: boolean;
 }
 
@@ -110,31 +110,32 @@ export interface Registered {
   limitErrors: string[];
 }
 
-/** The specification's limits. */
+/** Limits in the specification. */
 export const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
-/** Passes before and after the effect of every call. */
+/** Time between the start of a call, its effect, and its end. */
 const callUs = 1_000;
 
 export type AccountSetUp = Awaited<ReturnType<typeof openAccount>>;
 
-/** `administration` is the store to remember with; one in memory by default. */
+/** `administration` is the store of the registrations; in memory by default. */
 export async function openAccount(
   situation: Situation = {},
   administration: Administration & { close?: () => void } = openMemoryAdministration(),
 ) {
-  const { held = [], registrations = [], gaps = [], limits = usualLimits } = situation;
+  const { subscriptions = [], registrations = [], gaps = [], limits = usualLimits } = situation;
   const { showsLastNotification = true } = situation;
   let clockUs = startUs;
   const nowUs = () => clockUs;
-  const catalogue = createFakeCatalogue({ held, limits, nowUs, showsLastNotification });
+  const catalogue = createFakeCatalogue({ subscriptions, limits, nowUs, showsLastNotification });
   for (const save of registrations) await administration.commit({ save });
   for (const openGap of gaps) await administration.commit({ openGap });
   const moments: Moment[] = [];
-  const look = () => void moments.push({ atUs: clockUs, held: catalogue.held() });
+  const record = () =>
+    void moments.push({ atUs: clockUs, subscriptions: catalogue.subscriptions() });
   const between = () => {
-    look();
+    record();
     clockUs += callUs;
-    look();
+    record();
   };
   let calls: string[] = [];
   const context = (cut: Cut | null = null): AccountContext => {
@@ -159,18 +160,18 @@ export async function openAccount(
     administration,
     moments,
     nowUs,
-    /** Lets time pass, and records the account. */
+    /** Advances the clock, and records the account. */
     pass: (us: number) => {
       clockUs += us;
-      look();
+      record();
     },
-    /** What commands work with; its calls may be cut. */
+    /** The dependencies of commands; their calls can be cut. */
     context,
-    /** The plan that `register` would carry out. */
+    /** Returns the plan that `register` would apply. */
     plan: (options: RegisterOptions): Promise<Registered> => planIn(context(), options),
-    /** Plans and applies, without a probe; nothing is applied that goes beyond the limits. */
+    /** Plans and applies, without a probe; applies nothing beyond the limits. */
     register: (options: RegisterOptions, cut?: Cut | null) => registerIn(context(cut), options),
-    /** The calls through the last context, as "client.create". */
+    /** The calls through the last context, such as "client.create". */
     calls: () => calls,
     close: () => administration.close?.(),
   };
@@ -202,61 +203,66 @@ async function registerIn(context: AccountContext, options: RegisterOptions): Pr
   return { plan, limitErrors };
 }
 
-export const long = startUs - 61 * dayUs;
-/** As if the service had paused it: nothing was heard for 61 days, and it ran the last time. */
-export const silentOne = (name: string) => ({
-  there: held({ name, status: 'paused', submittedAtUs: long, lastNotificationAtUs: long }),
-  known: registrationOf({ name, activityAtUs: long, notifiedAtUs: long }),
+export const silentSinceUs = startUs - 61 * dayUs;
+/** A subscription that the service paused after 61 days without a notification, and its registration. */
+export const pausedByService = (name: string) => ({
+  subscription: managed({
+    name,
+    status: 'paused',
+    submittedAtUs: silentSinceUs,
+    lastNotificationAtUs: silentSinceUs,
+  }),
+  registration: registrationOf({ name, activityAtUs: silentSinceUs, notifiedAtUs: silentSinceUs }),
 });
-export const alps = silentOne('alps');
-export const baltic = silentOne('baltic');
+export const alps = pausedByService('alps');
+export const baltic = pausedByService('baltic');
 
-/** An account that is closed when the test is over. */
+/** Opens an account, and closes it after the test. */
 export async function openSetUp(situation: Situation): Promise<AccountSetUp> {
   const setUp = await openAccount(situation);
   onTestFinished(setUp.close);
   return setUp;
 }
 
-/** One round; `inFile` is what `earshot.config.ts` names. */
+/** Runs a maintenance round; `inFile` has the subscriptions of `earshot.config.ts`. */
 export const round = (
   setUp: AccountSetUp,
   inFile: MaintenanceOptions['inFile'] = null,
   cut: Cut | null = null,
 ) => maintain({ inFile }, setUp.context(cut));
 
-/** The history, newest first, as "register created alps". */
-export const told = async (setUp: AccountSetUp) =>
+/** Returns the history, newest first, such as "register created alps". */
+export const historyLines = async (setUp: AccountSetUp) =>
   (await setUp.administration.history({ limit: 100 })).map(
     ({ subscription, action, actor }) => `${actor} ${action} ${subscription}`,
   );
 
-export interface Asked {
-  /** Fields of the one that is listed; null when it is gone. */
-  listed?: Partial<Held> | null;
-  /** More that deliver to the same path. */
-  more?: Held[];
+export interface ReviewCase {
+  /** Fields of the listed subscription; null when it is gone. */
+  listed?: Partial<FakeSubscription> | null;
+  /** Other subscriptions with the same path. */
+  more?: FakeSubscription[];
   registration?: Partial<Registration>;
   lastDeliveryAtUs?: number | null;
   inFile?: ReviewInput['inFile'];
   nowUs?: number;
 }
 
-export function reviewed(asked: Asked) {
-  const { listed = {}, more = [], registration, lastDeliveryAtUs = null } = asked;
-  const { inFile, nowUs = startUs } = asked;
+export function reviewOf(input: ReviewCase) {
+  const { listed = {}, more = [], registration, lastDeliveryAtUs = null } = input;
+  const { inFile, nowUs = startUs } = input;
   return review({
     registration: registrationOf(registration),
     inFile,
-    candidates: [...(listed === null ? [] : [held(listed)]), ...more],
+    candidates: [...(listed === null ? [] : [managed(listed)]), ...more],
     lastDeliveryAtUs,
     nowUs,
     publicUrl,
   });
 }
 
-/** What is done and noted: "resume", "- paused-by-person deletion-ahead". */
-export function verdict(asked: Asked): string {
-  const { action, notes } = reviewed(asked);
+/** Returns the action and the note codes, such as "resume" or "- paused-by-person deletion-ahead". */
+export function outcomeOf(input: ReviewCase): string {
+  const { action, notes } = reviewOf(input);
   return [action ?? '-', ...notes.map(({ code }) => code)].join(' ');
 }

@@ -1,4 +1,4 @@
-/** The client against the sandbox: every row of the specification's tables, what that leaves open, and a service in trouble. */
+/** The client with the sandbox: every row of the specification's tables, unspecified cases, and failures. */
 import { describe, expect, it } from 'vitest';
 import { errorText } from '../../src/domain/app-error.ts';
 import { startMs } from './account.ts';
@@ -14,7 +14,7 @@ import {
 const day = 86_400;
 
 describe('the table of transitions', () => {
-  it('nothing to running: created, and read back as requested', async () => {
+  it('none to running: is created, and read back as requested', async () => {
     const { client, nowUs } = await startClient();
     const created = await client.create(running);
     expect(created).toEqual({
@@ -31,7 +31,7 @@ describe('the table of transitions', () => {
     expect(await client.get(created?.id ?? '')).toEqual(created);
   });
 
-  it('nothing to paused: created, though two are running', async () => {
+  it('none to paused: is created even if two are running', async () => {
     const { create, statuses } = await startClient();
     await create(running);
     await create(running);
@@ -107,7 +107,7 @@ describe('the table of limits', () => {
     expect(await statuses()).toEqual(['running', 'running', 'paused']);
   });
 
-  it('two running: a service that ignores the third resumption is not believed', async () => {
+  it('two running: a success answer to an ignored third resumption is an error', async () => {
     const { client, create } = await startClient({ resumeBeyondLimit: 'ignore' });
     await create(running);
     await create(running);
@@ -117,7 +117,7 @@ describe('the table of limits', () => {
     expect((await client.get(id))?.status).toBe('paused');
   });
 
-  it('ten in total, pull ones counted: an eleventh is refused', async () => {
+  it('ten in total, including pull subscriptions: an eleventh is refused', async () => {
     const { sandbox, client, create } = await startClient();
     for (let index = 0; index < 4; index += 1) {
       sandbox.addSubscription({ type: 'pull', status: 'paused' });
@@ -132,7 +132,7 @@ describe('the table of limits', () => {
 });
 
 describe('the table of errors', () => {
-  it('a filter that is wrong: the text of the service', async () => {
+  it('an invalid filter: the error has the text of the service', async () => {
     const { client, statuses } = await startClient();
     const error = await errorOf(client.create({ ...running, filter: "Foo eq 'x'" }));
     expect(error.code).toBe('invalid');
@@ -142,7 +142,7 @@ describe('the table of errors', () => {
     expect(await statuses()).toEqual([]);
   });
 
-  it('a filter for deleted products is checked as such', async () => {
+  it('a filter for deleted products: is valid only for deleted events', async () => {
     const { client } = await startClient();
     const filter = "DeletionCause eq 'Other'";
     const deleted = { ...running, events: ['deleted'], filter } as const;
@@ -151,7 +151,7 @@ describe('the table of errors', () => {
     expect(error.code).toBe('invalid');
   });
 
-  it('an endpoint that the service refuses: its text', async () => {
+  it('a refused endpoint: the error has the text of the service', async () => {
     const { client, create } = await startClient();
     const id = await create(paused);
     const error = await errorOf(client.edit(id, { endpoint: 'http://localhost/plain' }));
@@ -160,7 +160,7 @@ describe('the table of errors', () => {
   });
 
   it.each(['string', 'object', 'list'] as const)(
-    'in the form "%s" reaches the reader',
+    'an error in the form "%s": the message has the text of the service',
     async (detailForm) => {
       const { client, create } = await startClient({ detailForm });
       await create(running);
@@ -173,18 +173,23 @@ describe('the table of errors', () => {
   );
 });
 
-describe('an id that nobody has', () => {
-  it.each([404, 400, 410, 422])('answered with %i is told, or was wanted', async (status) => {
-    for (const detailForm of ['string', 'object', 'list'] as const) {
-      const { client } = await startClient({ unknownIdStatus: status, detailForm });
-      expect((await errorOf(client.edit(unknownId, { status: 'paused' }))).code).toBe('not_found');
-      expect(await client.get(unknownId)).toBeNull();
-      await client.cancel(unknownId);
-      await client.delete(unknownId);
-    }
-  });
+describe('an unknown id', () => {
+  it.each([404, 400, 410, 422])(
+    'answered with %i is an error of an edit, and a success of a deletion',
+    async (status) => {
+      for (const detailForm of ['string', 'object', 'list'] as const) {
+        const { client } = await startClient({ unknownIdStatus: status, detailForm });
+        expect((await errorOf(client.edit(unknownId, { status: 'paused' }))).code).toBe(
+          'not_found',
+        );
+        expect(await client.get(unknownId)).toBeNull();
+        await client.cancel(unknownId);
+        await client.delete(unknownId);
+      }
+    },
+  );
 
-  it('is looked for in the list where one cannot be shown by its id', async () => {
+  it('is searched in the list when the service has no query by id', async () => {
     const { client, create } = await startClient({ getById: false });
     const id = await create(running);
     expect((await client.get(id.toUpperCase()))?.id).toBe(id);
@@ -193,11 +198,11 @@ describe('an id that nobody has', () => {
 });
 
 describe('a token', () => {
-  it.each([401, 403])('that ends before its time is replaced, answered with %i', async (status) => {
+  it.each([401, 403])('refused before its end with %i is replaced', async (status) => {
     const { sandbox, advance, tokens, nowUs, grants, clientWith } = await startClient({
       unauthorizedStatus: status,
     });
-    // A clock at half the speed of the service's.
+    // A clock at half the speed of the service's clock.
     const slowUs = () => startMs * 1000 + (nowUs() - startMs * 1000) / 2;
     const client = clientWith(tokens({}, { nowUs: slowUs }));
     await client.create(running);
@@ -207,7 +212,7 @@ describe('a token', () => {
     expect(sandbox.subscriptions()).toHaveLength(2);
   });
 
-  it('of another provider is refused for good, after two logins', async () => {
+  it('of another provider is refused permanently after two logins', async () => {
     const { sandbox, tokens, grants } = await startClient();
     const { clientWith } = await startClient();
     const client = clientWith(tokens());
@@ -223,7 +228,7 @@ describe('a token', () => {
     expect(sandbox.subscriptions()).toEqual([]);
   });
 
-  it('is asked for once, whatever is done with it', async () => {
+  it('is requested once for several calls', async () => {
     const { client, create, grants } = await startClient();
     const id = await create(running);
     await Promise.all([client.list(), client.get(id), client.edit(id, { status: 'paused' })]);
@@ -232,8 +237,8 @@ describe('a token', () => {
   });
 });
 
-describe('a service in trouble', () => {
-  it('is asked again for a list, and told when it stays so', async () => {
+describe('a failing service', () => {
+  it('receives retries of a list request, and is reported if it continues to fail', async () => {
     const { client, sandbox } = await startClient({ unavailable: true });
     const error = await errorOf(client.list());
     expect(error.code).toBe('unavailable');
@@ -241,14 +246,14 @@ describe('a service in trouble', () => {
     expect(sandbox.requests().filter(({ method }) => method === 'GET')).toHaveLength(4);
   });
 
-  it('that refuses a creation is not asked again', async () => {
+  it('that refuses a creation receives no retry', async () => {
     const { client, statuses, creations } = await startClient({ createsRefused503: 1 });
     expect((await errorOf(client.create(running))).code).toBe('unavailable');
     expect(creations()).toHaveLength(1);
     expect(await statuses()).toEqual([]);
   });
 
-  it('whose answer to a creation is lost is not asked again, and the list shows what was made', async () => {
+  it('that loses the answer to a creation receives no retry, and lists the new subscription', async () => {
     const { client, statuses, creations } = await startClient({ createAnswersLost: 1 });
     const error = await errorOf(client.create(running));
     expect([error.code, errorText(error)]).toEqual([
@@ -259,7 +264,7 @@ describe('a service in trouble', () => {
     expect(await statuses()).toEqual(['running']);
   });
 
-  it('that is slow is given up in the end', async () => {
+  it('that is slow causes a timeout', async () => {
     const { sandbox, clientWith, tokens } = await startClient();
     const source = tokens();
     await source.get();
@@ -273,8 +278,8 @@ describe('a service in trouble', () => {
   });
 });
 
-describe('what the service may write in different ways', () => {
-  it('is read the same: events, dates, stage order', async () => {
+describe('a format that may vary', () => {
+  it('is read with the same result: events, dates, stage order', async () => {
     const { client, create, nowUs } = await startClient({
       eventsAs: 'string',
       submissionDateForm: 'withoutZone',
@@ -287,7 +292,7 @@ describe('what the service may write in different ways', () => {
     });
   });
 
-  it('the last notification is read where it is shown, else unknown', async () => {
+  it('may omit the last notification', async () => {
     const { client, sandbox } = await startClient();
     const lastNotificationDate = '2026-04-30T11:22:33.456Z';
     const submissionDate = '2026-04-01T00:00:00.000Z';

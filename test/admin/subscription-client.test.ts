@@ -1,4 +1,4 @@
-/** The client of the subscription API: its requests, what it makes of each answer, and errors. */
+/** The client of the subscription API: requests, results of each answer, and errors. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -10,15 +10,15 @@ import {
   errorOf,
   id,
   listedTokens,
+  newSubscription,
   notFound,
   shown,
   startStandIn,
-  wanted,
 } from './catalogue-stand-in.ts';
 
-const { username, password } = wanted.credentials;
+const { username, password } = newSubscription.credentials;
 
-/** What one call sends, when it is answered so. */
+/** Returns the request of a call with the given answer. */
 async function sentBy(
   call: (client: Awaited<ReturnType<typeof startStandIn>>['client']) => Promise<unknown>,
   answer: Answer,
@@ -26,30 +26,33 @@ async function sentBy(
   const { client, requests } = await startStandIn([answer]);
   await call(client);
   const [request] = requests;
-  if (request === undefined) throw new Error('Nothing was sent.');
+  if (request === undefined) throw new Error('No request was sent.');
   const { method, path, headers, body } = request;
   return { method, path, headers, json: body === '' ? null : JSON.parse(body) };
 }
 
 describe('a request', () => {
   it('to create has the specified path and body', async () => {
-    const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
+    const sent = await sentBy((client) => client.create(newSubscription), {
+      status: 201,
+      body: shown,
+    });
     expect([sent.method, sent.path]).toEqual(['POST', '/odata/v1/Subscriptions']);
     expect(sent.json).toEqual({
       SubscriptionType: 'push',
       SubscriptionEvent: ['created', 'modified'],
-      FilterParam: wanted.filter,
+      FilterParam: newSubscription.filter,
       StageOrder: false,
       Priority: 1,
       Status: 'running',
-      NotificationEndpoint: wanted.endpoint,
+      NotificationEndpoint: newSubscription.endpoint,
       NotificationEpUsername: username,
       NotificationEpPassword: password,
     });
   });
 
   it('to create without a filter has no FilterParam', async () => {
-    const paused = { ...wanted, filter: '', status: 'paused' } as const;
+    const paused = { ...newSubscription, filter: '', status: 'paused' } as const;
     const sent = await sentBy((client) => client.create(paused), { status: 201, body: shown });
     expect(Object.keys(sent.json)).not.toContain('FilterParam');
     expect(sent.json.Status).toBe('paused');
@@ -57,16 +60,16 @@ describe('a request', () => {
 
   it.each([
     [{ status: 'paused' }, { Status: 'paused' }],
-    [{ endpoint: wanted.endpoint }, { NotificationEndpoint: wanted.endpoint }],
+    [{ endpoint: newSubscription.endpoint }, { NotificationEndpoint: newSubscription.endpoint }],
     [
-      { credentials: wanted.credentials },
+      { credentials: newSubscription.credentials },
       { NotificationEpUsername: username, NotificationEpPassword: password },
     ],
     [
       { status: 'running', endpoint: 'https://a/b' },
       { Status: 'running', NotificationEndpoint: 'https://a/b' },
     ],
-  ] as const)('to edit has only what changes: %j', async (edit, body) => {
+  ] as const)('to edit contains only the changed fields: %j', async (edit, body) => {
     const sent = await sentBy((client) => client.edit(id, edit), { status: 204 });
     expect([sent.method, sent.path]).toEqual(['PATCH', `/odata/v1/Subscriptions(${id})`]);
     expect(sent.json).toEqual(body);
@@ -98,13 +101,13 @@ describe('a request', () => {
     expect([gone.method, gone.path, gone.json]).toEqual(['DELETE', path, null]);
   });
 
-  it('always carries the token and the content type', async () => {
+  it('always has the token and the content type', async () => {
     const { client, requests } = await startStandIn(({ path }) => ({
       body: path.endsWith('Info') ? [] : shown,
     }));
     await client.list();
     await client.get(id);
-    await client.create(wanted);
+    await client.create(newSubscription);
     await client.edit(id, { status: 'running' });
     await client.cancel(id);
     await client.delete(id);
@@ -115,7 +118,7 @@ describe('a request', () => {
     }
   });
 
-  it('keeps an id that is none within its place in the path', async () => {
+  it('encodes an invalid id in the path', async () => {
     const { client, requests } = await startStandIn([{ body: shown }]);
     await client.edit('a/../b?c)#\ud800', { status: 'running' });
     expect(requests[0]?.path).toBe('/odata/v1/Subscriptions(a%2F..%2Fb%3Fc)%23%EF%BF%BD)');
@@ -126,8 +129,11 @@ const fixtures = resolve(import.meta.dirname, '../../../shared/fixtures/subscrip
 const fixture = (name: string) => JSON.parse(readFileSync(join(fixtures, name), 'utf8'));
 
 describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fixtures)', () => {
-  it('of a creation are what is sent, but for our own values', async () => {
-    const sent = await sentBy((client) => client.create(wanted), { status: 201, body: shown });
+  it('of a creation have the fields that the client sends', async () => {
+    const sent = await sentBy((client) => client.create(newSubscription), {
+      status: 201,
+      body: shown,
+    });
     const documented = fixture('create-push-request.json');
     expect(Object.keys(sent.json).toSorted()).toEqual(Object.keys(documented).toSorted());
     expect(sent.json.SubscriptionType).toBe(documented.SubscriptionType);
@@ -135,7 +141,7 @@ describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fi
 
   it('of an answer to a creation are read', async () => {
     const { client } = await startStandIn([{ status: 201, body: fixture('create-push-201.json') }]);
-    expect(await client.create(wanted)).toEqual({
+    expect(await client.create(newSubscription)).toEqual({
       id,
       status: 'running',
       type: null,
@@ -159,32 +165,32 @@ describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fi
     expect(pull).toMatchObject({ status: 'paused', endpoint: null });
   });
 
-  it('of an edit are success', async () => {
+  it('of an edit are a success', async () => {
     const { client } = await startStandIn([{ body: fixture('patch-paused-200.json') }]);
     await client.edit(id, { status: 'paused' });
   });
 });
 
-describe('an answer of success', () => {
+describe('a successful answer', () => {
   it.each<Answer>([
     { status: 201 },
     { status: 201, body: 'created' },
     { status: 200, body: [] },
     { status: 201, body: { Id: id } },
     { status: 201, body: '{"Id":', headers: { 'Content-Type': 'application/json' } },
-  ])('to a creation that cannot be read is null (%j)', async (answer) => {
+  ])('to a creation returns null if it is unreadable (%j)', async (answer) => {
     const { client } = await startStandIn([answer]);
-    expect(await client.create(wanted)).toBeNull();
+    expect(await client.create(newSubscription)).toBeNull();
   });
 
-  it('to an edit that shows another status is not believed', async () => {
+  it('to an edit is an error if it shows another status', async () => {
     const { client } = await startStandIn([{ status: 200, body: shown }]);
     const edit = client.edit(id, { status: 'paused' });
     await expect(edit).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it.each<Answer>([{ status: 200, body: shown }, { status: 204 }, { status: 200, body: '<html>' }])(
-    'to an edit or an end is taken whatever its body is (%j)',
+    'to an edit, cancellation or deletion is accepted with any body (%j)',
     async (answer) => {
       const { client, requests } = await startStandIn([answer]);
       await client.edit(id, { status: 'running' });
@@ -199,14 +205,14 @@ describe('an answer of success', () => {
     [{}, 'item 1 of 2 (from 0) lacks Id and Status'],
     [null, 'item 1 of 2 (from 0) is not an object'],
     [{ ...shown, Id: '' }, 'lacks Id'],
-  ])('to a list with an item that cannot be read is an error (%j)', async (item, words) => {
+  ])('to a list is an error if an item is unreadable (%j)', async (item, words) => {
     const { client } = await startStandIn([{ body: [shown, item] }]);
     const error = await errorOf(client.list());
     expect([error.code, errorText(error)]).toEqual(['unavailable', expect.stringContaining(words)]);
   });
 
   it.each<Answer>([{ body: { value: [] } }, { body: '<html>' }, { status: 204 }])(
-    'to a list that is none is an error (%j)',
+    'to a list is an error if it is not an array (%j)',
     async (answer) => {
       const { client } = await startStandIn([answer]);
       const error = await errorOf(client.list());
@@ -218,12 +224,12 @@ describe('an answer of success', () => {
   );
 });
 
-describe('one subscription', () => {
+describe('a single subscription', () => {
   const other = { ...shown, Id: 'another-id' };
   const listWith = (items: unknown[], answer: Answer) =>
     startStandIn(({ path }) => (path.endsWith('/Info') ? { body: items } : answer));
 
-  it('is null when there is none', async () => {
+  it('is null when it does not exist', async () => {
     expect(await (await listWith([other], notFound)).client.get(id)).toBeNull();
   });
 
@@ -233,19 +239,19 @@ describe('one subscription', () => {
     { status: 404, body: { detail: 'Not Found' } },
     { status: 405, body: { detail: 'Method Not Allowed' } },
     { status: 200, body: '<html>' },
-  ])('is looked up in the list where the service has no such call (%j)', async (answer) => {
+  ])('is searched in the list when the service has no query by id (%j)', async (answer) => {
     const { client } = await listWith([other, { ...shown, Id: id.toUpperCase() }], answer);
     expect((await client.get(id))?.id).toBe(id.toUpperCase());
     expect(await (await listWith([other], answer)).client.get(id)).toBeNull();
   });
 
-  it('is not looked up elsewhere when the service is down', async () => {
+  it('is not searched in the list when the service is down', async () => {
     const { client, requests } = await listWith([shown], { status: 503 });
     expect((await errorOf(client.get(id))).code).toBe('unavailable');
     expect(requests.every(({ path }) => !path.endsWith('/Info'))).toBe(true);
   });
 
-  it('that is gone already may be cancelled and deleted', async () => {
+  it('that is gone can be cancelled and deleted', async () => {
     const { client, requests } = await startStandIn([notFound]);
     await client.cancel(id);
     await client.delete(id);
@@ -257,14 +263,14 @@ describe('one subscription', () => {
     { status: 409, body: { detail: 'Cancelled before.' } },
     { status: 404, body: '<html><title>No such page</title></html>' },
     { status: 404, body: { detail: 'Not Found' } },
-  ])('that may be gone is looked for in the list before that is believed (%j)', async (answer) => {
+  ])('is searched in the list before it counts as gone (%j)', async (answer) => {
     await (await listWith([other], answer)).client.delete(id);
     const { client } = await listWith([shown], answer);
     await errorOf(client.delete(id));
     await errorOf(client.cancel(id));
   });
 
-  it('is not taken for deleted when the address is wrong', async () => {
+  it('does not count as deleted when the URL is wrong', async () => {
     const { client } = await startStandIn([{ status: 404, body: '<html><title>404</title>' }]);
     const error = await errorOf(client.delete(id));
     expect([error.code, errorText(error)]).toEqual([
@@ -285,23 +291,23 @@ describe('one subscription', () => {
 
 describe('a creation', () => {
   it.each<Answer>(['cut', 'hang', { status: 503 }, { status: 500 }, { status: 429 }])(
-    'is sent once, and no more (%j)',
+    'is sent only once (%j)',
     async (answer) => {
       const { client, requests } = await startStandIn([answer], { attemptTimeoutMs: 300 });
-      const error = await errorOf(client.create(wanted));
+      const error = await errorOf(client.create(newSubscription));
       const tooMany = typeof answer === 'object' && 'status' in answer && answer.status === 429;
       expect(error.code).toBe(tooMany ? 'too_many' : 'unavailable');
       expect(requests).toHaveLength(1);
     },
   );
 
-  it('that was refused for its token is sent again with another', async () => {
+  it('refused because of its token is sent again with another', async () => {
     const unauthorized = { status: 401, body: { detail: 'Unauthorized' } };
     const { client, requests, refused } = await startStandIn([
       unauthorized,
       { status: 201, body: shown },
     ]);
-    expect((await client.create(wanted))?.id).toBe(id);
+    expect((await client.create(newSubscription))?.id).toBe(id);
     expect(refused).toEqual(['first-token']);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer first-token',
@@ -310,13 +316,13 @@ describe('a creation', () => {
   });
 });
 
-describe('a token that is refused', () => {
+describe('a refused token', () => {
   it.each<Answer>([
     { status: 401 },
     { status: 401, body: { detail: 'Unauthorized' } },
     { status: 403, body: { detail: 'Not authenticated' } },
     { status: 403, body: { detail: { message: 'Token has expired', request_id: 'r' } } },
-  ])('is replaced once, and then that is that (%j)', async (answer) => {
+  ])('is replaced only once (%j)', async (answer) => {
     const { client, requests, refused } = await startStandIn([answer]);
     const error = await errorOf(client.list());
     expect(error.code).toBe('unauthorized');
@@ -325,7 +331,7 @@ describe('a token that is refused', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('is another matter than a request that is not allowed', async () => {
+  it('is distinguished from a forbidden request', async () => {
     const answer = { status: 403, body: { detail: 'Quota of this account is used up.' } };
     const { client, refused } = await startStandIn([answer]);
     const error = await errorOf(client.list());
@@ -333,7 +339,7 @@ describe('a token that is refused', () => {
   });
 });
 
-it('a catalogue that cannot be reached is told with what was wanted', async () => {
+it('an unreachable catalogue causes an error that names the request', async () => {
   const host = `127.0.0.1:${await freePort()}`;
   const client = createSubscriptionClient({
     catalogueUrl: `http://${host}`,
@@ -342,21 +348,21 @@ it('a catalogue that cannot be reached is told with what was wanted', async () =
     random: () => 0,
     timing: { retryDelayMs: 1 },
   });
-  const error = await errorOf(client.create(wanted));
+  const error = await errorOf(client.create(newSubscription));
   expect([error.code, errorText(error)]).toEqual([
     'unavailable',
     `Could not create the subscription: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_CATALOGUE_URL.`,
   ]);
 });
 
-/** The error that the client makes of an answer to a creation. */
+/** Returns the error of the client for an answer to a creation. */
 async function errorWith(answer: Answer) {
   const { client } = await startStandIn([answer]);
-  return errorOf(client.create(wanted));
+  return errorOf(client.create(newSubscription));
 }
 
-describe('the words', () => {
-  it('of a text reach the reader unchanged', async () => {
+describe('the text of an error', () => {
+  it('is shown unchanged if it is a string', async () => {
     const detail = "Invalid filter: Invalid field: 'Größe' (see $filter).";
     const error = await errorWith({
       status: 400,
@@ -368,7 +374,7 @@ describe('the words', () => {
     );
   });
 
-  it('of an object too, with the id in its body when no header has one', async () => {
+  it('is shown if it is in an object, with the request id of a header or the body', async () => {
     const body = { detail: { message: 'Invalid value.', request_id: 'r-2' } };
     expect(errorText(await errorWith({ status: 400, body }))).toBe(
       'The catalogue refused to create the subscription (400, request id r-2). Response: Invalid value.',
@@ -377,8 +383,8 @@ describe('the words', () => {
     expect(errorText(await errorWith({ status: 400, body, headers }))).toContain('request id r-3)');
   });
 
-  it('of a list become a line each, without what was sent', async () => {
-    const input = { NotificationEpPassword: wanted.credentials.password, odd: 'input' };
+  it('is shown line by line if it is a list, without the input', async () => {
+    const input = { NotificationEpPassword: newSubscription.credentials.password, odd: 'input' };
     const detail = [
       { type: 'missing', loc: ['body', 'SubscriptionType'], msg: 'Field required', input },
       { type: 'enum', loc: ['body', 'SubscriptionEvent', 0], msg: 'Input should be …', input },
@@ -399,7 +405,7 @@ describe('the words', () => {
     ]);
   });
 
-  it('of a long list are no more than twenty lines', async () => {
+  it('is limited to twenty lines if it is a long list', async () => {
     const detail = Array.from({ length: 50 }, (_, index) => ({ loc: [index], msg: 'odd' }));
     const { details } = await errorWith({ status: 422, body: { detail } });
     expect([details.length, details.at(-1)]).toEqual([21, '… and 30 more']);
@@ -410,13 +416,13 @@ describe('the words', () => {
     ['a page', '<html><title>502 Bad Gateway</title>', 'Response: (a web page) 502 Bad Gateway'],
     ['other JSON', { error: 'odd' }, 'Response: {"error":"odd"}'],
     ['control characters', 'a\u001b]0;x\u0007b', 'Response: a\ufffd]0;x\ufffdb'],
-    ['more than a glance', 'x'.repeat(300), `Response: ${'x'.repeat(200)}…`],
-  ])('of %s are a hint', async (_title, body, words) => {
+    ['a long text', 'x'.repeat(300), `Response: ${'x'.repeat(200)}…`],
+  ])('is shown as a hint if it is %s', async (_title, body, words) => {
     const error = await errorWith({ status: 400, body });
     expect(errorText(error).endsWith(words)).toBe(true);
   });
 
-  it('that are none leave the status', async () => {
+  it('is replaced by the status if it is missing', async () => {
     expect(errorText(await errorWith({ status: 418 }))).toBe(
       'The catalogue refused to create the subscription (418).',
     );
@@ -428,8 +434,8 @@ describe('the words', () => {
     ['as a list', (text: string) => ({ detail: [{ loc: [text], msg: text }] })],
     ['in another form', (text: string) => ({ sent: text })],
     ['as plain text', (text: string) => text],
-  ])('never hold what they repeat of our secrets: %s', async (_title, form) => {
-    const { username, password } = wanted.credentials;
+  ])('never contains our secrets: %s', async (_title, form) => {
+    const { username, password } = newSubscription.credentials;
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
     const echo = `first-token ${password} ${encodeURIComponent(password)} ${basic}`;
     const error = await errorWith({
@@ -441,7 +447,7 @@ describe('the words', () => {
   });
 });
 
-describe('the code', () => {
+describe('the error code', () => {
   it.each([
     [400, 'invalid'],
     [402, 'invalid'],
@@ -461,11 +467,11 @@ describe('the code', () => {
     [301, 'unavailable'],
     [304, 'unavailable'],
     [307, 'unavailable'],
-  ])('of %i is %s', async (status, code) => {
+  ])('for status %i is %s', async (status, code) => {
     expect((await errorWith({ status })).code).toBe(code);
   });
 
-  it('of too many requests says when to try again', async () => {
+  it('for too many requests comes with the time of the next attempt', async () => {
     const soon = await errorWith({ status: 429, headers: { 'Retry-After': '17' } });
     expect(errorText(soon)).toBe(
       'The catalogue refused to create the subscription (429): too many requests. Retry in 17 seconds.',
@@ -473,7 +479,7 @@ describe('the code', () => {
     expect(errorText(await errorWith({ status: 429 }))).toContain('Retry later.');
   });
 
-  it('of a redirect says where it points, without the path', async () => {
+  it('for a redirect comes with the target, without the path', async () => {
     const location = 'https://elsewhere.example/path?token=first-token';
     expect(errorText(await errorWith({ status: 302, headers: { location } }))).toBe(
       'The catalogue did not create the subscription: it redirects to https://elsewhere.example (302). earshot does not follow redirects, to protect the access token. Check EARSHOT_CATALOGUE_URL.',
@@ -482,7 +488,7 @@ describe('the code', () => {
     expect(errorText(odd)).toContain('redirects to another address (302)');
   });
 
-  it('of an unknown id is its own, with whatever status it comes', async () => {
+  it('for an unknown id is not_found, with any status', async () => {
     for (const status of [400, 404, 410, 422]) {
       for (const detail of [
         `Subscription with id ${id} not found.`,
@@ -506,7 +512,7 @@ describe.skipIf(!existsSync(recordedErrors))(
         JSON.parse(readFileSync(join(recordedErrors, name), 'utf8')),
       );
 
-    it('reach the reader word for word, with their request id', async () => {
+    it('are shown word for word, with their request id', async () => {
       let seen = 0;
       for (const { request, response, ...bare } of recorded()) {
         const body = response?.body ?? bare;
@@ -525,7 +531,7 @@ describe.skipIf(!existsSync(recordedErrors))(
       expect(seen).toBeGreaterThanOrEqual(12);
     });
 
-    it('of a list read as they were meant', async () => {
+    it('in a list are shown with their field', async () => {
       const name = join(recordedErrors, 'products-422-skip-release-notes.json');
       const { details } = await errorWith({
         status: 422,

@@ -14,7 +14,7 @@ Starts its own \`earshot start\` on loopback, attacks it, and exits with 1 if th
   logins  failed logins from thousands of addresses
   scan    testssl.sh against the HTTPS of the public listener
 
-Each has its own --help. Figures: docs/performance.md.
+Each has its own --help. Figures: docs/decisions/0051-attack-commands.md.
 `;
 
 /** Runs one attack and returns the exit code: 0 no harm, 1 harm, 2 wrong usage. */

@@ -6,7 +6,7 @@ export interface Example {
   title: string;
   /** Default: Products. */
   entity?: Entity;
-  /** All lines find the same products. */
+  /** Lines that find the same products. */
   lines?: string[];
   program?: string;
 }

@@ -96,21 +96,23 @@ function section(path: string, { summary, description, parameters, responses }: 
 
 const publicListener = `## Public listener
 
-\`EARSHOT_LISTEN\`. Paths: \`/notifications\` and \`/notifications/<subscription name>\`, a name being \`[a-z0-9][a-z0-9-]{0,62}\`.
+\`EARSHOT_LISTEN\`. Paths: \`/notifications\` and \`/notifications/<subscription name>\`. A name matches \`[a-z0-9][a-z0-9-]{0,62}\`.
 Every request needs Basic Auth with the endpoint credentials. The catalogue retries a failed push three times.
 
 | status | meaning | stored |
 |---|---|---|
-| 200 | POST: \`{"status":"stored"}\`, or \`{"status":"duplicate"}\` for a known notification. GET, HEAD: ready to store | yes |
-| 400 | the body is not a notification, or cannot be decoded; the answer names the fault | in quarantine; valid notifications of an array in the log |
-| 401, 429 | missing or wrong credentials; more than 100 failed logins a minute from one address | no |
-| 404, 405 | unknown path; unknown method (\`Allow\` lists the methods) | no |
+| 200 | POST: \`{"status":"stored"}\`, or \`{"status":"duplicate"}\` for a known notification. GET, HEAD: the receiver can store notifications | yes |
+| 400 | the body is not a notification, or the receiver cannot decode the body; the answer names the fault | in the quarantine; valid notifications of an array also in the log |
+| 401 | the credentials are missing or wrong | no |
+| 404 | the path is unknown | no |
+| 405 | the method is not allowed; \`Allow\` lists the methods | no |
 | 408 | the request did not arrive completely in time | no |
-| 413 | the body, encoded or decoded, is larger than 1 MiB | no |
-| 415 | the Content-Encoding is not gzip, deflate or br | in quarantine |
+| 413 | the body is larger than 1 MiB, compressed or decompressed | no |
+| 415 | the Content-Encoding is not gzip, deflate or br | in the quarantine |
+| 429 | more than 100 logins from one address failed within a minute | no |
 | 431 | the headers are too large | no |
-| 500 | internal error; the log has the reason under the request id | no |
-| 503 | cannot store now, or too many requests wait; \`Retry-After\` says when to retry | no |
+| 500 | internal error; the log line of the receiver with the request id has the reason | no |
+| 503 | the receiver cannot store now, or too many requests wait; \`Retry-After\` has the delay in seconds | no |
 `;
 
 it('docs/reference/http.md describes every path', async () => {
@@ -129,15 +131,16 @@ it('docs/reference/http.md describes every path', async () => {
 ${publicListener}
 ## Private listener
 
-\`EARSHOT_CONSOLE_LISTEN\`, plain HTTP. With \`EARSHOT_CONSOLE_PASSWORD\`: Basic Auth, user name \`earshot\`. The OpenAPI document is at
-\`/api/openapi.json\`. Fields may be added to answers. Explanations and examples: [Queries](../queries.md).
+\`EARSHOT_CONSOLE_LISTEN\`, plain HTTP. If \`EARSHOT_CONSOLE_PASSWORD\` is set, requests need Basic Auth with the user name \`earshot\`.
+The OpenAPI document is at \`/api/openapi.json\`. Later versions can add fields to answers. Explanations and examples:
+[Queries](../queries.md).
 
 ${table(
   ['method', 'path', 'answer'],
   paths.map(({ method, path, summary }) => [method, `\`${path}\``, summary]),
 )}
 
-Errors are problem JSON (RFC 9457) with a \`requestId\` that the log has, too.
+Errors are problem JSON (RFC 9457) with a \`requestId\`. The log line of the receiver has the same \`requestId\`.
 
 ${table(
   ['status', 'meaning'],

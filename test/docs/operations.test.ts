@@ -21,5 +21,5 @@ it('lists the statuses of responses to a push', () => {
   const statuses = rowsOf('reference/http.md', 'Public listener').flatMap((row) => {
     return row.split('|')[1]?.match(/\d+/g)?.map(Number) ?? [];
   });
-  expect(statuses).toEqual([200, 400, 401, 429, 404, 405, 408, 413, 415, 431, 500, 503]);
+  expect(statuses).toEqual([200, 400, 401, 404, 405, 408, 413, 415, 429, 431, 500, 503]);
 });

@@ -16,7 +16,8 @@ import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
 
 const showCommand = defineCommand('show', {
-  description: 'Show the certificate, the next renewal, and the result of the last attempts.',
+  description:
+    'Show the certificate, the next renewal, and the result of the last renewal attempts.',
   flags: (command) =>
     command
       .addOption(jsonOption())

@@ -13,15 +13,15 @@ import { counted, createProgressLine, printJson } from '../output.ts';
 export const compactCommand = defineCommand('compact', {
   description: 'Compress the bodies of the log and free disk space.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `The compression is lossless. On receipt, the receiver compresses each body with a fast method. Every
-hour, an idle receiver also packs the bodies (EARSHOT_COMPACT). This command packs the bodies now,
-including the bodies of older versions of earshot. Each pack is compared with the original bodies
-before the original bodies are deleted. The receiver can run meanwhile. You can interrupt the
-command, and run the command again to continue.
+  help: `The compression is lossless. On receipt, the receiver compresses each body with a fast method.
+Later, the bodies are packed: many bodies are compressed together. An idle receiver packs every hour
+(EARSHOT_COMPACT). This command packs now, including the bodies of older versions of earshot. Each
+pack is compared with the original bodies before the original bodies are deleted. The receiver can
+run meanwhile. You can interrupt the command, and run the command again to continue.
 
 Fields of --json: bodies, unreadable, bytesBefore, bytesAfter, givenBackBytes. bodies is the number
 of packed bodies. unreadable is the number of damaged rows. bytesBefore and bytesAfter are sizes of
-earshot.db.
+earshot.db. givenBackBytes is the difference.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

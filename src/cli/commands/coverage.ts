@@ -37,17 +37,17 @@ export const coverageCommand = defineCommand('coverage', {
     addSpan(command, readTimeArgument(io), 'time of the event', '7d')
       .option('--subscription <name>', 'subscription name (default: all)')
       .addOption(jsonOption()),
-  help: `The receiver compares each hour with the catalogue twice: half an hour after the end of the hour,
-and a day later. \`earshot reconcile\` compares immediately. Columns:
-  expected   events at the catalogue since the start of the subscription, with the same filter
-  pushed     events that were pushed within half an hour
-  late       events that were pushed after more than half an hour, or after the recovery
+  help: `An hour is due for comparison half an hour after the end of the hour. The receiver compares each due
+hour with the catalogue, and again a day later. \`earshot reconcile\` compares immediately. Columns:
+  expected   events in the catalogue that match the filter, since the start of the subscription
+  pushed     events that were pushed within half an hour of the event
+  late       events that were pushed later, or after earshot had fetched the event
   recovered  events that were not pushed, but fetched from the catalogue
   missing    events that are not in the log
-  compared   number of compared hours, and number of hours that are due
+  compared   number of compared hours, and number of due hours
   complete   share of the expected events that are in the log
 An hour is shown as pruned if \`earshot prune\` has deleted notifications of this hour. p50 is the
-median of the delays.
+median delay.
 
 Fields of --json, also of /api/coverage of the private listener: since, until, comparison, missing,
 subscriptions. Fields of each subscription: subscription, expected, pushed, late, recovered,

@@ -24,7 +24,7 @@ const createCommand = defineCommand('create', {
   flags: (command) =>
     command.option(
       '--from-variables',
-      'store the credentials of the variables instead of random credentials',
+      'store EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, not random credentials',
     ),
   help: `Only the owner of the data directory can read the credentials. The receiver loads the credentials,
 and \`earshot register\` sends the credentials to the catalogue.
@@ -33,7 +33,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot credentials create                      create random credentials
-  $ earshot credentials create --from-variables     store the credentials of the variables`,
+  $ earshot credentials create --from-variables     store the values of the two variables`,
   run: async (io: Io, flags: { fromVariables?: true }) => {
     const config = loadConfig(io, accountSections);
     const { createAcquireLock } = await import('../../store/engine/locks.ts');
@@ -92,11 +92,11 @@ const rotateCommand = defineCommand('rotate', {
         positiveNumber,
         waitSecondsDefault,
       )
-      .option('--skip-probe', 'do not check the endpoint first'),
+      .option('--skip-probe', 'skip the check of the endpoint'),
   help: `The receiver must be running. During the rotation, the receiver accepts the old and the new
 credentials. The old credentials become invalid when both conditions are true:
   - Every running subscription has pushed with the new credentials, or --wait has passed.
-  - No push has used the old credentials for 30 seconds, or for half of --wait if that is shorter.
+  - No push has used the old credentials for 30 seconds (with --wait below 60: half of --wait).
 If the command is interrupted, then run the command again to continue.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.

@@ -27,7 +27,7 @@ the counts of this subscription:
 {"published","delivered","stored","duplicates","quarantined","summaries"}. With --faults, the line
 also has "recovered". "summaries" counts the summaries of both subscriptions, at most 250.
 
-Exit codes: 0 done, 1 the counts of sandbox and store differ, or failed, 2 wrong usage.
+Exit codes: 0 done, 1 failed or the counts of sandbox and store differ, 2 wrong usage.
 
 Examples:
   $ earshot demo                               run until Ctrl-C

@@ -34,13 +34,14 @@ type Expression = string | undefined;
 const checkCommand = defineCommand('check', {
   description: 'Check a filter for errors and possible mistakes.',
   flags: (command) => withFilter(command).addOption(jsonOption()),
-  help: `A filter with an error cannot be used. A filter with a warning can be used, but the filter may not
-select the expected products, or the result at the catalogue is not known.
+  help: `A filter with an error cannot be used. A filter with a warning can be used. A warning reports that
+the filter possibly selects other products than intended, or that the catalogue does not document
+the form.
 
 Fields of --json: valid, entity, canonical, findings.
-  canonical  filter in a normalized form; null if the filter is invalid
-  findings   severity, code, message, expected, hint, start and end of each finding
-  start      position in UTF-16 units; end is exclusive
+  canonical   filter in a normalized form; null if the filter is invalid
+  findings    list of findings with severity, code, message, expected, hint, start and end
+  start, end  position of the finding in the filter, in UTF-16 units; end is exclusive
 
 Exit codes: 0 no errors (warnings are possible), 1 failed, 2 errors in the filter or wrong usage.
 
@@ -60,8 +61,8 @@ const explainCommand = defineCommand('explain', {
       .addOption(jsonOption()),
   help: `Fields of --json: entity, canonical, words, index.
   canonical   filter in a normalized form
-  words       explanation, one sentence per element
-  index       query plan of --plan: narrowedBy, byColumns, byRecords, plan; null if not available
+  words       explanation as a list of sentences
+  index       narrowedBy, byColumns, byRecords and plan; null without --plan or without an index
   narrowedBy  index that narrows the search; null if all products are read
   byColumns   conditions that are checked with the columns of the product index
   byRecords   conditions that are checked with the records of the products
@@ -99,12 +100,12 @@ const testCommand = defineCommand('test', {
     addSpan(withFilter(command), readTime(io), 'time of publication or deletion').addOption(
       jsonOption(),
     ),
-  help: `Deleted products are counted by day of deletion. Without --since and --until, products without a
-publication date are counted by day of the first receipt. Products that your subscriptions exclude
-were never received and are not counted.
+  help: `The command counts only products that earshot has received. Deleted products are counted by day of
+deletion. Products without a publication date are counted by day of the first receipt, and only if
+--since and --until are not set.
 
 Fields of --json: entity, matching, total, share, days.
-  total  number of all products of the time range
+  total  number of all received products of the time range
   share  matching divided by total
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.

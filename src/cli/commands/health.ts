@@ -6,10 +6,10 @@ import { probeReceiver } from '../running-receiver.ts';
 
 export const healthCommand = defineCommand('health', {
   description: 'Check if the receiver on this machine can store notifications now.',
-  help: `Use the command for health checks of containers, and in scripts. The command needs the settings of
-the receiver, because it sends a request to EARSHOT_LISTEN with the endpoint credentials. Over
+  help: `Use the command for health checks of containers, and in scripts. The command sends a request to
+EARSHOT_LISTEN with the endpoint credentials, and therefore needs the settings of the receiver. Over
 HTTPS, the certificate is not verified, because the address is local. The receiver reports success
-only after a commit to disk within the last few seconds. \`earshot doctor\` checks everything else.
+if a commit to disk succeeded in the last few seconds. For all other checks, run \`earshot doctor\`.
 
 Exit codes: 0 healthy, 1 not healthy (reason on standard error), 2 wrong usage or configuration.
 

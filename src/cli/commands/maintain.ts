@@ -21,7 +21,7 @@ interface MaintainFlags {
 export const maintainCommand = defineCommand('maintain', {
   description: 'Resume or recreate subscriptions that the catalogue has paused or deleted.',
   flags: (command) =>
-    command.option('--skip-probe', 'do not check the endpoint first').addOption(jsonOption()),
+    command.option('--skip-probe', 'skip the check of the endpoint').addOption(jsonOption()),
   help: `The catalogue pauses a subscription after 60 days without activity. The catalogue deletes a
 subscription 365 days after the last notification. The command resumes paused subscriptions and
 recreates deleted subscriptions. If a user has paused, deleted or changed a subscription, then the
@@ -30,8 +30,8 @@ command only reports the change. The receiver runs the same maintenance every si
 
 Fields of --json: name, status, did, notes, failure.
   status   status before the command; gone if the catalogue has deleted the subscription
-  did      action: resume, recreate, or finish an interrupted change; null for none
-  failure  error of the action; null for none
+  did      action: resume, recreate, or finish (an interrupted change); null without an action
+  failure  error of the action; null without an error
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

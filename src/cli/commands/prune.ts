@@ -31,7 +31,11 @@ export const pruneCommand = defineCommand('prune', {
   description: 'Delete old notifications permanently and free disk space.',
   flags: (command) =>
     command
-      .option('--older-than <age>', 'minimum age (such as 365d or 52w)', argument(keptAge))
+      .option(
+        '--older-than <age>',
+        'minimum age of the deleted rows (such as 365d or 52w)',
+        argument(keptAge),
+      )
       .option(
         '--to-size <size>',
         'maximum size of earshot.db, such as 20GB or 512MiB',
@@ -48,7 +52,7 @@ export const pruneCommand = defineCommand('prune', {
       .addOption(yesOption())
       .addOption(jsonOption()),
   help: `The command shows what will be deleted, and asks for confirmation. Without --older-than and
---to-size, the limits are those of EARSHOT_KEEP. With both flags, both limits apply. The receiver
+--to-size, the limits of EARSHOT_KEEP apply. With both flags, both limits apply. The receiver
 can run meanwhile. You can interrupt the command, and run the command again to continue. Deleted
 notifications are not fetched again and not counted as missing.
 
@@ -58,8 +62,9 @@ command lists the readers that block the pruning, with advice. To remove an unus
 --forget-reader. The reader of a sink is named sink:<name>.
 
 Fields of --json: notifications, from, until, bytes, quarantined, heldBy, removed.
-  heldBy   name, position and since of each reader that blocks the pruning
-  removed  counts of deleted rows, and released disk space; null with --dry-run
+  from, until  times of receipt of the first notification to delete and of the first to keep
+  heldBy       name, position and since of each reader that blocks the pruning
+  removed      counts of deleted rows, and released disk space; null with --dry-run
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -28,11 +28,12 @@ const listCommand = defineCommand('list', {
   description: 'List the quarantined bodies, the newest first.',
   flags: (command) =>
     command
-      .option('--released', 'also list bodies that a retry released')
+      .option('--released', 'also list released bodies')
       .addOption(limitOption({ note: 'unlimited' }))
       .addOption(jsonOption()),
   help: `Fields of --json: id, receivedAt, subscription, reason, faults, bodyBytes, releasedAt. The faults
-describe each problem of the body. releasedAt is null if the body is still quarantined.
+describe each problem of the body. \`earshot quarantine retry\` releases a body when the body is
+valid. releasedAt is null if the body is still quarantined.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -85,7 +86,7 @@ const retryCommand = defineCommand('retry', {
       .option('--all', 'select all (every quarantined body)'),
   help: `Use the command after an upgrade of earshot. A body that is still invalid stays in the quarantine.
 
-Exit codes: 0 done, 1 a body is still invalid, or failed, 2 wrong usage or configuration.
+Exit codes: 0 done, 1 failed or a body is still invalid, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine retry 12        retry one body
@@ -129,12 +130,12 @@ const dropCommand = defineCommand('drop', {
     const addId = (text: string, ids: number[] = []) => [...ids, wholeNumber(1)(text)];
     return command
       .argument('[ids...]', 'ids from `earshot quarantine list`', addId)
-      .option('--older-than <age>', 'minimum age (such as 12h or 30d)', age)
+      .option('--older-than <age>', 'minimum age of the deleted rows (such as 12h or 30d)', age)
       .option('--all', 'select all (every quarantined body)')
       .addOption(yesOption());
   },
-  help: `The command shows the bodies and asks for confirmation. \`earshot prune\` deletes released bodies. The
-disk space can be reused after older notifications have been pruned.
+  help: `The command shows the bodies and asks for confirmation. To delete released bodies, run
+\`earshot prune\`. Some disk space becomes free only when \`earshot prune\` deletes older notifications.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -50,7 +50,7 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
 const tableRowsDefault = 50;
 
 export const queryProductsCommand = defineCommand('products', {
-  description: 'Search products in the newest known state, or deleted products.',
+  description: 'Search products by their newest known state, or search deleted products.',
   flags: (command, io) => {
     addProductFlags(command, io).option(
       '--orderby <order>',
@@ -70,14 +70,15 @@ export const queryProductsCommand = defineCommand('products', {
         ]),
       )
       .addOption(
-        new Option('--explain', 'print only the resulting filter and query plan').conflicts([
+        new Option('--explain', 'print only the combined filter and the query plan').conflicts([
           'count',
           'summaries',
         ]),
       );
   },
-  help: `A product must match all flags. In a range A..B, A and B are dates, or times such as
-2026-11-20T06:00Z. If B is a day, month or year, then the range includes all of B.
+  help: `A product must match all flags. 7d is the range from 7 days ago to now. In a range A..B, A and B are
+dates, or times such as 2026-11-20T06:00Z. If B is a day, month or year, then the range includes all
+of B.
 
 Fields of --orderby: received, PublicationDate, ModificationDate, ContentDate/Start,
 ContentDate/End, DeletionDate. received is the time of the first receipt.
@@ -92,8 +93,9 @@ Output formats:
                 processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
---summaries adds the field summary to json, ndjson and geojson, with text, model, verified and
-createdAt. csv gets summary, summaryModel and summaryVerified. ids get the text after a tab.
+--summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
+verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. ids has the
+text after the id and a tab.
 
 For the fields of --explain with --json, see \`earshot filter explain --help\`.
 

@@ -49,28 +49,36 @@ interface QuerySummariesFlags extends OutputFlags<OutputForm> {
 }
 
 export const querySummariesCommand = defineCommand('summaries', {
-  description: 'List summaries, and the reasons for missing and waiting summaries.',
+  description: 'List summaries with state and text, or with the reason for a missing text.',
   flags: (command, io) => {
     command
       .addOption(new Option('--kind <kind>', 'kind of summary').choices(summaryKinds))
       .addOption(new Option('--state <state>', 'state of the summary').choices(summaryStates))
       .option('--product-id <id>', 'id of the product')
       .option('--subscription <name>', 'subscription name (default: all)')
-      .option('--unverified', 'only summaries with a claim that is not in the fact sheet');
+      .option('--unverified', 'only summaries with a claim that the facts do not confirm');
     addSpan(command, readTime(io), 'time of the request')
-      .option('--before <id>', 'only rows before this row (id)', wholeNumber(1))
+      .option('--before <id>', 'only rows before this row (lower ids)', wholeNumber(1))
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);
   },
-  help: `The newest summary is first. #12 is the id 12. Fields of JSON and CSV: kind, productId, productName,
-text, model, verified, createdAt, error, id, state, subscription, doubts, attempts, requestedAt,
-nextTryAt, receivedFrom, receivedUntil, collection, area, filter. Times are ISO 8601 UTC.
+  help: `The newest summary is first. In the table, #12 is the id 12. The facts are the data that the model
+gets. States:
+  waiting  no request yet, for example because of a limit or before a retry
+  asking   the request to the model is in progress
+  done     the text is written
+  failed   permanent failure; the field error has the reason
+  dropped  removed from the queue: by a command, after 7 days, or because the queue is full
+
+Fields of JSON and CSV: kind, productId, productName, text, model, verified, createdAt, error, id,
+state, subscription, doubts, attempts, requestedAt, nextTryAt, receivedFrom, receivedUntil,
+collection, area, filter. Times are ISO 8601 UTC.
   model     language model; null if the summary was written without a model
-  verified  false if the text has a claim that is not in the fact sheet
+  verified  false if the facts do not confirm all claims of the text
   error     reason why the model has written no text
-  doubts    claims of the text that are not in the fact sheet
-For a digest, receivedFrom, receivedUntil, collection, area and filter describe the summarized
-notifications. In CSV, an apostrophe before a text prevents a spreadsheet from reading the text as a
+  doubts    claims that the facts do not confirm
+For a digest, receivedFrom, receivedUntil, collection, area and filter define which notifications
+are summarized. In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a
 formula.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.

@@ -48,13 +48,13 @@ export const queryCommand = defineCommand('query', {
         new Option('--order <order>', 'sort order').choices(['newest', 'oldest']).default('newest'),
       )
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option('--after <position>', 'only rows after this row (position)', wholeNumber())
-      .option('--before <position>', 'only rows before this row (position)', wholeNumber());
+      .option('--after <position>', 'only rows after this row (higher positions)', wholeNumber())
+      .option('--before <position>', 'only rows before this row (lower positions)', wholeNumber());
     return addTableFlags(addOutputForms(command, outputForms))
       .addOption(
         new Option(
           '--body',
-          'print only the original body, byte for byte (a compressed body is not decompressed)',
+          'print only the original body, byte for byte (still compressed, if pushed compressed)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
       .addCommand(queryProductsCommand(io))
@@ -66,7 +66,9 @@ subscriptionId, notificationDate, receivedAt, source, timesSeen. Times are ISO 8
   position   number of the notification in the log
   source     push, or reconcile if the notification was fetched from the catalogue
   timesSeen  number of times that the notification was received
-In CSV, an apostrophe before a text prevents a spreadsheet from reading the text as a formula. On a
+--since and --until compare the time of receipt, or with --time notification the date of the
+notification.
+In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a formula. On a
 narrow terminal, the table has fewer columns. The receiver can run meanwhile.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.

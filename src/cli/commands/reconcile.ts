@@ -45,7 +45,10 @@ export const reconcileCommand = defineCommand('reconcile', {
     addSpan(command, time, 'time of the event', '24h')
       .option('--subscription <name>', 'subscription name (repeatable; default: all)', collect)
       .addOption(dryRunOption())
-      .option('--check', 'exit with code 3 if there is a problem (missing events; fetches nothing)')
+      .option(
+        '--check',
+        'exit with code 3 if there is a problem (events are missing; --check fetches nothing)',
+      )
       .addOption(jsonOption());
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
     return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
@@ -53,8 +56,9 @@ export const reconcileCommand = defineCommand('reconcile', {
   help: `The command queries the catalogue with the filter and the events of each registered subscription.
 Missing events are added to the log with the source "reconcile". You can repeat the command: the log
 contains no duplicates. The receiver runs the same comparison automatically (EARSHOT_RECONCILE).
-Events from before the start of the subscription are also fetched and are counted as earlier. After
-an interruption, run the command again within two hours to continue.
+The command also fetches events from before the start of the subscription, and counts these events
+separately as earlier events. To continue after an interruption, run the command again within two
+hours.
 
 The catalogue has only the newest state of a product. Therefore these events cannot be fetched:
   - modifications before the last modification
@@ -68,7 +72,7 @@ missing, unreadable, undecided.
   fetched         number of events that were added to the log
   unreadable      number of records without a valid id or date
   undecided       number of records without a property that the filter needs
-  earlier         fetched and counts of the earlier events; the field expected is named events
+  earlier         fetched and counts of earlier events; the counts have events instead of expected
 With --dry-run, --json prints one line for each missing event: subscription, event, productId,
 productName, date.
 

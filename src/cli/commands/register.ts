@@ -45,7 +45,7 @@ interface RegisterFlags extends SubscriptionFlags {
 }
 
 export const registerCommand = defineCommand('register', {
-  description: 'Create, change or delete subscriptions at the catalogue, as configured.',
+  description: 'Create, change or delete subscriptions in the catalogue, as configured.',
   flags: (command) =>
     addSubscriptionFlags(command)
       .addOption(
@@ -54,33 +54,34 @@ export const registerCommand = defineCommand('register', {
       .option('--prune', 'delete managed subscriptions that are no longer configured')
       .option(
         '--moved-from <url>',
-        'earlier EARSHOT_PUBLIC_URL (register adopts the subscriptions of this URL)',
+        'earlier EARSHOT_PUBLIC_URL (the subscriptions of this URL become managed)',
         earlierUrl,
       )
       .addOption(dryRunOption())
       .option(
         '--check',
-        'exit with code 3 if there is a problem (a difference in the account; changes nothing)',
+        'exit with code 3 if there is a problem (the account differs; --check changes nothing)',
       )
       .addOption(jsonOption())
       .addOption(yesOption())
-      .option('--skip-probe', 'do not check the endpoint first')
-      .option('--skip-filter-check', 'do not check the filters first'),
+      .option('--skip-probe', 'skip the check of the endpoint')
+      .option('--skip-filter-check', 'skip the check of the filters'),
   help: `The command registers the subscriptions of ${subscriptionsFileName}. Without this file, the flags describe
-one subscription. If a flag is missing, then the last registered value stays. The initial values are
-created events, all products and the status running.
+one subscription. In the first registration, missing flags select created events, all products and
+the status running. In later registrations, missing flags keep the registered values.
 
 Before the prompt, the command shows the plan, the filter, and the number of products that matched
-in the last week. An invalid filter is refused. Unmanaged subscriptions are never changed. The
-command needs EARSHOT_PUBLIC_URL and the account variables. The receiver must be reachable over
-HTTPS.
+the filter in the last week. An invalid filter is refused. Unmanaged subscriptions are never
+changed. The command needs EARSHOT_PUBLIC_URL and the EARSHOT_ACCOUNT_ variables. The receiver must
+be reachable over HTTPS.
 
 Fields of --json: changes, unchanged, unwanted, others, applied.
-  changes    name, actions, id, wanted, replaces, differs and way of each change
+  changes    list of changes with name, actions, id, wanted, replaces, differs and way
   wanted     desired state of the subscription
   replaces   ids of the old subscriptions
   differs    reason of the replacement: filter, events or both
-  way        overlap: no gap; switch: short gap; delete-first: gap until the new subscription runs
+  way        method of the replacement: overlap has no gap, switch has a short gap, delete-first
+             has a gap until the new subscription runs
   unwanted   names of managed subscriptions that are not configured
   others     number of unmanaged subscriptions
 

@@ -33,12 +33,12 @@ export const replayCommand = defineCommand('replay', {
       .addOption(jsonOption());
   },
   help: `The command counts the notifications that match the filter of the sink and the flags, and asks for
-confirmation. The receiver delivers these notifications after new notifications. A replayed document
-has replay: true, a new id, and the original notificationId. If no receiver is running, then the
-delivery starts with the next receiver. A second replay of the same range is refused until the first
-replay has finished.
+confirmation. The receiver delivers new notifications first, and then the replayed notifications. A
+replayed document has replay: true, a new id, and the original notificationId. If no receiver is
+running, then the delivery starts when you start the receiver. A second replay of the same range is
+refused until the first replay has finished.
 
-Fields of --json: sink, notifications, replay. replay is an id, or null for none.
+Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

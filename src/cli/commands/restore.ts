@@ -26,22 +26,24 @@ export const restoreCommand = defineCommand('restore', {
       .argument('<file>', 'backup file')
       .option(
         '--check',
-        'exit with code 3 if there is a problem (a damaged backup; restores nothing)',
+        'exit with code 3 if there is a problem (the backup is damaged; --check restores nothing)',
       )
       .addOption(yesOption())
       .addOption(jsonOption());
     return addHiddenAlias(command, '--to <folder>', { of: 'dataDir', parse: folder });
   },
-  help: `Stop the receiver first: a data directory that is in use is refused. The command copies and verifies
-the backup. Then the command moves the old contents of the data directory to the subfolder
+  help: `Stop the receiver first: the command refuses a data directory that is in use. The command copies and
+verifies the backup. Then the command moves the old contents of the data directory to the subfolder
 before-restore-<time>. Nothing is deleted.
 
-After the start, the receiver fetches newer notifications of up to 30 days from the catalogue. For a
-longer time, run \`earshot reconcile --since\`. The sinks get these notifications again.
+After the restore, start the receiver. The receiver fetches the notifications that are newer than
+the backup from the catalogue, but only those of the last 30 days. If the backup is older, also run
+\`earshot reconcile --since\` with the time of the backup. The sinks get the fetched notifications a
+second time.
 
 Fields of --json: file, madeAt, version, notifications, lastPosition, bytes, files. Without --check,
-also dataDir and movedTo. files are the files with secrets. movedTo is the folder with the old
-contents, or null for none.
+the output also has dataDir and movedTo. files has the names of the files with secrets. movedTo is
+the folder with the old contents; null without old contents.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 damaged backup (--check).
 

@@ -39,26 +39,29 @@ export const sandboxCommand = defineCommand('sandbox', {
       )
       .option('--inference <host:port>', 'address of the inference service', '127.0.0.1:8092')
       .option('--allow-remote', 'allow endpoints on other machines')
-      .option('--allow-remote-control', 'allow addresses that other machines can reach')
+      .option(
+        '--allow-remote-control',
+        'allow --control, --service and --inference on addresses that other machines can reach',
+      )
       .option('--allow-http', 'allow endpoints without HTTPS'),
   help: `The sandbox waits for a subscription, unless --endpoint is set. Variables:
   EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD  credentials for --endpoint
   EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD    account (default: sandbox and sandbox)
-  EARSHOT_ACCOUNT_TOTP                                  shared secret, if a login needs a code
-Each notification is retried after 1, 5 and 25 seconds, and then dropped. Like the catalogue, the
-sandbox verifies the certificate of the endpoint. Catalogue queries return the last 12,000 published
-products, the last 12,000 deleted products and the products of --past.
+  EARSHOT_ACCOUNT_TOTP                                  shared secret; if set, logins need a code
+A failed push is retried after 1, 5 and 25 seconds. Then the notification is dropped. Like the
+catalogue, the sandbox verifies the certificate of the endpoint. Catalogue queries return the last
+12,000 published products, the last 12,000 deleted products and the products of --past.
 
-The inference service imitates a model that repeats facts of the request. Projects of the service:
+The inference service imitates a model that repeats facts of the request. Projects, keys and models:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
   ${otherProject.name}, key ${otherProject.key}: ${otherProject.models.join(', ')}
-Control interface: GET /totals, /events, /faults, /service and /inference. PATCH changes /faults,
-/service and /inference. The last line of output has the totals. "published" counts the
+The control interface answers GET /totals, /events, /faults, /service and /inference. PATCH changes
+/faults, /service and /inference. The last line of output has the totals. "published" counts the
 notifications that the subscriptions expect.
 
 ${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
 
-Exit codes: 0 done, 1 notifications lost without an injected fault, or failed, 2 wrong usage.
+Exit codes: 0 done, 1 failed or notifications lost without an injected fault, 2 wrong usage.
 
 Examples:
   $ earshot sandbox --trust authority.pem                           wait for a subscription

@@ -22,11 +22,11 @@ echo.
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
 Only the owner can read the file. Then the command creates endpoint credentials, runs the checks of
 \`earshot doctor\`, starts the receiver and registers the subscription. The receiver runs until
-Ctrl-C. After --no-stay, start the receiver immediately: the catalogue retries a notification only
-three times.
+Ctrl-C. With --no-stay, start the receiver again immediately: the catalogue retries a notification
+only three times.
 
-With --sandbox, the command uses a local imitation of the catalogue and no settings of the current
-folder. The default filter selects the collection SENTINEL-2.
+With --sandbox, the command uses a local imitation of the catalogue, and ignores the settings of the
+current folder. The default filter of the trial selects the collection SENTINEL-2.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

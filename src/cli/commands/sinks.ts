@@ -38,13 +38,14 @@ const listCommand = defineCommand('list', {
              unknown  earshot.config.ts is invalid
   behind     backlog: number of log positions that the sink has not read; - before the first start
   waiting    number of queued notifications
-  replays    number of replays that are not completely queued
+  replays    number of replays with notifications that are not queued yet
   lag        age of the oldest undelivered notification, in seconds
   delivered  number of acknowledged deliveries
   last       time of the last acknowledged delivery
 
 Fields of --json: sink, target, behind, waiting, dead, oldestWaiting, error, delivered,
-lastDelivery, lag, replays, problems. A null target means gone. The problems explain a faulty sink.
+lastDelivery, lag, replays, problems. target is null for a sink that is gone. problems has the
+reasons why a sink is faulty.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -15,7 +15,7 @@ The receiver also runs these background jobs:
   - deliver notifications to the sinks of earshot.config.ts
   - compare the log with the catalogue and fetch missing notifications
   - write summaries and check for alerts
-  - maintain the subscriptions, if the account variables and EARSHOT_PUBLIC_URL are set
+  - maintain the subscriptions, if EARSHOT_PUBLIC_URL and the EARSHOT_ACCOUNT_ variables are set
 SIGTERM or Ctrl-C stops the receiver. Every acknowledged notification is on disk.
 
 Exit codes: 0 stopped, 1 failed, 2 wrong usage or configuration.

@@ -53,7 +53,8 @@ each: receiver, log, subscriptions, certificate, coverage of the last seven days
 summaries, disk, backup, alerts. A part with a problem has a mark and a next step.
 
 The command works with and without a running receiver. The command reads the data directory and
-sends a request to the receiver on this machine. Nothing is changed, and no other machine is used.
+sends a request to the receiver on this machine. The command changes nothing and contacts no other
+machine.
 
 Fields of --json, explained in docs/reference/http.md: at, version, well, parts, failures, receiver,
 log, subscriptions, behindProxy, certificate, coverage, readers, sinks, summaries, disk, backups,

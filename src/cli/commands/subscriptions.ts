@@ -21,8 +21,8 @@ const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
-  help: `The catalogue does not push the events of the pause later. earshot records the pause as a gap. The
-automatic maintenance does not resume the subscription.
+  help: `The catalogue never pushes the events that happen during the pause. earshot records the pause as a
+gap. The automatic maintenance does not resume the subscription.
 
 ${exitCodes}
 
@@ -34,7 +34,7 @@ Examples:
 });
 
 const resumeCommand = defineCommand('resume', {
-  description: 'Resume a managed subscription. Automatic maintenance continues, too.',
+  description: 'Resume a managed subscription and its automatic maintenance.',
   flags: (command) => command.argument('<name or id>'),
   help: `${exitCodes}
 
@@ -136,11 +136,11 @@ const listCommand = defineCommand('list', {
   help: `Fields of --json: name, id, status, type, events, filter, endpoint, submittedAt, lastNotificationAt,
 pausesAt, cancelsAt, heldBy. On a narrow terminal, the table has fewer columns.
   name       null if the subscription is unmanaged
-  pausesAt   time of the automatic pause by the catalogue, if no push succeeds before
-  cancelsAt  time of the automatic deletion by the catalogue, if no push succeeds before
-  heldBy     why the automatic maintenance does not change the subscription; null for none
+  pausesAt   time at which the catalogue pauses the subscription, unless a push succeeds earlier
+  cancelsAt  time at which the catalogue deletes the subscription, unless a push succeeds earlier
+  heldBy     reason why the automatic maintenance changes nothing; null without a reason
              command: a command has paused the subscription
-             person: a user has changed the subscription at the catalogue
+             person: a user has changed the subscription in the catalogue
 
 ${exitCodes}
 

@@ -16,25 +16,27 @@ import type { SummarizeFlags } from '../summaries/run-summarize.ts';
 export const summarizeCommand = defineCommand('summarize', {
   description: 'Write the summaries that are due, or the summaries that the flags select.',
   flags: (command, io) => addFlags(command, readTime(io)),
-  help: `Without --each and --digest, the command writes the summaries of the rules (\`summary\` in
-earshot.config.ts, or EARSHOT_SUMMARY). A model needs EARSHOT_INFERENCE_API_KEY and
-EARSHOT_INFERENCE_MODEL. Without a model, the text is generated from the fact sheet. If facts, model
-and prompt have not changed, then the existing text is used again.
+  help: `The rules are the options \`summary\` of the subscriptions in earshot.config.ts, or EARSHOT_SUMMARY.
+Without --each and --digest, the command writes the summaries that the rules request. To use a
+language model, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL. Without a model, earshot
+generates the text from the facts about the product. If facts, model and prompt have not changed,
+then the command uses the existing text.
 
 The variables EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the
 requests of this command and the receiver together. At a limit, the remaining summaries wait. If the
-service sends Retry-After, then the command waits up to 2 minutes.
+inference service sends Retry-After, then the command waits up to 2 minutes.
 
-  --each    The default of --since is 24h. With only --filter, products of any time are selected.
-  --digest  The windows are complete hours, days or weeks in UTC. Weeks start on Monday. Without
-            --since, the command writes the last window.
-  --retry   "all" selects failed and dropped summaries. An id also selects an unverified summary.
-  --drop    Requests in progress are not dropped.
+  --each    The default of --since is 24h. With --filter, and without --since, --until and
+            --subscription, the command selects products of any time.
+  --digest  The time spans are complete hours, days or weeks in UTC. Weeks start on Monday.
+            Without --since, the command writes only the last time span.
+  --retry   "all" selects failed and dropped summaries. Ids can also select unverified summaries.
+  --drop    A summary whose request is in progress is not dropped.
 
 --json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
 fields are kind, productId, productName, tokens and request. tokens is an estimate.
 
-Exit codes: 0 done or waiting for the budget, 1 a summary failed, 2 wrong usage or configuration.
+Exit codes: 0 done or stopped at a limit, 1 a summary failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot summarize                                   write the summaries of the rules
@@ -50,9 +52,12 @@ Examples:
 function addFlags(command: Command, time: ReturnType<typeof readTime>): Command {
   return command
     .configureOutput({ outputError: (text, write) => write(withIdsAdvice(text)) })
-    .option('--each', 'write one summary per product, independent of the rules')
+    .option('--each', 'write one summary per product and ignore the configured rules')
     .addOption(
-      new Option('--digest <window>', 'time span of each digest, independent of the rules')
+      new Option(
+        '--digest <window>',
+        'write one digest per time span and ignore the configured rules',
+      )
         .choices(digestWindows)
         .conflicts('each'),
     )
@@ -72,7 +77,7 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )
-    .option('--print-prompt', 'print only the prompt for the model')
+    .option('--print-prompt', 'print only the fixed prompts for the model')
     .addOption(jsonOption());
 }
 

@@ -68,7 +68,7 @@ const questions: readonly Question[] = [
   },
   {
     usage: '--listen <host:port>',
-    help: 'address of the public listener (default: port of --host)',
+    help: 'address of the public listener (default: 0.0.0.0 with the port of --host)',
     ask: 'Address and port of the public listener',
     variable: 'EARSHOT_LISTEN',
     fallback: listenFallback,

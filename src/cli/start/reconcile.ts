@@ -255,7 +255,7 @@ type Count = Exclude<keyof TaskReport, 'task'>;
 
 const uncounted: Partial<Record<Count, string>> = {
   unreadable: 'catalogue records not counted: unreadable',
-  undecided: 'catalogue records not counted: attributes of the filter are missing',
+  undecided: 'catalogue records not counted: properties of the filter are missing',
 };
 
 /** A comparison of more hours may take minutes, so it is logged. */

@@ -388,5 +388,5 @@ const stateText: Record<SubscriptionStatus['state'], string> = {
   running: 'running',
   paused: 'paused',
   unfinished: 'being changed',
-  absent: 'missing at the catalogue',
+  absent: 'missing in the catalogue',
 };

@@ -17,7 +17,7 @@ import {
 
 /** Subscription labels. The number of rows for unregistered names is limited. */
 const subscriptionNames =
-  'name in the URL path; `(none)` for the path without a name; `(other)` for unregistered names beyond 50';
+  'name in the URL path; `(none)` for the path without a name; `(other)` for unregistered names after the first 50';
 
 /** Set by each scrape: whether the status metrics are available. */
 export const availability: MetricRow = {
@@ -25,7 +25,7 @@ export const availability: MetricRow = {
   type: 'gauge',
   unit: '0 or 1',
   meaning:
-    '1 if the status of the receiver was available in time. 0: all metrics derived from it are absent.',
+    '1 if the scrape could read the status of the receiver in time. 0: all metrics that come from the status are absent.',
   labels: {},
 };
 
@@ -49,7 +49,7 @@ export const observedMetrics = {
     type: 'counter',
     unit: 'requests',
     meaning:
-      'Requests to /notifications by result. unauthorized: wrong or missing credentials. unavailable: nothing could be stored, answered with 503.',
+      'Requests to /notifications by result. rejected: quarantined body. unauthorized: wrong or missing credentials. unavailable: the receiver could not store and answered 503. failed: other faults.',
     labels: { outcome: requestOutcomes.join(', ') },
   },
   notifications: {
@@ -57,15 +57,14 @@ export const observedMetrics = {
     type: 'counter',
     unit: 'notifications',
     meaning:
-      'Pushed notifications, counted after their commit. stored: new. duplicate: already known. rejected: quarantined bodies (counts bodies, not notifications).',
+      'Pushed notifications, counted after the commit to disk. stored: new. duplicate: already known. rejected: number of quarantined bodies, not of notifications.',
     labels: { outcome: notificationOutcomes.join(', '), subscription: subscriptionNames },
   },
   commitSeconds: {
     name: 'earshot_commit_duration_seconds',
     type: 'histogram',
     unit: 'seconds',
-    meaning:
-      'Duration of one commit of deliveries, from parsing the bodies until they are on disk.',
+    meaning: 'Duration of one commit of pushes to disk, including the parsing of the bodies.',
     labels: {},
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
@@ -73,7 +72,7 @@ export const observedMetrics = {
     name: 'earshot_commit_deliveries',
     type: 'histogram',
     unit: 'deliveries',
-    meaning: 'Number of deliveries, mostly of one notification each, in one commit.',
+    meaning: 'Number of pushes in one commit. Most pushes have one notification.',
     labels: {},
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   },
@@ -82,7 +81,7 @@ export const observedMetrics = {
     type: 'histogram',
     unit: 'seconds',
     meaning:
-      'Time from the publication of a created product to the receipt of its push. Only the first one of each commit is measured: a sample under load.',
+      'Time from the publication of a created product to the receipt of the push. Measured for the first push of each commit, so only for a sample of the pushes under load.',
     labels: { subscription: subscriptionNames },
     buckets: [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 21_600, 86_400],
   },
@@ -94,28 +93,33 @@ export const processMetrics: readonly MetricRow[] = [
     'counter',
     'process_cpu_user_seconds_total',
     'seconds',
-    'User CPU time of the process, all threads.',
+    'User CPU time of the process, for all threads.',
   ),
   row(
     'counter',
     'process_cpu_system_seconds_total',
     'seconds',
-    'System CPU time of the process, all threads.',
+    'System CPU time of the process, for all threads.',
   ),
   row(
     'counter',
     'process_cpu_seconds_total',
     'seconds',
-    'CPU time of the process, user and system.',
+    'CPU time of the process: sum of user and system time.',
   ),
-  row('gauge', 'process_start_time_seconds', 'seconds since 1970', 'Process start time.'),
+  row(
+    'gauge',
+    'process_start_time_seconds',
+    'seconds since 1970',
+    'Time at which the process started.',
+  ),
   row(
     'gauge',
     'process_resident_memory_bytes',
     'bytes',
-    'Resident memory of the process, all threads.',
+    'Resident memory of the process, for all threads.',
   ),
-  row('gauge', 'process_open_fds', 'files', 'Open files and connections.'),
+  row('gauge', 'process_open_fds', 'files', 'Number of open files and connections.'),
   row('gauge', 'process_max_fds', 'files', 'Maximum number of open files and connections.'),
   row(
     'gauge',
@@ -127,19 +131,19 @@ export const processMetrics: readonly MetricRow[] = [
     'gauge',
     'nodejs_eventloop_lag_p50_seconds',
     'seconds',
-    'Median duration of a 10 ms timer since the last scrape: 0.010 means no delay.',
+    'Median duration of a timer of 10 ms since the last scrape. 0.010 is the value without delay.',
   ),
   row(
     'gauge',
     'nodejs_eventloop_lag_p99_seconds',
     'seconds',
-    '99th percentile of the duration of a 10 ms timer since the last scrape.',
+    '99th percentile of the duration of a timer of 10 ms since the last scrape.',
   ),
   row(
     'gauge',
     'nodejs_eventloop_lag_max_seconds',
     'seconds',
-    'Maximum duration of a 10 ms timer since the last scrape.',
+    'Maximum duration of a timer of 10 ms since the last scrape.',
   ),
   row('gauge', 'nodejs_heap_size_total_bytes', 'bytes', 'Size of the heap of the main thread.'),
   row('gauge', 'nodejs_heap_size_used_bytes', 'bytes', 'Used part of the heap of the main thread.'),
@@ -191,7 +195,7 @@ export function metricsPage(): string {
 Metrics of \`/metrics\` on the private listener, in the Prometheus text format. [monitoring.md](../monitoring.md) explains how to
 collect them, the dashboard and the alert rules.
 
-A value that is not known is absent. Counters and histograms start at 0 with each start of the receiver.
+A metric without a known value is absent. Counters and histograms start at 0 at each start of the receiver.
 
 ${sections.join('\n\n')}
 `;

@@ -66,17 +66,17 @@ const registeredNames = 'name of the subscription';
 export const intakeMetrics: readonly StatusMetric[] = [
   flag(
     'earshot_refusing',
-    '1 while notifications are refused: they cannot be stored, or no certificate is valid.',
+    '1 while the receiver refuses notifications: the receiver cannot store, or has no valid certificate.',
     ({ receiver }) => receiver && receiver.refusing !== null,
   ),
   bytes(
     'earshot_queue_bytes',
-    'Size of the bodies waiting for their commit.',
+    'Size of the bodies that wait for the commit to disk.',
     ({ receiver }) => receiver?.queue?.bytes,
   ),
   bytes(
     'earshot_queue_bytes_max',
-    'Maximum size of the bodies waiting for their commit. Above it, pushes are answered with 503.',
+    'Maximum size of the bodies that wait for the commit to disk. Above the maximum, the receiver answers pushes with 503.',
     ({ receiver }) => receiver?.queue?.bytesMax,
   ),
   moment(
@@ -89,23 +89,27 @@ export const intakeMetrics: readonly StatusMetric[] = [
 export const logMetrics: readonly StatusMetric[] = [
   bytes(
     'earshot_log_used_bytes',
-    'Size of the database file of the log, without its free pages.',
+    'Size of the database file of the log, without free pages.',
     ({ log }) => log?.usedBytes,
   ),
   bytes(
     'earshot_log_free_bytes',
-    'Size of the free pages in the database file of the log, which are used before it grows.',
+    'Size of the free pages in the database file of the log. New data uses the free pages before the file grows.',
     ({ log }) => log?.freeBytes,
   ),
-  bytes('earshot_log_wal_bytes', 'Size of the write-ahead log.', ({ log }) => log?.walBytes),
+  bytes(
+    'earshot_log_wal_bytes',
+    'Size of the write-ahead log of the database.',
+    ({ log }) => log?.walBytes,
+  ),
   bytes(
     'earshot_index_bytes',
-    'Size of the product index; 0 without one.',
+    'Size of the product index; 0 without an index.',
     ({ log }) => log?.indexBytes,
   ),
   gaugesIn('positions')(
     'earshot_log_last_position',
-    'Highest position in the log so far.',
+    'Highest position in the log.',
     ({ log }) => log?.lastPosition,
   ),
   moment(
@@ -120,7 +124,7 @@ export const logMetrics: readonly StatusMetric[] = [
   ),
   gaugesIn('bodies')(
     'earshot_quarantined_bodies',
-    'Quarantined bodies that were not released.',
+    'Number of quarantined bodies, without released bodies.',
     ({ log }) => log?.quarantined,
   ),
 ];
@@ -140,7 +144,7 @@ const ofEach =
 export const subscriptionMetrics: readonly StatusMetric[] = [
   flag(
     'earshot_subscription_state',
-    '1 for the last known state of a registered subscription, 0 for the others.',
+    '1 for the last known state of a registered subscription, 0 for all other states. unfinished: a change is not complete. absent: not in the catalogue.',
     ({ subscriptions }) =>
       subscriptions.flatMap(({ name, state: current }) =>
         states.map((state): Sample => [{ subscription: name, state }, state === current]),
@@ -149,19 +153,19 @@ export const subscriptionMetrics: readonly StatusMetric[] = [
   ),
   moment(
     'earshot_subscription_last_delivery_timestamp_seconds',
-    'Time of the last delivery for a subscription.',
+    'Time of the last push for a subscription.',
     ofEach(({ lastDeliveryAtUs }) => lastDeliveryAtUs),
     { subscription: registeredNames },
   ),
   moment(
     'earshot_subscription_pause_timestamp_seconds',
-    'Time at which the catalogue will pause a subscription, unless a delivery is accepted before.',
+    'Time at which the catalogue pauses a subscription, unless the receiver accepts a push earlier.',
     ofEach(({ pausesAtUs }) => pausesAtUs),
     { subscription: registeredNames },
   ),
   moment(
     'earshot_subscription_cancellation_timestamp_seconds',
-    'Time at which the catalogue will delete a subscription, unless a notification is delivered before.',
+    'Time at which the catalogue deletes a subscription, unless the receiver accepts a push earlier.',
     ofEach(({ cancelsAtUs }) => cancelsAtUs),
     { subscription: registeredNames },
   ),
@@ -173,12 +177,12 @@ const dayUs = 86_400_000_000;
 export const certificateMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_certificate_not_after_timestamp_seconds',
-    'Expiry time of the certificate. Subtract time() for the seconds left.',
+    'Expiry time of the certificate. For the remaining seconds, subtract time().',
     ({ certificate }) => toSeconds(certificate?.notAfterUs),
   ),
   gaugesIn('days')(
     'earshot_certificate_left_days',
-    'Deprecated, removed in the next version: use earshot_certificate_not_after_timestamp_seconds - time(). Days until the certificate expires; negative after that.',
+    'Days until the certificate expires; negative after the expiry. Deprecated, removed in the next version: use earshot_certificate_not_after_timestamp_seconds - time().',
     ({ certificate, atUs }) =>
       certificate?.notAfterUs == null ? null : (certificate.notAfterUs - atUs) / dayUs,
   ),
@@ -189,7 +193,7 @@ export const certificateMetrics: readonly StatusMetric[] = [
   ),
   moment(
     'earshot_certificate_renewal_attempt_timestamp_seconds',
-    'Time of the last renewal attempt; absent for certificate files of your own.',
+    'Time of the last renewal attempt by earshot; absent with EARSHOT_TLS=files.',
     ({ certificate }) => toSeconds(certificate?.lastAttemptAtUs),
   ),
   flag(
@@ -208,13 +212,13 @@ const reader = {
 export const readerMetrics: readonly StatusMetric[] = [
   gaugesIn('notifications')(
     'earshot_reader_behind_notifications',
-    'Backlog of a reader: positions of the log not read yet. tail: a command of the user, which may never run again.',
+    'Backlog of a reader: number of log positions that the reader has not read. kind tail: a reader of `earshot tail --reader`, which reads only while the command runs.',
     ({ readers }) => readers.map(({ name, of, behind }) => [{ reader: name, kind: of }, behind]),
     reader,
   ),
   seconds(
     'earshot_reader_behind_seconds',
-    'Age of the first notification that a reader has not read yet; 0 without a backlog.',
+    'Age of the oldest notification that a reader has not read; 0 without a backlog.',
     ({ readers, atUs }) =>
       readers.map(({ name, of, unreadSinceUs }) => [
         { reader: name, kind: of },
@@ -227,7 +231,7 @@ export const readerMetrics: readonly StatusMetric[] = [
 export const summaryMetrics: readonly StatusMetric[] = [
   gaugesIn('summaries')(
     'earshot_summaries',
-    'Summaries that are waiting, and those that failed permanently.',
+    'Number of waiting summaries, and of permanently failed summaries.',
     ({ summaries }) => [
       [{ state: 'waiting' }, summaries?.waiting],
       [{ state: 'failed' }, summaries?.failed],
@@ -236,12 +240,12 @@ export const summaryMetrics: readonly StatusMetric[] = [
   ),
   gaugesIn('requests')(
     'earshot_inference_requests_last_day',
-    'Requests to the inference service in the last 24 hours.',
+    'Number of requests to the inference service in the last 24 hours.',
     ({ summaries }) => summaries?.requests,
   ),
   gaugesIn('tokens')(
     'earshot_inference_tokens_last_day',
-    'Tokens reported by the inference service in the last 24 hours.',
+    'Number of tokens that the inference service reported in the last 24 hours.',
     ({ summaries }) => summaries?.tokens,
   ),
 ];
@@ -251,7 +255,7 @@ const sink = { sink: 'name of the sink' };
 export const sinkMetrics: readonly StatusMetric[] = [
   gaugesIn('items')(
     'earshot_sink_items',
-    'Items that wait for a sink, and dead letters.',
+    'Number of notifications in the queue of a sink (waiting), and of dead letters (dead).',
     ({ sinks }) =>
       sinks.flatMap(({ name, waiting, dead }): Sample[] => [
         [{ sink: name, state: 'waiting' }, waiting],
@@ -261,7 +265,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
   ),
   seconds(
     'earshot_sink_oldest_waiting_seconds',
-    'Age of the oldest item that waits for a sink, without replays; 0 when none waits.',
+    'Age of the oldest notification in the queue of a sink, without replays; 0 with an empty queue.',
     ({ sinks, atUs }) =>
       sinks.map(({ name, oldestLiveWaitingAtUs }) => [
         { sink: name },
@@ -271,7 +275,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
   ),
   flag(
     'earshot_sink_faulty',
-    '1 while nothing can be delivered to a sink because of a fault in its settings or in the sink itself.',
+    '1 while no delivery to a sink is possible, because of a fault in the settings of the sink or in the sink.',
     ({ sinks }) => sinks.map(({ name, fault }) => [{ sink: name }, fault !== null]),
     sink,
   ),
@@ -280,7 +284,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
 export const coverageMetrics: readonly StatusMetric[] = [
   gaugesIn('events')(
     'earshot_coverage_events',
-    'Events of the last seven days at the catalogue since the start of the subscription (expected); of these: not in the log (missing), not pushed but fetched (recovered), pushed late (late). Absent before the first comparison.',
+    'Events in the catalogue in the last seven days, since the start of the subscription. expected: all events. missing: not in the log. recovered: not pushed, but fetched. late: pushed more than half an hour after the event. Absent before the first comparison.',
     ({ coverage }) =>
       coverage
         .filter(({ state }) => state !== 'not-compared')
@@ -293,7 +297,7 @@ export const coverageMetrics: readonly StatusMetric[] = [
   ),
   gaugesIn('hours')(
     'earshot_coverage_unknown_hours',
-    'Hours of the last seven days that ended more than half an hour ago and are not compared with the catalogue yet.',
+    'Number of hours in the last seven days that ended more than half an hour ago, but are not compared with the catalogue.',
     ({ coverage }) =>
       coverage.map(({ subscription, unknownHours }) => [{ subscription }, unknownHours]),
     { subscription: registeredNames },
@@ -303,7 +307,7 @@ export const coverageMetrics: readonly StatusMetric[] = [
 export const diskMetrics: readonly StatusMetric[] = [
   bytes(
     'earshot_disk_free_bytes',
-    'Free space on the disk of the data directory that earshot can use.',
+    'Free space for earshot on the disk of the data directory.',
     ({ disk }) => disk?.freeBytes,
   ),
   bytes(
@@ -313,7 +317,7 @@ export const diskMetrics: readonly StatusMetric[] = [
   ),
   bytes(
     'earshot_disk_reserve_bytes',
-    'Free space on the disk below which notifications are refused.',
+    'Minimum free space on the disk. With less free space, the receiver refuses notifications.',
     ({ disk }) => disk?.reserveBytes,
   ),
 ];
@@ -321,7 +325,7 @@ export const diskMetrics: readonly StatusMetric[] = [
 export const backupMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_backup_success_timestamp_seconds',
-    'Start time of the newest verified backup, which contains everything received before.',
+    'Start time of the newest verified backup. The backup contains all notifications that were acknowledged earlier.',
     ({ backups }) => toSeconds(backups?.made?.startedAtUs),
   ),
   flag(
@@ -340,7 +344,7 @@ export const backupMetrics: readonly StatusMetric[] = [
   ),
   seconds(
     'earshot_backup_interval_seconds',
-    'Interval of automatic backups; absent if they are off.',
+    'Interval of automatic backups; absent if automatic backups are off.',
     ({ backups }) => backups?.everyHours && backups.everyHours * 3_600,
   ),
 ];
@@ -361,14 +365,14 @@ export const programMetrics: readonly StatusMetric[] = [
   ),
   flag(
     'earshot_status_known',
-    '0 for a part that could not be checked: its metrics are absent.',
+    '1 if the part could be checked. 0: the metrics of the part are absent.',
     ({ failures }) =>
       statusParts.map((part) => [{ part }, failures.every((failure) => failure.part !== part)]),
     { part: statusParts.join(', ') },
   ),
   gaugesIn('alerts')(
     'earshot_alerts',
-    'Active alerts of the watchdog.',
+    'Number of active alerts.',
     ({ alerts }) =>
       alertKinds.map((kind) => [{ kind }, alerts.filter((one) => one.kind === kind).length]),
     { kind: alertKinds.join(', ') },

@@ -80,7 +80,7 @@ function createJob(place: DataPlace): Job {
   let beganMs = performance.now();
   const check = () => {
     if (isStopped) throw cancelled();
-    requireFreeSpace(place, 'A backup');
+    requireFreeSpace(place, 'Backup');
   };
   return {
     progress: { phase: 'copying', done: 0, total: null },

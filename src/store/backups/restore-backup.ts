@@ -222,6 +222,6 @@ async function* readSealed(
   if (hash.digest('hex') === digest) return;
   throw new AppError(
     'invalid',
-    `${file} is damaged: its content has changed since it was made. Copy the file again, or use another backup.`,
+    `The backup ${file} is damaged: the content has changed since the backup was created. Copy the file again, or use another backup.`,
   );
 }

@@ -93,7 +93,7 @@ function hasSpareSpace({ freeBytes, reserveBytes }: DiskSpace): boolean {
 
 /**
  * Throws `unavailable` unless twice the reserve is free. For work that is less important than intake.
- * `what` is the subject of the message, such as `A backup`.
+ * `what` is the subject of the message, such as `Backup`.
  */
 export function requireFreeSpace(place: DataPlace, what: string): void {
   const space = diskSpace(place);

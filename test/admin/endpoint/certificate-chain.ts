@@ -1,11 +1,11 @@
-/** A certificate with an intermediate authority between it and its root, as public ones have. */
+/** A certificate chain with an intermediate authority, as public certificates have. */
 import { webcrypto } from 'node:crypto';
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 
 const signingAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** Root, intermediate and the server's own certificate for localhost, all PEM. */
+/** Creates root, intermediate and server certificates for localhost, as PEM. */
 export async function createChain() {
   const rootKeys = await createKeys();
   const middleKeys = await createKeys();

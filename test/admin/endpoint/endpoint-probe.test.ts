@@ -1,4 +1,4 @@
-/** The probe of an endpoint: what it accepts, and the text of every failure. */
+/** The probe of an endpoint: accepted endpoints, and the text of every failure. */
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it } from 'vitest';
@@ -28,8 +28,8 @@ function probe(port: number, extraCaPems: string[] = [], timeoutMs = 5_000) {
   return createEndpointProbe({ extraCaPems, timeoutMs })(endpoint, pair);
 }
 
-describe('an endpoint as it should be', () => {
-  it('has no fault, and its TLS is described', async () => {
+describe('a valid endpoint', () => {
+  it('has no fault, and the report describes its TLS', async () => {
     const { ca, certificate } = await createTrust();
     const report = await probe(await startEndpoint(certificate), [ca]);
     expect(report).toMatchObject({ fault: null, status: 200 });
@@ -42,7 +42,7 @@ describe('an endpoint as it should be', () => {
     expect(days).toBeLessThan(31);
   });
 
-  it('is asked with GET on its own path, in UTF-8, and without credentials when there are none', async () => {
+  it('receives a GET on its own path, with any credentials in UTF-8', async () => {
     const { ca, certificate } = await createTrust();
     const seen: unknown[] = [];
     const port = await startEndpoint(certificate, (request, response) => {
@@ -60,7 +60,7 @@ describe('an endpoint as it should be', () => {
     expect(bare.fault?.message).toContain('requires credentials');
   });
 
-  it('may be named by its address', async () => {
+  it('may be an IP address', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint(certificate);
     const ask = createEndpointProbe({ extraCaPems: [ca] });
@@ -69,7 +69,7 @@ describe('an endpoint as it should be', () => {
     });
   });
 
-  it('may serve a chain, and an answer without end is not read to its end', async () => {
+  it('may serve a chain, and may send an endless answer', async () => {
     const { rootPem, middlePem, leafPem, keyPem } = await createChain();
     const endless = await startEndpoint(
       { certificatePem: `${leafPem}\n${middlePem}`, keyPem },
@@ -86,7 +86,7 @@ describe('an endpoint as it should be', () => {
 });
 
 describe('a certificate', () => {
-  it('that vouches for itself is refused, trusted or not', async () => {
+  it('that is self-signed is refused, trusted or not', async () => {
     const own = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
     const port = await startEndpoint(own);
     for (const trusted of [[], [own.certificatePem]]) {
@@ -98,7 +98,7 @@ describe('a certificate', () => {
     }
   });
 
-  it('of an unknown authority is refused, and its issuer named', async () => {
+  it('of an unknown authority is refused, and the message names its issuer', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint({
       ...certificate,
@@ -122,7 +122,7 @@ describe('a certificate', () => {
     expect(fault?.advice).toContain('fullchain.pem');
   });
 
-  it('that has expired is refused, and the day named', async () => {
+  it('that has expired is refused, and the message names the day', async () => {
     let nowMs = Date.now() - 10 * dayMs;
     const authority = await createCertificateAuthority({ now: () => nowMs });
     const notAfterMs = Date.now() - 2 * dayMs;
@@ -146,7 +146,7 @@ describe('a certificate', () => {
     expect(fault?.message).toContain('not valid for localhost');
   });
 
-  it('is never overlooked because of NODE_TLS_REJECT_UNAUTHORIZED', async () => {
+  it('is checked despite NODE_TLS_REJECT_UNAUTHORIZED', async () => {
     const { certificate } = await createTrust();
     const port = await startEndpoint(certificate);
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
@@ -158,27 +158,27 @@ describe('a certificate', () => {
   });
 });
 
-describe('the way to it', () => {
-  it('ends at a name that does not resolve', async () => {
+describe('the connection', () => {
+  it('fails for a name that does not resolve', async () => {
     const report = await createEndpointProbe()('https://earshot.invalid/notifications', pair);
     expect(report).toMatchObject({ fault: { stage: 'name' }, status: null, tls: null });
     expect(report.fault?.message).toContain('The name earshot.invalid');
   });
 
-  it('ends at a closed port', async () => {
+  it('fails at a closed port', async () => {
     const port = await freePort();
     const { fault } = await probe(port);
     expect(fault).toMatchObject({ stage: 'connection' });
     expect(fault?.message).toContain(`refuses connections on port ${port}`);
   });
 
-  it('ends at a port that says nothing', async () => {
+  it('fails at a port that sends nothing', async () => {
     const { fault } = await probe(await startTcp(() => undefined), [], 200);
     expect(fault).toMatchObject({ stage: 'certificate' });
     expect(fault?.message).toContain('sent no certificate within 0.2 s');
   });
 
-  it('ends at a receiver that is stuck', async () => {
+  it('fails at a receiver that never answers', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint(certificate, () => undefined);
     const { fault, tls } = await probe(port, [ca], 500);
@@ -187,7 +187,7 @@ describe('the way to it', () => {
     expect(tls).not.toBeNull();
   });
 
-  it('ends at an answer that never ends in time', async () => {
+  it('fails for an answer that does not end in time', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint(certificate, (_request, response) => {
       response.writeHead(200, { 'Content-Length': '10' }).write('half');
@@ -200,7 +200,7 @@ describe('the way to it', () => {
   it.each([
     ['before', 'certificate', 'during the TLS handshake'],
     ['after', 'answer', 'before the answer was complete'],
-  ])('ends where it is broken off %s the handshake', async (moment, stage, words) => {
+  ])('fails when it is closed %s the handshake', async (moment, stage, words) => {
     const { ca, certificate } = await createTrust();
     const port =
       moment === 'before'
@@ -211,7 +211,7 @@ describe('the way to it', () => {
     expect(fault?.message).toContain(words);
   });
 
-  it('ends at plain HTTP', async () => {
+  it('fails at plain HTTP', async () => {
     const port = await listening(createHttpServer((_request, response) => response.end()));
     const { fault, tls } = await probe(port);
     expect(fault).toMatchObject({ stage: 'certificate' });
@@ -219,7 +219,7 @@ describe('the way to it', () => {
     expect(tls).toBeNull();
   });
 
-  it('ends at a TLS of long ago', async () => {
+  it('fails with an old TLS version', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint(certificate, receiver, {
       minVersion: 'TLSv1',
@@ -231,14 +231,14 @@ describe('the way to it', () => {
     expect(fault?.message).toContain('TLS version of the endpoint is too old');
   });
 
-  it('ends at a program that wants a certificate of its clients', async () => {
+  it('fails at a server that requires a client certificate', async () => {
     const { ca, certificate } = await createTrust();
     const port = await startEndpoint(certificate, receiver, { requestCert: true });
     const { fault } = await probe(port, [ca]);
     expect(fault?.message).toContain(`TLS handshake on port ${port} failed`);
   });
 
-  it('ends at a program that does not speak HTTP', async () => {
+  it('fails at a server that does not use HTTP', async () => {
     const { ca, certificate } = await createTrust();
     const server = createTlsServer({ cert: certificate.certificatePem, key: certificate.keyPem });
     server.on('secureConnection', (socket) => {
@@ -251,7 +251,7 @@ describe('the way to it', () => {
   });
 
   it.each(['http://localhost/notifications', 'localhost:8443', ''])(
-    'is no way at all: "%s"',
+    'is not attempted with an invalid URL: "%s"',
     async (endpoint) => {
       const report = await createEndpointProbe()(endpoint, pair);
       expect(report).toMatchObject({ fault: { stage: 'name' }, status: null, tls: null });
@@ -276,7 +276,7 @@ describe('an answer', () => {
     [502, /cannot reach the receiver/],
     [503, /cannot write/],
     [504, /cannot reach the receiver/],
-  ])('of %i is a fault with its own words', async (status, words) => {
+  ])('with status %i is a fault with a specific message', async (status, words) => {
     const { ca, certificate } = await createTrust();
     const location = { Location: 'https://localhost:1/elsewhere' };
     const report = await probe(await startEndpoint(certificate, answering(status, location)), [ca]);
@@ -289,7 +289,7 @@ describe('an answer', () => {
   });
 });
 
-it('says that a text is no certificate before it probes anything', () => {
+it('rejects an invalid authority certificate before any probe', () => {
   expect(() => createEndpointProbe({ extraCaPems: ['not a certificate'] })).toThrow(
     expect.objectContaining({ code: 'configuration' }),
   );
@@ -319,7 +319,7 @@ describe('a failure', () => {
     ['CERT_REVOKED', 'certificate', 'certificate', /is not trusted \(CERT_REVOKED\)/],
     ['INVALID_PURPOSE', 'certificate', 'certificate', /is not trusted/],
     ['EPROTO', 'certificate', 'certificate', /handshake on port 8443 failed/],
-  ] as const)('%s while at %s is one of %s', (code, at, stage, words) => {
+  ] as const)('%s in the stage %s is reported as a fault of %s', (code, at, stage, words) => {
     const fault = faultWith(failure(code), at);
     expect(fault).toMatchObject({ stage, message: expect.stringMatching(words) });
     expect(fault.advice).not.toBe('');
@@ -330,12 +330,12 @@ describe('a failure', () => {
     [['ETIMEDOUT', 'ECONNREFUSED'], /refuses connections/],
     [['ENETUNREACH', 'ETIMEDOUT'], /did not answer/],
     [['ENETUNREACH', 'EHOSTUNREACH'], /no route/],
-  ])('of several addresses is the one that says most: %j', (codes, words) => {
+  ])('of several addresses is the most specific one: %j', (codes, words) => {
     const fault = faultWith(new AggregateError(codes.map(failure), ''));
     expect(fault.message).toMatch(words);
   });
 
-  it('without a code is told without its text', () => {
+  it('without a code is reported without its text', () => {
     for (const error of [new Error('c2VjcmV0'), 'c2VjcmV0', new AggregateError([])]) {
       expect(faultWith(error).message).toContain('closed immediately (unknown)');
     }

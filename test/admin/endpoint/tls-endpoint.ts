@@ -1,4 +1,4 @@
-/** Endpoints for the probe: real TLS servers on loopback with certificates of every kind. */
+/** Endpoints for the probe: TLS servers on loopback with different certificates. */
 import type { RequestListener } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import {
@@ -27,13 +27,13 @@ export function answering(status: number, headers: Record<string, string> = {}):
   return (_request, response) => response.writeHead(status, headers).end('some text');
 }
 
-/** An authority and a certificate of it for this machine. */
+/** An authority, and its certificate for this machine. */
 export async function createTrust(hosts = ['localhost', '127.0.0.1']) {
   const authority = await createCertificateAuthority({ now: Date.now });
   return { ca: authority.certificatePem, certificate: await authority.issue({ hosts }) };
 }
 
-/** Starts an HTTPS server; gives its port. Closed when the test has finished. */
+/** Starts an HTTPS server and returns its port; closes it after the test. */
 export function startEndpoint(
   certificate: KeyedCertificate,
   listener: RequestListener = receiver,
@@ -41,13 +41,13 @@ export function startEndpoint(
 ): Promise<number> {
   const { certificatePem: cert, keyPem: key } = certificate;
   const server = createServer({ ...options, cert, key }, listener);
-  // A client that refuses the certificate is what many of these tests are about.
+  // In many tests, the client refuses the certificate.
   server.on('tlsClientError', () => undefined);
   onTestFinished(() => server.closeAllConnections());
   return listening(server);
 }
 
-/** Starts a plain TCP server; gives its port. Closed when the test has finished. */
+/** Starts a TCP server and returns its port; closes it after the test. */
 export function startTcp(onConnection: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createTcpServer((socket) => {

@@ -41,7 +41,7 @@ function createGivenToken(accessToken: string): AccessTokens {
       if (!isRefused) return accessToken;
       throw new AppError(
         'unauthorized',
-        'EARSHOT_ACCESS_TOKEN is invalid or expired: access tokens expire after minutes.',
+        'EARSHOT_ACCESS_TOKEN is invalid or expired: access tokens expire within minutes.',
         {
           advice:
             'Set a new access token, or set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.',

@@ -64,7 +64,7 @@ export function checkLimits(
   const message = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
   if (running > runningMax || total > totalMax) {
     const advice =
-      'The catalogue allows more subscriptions than configured. Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue.';
+      'The account has more subscriptions than the configured limits. Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue.';
     return [{ check, state: 'warn', message, advice }];
   }
   if (total === totalMax) {
@@ -115,7 +115,7 @@ function unregistered(name: string, candidates: readonly CatalogueSubscription[]
   const check = checkName(name);
   const exists = candidates.length > 0;
   const message = exists
-    ? 'The subscription exists in the catalogue, but may have other endpoint credentials.'
+    ? 'The subscription exists in the catalogue, but possibly not with the endpoint credentials of this receiver.'
     : 'The subscription is in earshot.config.ts, but not registered yet.';
   const advice = `To ${exists ? 'adopt' : 'register'} it: \`earshot register\`.`;
   return { check, state: exists ? 'fail' : 'warn', message, advice };

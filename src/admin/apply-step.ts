@@ -373,7 +373,7 @@ async function switchTo(
   { client, administration, nowUs }: StepContext,
 ): Promise<void> {
   await administration.commit({
-    openGap: gapOf(desired, nowUs(), 'replacement at the limit of running subscriptions'),
+    openGap: gapOf(desired, nowUs(), 'paused during its replacement'),
   });
   const stopped = old.filter(({ status }) => status === 'running');
   for (const { id } of stopped) await client.edit(id, { status: 'paused' });

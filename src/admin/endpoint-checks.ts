@@ -296,7 +296,7 @@ export async function checkCertificate(options: {
   }
   const second = withExtra === null ? report : await withExtra(endpoint, null);
   if (isTrusted(second)) {
-    const message = `NOT PUBLICLY TRUSTED: the certificate is only trusted by EARSHOT_PROBE_CA${by(second.tls)}.`;
+    const message = `NOT PUBLICLY TRUSTED: the certificate is trusted only with EARSHOT_PROBE_CA${by(second.tls)}.`;
     const advice =
       'This is fine for a test, but the catalogue refuses this certificate. Get a certificate from a public authority before you register.';
     const findings: Finding[] = [{ check, state: 'warn', message, advice }];

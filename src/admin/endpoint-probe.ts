@@ -178,7 +178,7 @@ type FaultText = Pick<ProbeFault, 'message' | 'advice'>;
 const otherProgram: FaultText = {
   message: 'another program answers, or earshot does not serve this path',
   advice:
-    'Check that the port is that of the receiver, and that a proxy passes /notifications on unchanged.',
+    'Check that the receiver uses this port, and that any proxy keeps the path /notifications unchanged.',
 };
 
 const behindProxy: FaultText = {
@@ -187,7 +187,7 @@ const behindProxy: FaultText = {
 };
 
 const redirect: FaultText = {
-  message: 'this is a redirect, which the catalogue may not follow',
+  message: 'this is a redirect, which the catalogue possibly does not follow',
   advice: 'Set EARSHOT_PUBLIC_URL to the target of the redirect.',
 };
 
@@ -202,7 +202,7 @@ const byStatus: Record<number, FaultText> = {
   401: {
     message: 'the running receiver has other credentials',
     advice:
-      'If the credentials were changed since its start, restart the receiver. A proxy must pass on the Authorization header.',
+      'If the credentials changed after the receiver started, restart the receiver. A proxy must pass on the Authorization header.',
   },
   403: {
     message: 'a proxy or firewall denies access (earshot never returns this status)',

@@ -276,12 +276,12 @@ export function fitPlan(plan: Plan, limits: AccountLimits): { plan: Plan; limitE
     const name = nameOf(step);
     if (counts.running > runningMax && counts.running > before.running) {
       limitErrors.push(
-        `"${name}" would be running subscription number ${counts.running}; the maximum is ${runningMax}.`,
+        `With "${name}", ${counts.running} subscriptions would be running; the maximum is ${runningMax}.`,
       );
     }
     if (counts.total > totalMax && counts.total > before.total) {
       limitErrors.push(
-        `"${name}" would be subscription number ${counts.total} of the account; the maximum is ${totalMax}.`,
+        `With "${name}", the account would have ${counts.total} subscriptions; the maximum is ${totalMax}.`,
       );
     }
     return fitted;

@@ -143,7 +143,7 @@ function evaluateRunning({ status }: Registration, lifetime: Lifetime, nowUs: nu
   if (status === 'paused') {
     const message = 'The subscription was resumed in the catalogue; the desired status is paused.';
     const advice =
-      'Automatic maintenance does not change the status. To pause it: `earshot register`.';
+      'Automatic maintenance does not change the status. To pause the subscription: `earshot register`.';
     return {
       ...nothing,
       heldBy: 'person',
@@ -181,7 +181,7 @@ function evaluatePaused(seen: Registration, lifetime: Lifetime, nowUs: number): 
     return keepPaused(
       'person',
       'The subscription was paused in the catalogue; the desired status is running.',
-      'Automatic maintenance does not change the status. To resume it: `earshot register`.',
+      'Automatic maintenance does not change the status. To resume the subscription: `earshot register`.',
     );
   }
   const reason = `the catalogue pauses a subscription after ${daysOf(inactivityPauseUs)} days without activity`;

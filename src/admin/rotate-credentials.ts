@@ -97,7 +97,7 @@ async function listManaged({
   if (lockedOut.length === 0) return managed;
   throw new AppError(
     'conflict',
-    'The receiver would refuse these subscriptions after a rotation, because their endpoint has no name:',
+    'After a rotation, the receiver would refuse pushes of these subscriptions, because their endpoint URLs have no name:',
     {
       details: [
         ...lockedOut.map(({ id, endpoint }) => `${id}: ${endpoint}`),

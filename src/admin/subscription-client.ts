@@ -257,7 +257,7 @@ function readSubscriptionList(json: unknown): CatalogueSubscription[] {
     if (data !== undefined) return data;
     const fields = error.issues.map(({ path }) => path.join('.')).filter((name) => name !== '');
     const missing = fields.length === 0 ? 'is not an object' : `lacks ${fields.join(' and ')}`;
-    throw unreadable(`item ${index} of ${items.length} (from 0) ${missing}.`);
+    throw unreadable(`item ${index + 1} of ${items.length} ${missing}.`);
   });
 }
 

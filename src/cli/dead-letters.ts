@@ -249,7 +249,9 @@ export async function dropWaiting(
   const question = `Drop from the queue of ${sink}: ${queue.text}?`;
   await confirm(io, `${question} The notifications remain in the log.`, { yes });
   const dropped = await dropListed(sink, queue, { sinks, nowUs: io.nowUs });
-  io.stderr.write(`Dropped from the queue of ${sink}: ${dropped || 'nothing left'}.\n${advice}\n`);
+  io.stderr.write(
+    `Dropped from the queue of ${sink}: ${dropped || 'nothing (no longer queued)'}.\n${advice}\n`,
+  );
 }
 
 /** Describes the queue and unfinished replays of a sink; the text is empty without any. */

@@ -178,7 +178,7 @@ export function wholeNumber(min = 0): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < min) {
-      throw new InvalidArgumentError(`Use a whole number of ${min} or more.`);
+      throw new InvalidArgumentError(`Use a whole number, ${min} or more.`);
     }
     return value;
   };

@@ -46,9 +46,9 @@ export function planText(plan: Plan, limits: AccountLimits, paint: Paint): strin
       `${paint('yellow', '!')} not configured, kept: ${kept.join(', ')}  (to delete: --prune)`,
     );
   }
-  const others = unmanaged.length === 0 ? '' : `; ${unmanaged.length} unmanaged, never changed`;
+  const others = unmanaged.length === 0 ? '' : `; ${unmanaged.length} unmanaged (never changed)`;
   const { runningMax, totalMax } = limits;
-  const total = `  The account has ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
+  const total = `  Subscriptions: ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
   return [...lines, paint('dim', total), ''].join('\n');
 }
 

@@ -78,7 +78,7 @@ async function printLag(products: Products, failure: AppError, io: Io): Promise<
 export function explanationLines(explanation: QueryExplanation): string[] {
   const { narrowedBy, byColumns, byRecords, plan } = explanation;
   const parts = {
-    'narrowed by': [narrowedBy ?? 'nothing: all products are read in their order'],
+    'narrowed by': [narrowedBy ?? 'nothing: all products are read, in sort order'],
     'by columns': byColumns,
     'by records': byRecords,
     plan,

@@ -157,7 +157,7 @@ function refuseSurplusWord(command: Command): void {
       ? ` Put an expression with spaces in quotes: "${args.join(' ')}"`
       : '';
   command.error(
-    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, not '${word}'.${quotes}`,
+    `error: too many arguments: ${command.name()} takes ${taken.length || 'none'}, but got '${word}'.${quotes}`,
     { code: 'commander.excessArguments' },
   );
 }

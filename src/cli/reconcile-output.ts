@@ -149,7 +149,7 @@ function earlierText(rows: readonly CountRow[], fetched: number): string[] {
       : missing > 0
         ? `${whole(missing)} not in the log`
         : 'all in the log';
-  return [`Before the subscription began (not expected): ${events(found)}, ${outcome}.`];
+  return [`Older than the subscription, so not expected: ${events(found)}, ${outcome}.`];
 }
 
 /** Explains why coverage, which counts whole hours, differs from the table on the first day. */
@@ -160,7 +160,7 @@ function uncoveredText(
   const own = reports.filter(({ task }) => !task.isEarlier);
   const isNew = own.length > 0 && own.every(({ task }) => task.fromUs >= hourOf(toUs));
   if (!isNew || toUs === hourOf(toUs) || hourOf(nowUs) > toUs) return [];
-  return ['`earshot coverage` includes the current hour after its end.'];
+  return ['`earshot coverage` does not include the current hour yet.'];
 }
 
 function earlierJson({ expected, unreadable: _, undecided: __, ...row }: CountRow) {

@@ -64,7 +64,9 @@ export async function showFilter(
   for (const event of events) {
     try {
       const count = await countLastWeek(event, filter, catalogueUrl, io);
-      io.stderr.write(`Matches ${counted(count, 'product')} ${verbs[event]} in the last 7 days.\n`);
+      io.stderr.write(
+        `The filter matches ${counted(count, 'product')} ${verbs[event]} in the last 7 days.\n`,
+      );
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
       io.stderr.write(`Failed to count matching products: ${printable(errorText(error))}\n`);

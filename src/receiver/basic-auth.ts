@@ -90,7 +90,7 @@ export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn']
     const lines = countLine('all');
     if (lines <= linesPerMinuteMax) log.warn(fields, message);
     else if (lines === linesPerMinuteMax + 1) {
-      log.warn({}, 'suppressed further failed logins for one minute');
+      log.warn({}, 'many failed logins; further ones are not logged for one minute');
     }
   };
 }

@@ -47,7 +47,7 @@ async function checkCompletion(options: InferenceCheckOptions): Promise<Finding[
   ] as const;
   try {
     await client.complete({ model, messages }, signal);
-    const unlisted = 'The service lists no models, so a completion was requested.';
+    const unlisted = 'The service has no list of models, so the check sent a short prompt.';
     return [
       passed(keyCheck, `The service accepts the key. ${unlisted}`),
       passed(modelCheck, `${model} answered.`),

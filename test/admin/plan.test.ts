@@ -425,7 +425,7 @@ describe('the check of the limits', () => {
     ]) {
       const { limitErrors } = fitted([desiredState()], listed);
       expect(limitErrors).toEqual([
-        '"alps" would be running subscription number 3; the maximum is 2.',
+        'With "alps", 3 subscriptions would be running; the maximum is 2.',
       ]);
     }
   });
@@ -445,7 +445,7 @@ describe('the check of the limits', () => {
       others(10, { status: 'paused' }),
     );
     expect(limitErrors).toEqual([
-      '"alps" would be subscription number 11 of the account; the maximum is 10.',
+      'With "alps", the account would have 11 subscriptions; the maximum is 10.',
     ]);
   });
 

@@ -201,9 +201,9 @@ describe('a successful answer', () => {
   );
 
   it.each([
-    [{ Id: id }, 'item 1 of 2 (from 0) lacks Status'],
-    [{}, 'item 1 of 2 (from 0) lacks Id and Status'],
-    [null, 'item 1 of 2 (from 0) is not an object'],
+    [{ Id: id }, 'item 2 of 2 lacks Status'],
+    [{}, 'item 2 of 2 lacks Id and Status'],
+    [null, 'item 2 of 2 is not an object'],
     [{ ...shown, Id: '' }, 'lacks Id'],
   ])('to a list is an error if an item is unreadable (%j)', async (item, words) => {
     const { client } = await startStandIn([{ body: [shown, item] }]);

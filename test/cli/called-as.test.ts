@@ -59,9 +59,9 @@ describe('a message', () => {
     const env = { ...byScript, INIT_CWD: trial, npm_config_local_prefix: workingDir };
     const { err } = await runCommand('start', { env, workingDir });
     expect(err).toContain(
-      `There is a file .env in ${trial}, but npm runs its scripts in ${workingDir}.`,
+      `npm runs its scripts in ${workingDir}, but the file .env is in ${trial}.`,
     );
-    expect(err).toContain('/bin/earshot` there.');
+    expect(err).toContain('In that folder, use `');
   });
 
   it('uses the plain name in JSON', async () => {

@@ -158,7 +158,7 @@ describe('a healthy part', () => {
     [
       'summaries',
       { summaries: changed(well.summaries, { nextDueAtUs: nowUs - 3 * hourUs, failed: 0 }) },
-      '3 waiting, due for 3 h; 1,204 requests',
+      '3 waiting, overdue for 3 h; 1,204 requests',
     ],
     ['disk', {}, '41 GiB of 80 GiB free'],
     ['backup', {}, '3 h old, 4.3 GiB, every 24 h'],
@@ -256,7 +256,7 @@ describe('a faulty part', () => {
     [
       ...(['subscriptions', 'warning'] as const),
       { ...notRunning, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
-      ...([/are not running, although they should: alps\./, /earshot register/] as const),
+      ...([/are not running, although they should be: alps\./, /earshot register/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),

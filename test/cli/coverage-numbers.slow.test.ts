@@ -143,9 +143,9 @@ describe('before the first comparison', () => {
     expect(own.expected).toBeGreaterThan(0);
     expect(own.expected).toBeLessThan(10);
     expect(err).toMatch(
-      /Before the subscription began \(not expected\): \d{3} events, \d{3} fetched\./,
+      /Older than the subscription, so not expected: \d{3} events, \d{3} fetched\./,
     );
-    expect(err).toContain('`earshot coverage` includes the current hour after its end.');
+    expect(err).toContain('`earshot coverage` does not include the current hour yet.');
     const seen = await views(context);
     expect(seen.json.subscriptions[0]).toMatchObject({ state: 'not-compared', expected: 0 });
     for (const { out: text } of [seen.text, seen.status]) {
@@ -225,7 +225,7 @@ describe('the first hours', () => {
       ...{ pushed, recovered: 1 },
     });
     expect(err).toContain(`Recovered 1 of ${own.length} events.`);
-    expect(err).toMatch(/Before the subscription began \(not expected\): (\d+) events, \1 fetched/);
+    expect(err).toMatch(/Older than the subscription, so not expected: (\d+) events, \1 fetched/);
   });
 
   it(

@@ -25,7 +25,7 @@ const plain = (_style: unknown, text: string) => text;
 function linesOf(step: PlanStep): string[] {
   const lines = planText({ ...empty, steps: [step] }, limits, plain).split('\n');
   expect(lines.at(-1)).toBe('');
-  expect(lines.at(-2)).toMatch(/^ {2}The account has 0 of 2 running/);
+  expect(lines.at(-2)).toMatch(/^ {2}Subscriptions: 0 of 2 running/);
   return lines.slice(0, -2);
 }
 
@@ -58,14 +58,14 @@ describe('a plan', () => {
       '! not configured, kept: older  (to delete: --prune)',
     ]);
     expect(lines.slice(-2)).toEqual([
-      '  The account has 1 of 2 running, 4 of 10 in total; 2 unmanaged, never changed.',
+      '  Subscriptions: 1 of 2 running, 4 of 10 in total; 2 unmanaged (never changed).',
       '',
     ]);
   });
 
   it('without changes prints only the limits', () => {
     expect(planText(empty, { runningMax: 1, totalMax: 3 }, plain)).toBe(
-      '  The account has 0 of 1 running, 0 of 3 in total.\n',
+      '  Subscriptions: 0 of 1 running, 0 of 3 in total.\n',
     );
   });
 

@@ -31,7 +31,7 @@ describe('earshot prune', () => {
     const refused = await run('prune --older-than 3d', { answers: ['n'] });
     expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toMatch(
-      /^To delete: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\); about [\d.]+ KiB of [\d.]+ [KM]iB\.\nDelete 7 notifications permanently\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
+      /^Selected for deletion: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\); about [\d.]+ KiB of [\d.]+ [KM]iB\.\nDelete 7 notifications permanently\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
     );
     expect(await left()).toHaveLength(11);
     const { err } = await expectEnd(run('prune --older-than 3d', { answers: ['y'] }), 0);
@@ -100,12 +100,12 @@ describe('earshot prune', () => {
       await store.moveCursor('sink:orders', 5, nowUs - 6 * dayUs);
     });
     const { err } = await run('prune --older-than 2d --yes');
-    expect(err).toContain('To delete: 2 notifications');
+    expect(err).toContain('Selected for deletion: 2 notifications');
     expect(err).toContain(
       [
         'Pruning is blocked by:',
         '  reader downloads, at position 3 since 2026-04-23 12:00',
-        '    To advance: `earshot tail --reader downloads`. To remove: `earshot prune --forget-reader downloads`.',
+        '    To advance the reader: `earshot tail --reader downloads`. To remove the reader: `earshot prune --forget-reader downloads`.',
         '  sink orders, at position 5 since 2026-04-26 12:00',
       ].join('\n'),
     );

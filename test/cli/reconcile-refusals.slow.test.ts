@@ -176,7 +176,9 @@ describe('earshot reconcile', () => {
     expect(await cutThird(context, clock)).toMatchObject({ code: 1 });
     nowMs += 12 * 60_000;
     const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
-    expect(err).toMatch(/^Continuing the run started 12 min ago\.\nRecovered 9 of 112 events/);
+    expect(err).toMatch(
+      /^Continuing the comparison that started 12 min ago\.\nRecovered 9 of 112 events/,
+    );
     expect(await rowsOf(context)).toHaveLength(112);
     // That run is complete: the same command starts a new one.
     const again = await context.run(reconcile, { nowUs: clock });
@@ -225,7 +227,7 @@ it('continues a run within two hours, and starts a new one after that', async ({
     return (await cutThird(context, clock)).err;
   };
   expect(await cut(0)).not.toContain('Continuing');
-  expect(await cut(2 * hourUs)).toContain('Continuing the run started 120 min ago.');
+  expect(await cut(2 * hourUs)).toContain('Continuing the comparison that started 120 min ago.');
   expect(await cut(1)).not.toContain('Continuing');
 });
 

@@ -206,7 +206,7 @@ it('compares from the end of the pruned part, and recovers nothing that was prun
   const { run, withStore } = await openPruned();
   const { err } = await expectEnd(run('reconcile --since 3d'), 0);
   expect(err).toContain(
-    'Notifications before 2026-05-01 12:00 (UTC) were pruned, and pruned notifications are not fetched again: the comparison starts there.',
+    'Notifications before 2026-05-01 12:00 (UTC) were pruned, and pruned notifications are not fetched again. The comparison starts at this time.',
   );
   expect(await withStore((store) => store.counts())).toMatchObject({ notifications: 49 });
 });

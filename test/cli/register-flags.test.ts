@@ -74,7 +74,7 @@ describe('register with product flags', () => {
     });
     const shown = await expectEnd(context.run('register --collection S2 --dry-run'), 0);
     const [, count] =
-      /Matches ([\d,]+) products? published in the last 7 days/.exec(shown.err) ?? [];
+      /The filter matches ([\d,]+) products? published in the last 7 days/.exec(shown.err) ?? [];
     const since = new Date(context.sandbox.clock.now() - 7 * 86_400_000).toISOString();
     const url = `${context.sandbox.catalogueUrl}/odata/v1/Products?$count=true&$top=1&$filter=${encodeURIComponent(`Collection/Name eq 'SENTINEL-2' and PublicationDate ge ${since}`)}`;
     const answer = (await (await fetch(url)).json()) as Record<string, number>;
@@ -94,7 +94,7 @@ describe('register with product flags', () => {
       return Promise.resolve(new Response('{}', { status: 429, headers: { 'retry-after': '1' } }));
     };
     const done = await context.run('register --collection S1 --yes', { fetch: busy });
-    expect(done.err).toMatch(/Matches [\d,]+ products? published/);
+    expect(done.err).toMatch(/The filter matches [\d,]+ products? published/);
     expect({ code: done.code, refusals }).toEqual({ code: 0, refusals: 0 });
   });
 
@@ -125,7 +125,7 @@ describe('register with product flags', () => {
     expect(refused.err).toContain('filter of DeletedProducts: error: ');
     expect(rows(context)).toEqual([]);
     const done = await context.run([...deleted, '--yes']);
-    expect(done.err).toMatch(/Matches 0 products deleted in the last 7 days/);
+    expect(done.err).toMatch(/The filter matches 0 products deleted in the last 7 days/);
     expect(done.code).toBe(0);
   });
 

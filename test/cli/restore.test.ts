@@ -132,7 +132,7 @@ describe('earshot restore --check', () => {
     const { file, dataDir, out, run } = await openContext();
     const before = [readdirSync(dataDir), readdirSync(out)];
     const ended = await run(['restore', '--check', file], { env: {} });
-    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('Backup intact.') });
+    expect(ended).toMatchObject({ code: 0, err: expect.stringContaining('The backup is intact.') });
     expect([readdirSync(dataDir), readdirSync(out)]).toEqual(before);
   });
 

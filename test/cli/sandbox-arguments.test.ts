@@ -140,7 +140,7 @@ describe('the sandbox prints at start', () => {
 
 describe('the sandbox gives advice when a notification', () => {
   it.each<[string, EndpointAnswer | null, string]>([
-    ['is answered 401', () => 401, 'Check the endpoint credentials'],
+    ['is answered 401', () => 401, 'The receiver must have the endpoint credentials'],
     ['is answered 404', () => 404, 'Check that the endpoint path is /notifications/<name>'],
     ['is answered 500', () => 500, 'It will be retried.'],
     ['reaches nobody', null, 'Check that the receiver is running at this address.'],

@@ -76,7 +76,9 @@ describe('earshot sinks list', () => {
       await sinks.settle([{ ...failed, id: item?.id ?? 0, nextAttemptAtUs: nowUs + 1 }]);
     });
     const { out } = await earshot('sinks list');
-    expect(out).toContain('  bus does not accept notifications: it is away (attempted: 1 of 1).\n');
+    expect(out).toContain(
+      '  bus does not accept notifications: it is away (deliveries attempted: 1 of 1).\n',
+    );
     expect(out).toContain(`  bus has 2 dead letters. Last error: ${refusal}. To list`);
   });
 
@@ -106,12 +108,16 @@ describe('earshot sinks list', () => {
       [2, 'newer item, earlier try'],
       [0, 'older item, last try'],
     ]);
-    expect(await list()).toContain('notifications: older item, last try (attempted: 2 of 4).\n');
+    expect(await list()).toContain(
+      'notifications: older item, last try (deliveries attempted: 2 of 4).\n',
+    );
     await withStore(dataDir, async ({ sinks }) => {
       const [, item] = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
       await sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'of a dead letter' }]);
     });
-    expect(await list()).toContain('notifications: newer item, earlier try (attempted: 2 of 3).\n');
+    expect(await list()).toContain(
+      'notifications: newer item, earlier try (deliveries attempted: 2 of 3).\n',
+    );
   });
 
   it('reports that no receiver delivers, until one does', async () => {

@@ -142,7 +142,7 @@ describe('earshot summarize', () => {
       '--json',
     ]);
     expect(err).toBe(
-      'No products in a complete day. The digest covers 2026-05-02 00:00 UTC until now.\n1 written, 1 without content.\n',
+      'No complete day has products. The digest covers 2026-05-02 00:00 UTC until now.\n1 written, 1 without content.\n',
     );
     expect(await context.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
       {

@@ -61,7 +61,7 @@ describe('setup --sandbox', () => {
     writeFileSync(join(home, '.env'), real);
     const trial = run(['setup', '--sandbox'], home);
     await trial.says('first notification stored: created S2');
-    expect(trial.output()).toMatch(/Matches [1-9][\d,]* products published/);
+    expect(trial.output()).toMatch(/The filter matches [1-9][\d,]* products published/);
     const folder = join(home, 'sandbox-trial');
     expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(home, '.env'), 'utf8')).toBe(real);

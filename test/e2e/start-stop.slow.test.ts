@@ -77,7 +77,7 @@ it('ends on SIGTERM though a part does not close, and names the part', async () 
   const line = receiver
     .log()
     .split('\n')
-    .find((text) => text.includes('not closed in time'));
+    .find((text) => text.includes('shutdown timed out'));
   expect(JSON.parse(line ?? '{}')).toMatchObject({
     level: 'error',
     open: ['receiver', 'mark of the data directory'],

@@ -295,7 +295,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
       };
       await minute();
       expect(receiver.log).toHaveLength(30 + 1);
-      expect(receiver.log[30]?.message).toMatch(/suppressed further failed logins/);
+      expect(receiver.log[30]?.message).toMatch(/further ones are not logged/);
       receiver.clock.us += 60_000_000;
       await minute();
       expect(receiver.log).toHaveLength(2 * (30 + 1));

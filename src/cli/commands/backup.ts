@@ -141,7 +141,7 @@ async function print(io: Io, made: RecordedBackup, { json }: BackupFlags): Promi
   const secrets =
     files.length === 0
       ? 'The backup contains no secrets.'
-      : 'The backup contains secrets: protect it like this machine.';
+      : 'The backup contains secrets: protect it as you protect this machine.';
   io.stderr.write(
     `${notifications} notifications, ${sizeText(bytes)}, verified against the log. ${secrets}\n`,
   );

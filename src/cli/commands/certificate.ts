@@ -298,7 +298,7 @@ async function testCertificate(io: Io): Promise<void> {
   const authority = new URL(directoryUrl).host;
   io.stdout.write(
     shown === 'issued'
-      ? `Passed: complete order for ${host} with ${challenge} at the staging directory of ${authority}.\n`
+      ? `Passed: the staging directory of ${authority} issued a certificate for ${host} with ${challenge}.\n`
       : `Passed: ${authority} validated ${host} with ${challenge}. No certificate was issued.\n`,
   );
 }

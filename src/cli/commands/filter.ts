@@ -327,7 +327,7 @@ async function ofSubscription(
   if (other !== undefined && entity === undefined) {
     throw new AppError(
       'usage',
-      `"${name}" has deletions and other events. Add --entity ${own} or --entity ${other}.`,
+      `"${name}" has deletions and other events. Select one entity: --entity ${own} or --entity ${other}.`,
     );
   }
   return { text: found.filter, entity: entity ?? own };

@@ -65,7 +65,7 @@ async function report(results: MaintenanceResult[], json: true | undefined, io: 
   if (failed.length === 0) return;
   throw new AppError(
     'unavailable',
-    `Failed for ${failed.length} of ${results.length} subscriptions. Run \`earshot maintain\` again.`,
+    `Maintenance failed for ${failed.length} of ${results.length} subscriptions. Run \`earshot maintain\` again.`,
   );
 }
 

@@ -198,10 +198,10 @@ function previewText(found: Prunable, size: LogSize, isEstimated: boolean): stri
   else {
     const count = `${isEstimated ? 'about ' : ''}${counted(notifications, 'notification')}`;
     lines.push(
-      `To delete: ${count}, received from ${shortDateUs(fromUs)} until ${shortDateUs(untilUs)} (UTC); about ${sizeText(bytes)} of ${sizeText(size.usedBytes)}.`,
+      `Selected for deletion: ${count}, received from ${shortDateUs(fromUs)} until ${shortDateUs(untilUs)} (UTC); about ${sizeText(bytes)} of ${sizeText(size.usedBytes)}.`,
     );
   }
-  lines.push(...entriesText(quarantined).map((text) => `To delete: ${text}.`));
+  lines.push(...entriesText(quarantined).map((text) => `Selected for deletion: ${text}.`));
   if (heldBy.length > 0) lines.push('Pruning is blocked by:');
   for (const blocker of heldBy) {
     lines.push(`  ${blockerText(blocker)}`, `    ${blockerAdvice[blocker.kind](blocker.key)}`);
@@ -299,12 +299,12 @@ export function blockerText({ name, position, sinceUs }: PruneBlocker): string {
 /** Advice to advance a blocker, or to remove it. */
 const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
   cursor: (key) =>
-    `To advance: ${advanceText(key)}. To remove: \`earshot prune --forget-reader ${key}\`.`,
-  index: () => 'To advance: `earshot start` or `earshot query products`.',
+    `To advance the reader: ${advanceText(key)}. To remove the reader: \`earshot prune --forget-reader ${key}\`.`,
+  index: () => 'To update the index: `earshot start` or `earshot query products`.',
   waiting: (key) =>
     `For the reason: \`earshot sinks list\`. To drop the queue: \`earshot sinks drop ${key} --waiting\`.`,
   'dead-letters': (key) =>
-    `To list: \`earshot sinks dead ${key}\`. To drop the dead letters: \`earshot sinks drop ${key} --all\`.`,
+    `To list the dead letters: \`earshot sinks dead ${key}\`. To drop them: \`earshot sinks drop ${key} --all\`.`,
   replay: (key) =>
     `The receiver continues the replay. To drop it: \`earshot sinks drop ${key} --waiting\`.`,
   'summary-jobs': () =>

@@ -267,6 +267,6 @@ function parseOrder(text: string, entity: Entity): Order {
   const of = entity === 'Products' ? 'products' : 'deleted products';
   throw new AppError(
     'usage',
-    `--orderby "${text}" is not an order of ${of}. Use one of ${choices.join(', ')}, followed by asc or desc.`,
+    `--orderby "${text}" is not a sort order of ${of}. Use one of ${choices.join(', ')}, followed by asc or desc.`,
   );
 }

@@ -160,7 +160,7 @@ async function wholeWindow(
   const since = `${shortDateUs(unprunedSinceUs)} (UTC)`;
   const pruned = `Notifications before ${since} were pruned, and pruned notifications are not fetched again`;
   if (toUs <= unprunedSinceUs) throw new AppError('usage', `${pruned}. Use a later --until.`);
-  stderr.write(`${pruned}: the comparison starts there.\n`);
+  stderr.write(`${pruned}. The comparison starts at this time.\n`);
   return { fromUs: unprunedSinceUs, toUs };
 }
 
@@ -225,7 +225,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
         coverage: mode !== 'preview',
         onSkipped: (hours) => {
           if (run === null || hours === 0) return;
-          stderr.write(`Continuing the run started ${ageOf(run, ownNowUs())} ago.\n`);
+          stderr.write(`Continuing the comparison that started ${ageOf(run, ownNowUs())} ago.\n`);
         },
         onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
         onMissing: (event) => {

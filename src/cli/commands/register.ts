@@ -104,7 +104,10 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   if (file !== null && isStated) throw describedTwice();
   const readOnly = (flags.dryRun || flags.check) ?? false;
   if (flags.json && !(flags.yes || readOnly)) {
-    throw new AppError('usage', '--json has no prompt. Add --dry-run, --check or --yes.');
+    throw new AppError(
+      'usage',
+      'With --json, there is no prompt. Add --dry-run, --check or --yes.',
+    );
   }
   const config = loadAccountConfig(io);
   refuseTooMany(file ?? [], config);
@@ -248,7 +251,7 @@ function refuseTooMany(
   const problems: string[] = [];
   if (running > runningMax) {
     problems.push(
-      `${running} running subscriptions; the catalogue allows ${runningMax}. Set status: 'paused' for the other subscriptions.`,
+      `${running} running subscriptions; the catalogue allows ${runningMax}. Set status: 'paused' for ${running - runningMax} of them.`,
     );
   }
   if (desired.length > totalMax) {
@@ -265,7 +268,7 @@ function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): voi
   for (const { name, events } of desired) {
     if (!events.includes('deleted') || events.length === 1) continue;
     io.stderr.write(
-      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: the catalogue documents the event deleted only on its own, with other filter fields. Use two subscriptions instead.\n`,
+      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: the catalogue documents deletions only as the single event of a subscription, with their own filter fields. Use two subscriptions instead.\n`,
     );
   }
 }

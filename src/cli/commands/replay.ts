@@ -84,7 +84,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
       const answer = { sink, notifications: found.count, replay: id };
       await printJson(io.stdout, answer, 'line');
     } else if (id !== null) {
-      io.stderr.write(`Replay ${id} queued. Progress: \`earshot sinks list\`.\n`);
+      io.stderr.write(`Queued replay ${id}. Progress: \`earshot sinks list\`.\n`);
     }
     const note = id === null ? null : await receiverNote(dataDir);
     if (note !== null) io.stderr.write(`${note}\n`);

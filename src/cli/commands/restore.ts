@@ -98,7 +98,7 @@ async function check(io: Io, file: string, { json }: RestoreFlags): Promise<void
     warnOfReaders(io, file, backup);
     await verifySealed(file, backup, watch).finally(progress.done);
     if (json) await printJson(io.stdout, toJson(file, backup), 'line');
-    else io.stderr.write(`${summaryOf(file, backup)} Backup intact.\n`);
+    else io.stderr.write(`${summaryOf(file, backup)} The backup is intact.\n`);
   } catch (error) {
     if (!isAppError(error, 'invalid')) throw error;
     throw error.with({ code: 'differences', cause: error });
@@ -138,7 +138,7 @@ function restoredText(dataDir: string, backup: InspectedBackup, aside: string | 
     ...(backup.files.length > 0
       ? []
       : [
-          'The backup contains no secrets. Without EARSHOT_ENDPOINT_USERNAME and …_PASSWORD, run `earshot credentials create` now, and `earshot register` after the start.',
+          'The backup contains no secrets. If EARSHOT_ENDPOINT_USERNAME and …_PASSWORD are not set, run `earshot credentials create` now, and `earshot register` after the start.',
         ]),
     'Next: start the receiver, then run `earshot doctor`. The receiver fetches newer notifications automatically (maximum 30 days).',
     `To fetch all newer notifications now: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,

@@ -201,7 +201,7 @@ function announcement(
 
 function adviceFor({ status, code }: AttemptFailure): string {
   if (status === 401 || status === 403) {
-    return 'Check the endpoint credentials: the receiver must have the same as the sandbox (EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD) or the registered subscription.';
+    return 'The receiver must have the endpoint credentials of the registered subscription, or those in EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD of the sandbox.';
   }
   if (status === 404)
     return 'Check that the endpoint path is /notifications/<name>, in lower case.';

@@ -118,7 +118,7 @@ async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signa
 function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<Io, 'exit'>): void {
   const timer = setTimeout(() => {
     const seconds = stopTimeoutMs / 1_000;
-    log.error({ open: closers.open(), seconds }, 'not closed in time; ending the process');
+    log.error({ open: closers.open(), seconds }, 'shutdown timed out; ending the process');
     exit(1);
   }, stopTimeoutMs);
   timer.unref();

@@ -90,7 +90,7 @@ Examples:
       if (ours === null) {
         return print(
           io,
-          `${nameOrId} no longer exists in the account; removed its registration from the data directory.`,
+          `${nameOrId} no longer exists in the account. Its registration was removed from the data directory.`,
         );
       }
       print(io, `This permanently ${how}s:\n${description(ours)}`);

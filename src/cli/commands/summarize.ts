@@ -81,7 +81,7 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
     .addOption(jsonOption());
 }
 
-const idsAdvice = 'Use all, or ids from `earshot query summaries`: 12,15.';
+const idsAdvice = 'Use "all", or ids from `earshot query summaries`: 12,15.';
 
 /** Adds advice to commander's error about missing ids. */
 function withIdsAdvice(error: string): string {
@@ -104,6 +104,6 @@ function refuseLooseFlags(flags: SummarizeFlags): void {
   if (loose.length === 0) return;
   throw new AppError(
     'usage',
-    `--${loose.join(' and --')}: add --each or --digest day. Without these flags, the rules select the summaries.`,
+    `To use --${loose.join(' and --')}, add --each or --digest day. Otherwise the rules select the summaries.`,
   );
 }

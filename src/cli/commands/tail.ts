@@ -126,7 +126,7 @@ function refuseEmptySpan(io: Io, flags: TailFlags): void {
   if (reader !== undefined || !isFromNow) return;
   if (flags.follow === false && flags.from === undefined) {
     io.stderr.write(
-      'Nothing to print: tail starts with new notifications, and --no-follow exits. Add --since, -n or --from start.\n',
+      'Nothing to print: tail starts with new notifications, and --no-follow does not wait for them. Add --since, -n or --from start.\n',
     );
   }
   if (msUntilEnd(flags, io) > 0) return;
@@ -236,6 +236,6 @@ function readerName(text: string): string {
 
 function startingPoint(text: string): StartingPoint {
   if (text === 'start' || text === 'now') return text;
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Use start, now, or a position.');
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Use "start", "now" or a position.');
   return wholeNumber()(text);
 }

@@ -141,7 +141,7 @@ export async function countDemo(
     const { ackId, subscriptionId, productId, event, notificationDateUs } = row;
     const key = ackId ?? `${subscriptionId} ${productId} ${event} ${notificationDateUs}`;
     if (!missing.delete(key))
-      mismatches.push(`${row.productName ?? productId}: stored, but not sent exactly once`);
+      mismatches.push(`${row.productName ?? productId}: stored twice, or never sent`);
     const result = subscriptions.get(row.subscription ?? '');
     if (result === undefined) continue;
     result.stored += 1;

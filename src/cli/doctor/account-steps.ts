@@ -122,7 +122,7 @@ export function filterSteps({ dataDir, inFile, summaryRules, sinks }: DoctorSett
           ...checkFilters(inFile ?? null, registrations),
           // Warnings only: errors have failed as part of the configuration.
           ...ruleFilterFindings(summaryRules ?? new Map()).map((one) =>
-            warningOf(one, 'selects the products with summaries'),
+            warningOf(one, 'selects the products to summarize'),
           ),
           ...sinkFilterFindings(sinks ?? []).map((one) =>
             warningOf(one, 'selects the notifications to deliver'),
@@ -148,7 +148,7 @@ function checkFilters(
     inFile === null ? `subscriptions show ${name}` : `filter check --subscription ${name}`;
   const findings = all.flatMap((one) => findingsOf(one, registered, placeOf(one)));
   if (findings.length > 0) return findings;
-  return [{ check, state: 'pass', message: 'The filters use documented forms only.' }];
+  return [{ check, state: 'pass', message: 'The filters use only documented syntax.' }];
 }
 
 function findingsOf(

@@ -144,7 +144,7 @@ function maintainedAccount(config: AccountConfig, log: Logger): CompleteAccountC
 /** Returns why the configured credentials expire too soon for maintenance; null if they do not. */
 function shortLivedReason({ account }: CompleteAccountConfig): string | null {
   if (account.kind === 'token') {
-    return 'EARSHOT_ACCESS_TOKEN expires after minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+    return 'EARSHOT_ACCESS_TOKEN expires within minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
   }
   if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
     return 'EARSHOT_ACCOUNT_TOTP is a one-time code. Set EARSHOT_ACCOUNT_TOTP to the shared secret.';

@@ -254,8 +254,8 @@ async function compare(
 type Count = Exclude<keyof TaskReport, 'task'>;
 
 const uncounted: Partial<Record<Count, string>> = {
-  unreadable: 'catalogue records not counted: unreadable',
-  undecided: 'catalogue records not counted: properties of the filter are missing',
+  unreadable: 'unreadable catalogue records were not counted',
+  undecided: 'catalogue records without the properties of the filter were not counted',
 };
 
 /** A comparison of more hours may take minutes, so it is logged. */

@@ -62,7 +62,10 @@ async function warnOfSubscriptions(
 ): Promise<void> {
   try {
     for (const { message, hint } of await unknownSinkSubscriptions(definitions, store, io)) {
-      log.warn({ reason: `${message} ${hint}` }, 'a sink names an unknown subscription');
+      log.warn(
+        { reason: `${message} ${hint}` },
+        'unknown subscription in the definition of a sink',
+      );
     }
   } catch (err) {
     log.warn({ err }, 'failed to check the subscriptions of sinks');

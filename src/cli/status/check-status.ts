@@ -159,7 +159,7 @@ const evaluateSummaries: Evaluate = ({ summaries, atUs, rejectedConfig = null })
   const since =
     nextDueAtUs === null || nextDueAtUs >= atUs
       ? ''
-      : `, due for ${lengthText(atUs - nextDueAtUs)}`;
+      : `, overdue for ${lengthText(atUs - nextDueAtUs)}`;
   const counts = [
     waiting === 0 ? 'none waiting' : `${whole(waiting)} waiting${since}`,
     ...(failed === 0 ? [] : [`${whole(failed)} failed`]),
@@ -343,7 +343,7 @@ function notRunning(facts: StatusFacts): Evaluation | null {
   const names = facts.subscriptions.filter(isStopped).map(({ name }) => name);
   if (names.length === 0) return null;
   return warning(
-    `Subscriptions that are not running, although they should: ${listed(names)}.`,
+    `Subscriptions that are not running, although they should be: ${listed(names)}.`,
     'To resume the subscriptions: `earshot register`.',
   );
 }

@@ -133,9 +133,9 @@ function digestWindows(
   if (all.length > windowsMax) {
     throw new AppError(
       'usage',
-      `The time range has ${all.length} windows, and each window needs a request.`,
+      `The time range needs ${all.length} digests, and each digest needs a request.`,
       {
-        advice: `The maximum is ${windowsMax}: use a later --since, or longer windows.`,
+        advice: `The maximum is ${windowsMax}: use a later --since, or a longer time span in --digest.`,
       },
     );
   }
@@ -162,7 +162,7 @@ async function digestsOf(
         print(`The ${window} from ${start} is not complete yet and was skipped.`);
     } else if (untilUs > current.fromUs) {
       spans.push({ ...current, untilUs });
-      print(`No products in a complete ${window}. The digest covers ${start} until now.`);
+      print(`No complete ${window} has products. The digest covers ${start} until now.`);
     }
   }
   const scope = { subscription, collection: null, area: null, filter: filter || null };
@@ -266,7 +266,7 @@ function requireBelowLimit({ length }: readonly NewSummaryJob[]): void {
   if (length < waitingMax) return;
   throw new AppError(
     'usage',
-    `There are more than ${waitingMax} products, the maximum number of waiting summaries.`,
+    `Too many products: the maximum number of waiting summaries is ${waitingMax}.`,
     { advice: 'Select fewer products with --limit, --filter or a later --since, or use --digest.' },
   );
 }

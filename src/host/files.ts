@@ -42,7 +42,7 @@ function refuseOpen(path: string, { mode }: Stats): void {
   if ((mode & 0o077) === 0) return;
   throw new AppError(
     'configuration',
-    `${path} contains a secret, and other users may read or change the file.`,
+    `${path} contains a secret, and other users can read or change the file.`,
     {
       advice: `Run: chmod 600 ${path}`,
     },

@@ -82,7 +82,7 @@ describe('files that only the owner may read', () => {
       {
         check: 'owner-only files',
         state: 'fail',
-        message: `Other users may read ${path}.`,
+        message: `Other users can read ${path}.`,
         advice: `Run: chmod 600 ${path}`,
       },
     ]);

@@ -111,7 +111,7 @@ export async function createProgram(
       .exitOverride()
       // In `query drift --json`, the option belongs to the subcommand.
       .enablePositionalOptions()
-      .showHelpAfterError(`(\`${fullName(command)} --help\` shows its flags and examples)`)
+      .showHelpAfterError(`(For flags and examples: \`${fullName(command)} --help\`)`)
       .configureOutput({
         writeOut: (text) => void io.stdout.write(asCalled(text, io)),
         writeErr: (text) => void io.stderr.write(withSuggestion(text, command)),

@@ -27,7 +27,7 @@ describe('a message', () => {
     expect(out).toContain(`Usage: ${name} query [options]`);
     expect(out).toContain(`\n  $ ${name} query --since 24h --event created `);
     const slip = await runCommand('query --sinse', { env });
-    expect(slip.err).toContain(`(\`${name} query --help\` shows its flags and examples)`);
+    expect(slip.err).toContain(`(For flags and examples: \`${name} query --help\`)`);
     const doctor = await runCommand('doctor', { env });
     expect(doctor.out).toContain(`\`${name} credentials create\``);
   });

@@ -18,7 +18,7 @@ const well = wellFacts();
 const notRunning = { receiver: null };
 const [alps, seaIce] = well.subscriptions;
 const [index, , summaryReader] = well.readers;
-const [orders] = well.sinks;
+const [archive] = well.sinks;
 const [covered] = well.coverage;
 /** Coverage of a subscription that began a quarter of an hour ago. */
 const none = {
@@ -152,8 +152,8 @@ describe('a healthy part', () => {
       },
       'lag of reader mine: 9',
     ],
-    ['sinks', {}, 'orders: queue empty'],
-    ['sinks', { sinks: [changed(orders, { waiting: 1_000 })] }, 'orders: 1,000 queued'],
+    ['sinks', {}, 'archive: queue empty'],
+    ['sinks', { sinks: [changed(archive, { waiting: 1_000 })] }, 'archive: 1,000 queued'],
     ['summaries', {}, '3 waiting, 2 failed; 1,204 requests and 1,530,020 tokens in 24 h'],
     [
       'summaries',
@@ -294,19 +294,19 @@ describe('a faulty part', () => {
     ],
     [
       ...(['sinks', 'warning'] as const),
-      { sinks: [changed(orders, { fault: 'Its secret is gone.' })] },
-      ...([/Nothing is delivered to the sink orders/, /earshot doctor/] as const),
+      { sinks: [changed(archive, { fault: 'Its secret is gone.' })] },
+      ...([/Nothing is delivered to the sink archive/, /earshot doctor/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
-      { sinks: [changed(orders, { waiting: 5, oldestLiveWaitingAtUs: nowUs - 16 * minuteUs })] },
-      ...([/orders has a backlog/, /sinks list/] as const),
+      { sinks: [changed(archive, { waiting: 5, oldestLiveWaitingAtUs: nowUs - 16 * minuteUs })] },
+      ...([/archive has a backlog/, /sinks list/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
-      { sinks: [changed(orders, { dead: 2 }), changed(orders, { name: 'b', dead: 1 })] },
+      { sinks: [changed(archive, { dead: 2 }), changed(archive, { name: 'b', dead: 1 })] },
       ...([
-        /orders has refused 2 notifications permanently\. \(and 1 more\)/,
+        /archive has refused 2 notifications permanently\. \(and 1 more\)/,
         /sinks dead/,
       ] as const),
     ],
@@ -382,7 +382,7 @@ describe('an active alert', () => {
     const sinks = wellFacts().sinks.map((one) => ({ ...one, dead: 2 }));
     const evaluated = await evaluate('sinks', {
       sinks,
-      alerts: [activeAlert('sink-refused', 'orders')],
+      alerts: [activeAlert('sink-refused', 'archive')],
     });
     expect(evaluated?.text).toBe('The cause of sink-refused.');
   });

@@ -62,7 +62,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
         ...{ behind: 0, unreadSinceUs: null },
       },
       {
-        ...{ name: 'sink orders', of: 'sink', position: 6_204_332 },
+        ...{ name: 'sink archive', of: 'sink', position: 6_204_332 },
         ...{ behind: 0, unreadSinceUs: null },
       },
       {
@@ -76,7 +76,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     },
     sinks: [
       {
-        ...{ name: 'orders', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
+        ...{ name: 'archive', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
         ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null },
       },
     ],

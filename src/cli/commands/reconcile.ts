@@ -72,7 +72,7 @@ missing, unreadable, undecided.
   fetched         number of events that were added to the log
   unreadable      number of records without a valid id or date
   undecided       number of records without a property that the filter needs
-  earlier         fetched and counts for earlier events; in counts, events replaces expected
+  earlier         fetched and counts for earlier events; counts has events instead of expected
 With --dry-run, --json prints one line for each missing event: subscription, event, productId,
 productName, date.
 

@@ -10,7 +10,7 @@ import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { type DataPlace, diskSpace } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
-const runAsUser = 'Run this command as the user of the receiver (sudo -u earshot …)';
+const runAsUser = 'Run this command as the user that runs earshot (sudo -u earshot …)';
 
 export interface StoreCheckOptions extends DataPlace {
   nowUs: () => number;

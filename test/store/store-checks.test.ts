@@ -59,7 +59,7 @@ describe('the data directory', () => {
     chmodSync(parent, 0o700);
     const [finding] = JSON.parse(stdout);
     expect(finding).toMatchObject({ state: 'fail', message: expect.stringMatching(words) });
-    expect(finding.advice).toContain('as the user of the receiver');
+    expect(finding.advice).toContain('as the user that runs earshot');
   });
 });
 

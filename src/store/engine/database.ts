@@ -168,7 +168,7 @@ export function requireDatabase(dataDir: string): void {
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `This user has no access to the data directory ${dataDir}. Run the command as the user of the receiver: sudo -u earshot …`,
+      `This user has no access to the data directory ${dataDir}. Run the command as the user that runs earshot: sudo -u earshot …`,
       { cause },
     );
   }
